@@ -1,0 +1,19 @@
+import init from './0000_init.sql' with { type: 'text' }
+import journal from './meta/_journal.json'
+
+const texts: Readonly<Record<string, string>> = { '0000_init': init }
+
+/** One schema change, as drizzle-kit numbered it. */
+export interface Migration {
+  readonly tag: string
+  /** Epoch milliseconds at which it was generated; strictly increasing. */
+  readonly when: number
+  readonly statements: readonly string[]
+}
+
+/** All migrations in order, imported as text so that a compiled binary carries them. */
+export const migrations: readonly Migration[] = journal.entries.map(({ tag, when }) => {
+  const text = texts[tag]
+  if (text === undefined) throw new Error(`drizzle/migrations.ts does not list ${tag}`)
+  return { tag, when, statements: text.split('--> statement-breakpoint') }
+})

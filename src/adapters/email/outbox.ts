@@ -1,0 +1,25 @@
+import type { Mailer, Outbox } from '../../domain/ports.ts'
+import { textOf } from './text.ts'
+
+/** Keeps each mail for the developer to look at, instead of sending it. */
+export function createOutboxMailer(outbox: Outbox): Mailer {
+  return {
+    name: 'outbox',
+    async send({ to, subject, html, text, brandSlug, brandName, requestId }) {
+      await outbox.add({
+        channel: 'EMAIL',
+        to,
+        route: null,
+        brandId: brandSlug,
+        brandName,
+        subject,
+        text: text ?? textOf(html),
+        html,
+        templateKey: null,
+        variables: null,
+        requestId,
+      })
+      return { kind: 'accepted' }
+    },
+  }
+}

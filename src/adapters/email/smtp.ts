@@ -1,0 +1,85 @@
+import { createTransport } from 'nodemailer'
+import type { Mailer, Outcome } from '../../domain/ports.ts'
+import { isLoopback } from '../../settings.ts'
+import { textOf } from './text.ts'
+
+export interface SmtpSettings {
+  /** nodemailer's connection URL, `smtp://` or `smtps://`, with its options as query parameters. */
+  readonly url: string
+  readonly from: MailAddress
+}
+
+export interface MailAddress {
+  readonly name: string | null
+  readonly address: string
+}
+
+/** Sends mail through an SMTP server, over a pool of connections that are kept open. */
+export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(): void } {
+  const { hostname, searchParams } = new URL(url)
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections: 8,
+    maxMessages: Number.POSITIVE_INFINITY,
+    // Without it a server, or who stands in between, decides whether the mail crosses the network in the clear.
+    ...(isLoopback(hostname) || searchParams.has('requireTLS') || searchParams.has('ignoreTLS')
+      ? {}
+      : { requireTLS: true }),
+    connectionTimeout: 5000,
+    greetingTimeout: 5000,
+    socketTimeout: 30_000,
+    dnsTimeout: 5000,
+    // Mail content comes from callers: it must never make this process read files or fetch addresses.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
+
+  return {
+    name: 'smtp',
+    async send(mail, timeoutMs) {
+      const sent = transport
+        .sendMail({
+          // Objects and an explicit envelope: an address is never parsed as a list of them.
+          from: { name: mail.brandName ?? from.name ?? '', address: from.address },
+          to: { name: '', address: mail.to },
+          envelope: { from: from.address, to: [mail.to] },
+          messageId: `<${mail.id}@${domain}>`,
+          headers: { 'X-Request-Id': mail.requestId },
+          subject: mail.subject,
+          text: mail.text ?? textOf(mail.html),
+          html: mail.html,
+        })
+        .then((): Outcome => ({ kind: 'accepted' }), outcomeOf)
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const timeUp = new Promise<Outcome>((resolve) => {
+        timer = setTimeout(() => resolve({ kind: 'unknown', reason: 'time-out' }), timeoutMs)
+      })
+      try {
+        return await Promise.race([sent, timeUp])
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** What an SMTP failure means; only its code is told, since a server's text repeats addresses. */
+function outcomeOf(error: unknown): Outcome {
+  const { responseCode, code, command } = error as {
+    responseCode?: unknown
+    code?: unknown
+    command?: unknown
+  }
+  if (typeof responseCode === 'number' && responseCode >= 400) {
+    const reason = `SMTP ${responseCode}`
+    if (responseCode < 500) return { kind: 'unavailable', reason }
+    if (code === 'EAUTH') return { kind: 'rejected', scope: 'account', reason }
+    return { kind: 'rejected', scope: command === 'RCPT TO' ? 'recipient' : 'message', reason }
+  }
+  const reason = typeof code === 'string' ? code : 'connection lost'
+  const before = ['ECONNECTION', 'EDNS', 'ECONNREFUSED', 'ETLS', 'EAUTH', 'ENOTFOUND']
+  return { kind: before.includes(reason) ? 'unavailable' : 'unknown', reason }
+}

@@ -1,0 +1,58 @@
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+export type Network = readonly [Address, number]
+
+/** A network in CIDR form, or one address; undefined when it is neither. */
+export function network(text: string): Network | undefined {
+  try {
+    if (text.includes('/')) return ipaddr.parseCIDR(text)
+    const address = ipaddr.process(text)
+    return [address, address.kind() === 'ipv4' ? 32 : 128]
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whom a request counts for (design D21): the peer of the socket; or, where that is a trusted proxy, the last address of
+ * X-Forwarded-For that is not one. What stands before it there could have been written by anyone.
+ *
+ * IPv6 addresses are told apart by their first 64 bits, which is what one customer has. Without a peer (a request that
+ * came over no socket) all share one name.
+ */
+export function clientIp(
+  peer: string | undefined,
+  forwardedFor: string | null,
+  trusted: readonly Network[],
+): string {
+  let client = parse(peer)
+  if (client === undefined) return 'unknown'
+  const hops = (forwardedFor ?? '').split(',').reverse()
+  for (const hop of hops) {
+    if (!isTrusted(client, trusted)) break
+    const before = parse(hop.trim())
+    if (before === undefined) break
+    client = before
+  }
+  return client.kind() === 'ipv4' ? client.toString() : prefix64(client as ipaddr.IPv6)
+}
+
+function parse(text: string | undefined): Address | undefined {
+  if (text === undefined || !ipaddr.isValid(text)) return undefined
+  // An IPv4 peer of a dual-stack socket shows as ::ffff:a.b.c.d.
+  return ipaddr.process(text)
+}
+
+function isTrusted(address: Address, trusted: readonly Network[]): boolean {
+  return trusted.some(
+    ([base, bits]) => base.kind() === address.kind() && address.match([base, bits] as never),
+  )
+}
+
+function prefix64(address: ipaddr.IPv6): string {
+  return `${address.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
+}

@@ -1,0 +1,77 @@
+import { Failure, type FailureKind } from '../../domain/failures.ts'
+
+/** The status of each failure, spec section 7. A failure without one does not compile. */
+const statuses: Readonly<Record<FailureKind, number>> = {
+  validation_error: 400,
+  brand_id_required: 400,
+  invalid_channel: 400,
+  unsupported_business: 400,
+  invalid_template: 400,
+  otp_template_not_supported: 400,
+  missing_variable: 400,
+  invalid_input: 400,
+  invalid_contact: 400,
+  invalid_app_id: 400,
+  invalid_otp_format: 400,
+  unauthorized: 401,
+  mismatch: 401,
+  forbidden: 403,
+  brand_not_approved: 403,
+  brand_suspended: 403,
+  template_not_allowed: 403,
+  not_found: 404,
+  rate_limited: 429,
+  cooldown_active: 429,
+  max_attempts: 429,
+  notification_failed: 500,
+  internal_error: 500,
+  sms_failed: 502,
+  route_not_found: 404,
+  method_not_allowed: 405,
+  body_too_large: 413,
+}
+
+/** Where the code of the envelope is another than the failure's name: design 5. */
+const codes: Partial<Record<FailureKind, string>> = {
+  route_not_found: 'not_found',
+  body_too_large: 'validation_error',
+}
+
+export interface ErrorAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly envelope: {
+    readonly success: false
+    readonly error: string
+    readonly message: string
+    readonly channel?: 'SMS' | 'EMAIL'
+    readonly requestId: string
+  }
+}
+
+/**
+ * The one place that makes error envelopes (spec 2.4). Whatever is not a Failure is an internal error: its text is for
+ * the log and never for the caller.
+ */
+export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
+  const failure = failureOf(error)
+  const { retryAfterSeconds, channel } = failure.details
+  return {
+    status: statuses[failure.kind],
+    headers: retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
+    envelope: {
+      success: false,
+      error: codes[failure.kind] ?? failure.kind,
+      message: failure.message,
+      ...(channel === undefined ? {} : { channel }),
+      requestId,
+    },
+  }
+}
+
+/** The failure that an error is or was caused by: the framework wraps what a body reader throws. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof Error && error.cause instanceof Failure) return error.cause
+  return new Failure('internal_error', undefined, { cause: error })
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import type { Failure } from '../../domain/failures.ts'
+import type { Call } from '../../domain/ports.ts'
+import { clientIp, type Network } from './client-ip.ts'
+
+/** The part of a logger that this adapter uses. */
+export interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** One request under way: what its answer and its log line are made of. */
+export interface Exchange extends Call {
+  readonly startedAt: number
+  failure?: { readonly code: string; readonly failure: Failure }
+}
+
+/** The exchanges under way, by request. Each has an id of its own from its first moment on (spec 2.4). */
+export class Exchanges {
+  private readonly open = new WeakMap<Request, Exchange>()
+
+  constructor(private readonly trustedProxies: readonly Network[]) {}
+
+  begin(request: Request, peer: string | undefined): Exchange {
+    const exchange: Exchange = {
+      requestId: randomUUID(),
+      clientIp: clientIp(peer, request.headers.get('x-forwarded-for'), this.trustedProxies),
+      trail: { attempts: [] },
+      startedAt: performance.now(),
+    }
+    this.open.set(request, exchange)
+    return exchange
+  }
+
+  of(request: Request): Exchange {
+    return this.open.get(request) ?? this.begin(request, undefined)
+  }
+}
+
+/**
+ * The log line of a finished request (who, what, how long, why not); no key, code, full recipient or text. The cause of
+ * a 5xx goes here with its stack, and nowhere else.
+ */
+export function logExchange(
+  log: Log,
+  answered: { method: string; route: string; status: number },
+  exchange: Exchange,
+): void {
+  const { requestId, trail, failure } = exchange
+  const { attempts, ...facts } = trail
+  const cause = failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error
+  const line = {
+    requestId,
+    ...answered,
+    durationMs: Math.round((performance.now() - exchange.startedAt) * 10) / 10,
+    ...facts,
+    ...(failure ? { error: failure.code } : {}),
+    ...(attempts.length > 0 ? { attempts: attempts.map(({ error: _, ...attempt }) => attempt) } : {}),
+    ...(cause === undefined ? {} : { err: cause }),
+  }
+  if (answered.status >= 500) log.error(line, failure?.failure.message ?? 'failed')
+  else log.info(line, failure?.failure.kind ?? 'ok')
+}
+
+/** The path of a URL, without its query. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  const end = url.indexOf('?', start)
+  return start < 0 ? '/' : url.slice(start, end < 0 ? undefined : end)
+}

@@ -1,0 +1,149 @@
+import { Elysia } from 'elysia'
+import type { Body } from '../../domain/body.ts'
+import type { Brand } from '../../domain/brand.ts'
+import { Failure } from '../../domain/failures.ts'
+import { type NotifyPorts, notify } from '../../domain/notify.ts'
+import type { OtpStore } from '../../domain/otp.ts'
+import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/platform.ts'
+import type { Outbox, Secrets } from '../../domain/ports.ts'
+import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
+import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
+import { readBody } from './body.ts'
+import type { Network } from './client-ip.ts'
+import { docsRoutes } from './docs.ts'
+import { errorAnswer, failureOf } from './errors.ts'
+import { Exchanges, type Log, logExchange, pathOf } from './exchange.ts'
+import { type Demo, outboxRoutes } from './outbox.ts'
+
+export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts {
+  readonly store: OtpStore
+  readonly secrets: Secrets
+  readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
+  /** Throws when the database can't be used. */
+  readonly checkDatabase: () => void
+}
+
+export interface HttpSettings {
+  readonly version: string
+  readonly trustedProxies: readonly Network[]
+  readonly log: Log
+  /** Undefined where no message is kept: then its page and JSON do not exist. */
+  readonly outbox:
+    | { readonly messages: Outbox; readonly demo: Demo | undefined; readonly stopping: AbortSignal }
+    | undefined
+}
+
+/**
+ * The HTTP interface (spec 4, design 5). A route reads the body, calls its use case and wraps what that resolves to;
+ * everything thrown, by whatever layer, ends in the one error handler.
+ */
+export function createHttp(ports: HttpPorts, { version, trustedProxies, log, outbox }: HttpSettings) {
+  const exchanges = new Exchanges(trustedProxies)
+  const allowed = new Map<string, string[]>()
+
+  const app = new Elysia({ strictPath: true, normalize: false })
+    .onRequest(({ request, server, set }) => {
+      const { requestId } = exchanges.begin(request, server?.requestIP(request)?.address)
+      set.headers['x-request-id'] = requestId
+    })
+    .onParse({ as: 'global' }, async ({ request, server }) => {
+      const body = await readBody(request)
+      // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
+      server?.timeout(request, 0)
+      return body
+    })
+    .onError({ as: 'global' }, ({ code, error, request, set }) => {
+      const exchange = exchanges.of(request)
+      const failure = failureOf(code === 'NOT_FOUND' ? unrouted(request, set.headers) : error)
+      const { status, headers, envelope } = errorAnswer(failure, exchange.requestId)
+      exchange.failure = { code: envelope.error, failure }
+      set.status = status
+      Object.assign(set.headers, headers)
+      return envelope
+    })
+    .onAfterResponse({ as: 'global' }, ({ request, set }) => {
+      const exchange = exchanges.of(request)
+      const route = allowed.has(pathOf(request.url)) ? pathOf(request.url) : 'unmatched'
+      logExchange(log, { method: request.method, route, status: Number(set.status ?? 200) }, exchange)
+    })
+
+    .post('/otp/send', async ({ request, body }) => {
+      const call = exchanges.of(request)
+      const { expiresIn } = await sendOtp(ports, call, body as Body)
+      return { success: true, message: 'OTP sent successfully', expiresIn, requestId: call.requestId }
+    })
+    .post('/otp/resend', async ({ request, body }) => {
+      const call = exchanges.of(request)
+      const { expiresIn } = await sendOtp(ports, call, body as Body)
+      return { success: true, message: 'OTP resent successfully', expiresIn, requestId: call.requestId }
+    })
+    .post('/otp/verify', async ({ request, body }) => {
+      const call = exchanges.of(request)
+      await verifyOtp(ports, call, body as Body)
+      return { success: true, message: 'OTP verified successfully', requestId: call.requestId }
+    })
+    .post('/notify', async ({ request, body }) => {
+      const call = exchanges.of(request)
+      const notified = await notify(ports, call, body as Body)
+      return {
+        success: true,
+        message: 'Notification sent successfully',
+        ...notified,
+        requestId: call.requestId,
+      }
+    })
+
+    .get('/health', ({ request, set }) => {
+      const database = databaseState(ports, log)
+      if (database !== 'ok') set.status = 503
+      const status = database === 'ok' ? 'ok' : 'unavailable'
+      return { status, version, checks: { database }, requestId: exchanges.of(request).requestId }
+    })
+    .get('/integrations/catalog', ({ request }) => ({
+      success: true,
+      ...catalog(ports.limits, ports.otpTtlSeconds),
+      requestId: exchanges.of(request).requestId,
+    }))
+    .post('/integrations/requests', async ({ request, body, set }) => {
+      const call = exchanges.of(request)
+      const integrationRequestId = await requestIntegration(ports, call, body as Body)
+      set.status = 201
+      return {
+        success: true,
+        message: 'Integration request received',
+        integrationRequestId,
+        status: 'pending',
+        requestId: call.requestId,
+      }
+    })
+    .get('/platform/brands', async ({ request }) => {
+      const active = (await ports.brands.list()).filter((brand) => brand.status === 'active')
+      const brands = active.map(({ slug, displayName }) => ({ brandId: slug, displayName }))
+      return { success: true, brands, requestId: exchanges.of(request).requestId }
+    })
+    .use(docsRoutes(version))
+
+  if (outbox) app.use(outboxRoutes(outbox, exchanges))
+  for (const { path, method } of app.routes) {
+    allowed.set(path, [...(allowed.get(path) ?? []), method, ...(method === 'GET' ? ['HEAD'] : [])])
+  }
+  return app
+
+  /** A path that exists answers a wrong method with 405 and what it allows (RFC 9110 section 15.5.6). */
+  function unrouted(request: Request, headers: Record<string, unknown>): Failure {
+    const methods = allowed.get(pathOf(request.url))
+    if (!methods) return new Failure('route_not_found')
+    headers.allow = methods.join(', ')
+    return new Failure('method_not_allowed', `${pathOf(request.url)} takes ${methods.join(', ')}`)
+  }
+}
+
+function databaseState(ports: HttpPorts, log: Log): 'ok' | 'unavailable' {
+  try {
+    ports.checkDatabase()
+    return 'ok'
+  } catch (error) {
+    log.error({ err: error }, 'the database can not be used')
+    return 'unavailable'
+  }
+}

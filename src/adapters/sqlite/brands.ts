@@ -1,0 +1,45 @@
+import { asc, eq, sql } from 'drizzle-orm'
+import { type Brand, nameKey } from '../../domain/brand.ts'
+import type { BrandBook } from '../../domain/operator.ts'
+import type { Database } from './database.ts'
+import { brands } from './schema.ts'
+
+/** Brands in SQLite, read anew for each request. */
+export function createBrandBook({ orm, writer }: Database): BrandBook {
+  const bySlug = orm
+    .select()
+    .from(brands)
+    .where(eq(brands.slug, sql.placeholder('slug')))
+    .prepare()
+  const byName = orm
+    .select()
+    .from(brands)
+    .where(eq(brands.nameKey, sql.placeholder('nameKey')))
+    .orderBy(sql`${brands.status} <> 'active'`, asc(brands.slug))
+    .limit(1)
+    .prepare()
+  const all = orm.select().from(brands).orderBy(asc(brands.slug)).prepare()
+
+  return {
+    bySlug: async (slug) => brandOf(bySlug.get({ slug })),
+    byName: async (name) => brandOf(byName.get({ nameKey: name })),
+    list: async () => all.all().map((row) => toBrand(row)),
+    edit: (slug, change) =>
+      writer.write(() => {
+        const brand = change(brandOf(bySlug.get({ slug })))
+        const row = { ...brand, nameKey: nameKey(brand.displayName) }
+        orm.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }).run()
+        return brand
+      }),
+  }
+}
+
+type Row = typeof brands.$inferSelect
+
+function brandOf(row: Row | undefined): Brand | undefined {
+  return row && toBrand(row)
+}
+
+function toBrand({ nameKey: _, ...brand }: Row): Brand {
+  return brand
+}

@@ -1,0 +1,64 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { and, desc, eq, gt } from 'drizzle-orm'
+import { email, phone } from '../../domain/contact.ts'
+import type { Clock, Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
+import type { Database } from './database.ts'
+import { outbox } from './schema.ts'
+
+/** How often a waiting reader looks: messages may come from another process, so it can't just be told. */
+const pollMs = 100
+
+/** The outbox in SQLite, so that it outlives a restart and commands can read it. */
+export function createOutbox({ orm, writer }: Database, now: Clock): Outbox {
+  const list = async ({ identity, after, limit }: OutboxQuery): Promise<readonly OutboxEntry[]> =>
+    orm
+      .select()
+      .from(outbox)
+      .where(
+        and(
+          identity === undefined ? undefined : eq(outbox.identity, identity),
+          after === undefined ? undefined : gt(outbox.id, after),
+        ),
+      )
+      .orderBy(desc(outbox.id))
+      .limit(limit)
+      .all()
+      .map(toEntry)
+      .reverse()
+
+  return {
+    list,
+    add: (message) =>
+      writer.write(() => {
+        const { to, brandId, ...rest } = message
+        const identity = (message.channel === 'SMS' ? phone(to) : email(to))?.identity ?? to
+        orm
+          .insert(outbox)
+          .values({ ...rest, recipient: to, identity, brandSlug: brandId, createdAt: now() })
+          .run()
+      }),
+    get: async (id) => {
+      const row = orm.select().from(outbox).where(eq(outbox.id, id)).get()
+      return row && toEntry(row)
+    },
+    wait: async (query, waitMs, signal) => {
+      const until = performance.now() + waitMs
+      for (;;) {
+        const entries = await list(query)
+        const left = until - performance.now()
+        if (entries.length > 0 || left <= 0 || signal.aborted) return entries
+        await pause(Math.min(pollMs, left), undefined, { signal }).catch(() => undefined)
+      }
+    },
+  }
+}
+
+function toEntry({
+  recipient,
+  identity: _,
+  brandSlug,
+  createdAt,
+  ...row
+}: typeof outbox.$inferSelect): OutboxEntry {
+  return { ...row, to: recipient, brandId: brandSlug, createdAt: new Date(createdAt).toISOString() }
+}

@@ -1,0 +1,141 @@
+import Driver from 'better-sqlite3'
+
+/** What a synchronous step may return: anything but a promise, since a transaction can't wait for one. */
+type Sync<T> = T extends PromiseLike<unknown> ? never : T
+
+/** How long a write waits for another process's lock before it fails. */
+const lockPatienceMs = 5000
+
+interface Job {
+  readonly step: () => unknown
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+  /** When the job fails if the lock has still not been had. */
+  readonly giveUpAt: number
+}
+
+/**
+ * Group commit: the writes of concurrent requests share one `BEGIN IMMEDIATE … COMMIT` and are answered after it, so that
+ * a commit that waits for the disk costs one wait for all of them. Each runs in a savepoint of its own: one that throws
+ * is undone and fails alone. Another process's lock is waited for without holding up the event loop.
+ */
+export class Writer {
+  private queue: Job[] = []
+  private scheduled = false
+  private readonly waiters: (() => void)[] = []
+
+  constructor(private readonly driver: Driver.Database) {}
+
+  /**
+   * Runs a synchronous step within the next transaction and resolves to what it returned, once that is committed.
+   * Rejects with what it threw, or with the error of the transaction.
+   */
+  write<T>(step: () => Sync<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + lockPatienceMs })
+      this.schedule(0)
+    })
+  }
+
+  /** Resolves when nothing is waiting to be written. */
+  idle(): Promise<void> {
+    if (this.queue.length === 0) return Promise.resolve()
+    return new Promise((resolve) => this.waiters.push(resolve))
+  }
+
+  private schedule(delayMs: number): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    const run = () => {
+      this.scheduled = false
+      this.flush()
+    }
+    // The end of this turn of the event loop: whatever other requests write until then joins the transaction.
+    if (delayMs === 0) setImmediate(run)
+    else setTimeout(run, delayMs)
+  }
+
+  private flush(): void {
+    if (!this.begin()) return
+    const jobs = this.queue
+    this.queue = []
+    const settle: (() => void)[] = []
+    try {
+      for (const job of jobs) settle.push(this.run(job))
+      this.driver.exec('COMMIT')
+    } catch (error) {
+      // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
+      if (this.driver.inTransaction) this.driver.exec('ROLLBACK')
+      for (const job of jobs) job.reject(error)
+      this.wake()
+      return
+    }
+    for (const answer of settle) answer()
+    this.wake()
+  }
+
+  /** Takes the write lock; while another process holds it, tries again later and fails what has waited too long. */
+  private begin(): boolean {
+    try {
+      this.driver.exec('BEGIN IMMEDIATE')
+      return true
+    } catch (error) {
+      const now = performance.now()
+      const patient = isBusy(error) ? this.queue.filter((job) => job.giveUpAt > now) : []
+      const failed = this.queue.filter((job) => !patient.includes(job))
+      this.queue = patient
+      for (const job of failed) job.reject(error)
+      if (patient.length > 0) this.schedule(5 + Math.random() * 20)
+      else this.wake()
+      return false
+    }
+  }
+
+  /** Runs one step in its savepoint; returns how to answer it after the commit. Throws when the transaction is lost. */
+  private run(job: Job): () => void {
+    this.driver.exec('SAVEPOINT step')
+    try {
+      const value = job.step()
+      if (isThenable(value))
+        throw new TypeError('a transaction step must be synchronous, but returned a promise')
+      this.driver.exec('RELEASE step')
+      return () => job.resolve(value as never)
+    } catch (error) {
+      if (!this.driver.inTransaction) throw error
+      this.driver.exec('ROLLBACK TO step; RELEASE step')
+      return () => job.reject(error)
+    }
+  }
+
+  private wake(): void {
+    if (this.queue.length > 0) return
+    for (const resolve of this.waiters.splice(0)) resolve()
+  }
+}
+
+/** Runs a step under the write lock at start-up, where waiting for another process may block. */
+export function withWriteLock(driver: Driver.Database, step: () => void): void {
+  const giveUpAt = performance.now() + 2 * lockPatienceMs
+  for (;;) {
+    try {
+      driver.exec('BEGIN IMMEDIATE')
+      break
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > giveUpAt) throw error
+    }
+  }
+  try {
+    step()
+    driver.exec('COMMIT')
+  } finally {
+    if (driver.inTransaction) driver.exec('ROLLBACK')
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Driver.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
+}

@@ -1,0 +1,210 @@
+import { mailAddress } from './adapters/email/address.ts'
+import type { SmtpSettings } from './adapters/email/smtp.ts'
+import { type Network, network } from './adapters/http/client-ip.ts'
+import { type LogLevel, logLevels } from './adapters/log/logger.ts'
+import { isRegion, nationalizeFor } from './adapters/phone/nationalize.ts'
+import type { VendorTools } from './adapters/sms/index.ts'
+import { vendorNames, vendorOf } from './adapters/sms/index.ts'
+import type { Nationalize } from './domain/contact.ts'
+import { routesOf, type SmsMode } from './domain/delivery.ts'
+import type { LimitSettings } from './domain/limits.ts'
+import type { SmsProvider, SmsRoute } from './domain/ports.ts'
+import { Settings } from './settings.ts'
+
+export type MakeSmsProvider = (tools: VendorTools) => SmsProvider
+
+/** Everything the environment decides, read once and checked (design 7). */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly reusePort: boolean
+  /** Path of the SQLite file, or `:memory:`. */
+  readonly databaseFile: string
+  /** Undefined: made once and kept in a file beside the database. */
+  readonly secretKey: string | undefined
+  /** appId → API key, beside the apps issued by command. */
+  readonly appCredentials: ReadonlyMap<string, string>
+  readonly smsMode: SmsMode
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
+  /** Undefined: mail is kept in the outbox. */
+  readonly smtp: SmtpSettings | undefined
+  /** Whether some route ends in the outbox, so that its page and JSON are served. */
+  readonly usesOutbox: boolean
+  readonly limits: LimitSettings
+  readonly otpTtlSeconds: number
+  readonly providerTimeoutMs: number
+  readonly nationalize: Nationalize | undefined
+  readonly trustedProxies: readonly Network[]
+  readonly logLevel: LogLevel
+}
+
+/** Everything wrong with the environment, one problem a line. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'))
+  }
+}
+
+/** @throws ConfigError naming every variable that is wrong */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const settings = new Settings(env)
+  const smsMode = settings.oneOf('OTP_SMS_MODE', ['plain', 'template', 'hybrid'], 'plain')
+  const plain = readRoute(settings, 'SMS_PLAIN', true)
+  const template = readRoute(settings, 'SMS_TEMPLATE', routesOf(smsMode, true).includes('template'))
+  const smtp = readSmtp(settings)
+  refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
+  const config: Config = {
+    host: settings.text('HOST', '127.0.0.1').trim(),
+    port: settings.integer('PORT', 3000, { min: 0, max: 65_535 }),
+    reusePort: settings.flag('REUSE_PORT'),
+    databaseFile: readDatabaseFile(settings),
+    secretKey: readSecretKey(settings),
+    appCredentials: readAppCredentials(settings),
+    smsMode,
+    smsRoutes: { plain: plain.providers, template: template.providers },
+    smtp,
+    usesOutbox: smtp === undefined || plain.usesOutbox || template.usesOutbox,
+    limits: {
+      globalPerMinute: settings.integer('GLOBAL_LIMIT_PER_MINUTE', 10, { min: 1, max: count }),
+      phonePerMinute: settings.integer('PHONE_LIMIT_PER_MINUTE', 3, { min: 1, max: count }),
+      phonePerHour: settings.integer('PHONE_LIMIT_PER_HOUR', 10, { min: 1, max: count }),
+      smsCooldownSeconds: settings.integer('SMS_COOLDOWN_SECONDS', 30, { min: 0, max: 86_400 }),
+      failureBudgetPerDay: settings.integer('FAILURE_BUDGET_PER_DAY', 100, { min: 0, max: count }),
+      emailPerHour: settings.integer('EMAIL_LIMIT_PER_HOUR', 30, { min: 0, max: count }),
+    },
+    otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
+    providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
+    nationalize: readRegion(settings),
+    trustedProxies: readTrustedProxies(settings),
+    logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
+  }
+  if (settings.problems.length > 0) throw new ConfigError([...new Set(settings.problems)])
+  return config
+}
+
+const count = 1_000_000_000
+
+interface Route {
+  /** Whether OTP_SMS_MODE ever leads here; the settings of a route that is not used are not asked for. */
+  readonly used: boolean
+  readonly providers: readonly MakeSmsProvider[]
+  readonly developmentOnly: readonly string[]
+  readonly usesOutbox: boolean
+}
+
+function readRoute(settings: Settings, name: string, used: boolean): Route {
+  const names = settings.list(name, 'outbox')
+  const vendors = names.flatMap((word) => {
+    const vendor = vendorOf(word)
+    if (!vendor) {
+      settings.refuse(name, `names an unknown provider; there are ${vendorNames.join(', ')}`)
+      return []
+    }
+    return [vendor]
+  })
+  if (!used) return { used, providers: [], developmentOnly: [], usesOutbox: false }
+  return {
+    used,
+    providers: vendors.map((vendor) => vendor.configure(settings)),
+    developmentOnly: vendors.filter((vendor) => vendor.developmentOnly).map((vendor) => vendor.name),
+    usesOutbox: vendors.some((vendor) => vendor.name === 'outbox'),
+  }
+}
+
+function refuseOutboxInProduction(
+  settings: Settings,
+  ways: { SMS_PLAIN: Route; SMS_TEMPLATE: Route; SMTP_URL: SmtpSettings | undefined },
+): void {
+  const allowed = settings.flag('OUTBOX_IN_PRODUCTION')
+  if (settings.optional('NODE_ENV') !== 'production' || allowed) return
+  const remedy = 'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that'
+  for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
+    for (const provider of ways[name].developmentOnly) {
+      settings.refuse(
+        name,
+        `is "${provider}", whose messages reach nobody, with NODE_ENV=production: ${remedy}`,
+      )
+    }
+  }
+  if (settings.optional('SMTP_URL') === undefined) {
+    settings.refuse(
+      'SMTP_URL',
+      `is unset, so that mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
+    )
+  }
+}
+
+function readSmtp(settings: Settings): SmtpSettings | undefined {
+  const url = settings.optional('SMTP_URL')?.trim()
+  const from = settings.optional('MAIL_FROM')
+  const sender = from === undefined ? undefined : mailAddress(from)
+  if (from !== undefined && sender === undefined) {
+    settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
+  }
+  if (url === undefined) return undefined
+  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
+    settings.refuse('SMTP_URL', 'must be a URL such as smtp://user:password@mail.example.com:587')
+    return undefined
+  }
+  if (from === undefined) settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
+  return sender && { url, from: sender }
+}
+
+function readDatabaseFile(settings: Settings): string {
+  const url = settings.text('DATABASE_URL', 'file:data/otpost.db').trim()
+  const path = url.startsWith('file:') ? url.slice('file:'.length).replace(/^\/\/(?=\/)/, '') : ''
+  if (path === '' || path.includes('?')) {
+    settings.refuse('DATABASE_URL', 'must be file: and a path, such as file:data/otpost.db')
+  }
+  return path
+}
+
+function readSecretKey(settings: Settings): string | undefined {
+  const key = settings.optional('SECRET_KEY')
+  if (key !== undefined && Buffer.byteLength(key) < 32) {
+    settings.refuse('SECRET_KEY', 'must be at least 32 bytes, such as the output of: openssl rand -base64 32')
+  }
+  return key
+}
+
+function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
+  const json = settings.optional('APP_CREDENTIALS')
+  if (json === undefined) return new Map()
+  let pairs: [string, unknown][] = []
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError()
+    pairs = Object.entries(value)
+  } catch {
+    settings.refuse('APP_CREDENTIALS', 'must be a JSON object of appId and API key, such as {"shop":"…"}')
+  }
+  const credentials = new Map<string, string>()
+  for (const [appId, apiKey] of pairs) {
+    if (appId !== '' && typeof apiKey === 'string' && apiKey !== '') credentials.set(appId, apiKey)
+    else settings.refuse('APP_CREDENTIALS', 'must give each appId a non-empty string as its API key')
+  }
+  return credentials
+}
+
+function readRegion(settings: Settings): Nationalize | undefined {
+  const region = settings.optional('PHONE_DEFAULT_REGION')?.trim().toUpperCase()
+  if (region === undefined) return undefined
+  if (isRegion(region)) return nationalizeFor(region)
+  settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
+  return undefined
+}
+
+function readTrustedProxies(settings: Settings): readonly Network[] {
+  if (settings.optional('TRUSTED_PROXIES') === undefined) return []
+  return settings.list('TRUSTED_PROXIES', '').flatMap((text) => {
+    const proxies = network(text)
+    if (proxies) return [proxies]
+    settings.refuse(
+      'TRUSTED_PROXIES',
+      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas',
+    )
+    return []
+  })
+}

@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import type { createApp } from './app.ts'
+import { putBrand } from './domain/operator.ts'
+import { notifyTemplateKeys } from './domain/templates.ts'
+
+/** The demo's application and brand. The key is no secret: it opens a server of this machine that sends nothing. */
+export const demo = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' } as const
+
+/** The demo's settings: a database of its own and the outbox for everything, whatever else the environment says. */
+export function demoEnv(
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: env.PORT,
+    DATABASE_URL: `file:${join('data', 'demo.db')}`,
+    APP_CREDENTIALS: JSON.stringify({ [demo.appId]: demo.apiKey }),
+    LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
+  }
+}
+
+/** Makes the demo brand, starts, and tells a newcomer what to try. */
+export async function prepareDemo(app: ReturnType<typeof createApp>, listen: () => URL): Promise<void> {
+  await putBrand(app.books.brands, demo.brandId, {
+    displayName: 'Acme',
+    notifyTemplates: notifyTemplateKeys,
+    loginIdEnabled: true,
+  })
+  process.stdout.write(welcome(listen()))
+}
+
+function welcome(url: URL): string {
+  const base = url.origin
+  const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
+  const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
+  return `
+otpost is running as a demo: every message stays in its outbox.
+
+  Outbox page       ${base}/outbox
+  API description   ${base}/docs
+
+Send a code, read it from the outbox, verify it:
+
+  ${post('/otp/send')} '{${credentials},"phone":"+1 202 555 0143"}'
+
+  CODE=$(curl -s '${base}/outbox/messages?to=12025550143&wait=10' | grep -o '[0-9]\\{6\\} is your' | tail -1 | cut -c1-6); echo "$CODE"
+
+  ${post('/otp/verify')} '{${credentials},"phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
+
+Ctrl-C stops it.
+
+`
+}

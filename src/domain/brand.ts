@@ -1,0 +1,105 @@
+import { type Body, textProblem } from './body.ts'
+import { Failure } from './failures.ts'
+import { notifyTemplateKeys } from './templates.ts'
+
+export const brandStatuses = ['pending', 'active', 'suspended'] as const
+export type BrandStatus = (typeof brandStatuses)[number]
+
+/** A brand in whose name messages go out (spec 2.3). */
+export interface Brand {
+  /** The slug that callers send as brandId, in lower case. */
+  readonly slug: string
+  readonly displayName: string
+  readonly status: BrandStatus
+  /** Template keys enabled on /notify. */
+  readonly notifyTemplates: readonly string[]
+  /** Whether its SMS go by the registered-template route, as far as OTP_SMS_MODE says (design D14). */
+  readonly dltEnabled: boolean
+  /** Whether OTP messages name the login when the caller gives a loginId (design D13). */
+  readonly loginIdEnabled: boolean
+  /** The host of the brand's web site; with it, codes in SMS can be filled in by the browser (WebOTP). */
+  readonly domain: string | null
+}
+
+/** Reads brands; answers are as of now, so that what an operator changes holds for the next request. */
+export interface Brands {
+  bySlug(slug: string): Promise<Brand | undefined>
+  /**
+   * The brand of this display name, compared as `nameKey` makes it. Where several share a name, an active one is
+   * preferred, then the first by slug.
+   */
+  byName(nameKey: string): Promise<Brand | undefined>
+}
+
+/** The comparable form of a brand's slug or display name (design D7, D9). */
+export function nameKey(name: string): string {
+  return name.trim().normalize('NFC').toLowerCase()
+}
+
+/** A brandId as it counts: trimmed, in lower case; not a string or empty is missing (design D7). */
+export function brandIdOf(value: unknown): string | undefined {
+  const slug = typeof value === 'string' ? nameKey(value) : ''
+  return slug === '' ? undefined : slug
+}
+
+/** The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. */
+export async function approvedBrand(brands: Brands, body: Body): Promise<Brand> {
+  const slug = brandIdOf(body.brandId)
+  if (slug === undefined) throw new Failure('brand_id_required')
+  return approved(await brands.bySlug(slug))
+}
+
+/**
+ * The brand gate of SMS on /notify (spec 4.4 rule 8, design D9): brandId names the brand; without it,
+ * variables.businessName does, by slug or display name.
+ */
+export async function notifyBrand(brands: Brands, brandId: unknown, businessName: unknown): Promise<Brand> {
+  const slug = brandIdOf(brandId)
+  if (slug !== undefined) return approved(await brands.bySlug(slug))
+  const name = brandIdOf(businessName)
+  if (name === undefined) {
+    throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
+  }
+  return approved((await brands.bySlug(name)) ?? (await brands.byName(name)))
+}
+
+/** Whether a businessName names this brand, by slug or display name (design D9). */
+export function isNamed(brand: Brand, businessName: string): boolean {
+  const name = nameKey(businessName)
+  return name === brand.slug || name === nameKey(brand.displayName)
+}
+
+function approved(brand: Brand | undefined): Brand {
+  if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
+  if (brand.status === 'suspended') throw new Failure('brand_suspended')
+  return brand
+}
+
+const transitions: Readonly<Record<BrandStatus, readonly BrandStatus[]>> = {
+  pending: ['active'],
+  active: ['suspended'],
+  suspended: ['active'],
+}
+
+/** Whether an operator may move a brand from one status to another (design D8); staying is always allowed. */
+export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
+  return from === to || transitions[from].includes(to)
+}
+
+/** Everything wrong with a brand as an operator describes it, in words for the operator; empty when nothing is. */
+export function brandProblems(brand: Brand): string[] {
+  const problems: string[] = []
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(brand.slug)) {
+    problems.push('the slug must be 1 to 63 of a-z, 0-9 and "-", and not begin with "-"')
+  }
+  const name = textProblem('the name', brand.displayName, { max: 40 })
+  if (name !== undefined) problems.push(name)
+  const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
+  if (unknown.length > 0) {
+    problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)
+  }
+  if (brand.domain !== null && !/^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/.test(brand.domain)) {
+    problems.push('the domain must be a bare host name such as shop.example.com')
+  }
+  return problems
+}

@@ -1,0 +1,36 @@
+import type { Body } from './body.ts'
+import { Failure } from './failures.ts'
+import { credentialFailures, granted } from './limits.ts'
+import type { OtpStore } from './otp.ts'
+import type { Apps, Call, Clock, Secrets } from './ports.ts'
+
+export interface CredentialPorts {
+  readonly apps: Apps
+  readonly store: Pick<OtpStore, 'admit' | 'check'>
+  readonly secrets: Pick<Secrets, 'subject'>
+  readonly now: Clock
+}
+
+/**
+ * The credential check of every protected call (spec 5): 401 where one is missing, 403 where the pair is not valid; and
+ * 429 for a network address that failed too often within a minute (design D22), whatever it sends until that is over.
+ * Resolves to the appId.
+ */
+export async function authenticate(ports: CredentialPorts, call: Call, body: Body): Promise<string> {
+  const { appId, apiKey } = body
+  const failures = credentialFailures(ports.secrets.subject('ip', call.clientIp))
+  granted(await ports.store.check(failures, ports.now()), ports.now())
+  const failed = async (failure: Failure) => {
+    granted(await ports.store.admit([failures], ports.now()), ports.now())
+    return failure
+  }
+  if (!isText(appId)) throw await failed(new Failure('unauthorized', 'appId is required'))
+  if (!isText(apiKey)) throw await failed(new Failure('unauthorized', 'API key is required'))
+  if (!(await ports.apps.accepts(appId, apiKey))) throw await failed(new Failure('forbidden'))
+  call.trail.app = appId
+  return appId
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

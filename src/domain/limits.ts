@@ -1,0 +1,175 @@
+import type { Recipient } from './contact.ts'
+import { Failure, type FailureKind, failureMessages } from './failures.ts'
+
+/**
+ * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
+ * first one counted (spec 8, design D3). The SMS cooldown is a limit of one.
+ */
+export interface Claim {
+  /** Whom it limits: a keyed hash of a recipient or an address of the network, or an application. */
+  readonly subject: string
+  /** Which of the subject's limits it is, such as `minute` or `cooldown:acme`. */
+  readonly name: string
+  readonly max: number
+  /** How long the window lasts that this request would open. */
+  readonly windowMs: number
+  /** False to be refused where the limit is used up and yet not be counted. */
+  readonly counted: boolean
+  /** What a refused caller is told. */
+  readonly failure: FailureKind
+  readonly message: string
+}
+
+/** A window as a store keeps it. */
+export interface Window {
+  readonly count: number
+  /** Epoch milliseconds; from this instant on the window is over. */
+  readonly endsAt: number
+}
+
+/** One counted claim: which window counted it, so that it can be given back to that window and to no later one. */
+export interface Taking {
+  readonly subject: string
+  readonly name: string
+  readonly endsAt: number
+}
+
+/** The first claim of a list that is used up, and when its window ends. */
+export interface Refusal {
+  readonly admitted: false
+  readonly refusedBy: Claim
+  readonly endsAt: number
+}
+
+/** A store's answer to a list of claims: all of them taken, or none. */
+export type Admission = { readonly admitted: true; readonly takings: readonly Taking[] } | Refusal
+
+/**
+ * Decides a list of claims against the windows of the store, in order, all or nothing: the first claim whose window is
+ * open and full refuses the whole. Otherwise it tells the windows as they are to be stored.
+ */
+export function decide(
+  claims: readonly Claim[],
+  windowOf: (claim: Claim) => Window | undefined,
+  now: number,
+): { admission: Admission; changes: readonly (Taking & Window)[] } {
+  const changes: (Taking & Window)[] = []
+  for (const claim of claims) {
+    const stored = windowOf(claim)
+    const open = stored !== undefined && stored.endsAt > now ? stored : undefined
+    if (open !== undefined && open.count >= claim.max) {
+      return { admission: { admitted: false, refusedBy: claim, endsAt: open.endsAt }, changes: [] }
+    }
+    if (claim.counted) {
+      const { subject, name } = claim
+      changes.push({
+        subject,
+        name,
+        count: (open?.count ?? 0) + 1,
+        endsAt: open?.endsAt ?? now + claim.windowMs,
+      })
+    }
+  }
+  const takings = changes.map(({ subject, name, endsAt }) => ({ subject, name, endsAt }))
+  return { admission: { admitted: true, takings }, changes }
+}
+
+/** The takings of an admission; throws the failure of the limit that refused it. */
+export function granted(admission: Admission, now: number): readonly Taking[] {
+  if (!admission.admitted) throw refused(admission, now)
+  return admission.takings
+}
+
+/** What a caller is told who was refused by a limit, with the time until it frees. */
+export function refused({ refusedBy, endsAt }: Refusal, now: number): Failure {
+  return new Failure(refusedBy.failure, refusedBy.message, { retryAfterSeconds: secondsUntil(endsAt, now) })
+}
+
+/** Whole seconds until an instant, rounded up and at least 1: what Retry-After says (RFC 9110 section 10.2.3). */
+export function secondsUntil(instant: number, now: number): number {
+  return Math.max(1, Math.ceil((instant - now) / 1000))
+}
+
+/** The numbers of spec 8 and of design D22 to D24, as the operator set them. 0 turns off the last two. */
+export interface LimitSettings {
+  readonly globalPerMinute: number
+  readonly phonePerMinute: number
+  readonly phonePerHour: number
+  readonly smsCooldownSeconds: number
+  readonly failureBudgetPerDay: number
+  readonly emailPerHour: number
+}
+
+const minuteMs = 60_000
+const hourMs = 3_600_000
+const dayMs = 86_400_000
+
+function rateLimit(subject: string, name: string, max: number, windowMs: number): Claim {
+  const message = failureMessages.rate_limited
+  return { subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
+}
+
+/** All calls of one application (spec 8, global). */
+export function globalLimit(settings: LimitSettings, appId: string): Claim {
+  return rateLimit(`app:${appId}`, 'minute', settings.globalPerMinute, minuteMs)
+}
+
+/**
+ * The limits of a send to one recipient, in the order of spec 4.1: for a phone the cooldown, the minute and the hour;
+ * for a mailbox its hour (design D24).
+ *
+ * The cooldown is taken as a lease of `leaseMs`, long enough for any delivery, and becomes the real cooldown when the
+ * SMS has been sent.
+ */
+export function sendLimits(
+  settings: LimitSettings,
+  send: { recipient: Recipient; subject: string; brandSlug: string; leaseMs: number },
+): Claim[] {
+  const { subject } = send
+  if (send.recipient.channel === 'EMAIL') {
+    return settings.emailPerHour === 0 ? [] : [rateLimit(subject, 'hour', settings.emailPerHour, hourMs)]
+  }
+  const message = 'Too many OTP requests. Try later.'
+  return [
+    {
+      subject,
+      name: cooldownName(send.brandSlug),
+      max: 1,
+      windowMs: send.leaseMs,
+      counted: true,
+      failure: 'cooldown_active',
+      message: failureMessages.cooldown_active,
+    },
+    { ...rateLimit(subject, 'minute', settings.phonePerMinute, minuteMs), message },
+    { ...rateLimit(subject, 'hour', settings.phonePerHour, hourMs), message },
+  ]
+}
+
+/** The taking of the cooldown among those of a send; a mail has none. */
+export function cooldownOf(takings: readonly Taking[], brandSlug: string): Taking | undefined {
+  return takings.find((taking) => taking.name === cooldownName(brandSlug))
+}
+
+function cooldownName(brandSlug: string): string {
+  return `cooldown:${brandSlug}`
+}
+
+/** Wrong codes of one brand and recipient, over all its codes (design D23); undefined when turned off. */
+export function failureBudget(
+  settings: LimitSettings,
+  subject: string,
+  brandSlug: string,
+): Claim | undefined {
+  if (settings.failureBudgetPerDay === 0) return undefined
+  return rateLimit(subject, `failures:${brandSlug}`, settings.failureBudgetPerDay, dayMs)
+}
+
+/** Failed credentials of one network address (design D22). */
+export function credentialFailures(ipSubject: string): Claim {
+  return rateLimit(ipSubject, 'credentials', 300, minuteMs)
+}
+
+/** Integration requests of one network address (design D18). */
+export function integrationRequests(ipSubject: string): Claim {
+  return rateLimit(ipSubject, 'integration-requests', 5, hourMs)
+}

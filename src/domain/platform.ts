@@ -1,0 +1,107 @@
+import { type Body, isGiven, optionalText, text } from './body.ts'
+import { type Channel, email, parseChannel } from './contact.ts'
+import { Failure } from './failures.ts'
+import { granted, integrationRequests, type LimitSettings } from './limits.ts'
+import { notifySizes } from './notify.ts'
+import { maxAttempts, type OtpStore } from './otp.ts'
+import type { Call, Clock, Secrets } from './ports.ts'
+import { notifyTemplates } from './templates.ts'
+
+/** What an integrator asks for, kept for the operator (design D18). */
+export interface IntegrationRequest {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  readonly companyName: string
+  readonly contactName: string
+  readonly contactEmail: string
+  readonly brandName: string
+  readonly channels: readonly Channel[]
+  readonly website: string | null
+  readonly useCase: string | null
+}
+
+export interface IntegrationRequests {
+  /** Keeps a request as pending; durable when it resolves. */
+  add(request: IntegrationRequest): Promise<void>
+}
+
+export interface IntegrationPorts {
+  readonly requests: IntegrationRequests
+  readonly store: Pick<OtpStore, 'admit'>
+  readonly secrets: Pick<Secrets, 'newId' | 'subject'>
+  readonly now: Clock
+}
+
+/** POST /integrations/requests (design D18): resolves to the id of the kept request. */
+export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
+  const fields = readRequest(body)
+  const limit = integrationRequests(ports.secrets.subject('ip', call.clientIp))
+  granted(await ports.store.admit([limit], ports.now()), ports.now())
+  const id = ports.secrets.newId()
+  await ports.requests.add({ id, createdAt: ports.now(), ...fields })
+  return id
+}
+
+function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
+  const contactEmail = email(body.contactEmail)
+  const names = {
+    companyName: text('companyName', body.companyName ?? '', { max: 100 }),
+    contactName: text('contactName', body.contactName ?? '', { max: 100 }),
+    brandName: text('brandName', body.brandName ?? '', { max: 40 }),
+  }
+  if (!contactEmail) throw new Failure('validation_error', 'contactEmail must be an e-mail address')
+  return {
+    ...names,
+    contactEmail: contactEmail.address,
+    channels: readChannels(body.channels),
+    website: readWebsite(body.website),
+    useCase: optionalText('useCase', body.useCase, { max: 2000, lines: 'many' }) ?? null,
+  }
+}
+
+function readChannels(value: unknown): Channel[] {
+  if (!isGiven(value)) return []
+  const channels = Array.isArray(value) ? value.map(parseChannel) : [undefined]
+  const known = channels.filter((channel) => channel !== undefined)
+  if (known.length < channels.length) {
+    throw new Failure('validation_error', 'channels must be an array of SMS and EMAIL')
+  }
+  return [...new Set(known)]
+}
+
+function readWebsite(value: unknown): string | null {
+  const website = optionalText('website', value, { max: 255 })
+  if (website === undefined) return null
+  if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
+    throw new Failure('validation_error', 'website must be an http or https URL')
+  }
+  return website
+}
+
+/** GET /integrations/catalog (design D17): what an integrator can send, with the limits in force. */
+export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
+  return {
+    channels: ['SMS', 'EMAIL'] as const,
+    templates: notifyTemplates.map(({ key, variables }) => ({
+      key,
+      channel: 'SMS' as const,
+      variables: variables.map((variable) => ({ ...variable, required: true })),
+    })),
+    limits: {
+      globalPerMinute: limits.globalPerMinute,
+      phonePerMinute: limits.phonePerMinute,
+      phonePerHour: limits.phonePerHour,
+      smsCooldownSeconds: limits.smsCooldownSeconds,
+      emailPerHour: limits.emailPerHour,
+      otpTtlSeconds,
+      otpMaxAttempts: maxAttempts,
+      otpLength: 6,
+      notifyRecipients: notifySizes.to,
+      messageCharacters: notifySizes.message,
+      subjectCharacters: notifySizes.subject,
+      htmlCharacters: notifySizes.html,
+      templateCharacters: notifySizes.template,
+    },
+  }
+}

@@ -1,0 +1,151 @@
+import type { Channel } from './contact.ts'
+import type { OtpRecord } from './otp.ts'
+
+/** The time in epoch milliseconds. */
+export type Clock = () => number
+
+/** Randomness and keyed hashing; the server's secret stays behind it. */
+export interface Secrets {
+  /** A random UUID, version 4. */
+  newId(): string
+  /** Six digits, uniform over 000000 to 999999, from a cryptographic source. */
+  newCode(): string
+  /** A random salt of 128 bits, in base64url. */
+  newSalt(): string
+  /** HMAC-SHA-256 of a code within its record, in base64url. */
+  codeHash(record: Pick<OtpRecord, 'id' | 'brandSlug' | 'subject' | 'salt'>, code: string): string
+  /** A new API key and what is stored of it. */
+  newApiKey(): { readonly key: string; readonly sha256: string }
+  /** A keyed hash that stands for a recipient or a network address in the store, in base64url. */
+  subject(kind: 'SMS' | 'EMAIL' | 'ip', value: string): string
+}
+
+/** What an application's key is compared with. */
+export interface Apps {
+  /** Whether this pair was issued and is not revoked; compares in constant time, known appId or not. */
+  accepts(appId: string, apiKey: string): Promise<boolean>
+}
+
+export type SmsRoute = 'plain' | 'template'
+
+/** One SMS for one recipient, ready for a provider. */
+export interface SmsMessage {
+  /** Identifies this message to the provider; the same over all routes it is tried on. */
+  readonly id: string
+  readonly requestId: string
+  readonly brandSlug: string
+  readonly brandName: string
+  /** E.164 digits without `+`. */
+  readonly to: string
+  readonly text: string
+  /** On a registered template: its key and values, for providers that render themselves. */
+  readonly template: { readonly key: string; readonly variables: Readonly<Record<string, string>> } | null
+}
+
+/**
+ * What a provider made of a message. `rejected` with scope `recipient` means that no other route could reach that
+ * number; `unknown` that it may or may not have been taken, as after a time-out.
+ */
+export type Outcome =
+  | { readonly kind: 'accepted' }
+  | {
+      readonly kind: 'rejected'
+      readonly scope: 'recipient' | 'message' | 'account'
+      readonly reason: string
+    }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** A way to send SMS. `send` answers within `timeoutMs` and never throws; `reason` holds no secret and no text. */
+export interface SmsProvider {
+  readonly name: string
+  send(message: SmsMessage, route: SmsRoute, timeoutMs: number): Promise<Outcome>
+}
+
+/** One e-mail for one recipient. */
+export interface Mail {
+  readonly id: string
+  readonly requestId: string
+  readonly brandSlug: string | null
+  /** The sender's name; null leaves it to the mailer. */
+  readonly brandName: string | null
+  readonly to: string
+  readonly subject: string
+  readonly html: string
+  /** The plain text part; null lets the mailer derive it from the HTML. */
+  readonly text: string | null
+}
+
+/** A way to send e-mail. `send` answers within `timeoutMs` and never throws; `reason` holds no secret and no text. */
+export interface Mailer {
+  readonly name: string
+  send(mail: Mail, timeoutMs: number): Promise<Outcome>
+}
+
+/** One provider call, as the log tells it. */
+export interface Attempt {
+  readonly provider: string
+  readonly route?: SmsRoute
+  readonly outcome: Outcome['kind']
+  readonly reason?: string
+  /** What a provider threw that should have answered. */
+  readonly error?: unknown
+  readonly durationMs: number
+}
+
+/**
+ * One request on its way through the domain. `trail` collects what the log line may say of it: no key, no code, no full
+ * recipient, no text.
+ */
+export interface Call {
+  readonly requestId: string
+  readonly clientIp: string
+  readonly trail: {
+    app?: string
+    brand?: string
+    channel?: Channel
+    recipient?: string
+    recipients?: number
+    readonly attempts: Attempt[]
+  }
+}
+
+/** A message that the outbox holds for the developer, as the outbox page and its JSON show it. */
+export interface OutboxMessage {
+  readonly channel: Channel
+  /** E.164 digits, or a mail address. */
+  readonly to: string
+  readonly route: SmsRoute | null
+  readonly brandId: string | null
+  readonly brandName: string | null
+  readonly subject: string | null
+  readonly text: string
+  readonly html: string | null
+  readonly templateKey: string | null
+  readonly variables: Readonly<Record<string, string>> | null
+  readonly requestId: string
+}
+
+export interface OutboxEntry extends OutboxMessage {
+  /** Increases with each message. */
+  readonly id: number
+  /** ISO 8601, UTC. */
+  readonly createdAt: string
+}
+
+/** Which messages: of one recipient in any spelling of it, and those after an id; at most `limit`, the newest ones. */
+export interface OutboxQuery {
+  readonly identity?: string
+  readonly after?: number
+  readonly limit: number
+}
+
+/** Messages kept instead of sent, for development. */
+export interface Outbox {
+  add(message: OutboxMessage): Promise<void>
+  /** Oldest first. */
+  list(query: OutboxQuery): Promise<readonly OutboxEntry[]>
+  get(id: number): Promise<OutboxEntry | undefined>
+  /** Like `list`, but waits up to `waitMs`, or until the signal aborts, for a first message, from any process. */
+  wait(query: OutboxQuery, waitMs: number, signal: AbortSignal): Promise<readonly OutboxEntry[]>
+}

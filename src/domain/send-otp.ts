@@ -1,0 +1,188 @@
+import { type Body, isGiven, judged, optionalText } from './body.ts'
+import { approvedBrand, type Brand, type Brands } from './brand.ts'
+import {
+  type Channel,
+  email,
+  mask,
+  type Nationalize,
+  parseChannel,
+  phone,
+  type Recipient,
+} from './contact.ts'
+import { authenticate, type CredentialPorts } from './credentials.ts'
+import {
+  type DeliveryPorts,
+  deliverMail,
+  deliverSms,
+  longestDeliveryMs,
+  routesOf,
+  type SmsMode,
+} from './delivery.ts'
+import { otpMail } from './emails.ts'
+import { Failure } from './failures.ts'
+import { type Claim, cooldownOf, globalLimit, granted, type LimitSettings, sendLimits } from './limits.ts'
+import type { OtpRecord, OtpStore } from './otp.ts'
+import type { Call, Outcome, Secrets } from './ports.ts'
+import { renderOtp } from './templates.ts'
+
+export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
+  readonly brands: Brands
+  readonly store: OtpStore
+  readonly secrets: Secrets
+  readonly limits: LimitSettings
+  readonly otpTtlSeconds: number
+  readonly smsMode: SmsMode
+  readonly nationalize?: Nationalize
+}
+
+/**
+ * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces whatever code its brand and recipient had.
+ * The checks stand in the order of the spec; the fields are read beforehand, since the limits need the recipient, and
+ * judged in their turn. Resolves to the lifetime of the code.
+ */
+export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Promise<{ expiresIn: number }> {
+  const appId = await authenticate(ports, call, body)
+  const brand = await approvedBrand(ports.brands, body)
+  call.trail.brand = brand.slug
+  const recipient = readRecipient(body, ports.nationalize)
+  const order = judged(() => readOrder(body, brand, recipient))
+  const claims = claimsOf(ports, appId, brand, recipient, !(order instanceof Failure))
+  if (order instanceof Failure) {
+    granted(await ports.store.admit(claims, ports.now()), ports.now())
+    throw order
+  }
+  call.trail.channel = order.recipient.channel
+  call.trail.recipient = mask(order.recipient)
+
+  // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
+  const now = ports.now()
+  const { code, record } = newRecord(ports, brand, order.recipient, now)
+  const takings = granted(await ports.store.beginSend(claims, record, now), now)
+  const outcome = await deliver(ports, call, brand, order, code)
+  if (outcome.kind !== 'accepted') {
+    await ports.store.abandonSend(record, takings)
+    throw new Failure('sms_failed')
+  }
+  const cooldown = cooldownOf(takings, brand.slug)
+  if (cooldown) {
+    await ports.store.moveEnd(cooldown, ports.now() + ports.limits.smsCooldownSeconds * 1000)
+  }
+  return { expiresIn: ports.otpTtlSeconds }
+}
+
+interface Order {
+  readonly recipient: Recipient
+  readonly loginId: string | undefined
+  readonly businessName: string | undefined
+}
+
+/** The recipient, if the body names a usable one: the limits need it before the fields have their turn. */
+function readRecipient(body: Body, nationalize: Nationalize | undefined): Recipient | undefined {
+  switch (channelOf(body)) {
+    case 'SMS':
+      return phone(body.phone, nationalize)
+    case 'EMAIL':
+      return email(body.email)
+    case undefined:
+      return undefined
+  }
+}
+
+function readOrder(body: Body, brand: Brand, recipient: Recipient | undefined): Order {
+  const channel = channelOf(body)
+  if (channel === undefined) throw new Failure('validation_error', 'channel must be SMS or EMAIL')
+  const field = channel === 'SMS' ? 'phone' : 'email'
+  if (!isGiven(body[field])) {
+    throw new Failure('validation_error', `${field} is required when channel is ${channel}`)
+  }
+  if (recipient === undefined) throw new Failure('validation_error', `${field} is not valid`)
+  const loginId = optionalText('loginId', body.loginId, { max: 64 })
+  const businessName = optionalText('businessName', body.businessName, { max: 40 })
+  return { recipient, loginId: brand.loginIdEnabled ? loginId : undefined, businessName }
+}
+
+function channelOf(body: Body): Channel | undefined {
+  return isGiven(body.channel) ? parseChannel(body.channel) : 'SMS'
+}
+
+/**
+ * The limits of spec 4.1 in their order. A send with a wrong field is refused by each of them as any other, but is
+ * counted by the global one alone: the others count what is sent.
+ */
+function claimsOf(
+  ports: SendOtpPorts,
+  appId: string,
+  brand: Brand,
+  recipient: Recipient | undefined,
+  counted: boolean,
+): Claim[] {
+  const global = globalLimit(ports.limits, appId)
+  if (recipient === undefined) return [global]
+  const limits = sendLimits(ports.limits, {
+    recipient,
+    subject: ports.secrets.subject(recipient.channel, recipient.identity),
+    brandSlug: brand.slug,
+    leaseMs: Math.max(
+      ports.limits.smsCooldownSeconds * 1000,
+      longestDeliveryMs(ports.providerTimeoutMs) + leaseMarginMs,
+    ),
+  })
+  return [...limits.map((limit) => ({ ...limit, counted })), global]
+}
+
+/** What a delivery may take beyond the time of its provider calls: queueing and a busy machine. */
+const leaseMarginMs = 2000
+
+function newRecord(
+  ports: SendOtpPorts,
+  brand: Brand,
+  recipient: Recipient,
+  now: number,
+): { code: string; record: OtpRecord } {
+  const { secrets } = ports
+  const code = secrets.newCode()
+  const identity = {
+    id: secrets.newId(),
+    brandSlug: brand.slug,
+    subject: secrets.subject(recipient.channel, recipient.identity),
+    salt: secrets.newSalt(),
+  }
+  const record = {
+    ...identity,
+    hash: secrets.codeHash(identity, code),
+    createdAt: now,
+    expiresAt: now + ports.otpTtlSeconds * 1000,
+  }
+  return { code, record }
+}
+
+function deliver(
+  ports: SendOtpPorts,
+  call: Call,
+  brand: Brand,
+  order: Order,
+  code: string,
+): Promise<Outcome> {
+  const businessName = order.businessName ?? brand.displayName
+  const envelope = {
+    id: ports.secrets.newId(),
+    requestId: call.requestId,
+    brandSlug: brand.slug,
+    brandName: businessName,
+    to: order.recipient.address,
+  }
+  const lifetimeSeconds = ports.otpTtlSeconds
+  if (order.recipient.channel === 'EMAIL') {
+    return deliverMail(ports, call, { ...envelope, ...otpMail({ code, businessName, lifetimeSeconds }) })
+  }
+  const { loginId } = order
+  const { templateKey, variables, text } = renderOtp({
+    code,
+    businessName,
+    lifetimeSeconds,
+    loginId,
+    domain: brand.domain,
+  })
+  const message = { ...envelope, text, template: { key: templateKey, variables } }
+  return deliverSms(ports, call, message, routesOf(ports.smsMode, brand.dltEnabled))
+}

@@ -1,0 +1,204 @@
+import { type Body, isGiven, textProblem } from './body.ts'
+import { Failure } from './failures.ts'
+
+/** One variable of a template: what a value must be, as the catalog tells integrators. */
+export interface VariableRule {
+  readonly name: string
+  /** In words, for the catalog and for the message of a refusal. */
+  readonly description: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly format?: 'date' | 'date-time'
+}
+
+/** A registered SMS text (spec 4.4 rules 5 and 6, design D10). */
+export interface Template {
+  readonly key: string
+  /** Which endpoints may use it: `/otp/*` or `/notify`. */
+  readonly audience: 'otp' | 'notify'
+  /** `{name}` marks a variable. */
+  readonly text: string
+  /** What the caller gives; businessName is filled from the brand. */
+  readonly variables: readonly VariableRule[]
+}
+
+const customerName: VariableRule = {
+  name: 'customerName',
+  description: '1 to 40 characters, no control characters, no URL',
+  minLength: 1,
+  maxLength: 40,
+}
+const orderId: VariableRule = {
+  name: 'orderId',
+  description: '1 to 40 letters, digits and . _ / # -, beginning with a letter or digit',
+  minLength: 1,
+  maxLength: 40,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._/#-]{0,39}$',
+}
+const orderDate: VariableRule = { name: 'orderDate', description: 'a date, YYYY-MM-DD', format: 'date' }
+const deliveryDateTime: VariableRule = {
+  name: 'deliveryDateTime',
+  description: 'an ISO 8601 date and time, with minutes at least',
+  format: 'date-time',
+}
+
+const loginOtp: Template = {
+  key: 'LOGIN_OTP',
+  audience: 'otp',
+  text: '{otp} is your {businessName} verification code. It expires in {lifetime}. Do not share it with anyone.',
+  variables: [],
+}
+const loginOtpWithId: Template = {
+  key: 'LOGIN_OTP_WITH_ID',
+  audience: 'otp',
+  text: '{otp} is your {businessName} verification code for {loginId}. It expires in {lifetime}. Do not share it with anyone.',
+  variables: [],
+}
+
+/** The catalogue. A new template is one entry here. */
+const catalogue: readonly Template[] = [
+  loginOtp,
+  loginOtpWithId,
+  {
+    key: 'ORDER_PLACED',
+    audience: 'notify',
+    text: 'Hi {customerName}, we received your {businessName} order {orderId} on {orderDate}. Thank you!',
+    variables: [customerName, orderId, orderDate],
+  },
+  {
+    key: 'OUT_FOR_DELIVERY',
+    audience: 'notify',
+    text: 'Hi {customerName}, your {businessName} order {orderId} is out for delivery.',
+    variables: [customerName, orderId],
+  },
+  {
+    key: 'ORDER_DELIVERED',
+    audience: 'notify',
+    text: 'Hi {customerName}, your {businessName} order {orderId} was delivered at {deliveryDateTime}.',
+    variables: [customerName, orderId, deliveryDateTime],
+  },
+]
+
+// A Map, not an object literal: a caller's key such as "constructor" must be unknown.
+const byKey = new Map(catalogue.map((template) => [template.key, template]))
+
+export const notifyTemplates = catalogue.filter((template) => template.audience === 'notify')
+export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
+
+/** The template of a key, whatever its audience; undefined when there is none. */
+export function templateOf(key: string): Template | undefined {
+  return byKey.get(key)
+}
+
+/** A message made from a template: the text as it reads, and what a provider that renders itself needs. */
+export interface Rendered {
+  readonly templateKey: string
+  readonly text: string
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** The values a caller gave for a template's variables (spec 4.4 rule 7): missing_variable, then validation_error. */
+export function templateVariables(template: Template, given: Body): Record<string, string> {
+  for (const { name } of template.variables) {
+    if (!isGiven(own(given, name))) {
+      throw new Failure('missing_variable', `Missing required variable: ${name}`)
+    }
+  }
+  if (isGiven(own(given, 'otp'))) throw new Failure('validation_error', 'variables must not contain otp')
+  const values: Record<string, string> = {}
+  for (const rule of template.variables) {
+    const value = own(given, rule.name)
+    if (typeof value !== 'string' || !satisfies(rule, value)) {
+      throw new Failure('validation_error', `variables.${rule.name} must be ${rule.description}`)
+    }
+    values[rule.name] = value
+  }
+  return values
+}
+
+/** Puts values into a template's text, in one pass: a value that looks like a variable stays as it is. */
+export function render(template: Template, variables: Readonly<Record<string, string>>): Rendered {
+  const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => variables[name] ?? '')
+  return { templateKey: template.key, text, variables }
+}
+
+/** The text of an OTP message: with the login when there is one, with the WebOTP line when the brand has a domain. */
+export function renderOtp(otp: {
+  code: string
+  businessName: string
+  lifetimeSeconds: number
+  loginId: string | undefined
+  domain: string | null
+}): Rendered {
+  const rendered = render(otp.loginId === undefined ? loginOtp : loginOtpWithId, {
+    otp: otp.code,
+    businessName: otp.businessName,
+    lifetime: lifetimeInWords(otp.lifetimeSeconds),
+    ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
+  })
+  // The last line of a domain-bound code is exactly "@host #code" (WICG, origin-bound one-time codes).
+  return otp.domain === null
+    ? rendered
+    : { ...rendered, text: `${rendered.text}\n\n@${otp.domain} #${otp.code}` }
+}
+
+/** 300 becomes "5 minutes", 90 "90 seconds". */
+export function lifetimeInWords(seconds: number): string {
+  const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/**
+ * Whether a text holds something that a phone would make a link of: a scheme, `www.`, a host with a path, or a host
+ * under a common top-level domain. Names with dots ("St.John", "A.Kumar") are not links.
+ */
+export function hasUrl(text: string): boolean {
+  return (
+    /[a-z][a-z0-9+.-]*:\/\/|\bwww\./iu.test(text) ||
+    /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u.test(text) ||
+    /[\p{L}\p{N}-]{2,}\.(?:com|net|org|info|biz|app|dev|xyz|top|shop|site|online|link|click|live)(?![\p{L}\p{N}])/iu.test(
+      text,
+    ) ||
+    /[\p{Ll}\p{N}-]{2,}\.[a-z]{2}(?![\p{L}\p{N}])/u.test(text)
+  )
+}
+
+function own(object: Body, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function satisfies(rule: VariableRule, value: string): boolean {
+  if (textProblem(rule.name, value, { max: rule.maxLength ?? 40 }) !== undefined) return false
+  if (rule.format === 'date') return isDate(value)
+  if (rule.format === 'date-time') return isDateTime(value)
+  if (rule.pattern !== undefined) return new RegExp(rule.pattern).test(value) && !hasUrl(value)
+  return !hasUrl(value)
+}
+
+/** A day that exists, as `YYYY-MM-DD`. */
+function isDate(value: string): boolean {
+  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(value)
+  if (!match) return false
+  const [year, month, day] = match.slice(1).map(Number) as [number, number, number]
+  const date = new Date(Date.UTC(year, month - 1, day))
+  return date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+}
+
+/** ISO 8601, extended format: date, `T`, hours and minutes; seconds, a fraction and an offset may follow. */
+function isDateTime(value: string): boolean {
+  const match =
+    /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?(?:Z|[+-](\d{2}):?(\d{2}))?$/.exec(
+      value,
+    )
+  if (!match) return false
+  const [, date = '', hours, minutes, seconds = '0', offsetHours = '0', offsetMinutes = '0'] = match
+  return (
+    isDate(date) &&
+    Number(hours) <= 23 &&
+    Number(minutes) <= 59 &&
+    Number(seconds) <= 59 &&
+    Number(offsetHours) <= 23 &&
+    Number(offsetMinutes) <= 59
+  )
+}

@@ -1,0 +1,86 @@
+import { type Body, isGiven, judged } from './body.ts'
+import { approvedBrand, type Brands } from './brand.ts'
+import { email, mask, type Nationalize, phone, type Recipient } from './contact.ts'
+import { authenticate, type CredentialPorts } from './credentials.ts'
+import { Failure } from './failures.ts'
+import { failureBudget, globalLimit, granted, type LimitSettings, refused, secondsUntil } from './limits.ts'
+import type { OtpStore } from './otp.ts'
+import type { Call, Secrets } from './ports.ts'
+
+export interface VerifyOtpPorts extends CredentialPorts {
+  readonly brands: Brands
+  readonly store: OtpStore
+  readonly secrets: Secrets
+  readonly limits: LimitSettings
+  readonly nationalize?: Nationalize
+}
+
+/** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
+export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): Promise<void> {
+  const appId = await authenticate(ports, call, body)
+  const brand = await approvedBrand(ports.brands, body)
+  call.trail.brand = brand.slug
+  const claims = [globalLimit(ports.limits, appId)]
+  const answer = judged(() => readAnswer(body, appId, ports.nationalize))
+  if (answer instanceof Failure) {
+    granted(await ports.store.admit(claims, ports.now()), ports.now())
+    throw answer
+  }
+  const { recipient, otp } = answer
+  call.trail.channel = recipient.channel
+  call.trail.recipient = mask(recipient)
+
+  const scope = {
+    brandSlug: brand.slug,
+    subject: ports.secrets.subject(recipient.channel, recipient.identity),
+  }
+  const now = ports.now()
+  const record = await ports.store.find(scope, now)
+  const verdict = await ports.store.guess(
+    {
+      claims,
+      failureBudget: failureBudget(ports.limits, scope.subject, scope.brandSlug),
+      scope,
+      guess: record && { recordId: record.id, hash: ports.secrets.codeHash({ ...scope, ...record }, otp) },
+    },
+    now,
+  )
+  switch (verdict.kind) {
+    case 'verified':
+      return
+    case 'mismatch':
+      throw new Failure('mismatch')
+    case 'locked':
+      throw new Failure('max_attempts', undefined, {
+        retryAfterSeconds: secondsUntil(verdict.expiresAt, now),
+      })
+    case 'absent':
+      throw new Failure('not_found')
+    case 'refused':
+      throw refused(verdict.refusal, now)
+  }
+}
+
+/** The field checks of spec 4.3, in the order of design 5. */
+function readAnswer(
+  body: Body,
+  appId: string,
+  nationalize: Nationalize | undefined,
+): { recipient: Recipient; otp: string } {
+  const { otp } = body
+  if (!isGiven(otp)) throw new Failure('validation_error', 'otp is required')
+  if (isGiven(body.phone) === isGiven(body.email)) {
+    throw new Failure('validation_error', 'exactly one of phone and email is required')
+  }
+  if (typeof otp !== 'string') throw new Failure('invalid_input')
+  if (!/^[0-9]{6}$/.test(otp)) throw new Failure('invalid_otp_format')
+  const recipient = isGiven(body.phone) ? phone(body.phone, nationalize) : email(body.email)
+  if (recipient === undefined) throw new Failure('invalid_contact')
+  if (!isAppId(appId)) throw new Failure('invalid_app_id')
+  return { recipient, otp }
+}
+
+/** An appId in normal form: 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
+export function isAppId(appId: string): boolean {
+  return /^[^\s\p{C}:]{1,64}$/u.test(appId)
+}

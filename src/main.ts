@@ -1,0 +1,317 @@
+import { Command, CommanderError, Option } from 'commander'
+import { createLogger } from './adapters/log/logger.ts'
+import { createApp, type Overrides, openBooks, version } from './app.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { demo, demoEnv, prepareDemo } from './demo.ts'
+import { type Brand, brandStatuses } from './domain/brand.ts'
+import { email, phone } from './domain/contact.ts'
+import {
+  type BrandChange,
+  brandStatus,
+  issueApp,
+  OperatorError,
+  putBrand,
+  revokeApp,
+  setBrandStatus,
+} from './domain/operator.ts'
+
+/** What the process ends with: sysexits.h where it has a word for it. */
+const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+
+// The database, its log and the secret are for the operator's eyes only.
+process.umask(0o077)
+
+try {
+  await createProgram().parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}
+
+function createProgram(): Command {
+  const program = new Command('otpost')
+    .description('Verification codes and notifications by SMS and e-mail.')
+    .version(version)
+    .exitOverride()
+    .showHelpAfterError('(--help shows what there is)')
+    .addHelpText('after', '\nSettings are environment variables; the README lists them all.')
+
+  program
+    .command('serve')
+    .description('bring the database up to date, then serve; SIGTERM drains and stops')
+    .action(() => serve(readConfig(process.env)))
+  program
+    .command('demo')
+    .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
+    .action(async () => {
+      const config = readConfig(demoEnv(process.env))
+      await serve(config, { demo }, prepareDemo)
+    })
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .action(() => withBooks(async (_, config) => print(`${config.databaseFile} is up to date`)))
+
+  const brand = program.command('brand').description('keep the brands that messages go out for')
+  brand
+    .command('put')
+    .description('make a brand, active unless told otherwise, or change the given properties of one')
+    .argument('<slug>', 'what callers send as brandId')
+    .option('--name <name>', 'display name, as messages show it')
+    .addOption(new Option('--status <status>', 'its status').choices(brandStatuses))
+    .option('--notify <keys>', 'templates enabled on /notify, separated by commas; "" for none', commaList)
+    .option('--dlt', 'use the registered-template route, as OTP_SMS_MODE says')
+    .option('--no-dlt', 'use the plain route only')
+    .option('--login-id', 'name the loginId of a caller in OTP messages')
+    .option('--no-login-id', 'do not')
+    .option('--domain <host>', 'end OTP messages with the line that lets browsers fill the code in (WebOTP)')
+    .option('--no-domain', 'do not')
+    .action((slug: string, options: BrandOptions) =>
+      withBooks(async ({ brands }) =>
+        print(JSON.stringify(brandRow(await putBrand(brands, slug, changeOf(options))))),
+      ),
+    )
+  brand
+    .command('list')
+    .description('list the brands')
+    .option('--json', 'as a JSON array')
+    .action((options: { json?: true }) =>
+      withBooks(async ({ brands }) =>
+        printTable(options.json, (await brands.list()).map(brandRow), [
+          ['BRAND', (row) => row.brandId],
+          ['STATUS', (row) => row.status],
+          ['NAME', (row) => row.displayName],
+          ['NOTIFY', (row) => row.notifyTemplates.join(',') || '-'],
+          ['DLT', (row) => yesNo(row.dltEnabled)],
+          ['LOGIN-ID', (row) => yesNo(row.loginIdEnabled)],
+          ['DOMAIN', (row) => row.domain ?? '-'],
+        ]),
+      ),
+    )
+  brand
+    .command('status')
+    .description('pending → active, active → suspended, suspended → active')
+    .argument('<slug>')
+    .argument('<status>', brandStatuses.join(', '))
+    .action((slug: string, status: string) =>
+      withBooks(async ({ brands }) => {
+        const changed = await setBrandStatus(brands, slug, brandStatus(status))
+        print(`${changed.slug} is ${changed.status}`)
+      }),
+    )
+
+  const app = program.command('app').description('issue and revoke the credentials of applications')
+  app
+    .command('issue')
+    .description('print the API key of a new app, once; only its hash is kept')
+    .argument('<appId>')
+    .action((appId: string) => withBooks(async (books) => print(await issueApp(books, appId))))
+  app
+    .command('list')
+    .description('list the issued apps')
+    .option('--json', 'as a JSON array')
+    .action((options: { json?: true }) =>
+      withBooks(async ({ apps }) => {
+        const rows = (await apps.list()).map(({ appId, createdAt, revokedAt }) => ({
+          appId,
+          issuedAt: isoTime(createdAt),
+          revokedAt: revokedAt === null ? null : isoTime(revokedAt),
+        }))
+        printTable(options.json, rows, [
+          ['APP', (row) => row.appId],
+          ['ISSUED', (row) => row.issuedAt],
+          ['REVOKED', (row) => row.revokedAt ?? '-'],
+        ])
+      }),
+    )
+  app
+    .command('revoke')
+    .description('make the key of an app stop working')
+    .argument('<appId>')
+    .action((appId: string) =>
+      withBooks(async (books) => {
+        await revokeApp(books, appId)
+        print(`${appId} is revoked`)
+      }),
+    )
+
+  program
+    .command('outbox')
+    .description('print what the outbox holds, oldest first, as JSON lines')
+    .option('--to <recipient>', 'only messages to this phone number or mail address')
+    .option('--wait <seconds>', 'wait for a first message, at most so long', wholeSeconds)
+    .action(printOutbox)
+
+  return program
+}
+
+/** Serves until a signal ends it. */
+async function serve(
+  config: Config,
+  overrides: Pick<Overrides, 'demo'> = {},
+  prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>,
+): Promise<void> {
+  const { logger, flush } = createLogger(config.logLevel)
+  const app = createApp(config, { ...overrides, log: logger })
+  let stopping = false
+  const stop = async (code: number) => {
+    if (stopping) process.exit(exit.failed)
+    stopping = true
+    await app.close()
+    logger.info('stopped')
+    flush()
+    process.exit(code)
+  }
+  const fault = (error: unknown) => {
+    logger.fatal({ err: error }, 'unexpected fault: stopping')
+    void stop(exit.failed)
+  }
+  process.on('uncaughtException', fault)
+  process.on('unhandledRejection', fault)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      logger.info({ signal }, 'stopping: requests under way are finished first')
+      void stop(exit.ok)
+    })
+  }
+  const listen = () => {
+    const url = app.listen()
+    logger.info({ url: String(url), version, pid: process.pid }, 'listening')
+    return url
+  }
+  try {
+    if (prepare) await prepare(app, listen)
+    else listen()
+  } catch (error) {
+    await app.close()
+    throw portError(error, config)
+  }
+}
+
+/** The errors of a port that an operator can do something about, in words; any other as it is. */
+function portError(error: unknown, { host, port }: Config): unknown {
+  const code = (error as { code?: unknown } | null)?.code
+  if (code === 'EADDRINUSE') {
+    return new OperatorError(
+      `port ${port} on ${host} is in use. Stop what listens there, choose another PORT, or set REUSE_PORT=1 on both servers to hand over without downtime`,
+    )
+  }
+  if (code === 'EACCES')
+    return new OperatorError(`port ${port} is not allowed to this user: choose a PORT above 1023`)
+  if (code === 'EADDRNOTAVAIL') return new OperatorError(`this machine has no address ${host}: correct HOST`)
+  return error
+}
+
+/** Opens the books for one command and closes them after it. */
+async function withBooks(
+  work: (books: ReturnType<typeof openBooks>, config: Config) => Promise<void>,
+): Promise<void> {
+  const config = readConfig(process.env)
+  const books = openBooks(config)
+  try {
+    await work(books, config)
+  } finally {
+    await books.close()
+  }
+}
+
+async function printOutbox(options: { to?: string; wait?: number }): Promise<void> {
+  const recipient = options.to === undefined ? undefined : (phone(options.to) ?? email(options.to))
+  if (options.to !== undefined && !recipient) {
+    throw new OperatorError('--to must be a phone number or a mail address')
+  }
+  await withBooks(async ({ outbox }) => {
+    const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
+    const never = new AbortController().signal
+    const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
+    for (const entry of entries) print(JSON.stringify(entry))
+    if (entries.length === 0 && options.wait) {
+      throw new OperatorError(`no message came within ${options.wait} seconds`)
+    }
+  })
+}
+
+interface BrandOptions {
+  name?: string
+  status?: string
+  notify?: string[]
+  dlt?: boolean
+  loginId?: boolean
+  domain?: string | false
+}
+
+function changeOf({ name, status, notify, dlt, loginId, domain }: BrandOptions): BrandChange {
+  return {
+    displayName: name?.trim(),
+    status: status === undefined ? undefined : brandStatus(status),
+    notifyTemplates: notify,
+    dltEnabled: dlt,
+    loginIdEnabled: loginId,
+    domain: domain === false ? null : domain?.toLowerCase(),
+  }
+}
+
+/** A brand as it is listed: by the name that callers use for it. */
+function brandRow({ slug, ...brand }: Brand) {
+  return { brandId: slug, ...brand }
+}
+
+function commaList(text: string): string[] {
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}
+
+function wholeSeconds(text: string): number {
+  if (!/^[0-9]{1,5}$/.test(text)) throw new OperatorError('--wait must be a whole number of seconds')
+  return Number(text)
+}
+
+function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}
+
+function yesNo(flag: boolean): string {
+  return flag ? 'yes' : '-'
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Prints rows for people as aligned columns, or for programs as a JSON array. */
+function printTable<Row>(
+  json: true | undefined,
+  rows: readonly Row[],
+  columns: readonly (readonly [string, (row: Row) => string])[],
+): void {
+  if (json) {
+    print(JSON.stringify(rows))
+    return
+  }
+  const lines = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, cell]) => cell(row)))]
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))
+  for (const line of lines) {
+    print(
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+}
+
+/** Tells the operator what went wrong, on standard error and without a stack; returns the exit code. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage
+  if (error instanceof ConfigError) {
+    complain(['the settings can not be used:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'))
+    return exit.config
+  }
+  complain(error instanceof Error ? error.message : String(error))
+  return exit.failed
+}
+
+function complain(message: string): void {
+  process.stderr.write(`otpost: ${message}\n`)
+}

@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Brand } from '../../src/domain/brand.ts'
+import type { OutboxEntry } from '../../src/domain/ports.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is of any shape until a test has looked at it.
+  readonly body: any
+}
+
+/** The application that tests call as, unless they say otherwise. */
+export const credentials = { appId: 'shop', apiKey: 'key-of-the-shop' } as const
+
+/** A folder of the test's own for database files. */
+export function temporaryFolder(): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'otpost-test-'))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/**
+ * The whole service in this process: real SQLite in a file, the outbox as every provider unless `env` says otherwise, and
+ * a clock that stands still until it is moved. Brand `acme` is active.
+ */
+export async function createTestApp(env: Readonly<Record<string, string>> = {}) {
+  const folder = temporaryFolder()
+  const clock = { now: Date.UTC(2026, 0, 1, 12) }
+  const lines: object[] = []
+  const log = (fields: object) => void lines.push(fields)
+  const config = readConfig({
+    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+    APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+    GLOBAL_LIMIT_PER_MINUTE: '1000000',
+    ...env,
+  })
+  const app = createApp(config, { now: () => clock.now, log: { info: log, warn: log, error: log } })
+
+  const test = {
+    app,
+    /** What was logged, as the objects that were given to the logger. */
+    lines,
+    clock,
+    advance(seconds: number): void {
+      clock.now += Math.round(seconds * 1000)
+    },
+    /** Makes or replaces a brand. */
+    brand(slug: string, properties: Partial<Brand> = {}): Promise<Brand> {
+      return app.books.brands.edit(slug, () => ({
+        slug,
+        displayName: slug,
+        status: 'active',
+        notifyTemplates: [],
+        dltEnabled: false,
+        loginIdEnabled: false,
+        domain: null,
+        ...properties,
+      }))
+    },
+    async request(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
+      const response = await app.handle(new Request(`http://localhost${path}`, { method, ...init }))
+      const text = await response.text()
+      const isJson = response.headers.get('content-type')?.includes('json') ?? false
+      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+    },
+    get(path: string): Promise<Answer> {
+      return test.request('GET', path)
+    },
+    /** A POST of exactly this body. */
+    postRaw(path: string, body: unknown): Promise<Answer> {
+      return test.request('POST', path, {
+        headers: { 'content-type': 'application/json' },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      })
+    },
+    /** A POST with credentials, and with brand `acme` on /otp/*; a field given as undefined is left out. */
+    post(path: string, fields: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+      const brand = path.startsWith('/otp/') ? { brandId: 'acme' } : {}
+      return test.postRaw(path, { ...credentials, ...brand, ...fields })
+    },
+    /** The messages in the outbox, oldest first. */
+    async outbox(to?: string): Promise<readonly OutboxEntry[]> {
+      const { body } = await test.get(`/outbox/messages${to ? `?to=${encodeURIComponent(to)}` : ''}`)
+      return body.messages
+    },
+    /** The code that the last message to a recipient holds. */
+    async lastCode(to: string): Promise<string> {
+      return codeIn((await test.outbox(to)).at(-1)?.text)
+    },
+    async close(): Promise<void> {
+      await app.close()
+      folder.remove()
+    },
+  }
+  await test.brand('acme', { displayName: 'Acme' })
+  return test
+}
+
+export type TestApp = Awaited<ReturnType<typeof createTestApp>>
+
+/** The six digits in a text. */
+export function codeIn(text: string | null | undefined): string {
+  const code = /(?<!\d)\d{6}(?!\d)/.exec(text ?? '')?.[0]
+  if (code === undefined) throw new Error(`no code in: ${text}`)
+  return code
+}
+
+/** Another code than this one. */
+export function otherThan(code: string): string {
+  return code === '111111' ? '222222' : '111111'
+}

@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import { type Answer, credentials } from './app.ts'
+
+const root = join(import.meta.dir, '../..')
+
+/** Runs one command of otpost to its end, in a process of its own. */
+export async function otpost(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', ...args], {
+    cwd: root,
+    env: cleanEnv(env),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { code, stdout, stderr }
+}
+
+/**
+ * Starts a real server process on a free port and resolves once it says that it listens.
+ *
+ * @param env its settings, beside a free port, the shop's credentials and a generous global limit
+ */
+export async function startServer(env: Readonly<Record<string, string>>) {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
+    cwd: root,
+    env: cleanEnv({
+      PORT: '0',
+      APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+      GLOBAL_LIMIT_PER_MINUTE: '1000000',
+      ...env,
+    }),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const lines: string[] = []
+  const listening = Promise.withResolvers<string>()
+  const reading = readLines(child.stdout, (line) => {
+    lines.push(line)
+    const { msg, url } = JSON.parse(line)
+    if (msg === 'listening') listening.resolve(url)
+  })
+  const stderr = new Response(child.stderr).text()
+  const exited = child.exited.then(async (code) => {
+    await reading
+    listening.reject(new Error(`the server ended with ${code}: ${await stderr}`))
+    return code
+  })
+  const url = new URL(await listening.promise)
+
+  const request = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {
+    const response = await fetch(new URL(path, url), { method, ...init })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json') ?? false
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+  }
+  return {
+    url,
+    child,
+    /** Resolves to the exit code, when all it wrote has been read. */
+    exited,
+    /** Its log, line by line. */
+    lines,
+    stderr,
+    request,
+    get: (path: string) => request('GET', path),
+    /** A POST with the shop's credentials, and with brand `acme` on /otp/*. */
+    post: (path: string, fields: Readonly<Record<string, unknown>> = {}) =>
+      request('POST', path, {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          ...credentials,
+          ...(path.startsWith('/otp/') ? { brandId: 'acme' } : {}),
+          ...fields,
+        }),
+      }),
+    /** Asks it to stop, and waits until it has. */
+    async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number> {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+export type TestServer = Awaited<ReturnType<typeof startServer>>
+
+/** An environment with nothing of the developer's own settings in it. */
+function cleanEnv(env: Readonly<Record<string, string>>): Record<string, string> {
+  const { PATH = '', HOME = '', TMPDIR = '' } = process.env
+  return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...env }
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+  let rest = ''
+  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) take(line)
+  }
+}
