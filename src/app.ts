@@ -73,7 +73,12 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     trustedProxies: config.trustedProxies,
     log,
     outbox: config.usesOutbox
-      ? { messages: books.outbox, demo: overrides.demo, stopping: stopping.signal }
+      ? {
+          messages: books.outbox,
+          demo: overrides.demo,
+          stopping: stopping.signal,
+          nationalize: config.nationalize,
+        }
       : undefined,
   })
   let sweeper: ReturnType<typeof setInterval> | undefined

@@ -215,11 +215,11 @@ async function withBooks(
 }
 
 async function printOutbox(options: { to?: string; wait?: number }): Promise<void> {
-  const recipient = options.to === undefined ? undefined : (phone(options.to) ?? email(options.to))
-  if (options.to !== undefined && !recipient) {
-    throw new OperatorError('--to must be a phone number or a mail address')
-  }
-  await withBooks(async ({ outbox }) => {
+  await withBooks(async ({ outbox }, { nationalize }) => {
+    const recipient = phone(options.to, nationalize) ?? email(options.to)
+    if (options.to !== undefined && !recipient) {
+      throw new OperatorError('--to must be a phone number or a mail address')
+    }
     const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
     const never = new AbortController().signal
     const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)

@@ -5,7 +5,7 @@ import { granted, integrationRequests, type LimitSettings } from './limits.ts'
 import { notifySizes } from './notify.ts'
 import { maxAttempts, type OtpStore } from './otp.ts'
 import type { Call, Clock, Secrets } from './ports.ts'
-import { notifyTemplates } from './templates.ts'
+import { businessNameRule, notifyTemplates } from './templates.ts'
 
 /** What an integrator asks for, kept for the operator (design D18). */
 export interface IntegrationRequest {
@@ -86,7 +86,10 @@ export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
     templates: notifyTemplates.map(({ key, variables }) => ({
       key,
       channel: 'SMS' as const,
-      variables: variables.map((variable) => ({ ...variable, required: true })),
+      variables: [
+        ...variables.map((variable) => ({ ...variable, required: true })),
+        { ...businessNameRule, required: false },
+      ],
     })),
     limits: {
       globalPerMinute: limits.globalPerMinute,

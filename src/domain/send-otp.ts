@@ -168,7 +168,7 @@ function deliver(
     id: ports.secrets.newId(),
     requestId: call.requestId,
     brandSlug: brand.slug,
-    brandName: businessName,
+    brandName: brand.displayName,
     to: order.recipient.address,
   }
   const lifetimeSeconds = ports.otpTtlSeconds

@@ -98,6 +98,12 @@ export interface Rendered {
   readonly variables: Readonly<Record<string, string>>
 }
 
+/** What fills the brand's name in; a caller may name the brand with it. */
+export const businessNameRule: VariableRule = {
+  name: 'businessName',
+  description: "filled from the brand; when given, the brand's slug or display name",
+}
+
 /** The values a caller gave for a template's variables (spec 4.4 rule 7): missing_variable, then validation_error. */
 export function templateVariables(template: Template, given: Body): Record<string, string> {
   for (const { name } of template.variables) {

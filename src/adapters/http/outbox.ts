@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { email, phone } from '../../domain/contact.ts'
+import { email, type Nationalize, phone } from '../../domain/contact.ts'
 import { escapeHtml } from '../../domain/emails.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
@@ -15,15 +15,20 @@ export interface Demo {
   readonly brandId: string
 }
 
+export interface OutboxPorts {
+  readonly messages: Outbox
+  readonly demo: Demo | undefined
+  /** Aborts when the server stops, so that no reader waits on. */
+  readonly stopping: AbortSignal
+  readonly nationalize: Nationalize | undefined
+}
+
 /** How long a reader may wait for a message, and how many it gets at most. */
 const maxWaitSeconds = 60
 const maxMessages = 500
 
 /** The developer's outbox: its page, and its messages as JSON for the page and for end-to-end tests. */
-export function outboxRoutes(
-  outbox: { readonly messages: Outbox; readonly demo: Demo | undefined; readonly stopping: AbortSignal },
-  exchanges: Exchanges,
-) {
+export function outboxRoutes(outbox: OutboxPorts, exchanges: Exchanges) {
   const demo = outbox.demo
     ? `<meta name="otpost-demo" content="${escapeHtml(JSON.stringify(outbox.demo))}">`
     : ''
@@ -35,7 +40,7 @@ export function outboxRoutes(
     .get('/outbox/page.css', () => file(pageCss, 'text/css'))
     .get('/outbox/page.js', () => file(pageJs, 'text/javascript'))
     .get('/outbox/messages', async ({ request, query, server }) => {
-      const wanted = readQuery(query)
+      const wanted = readQuery(query, outbox.nationalize)
       server?.timeout(request, 0)
       const signal = AbortSignal.any([request.signal, outbox.stopping])
       const messages = await outbox.messages.wait(wanted, waitSeconds(query.wait) * 1000, signal)
@@ -69,9 +74,11 @@ function file(content: string, type: string, policy = pagePolicy): Response {
 
 type Query = Readonly<Record<string, string | undefined>>
 
-function readQuery({ to, after, limit }: Query): OutboxQuery {
-  const recipient = to === undefined || to === '' ? undefined : (phone(to) ?? email(to))
-  if (to && !recipient) throw new Failure('validation_error', 'to must be a phone number or a mail address')
+function readQuery({ to, after, limit }: Query, nationalize: Nationalize | undefined): OutboxQuery {
+  const recipient = phone(to, nationalize) ?? email(to)
+  if (to !== undefined && !recipient) {
+    throw new Failure('validation_error', 'to must be a phone number or a mail address')
+  }
   return {
     ...(recipient ? { identity: recipient.identity } : {}),
     ...(after === undefined ? {} : { after: readNumber('after', after, Number.MAX_SAFE_INTEGER) }),

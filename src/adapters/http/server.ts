@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failures.ts'
 import { type NotifyPorts, notify } from '../../domain/notify.ts'
 import type { OtpStore } from '../../domain/otp.ts'
 import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/platform.ts'
-import type { Outbox, Secrets } from '../../domain/ports.ts'
+import type { Secrets } from '../../domain/ports.ts'
 import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
 import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
 import { readBody } from './body.ts'
@@ -13,7 +13,7 @@ import type { Network } from './client-ip.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
 import { Exchanges, type Log, logExchange, pathOf } from './exchange.ts'
-import { type Demo, outboxRoutes } from './outbox.ts'
+import { type OutboxPorts, outboxRoutes } from './outbox.ts'
 
 export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts {
   readonly store: OtpStore
@@ -28,9 +28,7 @@ export interface HttpSettings {
   readonly trustedProxies: readonly Network[]
   readonly log: Log
   /** Undefined where no message is kept: then its page and JSON do not exist. */
-  readonly outbox:
-    | { readonly messages: Outbox; readonly demo: Demo | undefined; readonly stopping: AbortSignal }
-    | undefined
+  readonly outbox: OutboxPorts | undefined
 }
 
 /**
