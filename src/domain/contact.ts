@@ -12,8 +12,9 @@ export interface Recipient {
 /** SMS or EMAIL in any case (design D27); anything else is undefined. */
 export function parseChannel(value: unknown): Channel | undefined {
   if (typeof value !== 'string') return undefined
-  const upper = value.toUpperCase()
-  return upper === 'SMS' || upper === 'EMAIL' ? upper : undefined
+  // Lower case, since some letters that are not of ASCII (ſ, ı) become ones that are in upper case.
+  const lower = value.toLowerCase()
+  return lower === 'sms' ? 'SMS' : lower === 'email' ? 'EMAIL' : undefined
 }
 
 /** Turns what may be a national number into E.164 digits; given by an adapter when a default region is set. */

@@ -60,7 +60,11 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
   const takings = granted(await ports.store.beginSend(claims, record, now), now)
   const outcome = await deliver(ports, call, brand, order, code)
   if (outcome.kind !== 'accepted') {
-    await ports.store.abandonSend(record, takings)
+    // Counted are the codes sent; that a call was made stays true.
+    await ports.store.abandonSend(
+      record,
+      takings.filter(({ subject }) => subject === record.subject),
+    )
     throw new Failure('sms_failed')
   }
   const cooldown = cooldownOf(takings, brand.slug)

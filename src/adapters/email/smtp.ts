@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer'
+import { email } from '../../domain/contact.ts'
 import type { Mailer, Outcome } from '../../domain/ports.ts'
 import { isLoopback } from '../../settings.ts'
 import { textOf } from './text.ts'
@@ -39,9 +40,12 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
   return {
     name: 'smtp',
     async send(mail, timeoutMs) {
+      // nodemailer reads even the addresses of an explicit envelope as lists.
+      if (email(mail.to)?.address !== mail.to) {
+        return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
+      }
       const sent = transport
         .sendMail({
-          // Objects and an explicit envelope: an address is never parsed as a list of them.
           from: { name: mail.brandName ?? from.name ?? '', address: from.address },
           to: { name: '', address: mail.to },
           envelope: { from: from.address, to: [mail.to] },
@@ -80,6 +84,6 @@ function outcomeOf(error: unknown): Outcome {
     return { kind: 'rejected', scope: command === 'RCPT TO' ? 'recipient' : 'message', reason }
   }
   const reason = typeof code === 'string' ? code : 'connection lost'
-  const before = ['ECONNECTION', 'EDNS', 'ECONNREFUSED', 'ETLS', 'EAUTH', 'ENOTFOUND']
-  return { kind: before.includes(reason) ? 'unavailable' : 'unknown', reason }
+  const unsent = command === 'CONN' || ['ECONNECTION', 'EDNS', 'ETLS', 'EAUTH'].includes(reason)
+  return { kind: unsent ? 'unavailable' : 'unknown', reason }
 }

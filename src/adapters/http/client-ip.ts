@@ -6,9 +6,11 @@ export type Network = readonly [Address, number]
 /** A network in CIDR form, or one address; undefined when it is neither. */
 export function network(text: string): Network | undefined {
   try {
-    if (text.includes('/')) return ipaddr.parseCIDR(text)
-    const address = ipaddr.process(text)
-    return [address, address.kind() === 'ipv4' ? 32 : 128]
+    const single = text.includes('/') ? text : `${text}/${ipaddr.parse(text).kind() === 'ipv4' ? 32 : 128}`
+    const [base, bits] = ipaddr.parseCIDR(single)
+    if (base.kind() === 'ipv4' || !(base as ipaddr.IPv6).isIPv4MappedAddress()) return [base, bits]
+    // Peers are compared as IPv4 where they are, and so is what they are compared with.
+    return bits < 96 ? undefined : [(base as ipaddr.IPv6).toIPv4Address(), bits - 96]
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 import parsePhoneNumber, {
   type CountryCode,
+  getCountryCallingCode,
   isSupportedCountry,
-  type PhoneNumber,
 } from 'libphonenumber-js/max'
 import type { Nationalize } from '../../domain/contact.ts'
 
@@ -22,11 +22,12 @@ export function nationalizeFor(region: CountryCode): Nationalize {
     if (digits.startsWith('00')) return digits.slice(2)
     const national = parsePhoneNumber(raw, region)
     const international = parsePhoneNumber(`+${digits}`)
-    const reading = valid(national) ?? valid(international) ?? (national?.isPossible() ? national : undefined)
-    return reading ? reading.number.slice(1) : digits
+    // Digits that begin with the region's own country code are read with it, even where they could be dialed as they
+    // are: in that form they come back from whoever stored what this made of a number.
+    if (international?.isValid() && international.countryCallingCode === getCountryCallingCode(region))
+      return digits
+    if (national?.isValid()) return national.number.slice(1)
+    if (international?.isValid()) return digits
+    return national?.isPossible() ? national.number.slice(1) : digits
   }
-}
-
-function valid(number: PhoneNumber | undefined): PhoneNumber | undefined {
-  return number?.isValid() ? number : undefined
 }
