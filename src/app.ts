@@ -62,6 +62,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
       plain: config.smsRoutes.plain.map((make) => make(tools)),
       template: config.smsRoutes.template.map((make) => make(tools)),
     },
+    stopwatch: () => performance.now(),
     smsMode: config.smsMode,
     limits: config.limits,
     otpTtlSeconds: config.otpTtlSeconds,

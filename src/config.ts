@@ -9,7 +9,7 @@ import type { Nationalize } from './domain/contact.ts'
 import { routesOf, type SmsMode } from './domain/delivery.ts'
 import type { LimitSettings } from './domain/limits.ts'
 import type { SmsProvider, SmsRoute } from './domain/ports.ts'
-import { Settings } from './settings.ts'
+import { ConfigError, Settings } from './settings.ts'
 
 export type MakeSmsProvider = (tools: VendorTools) => SmsProvider
 
@@ -36,15 +36,6 @@ export interface Config {
   readonly nationalize: Nationalize | undefined
   readonly trustedProxies: readonly Network[]
   readonly logLevel: LogLevel
-}
-
-/** Everything wrong with the environment, one problem a line. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-
-  constructor(readonly problems: readonly string[]) {
-    super(problems.join('\n'))
-  }
 }
 
 /** @throws ConfigError naming every variable that is wrong */

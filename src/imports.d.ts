@@ -8,7 +8,8 @@ declare module '*.css' {
   const text: string
   export default text
 }
-declare module '*/page.js' {
+// Scripts for the browser. A module with types of its own keeps them: this is for what has none.
+declare module '*.js' {
   const text: string
   export default text
 }

@@ -1,8 +1,7 @@
-import { Command, CommanderError, Option } from 'commander'
-import { createLogger } from './adapters/log/logger.ts'
-import { createApp, type Overrides, openBooks, version } from './app.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
-import { demo, demoEnv, prepareDemo } from './demo.ts'
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import packageJson from '../package.json'
+import type { createApp, Overrides, openBooks } from './app.ts'
+import type { Config } from './config.ts'
 import { type Brand, brandStatuses } from './domain/brand.ts'
 import { email, phone } from './domain/contact.ts'
 import {
@@ -14,6 +13,7 @@ import {
   revokeApp,
   setBrandStatus,
 } from './domain/operator.ts'
+import { ConfigError } from './settings.ts'
 
 /** What the process ends with: sysexits.h where it has a word for it. */
 const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
@@ -30,7 +30,7 @@ try {
 function createProgram(): Command {
   const program = new Command('otpost')
     .description('Verification codes and notifications by SMS and e-mail.')
-    .version(version)
+    .version(packageJson.version)
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText('after', '\nSettings are environment variables; the README lists them all.')
@@ -38,13 +38,16 @@ function createProgram(): Command {
   program
     .command('serve')
     .description('bring the database up to date, then serve; SIGTERM drains and stops')
-    .action(() => serve(readConfig(process.env)))
+    .action(async () => {
+      const { readConfig } = await parts()
+      await serve(readConfig(process.env))
+    })
   program
     .command('demo')
     .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
     .action(async () => {
-      const config = readConfig(demoEnv(process.env))
-      await serve(config, { demo }, prepareDemo)
+      const { readConfig, demo, demoEnv, prepareDemo } = await parts()
+      await serve(readConfig(demoEnv(process.env)), { demo }, prepareDemo)
     })
   program
     .command('migrate')
@@ -91,7 +94,7 @@ function createProgram(): Command {
     .command('status')
     .description('pending → active, active → suspended, suspended → active')
     .argument('<slug>')
-    .argument('<status>', brandStatuses.join(', '))
+    .addArgument(new Argument('<status>').choices(brandStatuses))
     .action((slug: string, status: string) =>
       withBooks(async ({ brands }) => {
         const changed = await setBrandStatus(brands, slug, brandStatus(status))
@@ -144,13 +147,25 @@ function createProgram(): Command {
   return program
 }
 
+/** What commands work with: loaded when one runs, so that --help and a slip of the keys are answered at once. */
+async function parts() {
+  const [app, config, demo, logger] = await Promise.all([
+    import('./app.ts'),
+    import('./config.ts'),
+    import('./demo.ts'),
+    import('./adapters/log/logger.ts'),
+  ])
+  return { ...app, ...config, ...demo, ...logger }
+}
+
 /** Serves until a signal ends it. */
 async function serve(
   config: Config,
   overrides: Pick<Overrides, 'demo'> = {},
   prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>,
 ): Promise<void> {
-  const { logger, flush } = createLogger(config.logLevel)
+  const { createApp, createLogger, version } = await parts()
+  const { logger, close: closeLog } = createLogger(config.logLevel)
   const app = createApp(config, { ...overrides, log: logger })
   let stopping = false
   const stop = async (code: number) => {
@@ -158,7 +173,7 @@ async function serve(
     stopping = true
     await app.close()
     logger.info('stopped')
-    flush()
+    await closeLog()
     process.exit(code)
   }
   const fault = (error: unknown) => {
@@ -205,6 +220,7 @@ function portError(error: unknown, { host, port }: Config): unknown {
 async function withBooks(
   work: (books: ReturnType<typeof openBooks>, config: Config) => Promise<void>,
 ): Promise<void> {
+  const { openBooks, readConfig } = await parts()
   const config = readConfig(process.env)
   const books = openBooks(config)
   try {
@@ -263,7 +279,7 @@ function commaList(text: string): string[] {
 }
 
 function wholeSeconds(text: string): number {
-  if (!/^[0-9]{1,5}$/.test(text)) throw new OperatorError('--wait must be a whole number of seconds')
+  if (!/^[0-9]{1,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number of seconds.')
   return Number(text)
 }
 

@@ -1,3 +1,12 @@
+/** Everything wrong with the environment, one problem a line. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'))
+  }
+}
+
 /**
  * Reads variables of an environment and collects what is wrong with them, so that an operator learns of everything at
  * once. A variable that is set to nothing counts as unset. Values never appear in a problem: they may be secrets.

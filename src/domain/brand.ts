@@ -81,9 +81,9 @@ const transitions: Readonly<Record<BrandStatus, readonly BrandStatus[]>> = {
   suspended: ['active'],
 }
 
-/** Whether an operator may move a brand from one status to another (design D8); staying is always allowed. */
+/** Whether an operator may move a brand from one status to another (design D8). */
 export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
-  return from === to || transitions[from].includes(to)
+  return transitions[from].includes(to)
 }
 
 /** Everything wrong with a brand as an operator describes it, in words for the operator; empty when nothing is. */

@@ -26,7 +26,7 @@ export type Nationalize = (raw: string) => string
  * dropping them would make a different number.
  */
 export function phone(raw: unknown, nationalize?: Nationalize): Recipient | undefined {
-  if (typeof raw !== 'string' || raw.length > 64 || !/^[0-9 +\-().]*$/.test(raw)) return undefined
+  if (typeof raw !== 'string' || !/^[0-9 +\-().]*$/.test(raw)) return undefined
   const digits = (nationalize ? nationalize(raw) : raw).replace(/[^0-9]/g, '')
   if (digits.length < 7 || digits.length > 15) return undefined
   return { channel: 'SMS', address: digits, identity: digits }

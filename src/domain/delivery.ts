@@ -17,7 +17,8 @@ export interface DeliveryPorts {
   /** The providers of each route, in the order they are tried. */
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
-  readonly now: Clock
+  /** Monotonic milliseconds, for spans: the time of day may be set while a delivery is under way. */
+  readonly stopwatch: Clock
   /** For one provider call (design D26). */
   readonly providerTimeoutMs: number
 }
@@ -43,13 +44,13 @@ export async function deliverSms(
   message: SmsMessage,
   routes: readonly SmsRoute[],
 ): Promise<Outcome> {
-  const deadline = ports.now() + longestDeliveryMs(ports.providerTimeoutMs)
+  const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
   let last: Outcome = { kind: 'unavailable', reason: 'no provider' }
   for (const route of routes) {
     for (const provider of ports.smsRoutes[route]) {
-      const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.now())
+      const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
       if (timeoutMs <= 0) return last
-      last = await attempt(call, ports.now, { provider: provider.name, route }, () =>
+      last = await attempt(call, ports.stopwatch, { provider: provider.name, route }, () =>
         provider.send(message, route, timeoutMs),
       )
       if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) return last
@@ -60,18 +61,18 @@ export async function deliverSms(
 
 /** Hands one mail to the mailer. */
 export function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promise<Outcome> {
-  return attempt(call, ports.now, { provider: ports.mailer.name }, () =>
+  return attempt(call, ports.stopwatch, { provider: ports.mailer.name }, () =>
     ports.mailer.send(mail, ports.providerTimeoutMs),
   )
 }
 
 async function attempt(
   call: Call,
-  now: Clock,
+  stopwatch: Clock,
   what: Pick<Attempt, 'provider' | 'route'>,
   send: () => Promise<Outcome>,
 ): Promise<Outcome> {
-  const startedAt = now()
+  const startedAt = stopwatch()
   let outcome: Outcome
   let error: unknown
   try {
@@ -84,7 +85,7 @@ async function attempt(
   call.trail.attempts.push({
     ...what,
     outcome: outcome.kind,
-    durationMs: now() - startedAt,
+    durationMs: Math.round(stopwatch() - startedAt),
     ...('reason' in outcome ? { reason: outcome.reason } : {}),
     ...(error === undefined ? {} : { error }),
   })

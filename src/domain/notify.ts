@@ -55,7 +55,8 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
   refuseTemplateOfOthers(body, brand)
   granted(await ports.store.admit([globalLimit(ports.limits, appId)], ports.now()), ports.now())
   const { to, ...content } = readSms(body)
-  const message = 'message' in content ? legacySms(content.message) : templateSms(content, brand)
+  const message =
+    'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
   const recipients = numbers(to, ports.nationalize)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
@@ -129,7 +130,8 @@ function readSms(body: Body): { to: readonly string[] } & SmsContent {
   return { to, message: text('message', message, { max: notifySizes.message, lines: 'many' }) }
 }
 
-function legacySms(message: string): { text: string; template: null } {
+function legacySms(message: string, variables: Body, brand: Brand): { text: string; template: null } {
+  refuseOtherBusiness(variables.businessName, brand)
   return { text: message, template: null }
 }
 
@@ -139,16 +141,20 @@ function templateSms(
   brand: Brand,
 ): { text: string; template: { key: string; variables: Rendered['variables'] } } {
   const template = notifyTemplate(content.templateKey)
-  const { businessName } = content.variables
-  if (typeof businessName === 'string' && businessName.trim() !== '' && !isNamed(brand, businessName)) {
-    throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
-  }
+  refuseOtherBusiness(content.variables.businessName, brand)
   const values = templateVariables(template, content.variables)
+  const { businessName } = content.variables
   if (isGiven(businessName) && typeof businessName !== 'string') {
     throw new Failure('validation_error', 'variables.businessName must be a string')
   }
   const rendered = render(template, { ...values, businessName: brand.displayName })
   return { text: rendered.text, template: { key: rendered.templateKey, variables: rendered.variables } }
+}
+
+/** A business that is named beside a brandId must be that brand (design D9). */
+function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
+  if (typeof businessName !== 'string' || businessName.trim() === '' || isNamed(brand, businessName)) return
+  throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
 }
 
 function notifyTemplate(templateKey: string): Template {

@@ -67,7 +67,7 @@ export function putBrand(brands: BrandBook, slugAsGiven: string, change: BrandCh
     const brand: Brand = { ...fresh, ...current, ...said }
     const problems = brandProblems(brand)
     if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-    if (current) refuseTransition(current, brand.status)
+    if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     return brand
   })
 }
@@ -91,10 +91,9 @@ export function brandStatus(value: string): BrandStatus {
 
 function refuseTransition(brand: Brand, to: BrandStatus): void {
   if (mayBecome(brand.status, to)) return
-  const next = brandStatuses.filter((status) => status !== brand.status && mayBecome(brand.status, status))
-  throw new OperatorError(
-    `brand ${brand.slug} is ${brand.status} and can't become ${to}; it can become ${next.join(' or ')}`,
-  )
+  const next = brandStatuses.filter((status) => mayBecome(brand.status, status)).join(' or ')
+  const refusal = brand.status === to ? `is ${to} already` : `is ${brand.status} and can't become ${to}`
+  throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
 }
 
 export interface AppPorts {

@@ -33,6 +33,15 @@ export interface IntegrationPorts {
   readonly now: Clock
 }
 
+/** Sizes of its fields, in characters. */
+export const requestSizes = {
+  companyName: 100,
+  contactName: 100,
+  brandName: 40,
+  website: 255,
+  useCase: 2000,
+} as const
+
 /** POST /integrations/requests (design D18): resolves to the id of the kept request. */
 export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
   const fields = readRequest(body)
@@ -46,9 +55,9 @@ export async function requestIntegration(ports: IntegrationPorts, call: Call, bo
 function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
   const contactEmail = email(body.contactEmail)
   const names = {
-    companyName: text('companyName', body.companyName ?? '', { max: 100 }),
-    contactName: text('contactName', body.contactName ?? '', { max: 100 }),
-    brandName: text('brandName', body.brandName ?? '', { max: 40 }),
+    companyName: text('companyName', body.companyName ?? '', { max: requestSizes.companyName }),
+    contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
+    brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
   if (!contactEmail) throw new Failure('validation_error', 'contactEmail must be an e-mail address')
   return {
@@ -56,7 +65,7 @@ function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
     contactEmail: contactEmail.address,
     channels: readChannels(body.channels),
     website: readWebsite(body.website),
-    useCase: optionalText('useCase', body.useCase, { max: 2000, lines: 'many' }) ?? null,
+    useCase: optionalText('useCase', body.useCase, { max: requestSizes.useCase, lines: 'many' }) ?? null,
   }
 }
 
@@ -71,7 +80,7 @@ function readChannels(value: unknown): Channel[] {
 }
 
 function readWebsite(value: unknown): string | null {
-  const website = optionalText('website', value, { max: 255 })
+  const website = optionalText('website', value, { max: requestSizes.website })
   if (website === undefined) return null
   if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
     throw new Failure('validation_error', 'website must be an http or https URL')
@@ -87,7 +96,7 @@ export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
       key,
       channel: 'SMS' as const,
       variables: [
-        ...variables.map((variable) => ({ ...variable, required: true })),
+        ...variables.map(({ dated: _, ...rule }) => ({ ...rule, required: true })),
         { ...businessNameRule, required: false },
       ],
     })),

@@ -100,9 +100,9 @@ function readOrder(body: Body, brand: Brand, recipient: Recipient | undefined): 
     throw new Failure('validation_error', `${field} is required when channel is ${channel}`)
   }
   if (recipient === undefined) throw new Failure('validation_error', `${field} is not valid`)
-  const loginId = optionalText('loginId', body.loginId, { max: 64 })
+  const loginId = brand.loginIdEnabled ? optionalText('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalText('businessName', body.businessName, { max: 40 })
-  return { recipient, loginId: brand.loginIdEnabled ? loginId : undefined, businessName }
+  return { recipient, loginId, businessName }
 }
 
 function channelOf(body: Body): Channel | undefined {

@@ -64,7 +64,11 @@ export async function createTestApp(env: Readonly<Record<string, string>> = {}) 
       const response = await app.handle(new Request(`http://localhost${path}`, { method, ...init }))
       const text = await response.text()
       const isJson = response.headers.get('content-type')?.includes('json') ?? false
-      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: isJson && text !== '' ? JSON.parse(text) : text,
+      }
     },
     get(path: string): Promise<Answer> {
       return test.request('GET', path)

@@ -58,7 +58,11 @@ export async function startServer(env: Readonly<Record<string, string>>) {
     const response = await fetch(new URL(path, url), { method, ...init })
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.includes('json') ?? false
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && text !== '' ? JSON.parse(text) : text,
+    }
   }
   return {
     url,

@@ -15,13 +15,16 @@ export interface MailAddress {
   readonly address: string
 }
 
-/** Sends mail through an SMTP server, over a pool of connections that are kept open. */
+/** How many mails are handed over at the same time, each over a connection that is kept open. */
+const connections = 8
+
+/** Sends mail through an SMTP server, over a pool of connections. */
 export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(): void } {
   const { hostname, searchParams } = new URL(url)
   const transport = createTransport({
     url,
     pool: true,
-    maxConnections: 8,
+    maxConnections: connections,
     maxMessages: Number.POSITIVE_INFINITY,
     // Without it a server, or who stands in between, decides whether the mail crosses the network in the clear.
     ...(isLoopback(hostname) || searchParams.has('requireTLS') || searchParams.has('ignoreTLS')
@@ -35,6 +38,7 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+  const slots = new Slots(connections)
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
   return {
@@ -44,6 +48,9 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
       if (email(mail.to)?.address !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }
+      const deadline = performance.now() + timeoutMs
+      // Waiting here and not in nodemailer's queue: a mail whose time is up must not be sent when a server recovers.
+      if (!(await slots.take(timeoutMs))) return { kind: 'unavailable', reason: 'no connection free in time' }
       const sent = transport
         .sendMail({
           from: { name: mail.brandName ?? from.name ?? '', address: from.address },
@@ -56,19 +63,57 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
           html: mail.html,
         })
         .then((): Outcome => ({ kind: 'accepted' }), outcomeOf)
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const timeUp = new Promise<Outcome>((resolve) => {
-        timer = setTimeout(() => resolve({ kind: 'unknown', reason: 'time-out' }), timeoutMs)
-      })
-      try {
-        return await Promise.race([sent, timeUp])
-      } finally {
-        clearTimeout(timer)
-      }
+        .finally(() => slots.free())
+      return inTime(sent, deadline - performance.now(), { kind: 'unknown', reason: 'time-out' })
     },
     close: () => transport.close(),
   }
 }
+
+/** A number of places, waited for in order. */
+class Slots {
+  private readonly waiting = new Set<() => void>()
+
+  constructor(private left: number) {}
+
+  /** Resolves to whether a place was had within the time. */
+  take(timeoutMs: number): Promise<boolean> {
+    if (this.left > 0) {
+      this.left--
+      return Promise.resolve(true)
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const had = () => resolve(true)
+    this.waiting.add(had)
+    return inTime(promise, timeoutMs, false).finally(() => this.waiting.delete(had))
+  }
+
+  free(): void {
+    const [next] = this.waiting
+    if (next === undefined) {
+      this.left++
+      return
+    }
+    this.waiting.delete(next)
+    next()
+  }
+}
+
+/** What a promise resolves to, or `late` when its time is up before. */
+async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeUp = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(late), timeoutMs)
+  })
+  try {
+    return await Promise.race([promise, timeUp])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Replies that concern who we are, not what we send (RFC 4954 section 6). */
+const loginCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
 /** What an SMTP failure means; only its code is told, since a server's text repeats addresses. */
 function outcomeOf(error: unknown): Outcome {
@@ -80,7 +125,8 @@ function outcomeOf(error: unknown): Outcome {
   if (typeof responseCode === 'number' && responseCode >= 400) {
     const reason = `SMTP ${responseCode}`
     if (responseCode < 500) return { kind: 'unavailable', reason }
-    if (code === 'EAUTH') return { kind: 'rejected', scope: 'account', reason }
+    if (code === 'EAUTH' || loginCodes.has(responseCode))
+      return { kind: 'rejected', scope: 'account', reason }
     return { kind: 'rejected', scope: command === 'RCPT TO' ? 'recipient' : 'message', reason }
   }
   const reason = typeof code === 'string' ? code : 'connection lost'

@@ -1,4 +1,551 @@
+import { Failure, type FailureKind, failureMessages } from '../../domain/failures.ts'
+import { notifySizes } from '../../domain/notify.ts'
+import { maxBodyBytes } from './body.ts'
+import { errorAnswer } from './errors.ts'
+import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
+
 /** The interface as OpenAPI 3.1. */
 export function openApi(version: string) {
-  return { openapi: '3.1.0', info: { title: 'otpost', version }, paths: {} }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'otpost',
+      version,
+      summary: 'Verification codes and notifications by SMS and e-mail.',
+      description: introduction,
+    },
+    servers: [{ url: '/', description: 'This server' }],
+    tags: [
+      { name: 'OTP', description: 'Send a code of six digits, send a new one, check it.' },
+      { name: 'Notifications', description: 'Transactional SMS and e-mail.' },
+      { name: 'Onboarding', description: 'What there is, and how to ask for access. No credentials needed.' },
+      { name: 'Operation', description: 'For whoever runs the server.' },
+      {
+        name: 'Development',
+        description:
+          'Messages that were kept instead of sent. Exists only while a route of the server ends in its outbox.',
+      },
+    ],
+    paths: {
+      '/otp/send': { post: sendOperation('send') },
+      '/otp/resend': { post: sendOperation('resend') },
+      '/otp/verify': { post: verifyOperation },
+      '/notify': { post: notifyOperation },
+      '/integrations/catalog': { get: catalogOperation },
+      '/integrations/requests': { post: requestOperation },
+      '/platform/brands': { get: brandsOperation },
+      '/health': { get: healthOperation },
+      '/outbox/messages': { get: outboxOperation },
+    },
+    components: {
+      schemas: { ...schemas, Error: { title: 'Error', ...errorSchema(allCodes()) } },
+      headers: {
+        RequestId: {
+          description: 'The requestId of the body.',
+          required: true,
+          schema: { type: 'string', format: 'uuid' },
+        },
+        RetryAfter: {
+          description: 'Seconds until the same call may pass.',
+          required: true,
+          schema: { type: 'integer', minimum: 1 },
+        },
+      },
+    },
+  }
+}
+
+const introduction = `
+An application calls otpost from its server to have a code of six digits sent to a phone or a mailbox, to check what the
+recipient typed, and to send transactional SMS and e-mail.
+
+**Bodies** are JSON objects sent as \`application/json\`, at most ${maxBodyBytes / 1024} KiB. An optional field that is
+null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: credentials
+travel in the body.
+
+**Applications and brands.** \`appId\` and \`apiKey\` say which application calls; the operator issues them. \`brandId\`
+says in whose name a message goes out: a brand has a display name, its own codes and the templates that it has enabled.
+Only an active brand can send. All of \`/otp/*\` and SMS on \`/notify\` need one; e-mail on \`/notify\` does not.
+
+**Every answer** has a \`requestId\`, in the body and as \`X-Request-Id\`. Quote it to the operator: the log has it too.
+
+**Errors** are \`{"success": false, "error", "message", "requestId"}\`. Decide by \`error\`; \`message\` is for people and
+may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
+
+**Limits.** Unless the operator chose others: 10 calls a minute for an application, 3 SMS codes a minute and 10 an hour
+for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 e-mailed codes an hour for an
+address, 3 guesses for a code, 300 seconds for its life. \`GET /integrations/catalog\` tells the numbers in force. A
+refused or failed send does not count against the phone. Every 429 says in \`Retry-After\` how many seconds to wait.
+
+**When to try again**
+
+| error | what to do |
+| --- | --- |
+| \`rate_limited\` | Wait for \`Retry-After\`, then longer each time. |
+| \`cooldown_active\` | Wait for \`Retry-After\` before the next code. |
+| \`sms_failed\` | The code is dead. Offer the recipient to send another. |
+| \`max_attempts\`, \`not_found\` on verify | Resend. |
+| \`notification_failed\` | At least one recipient got nothing, others may have: sending to all again may repeat messages. |
+| \`internal_error\` | Try again later; tell the operator the \`requestId\`. |
+| all others | The call is wrong or not allowed. Trying it again changes nothing. |
+`.trim()
+
+// --- Operations -----------------------------------------------------------------------------------------------------
+
+/** When a call fails, and how: the condition stands beside the code of its answer. */
+type Failures = Partial<Record<FailureKind, string>>
+
+const anyCall: Failures = { internal_error: 'Something unexpected went wrong.' }
+
+const anyPost: Failures = {
+  validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
+  body_too_large: `The body is larger than ${maxBodyBytes / 1024} KiB.`,
+  ...anyCall,
+}
+
+const protectedCall: Failures = {
+  ...anyPost,
+  unauthorized: 'appId or apiKey is missing.',
+  forbidden: 'appId and apiKey do not belong together. Do not retry.',
+}
+
+const branded: Failures = {
+  brand_id_required: 'No brandId.',
+  brand_not_approved: 'The brand is unknown or pending.',
+  brand_suspended: 'The brand is suspended.',
+}
+
+const demo = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' } as const
+const { brandId: _, ...demoApp } = demo
+const somePhone = '+1 202 555 0143'
+const someRequestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
+
+function sendOperation(verb: 'send' | 'resend') {
+  return operation({
+    tag: 'OTP',
+    id: verb === 'send' ? 'sendOtp' : 'resendOtp',
+    summary: verb === 'send' ? 'Send a code' : 'Send a new code',
+    description:
+      verb === 'send'
+        ? 'Makes a code of six digits and delivers it by SMS or e-mail. The brand and recipient have no other code from then on. Checked in this order: credentials, brand, cooldown, the limits of the phone, the limit of the application, fields.'
+        : 'Does what send does, under the same limits: whatever code the brand and recipient had is dead at once, and a new one is delivered.',
+    body: {
+      schemas: ['OtpSendRequest'],
+      examples: {
+        sms: ['By SMS', { ...demo, phone: somePhone }],
+        email: ['By e-mail', { ...demo, channel: 'EMAIL', email: 'pat@example.com' }],
+        named: ['With a login', { ...demo, phone: somePhone, loginId: 'pat-07', businessName: 'Acme Bikes' }],
+      },
+    },
+    answers: {
+      200: success('OtpSent', {
+        message: verb === 'send' ? 'OTP sent successfully' : 'OTP resent successfully',
+        expiresIn: 300,
+      }),
+    },
+    failures: {
+      ...protectedCall,
+      ...branded,
+      cooldown_active: 'An SMS code went to this phone for this brand a moment ago, or is on its way.',
+      rate_limited: 'A limit of the phone, the mailbox, the application or the network address is used up.',
+      sms_failed: 'No provider took the message, SMS or e-mail; the code is dead.',
+    },
+  })
+}
+
+const verifyOperation = operation({
+  tag: 'OTP',
+  id: 'verifyOtp',
+  summary: 'Check a code',
+  description:
+    'Checks what the recipient typed. A right code is used up; the third wrong one locks it. The limits of the phone and the cooldown do not apply. A code that expired is as one that never was.',
+  body: {
+    schemas: ['OtpVerifyRequest'],
+    examples: {
+      phone: ['Sent by SMS', { ...demo, phone: somePhone, otp: '123456' }],
+      email: ['Sent by e-mail', { ...demo, email: 'pat@example.com', otp: '123456' }],
+    },
+  },
+  answers: { 200: success('OtpVerified', { message: 'OTP verified successfully' }) },
+  failures: {
+    ...protectedCall,
+    validation_error: 'otp is missing, or not exactly one of phone and email is given; or no JSON object.',
+    ...branded,
+    invalid_input: 'otp is not a string.',
+    invalid_otp_format: 'otp is not six digits.',
+    invalid_contact: 'The phone or email is not one.',
+    invalid_app_id: 'appId has a colon, or is not 1 to 64 visible characters.',
+    mismatch: 'The code is wrong. The third wrong one still answers this.',
+    not_found: 'There is no live code: never sent, expired, used up or replaced.',
+    max_attempts: 'The code is locked after three wrong ones; the right one no longer helps. Resend.',
+    rate_limited:
+      'A limit of the application or the network address is used up, or the wrong codes for this recipient in a day.',
+  },
+})
+
+const notifyOperation = operation({
+  tag: 'Notifications',
+  id: 'notify',
+  summary: 'Send an SMS or an e-mail',
+  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the call succeeds only when all messages were accepted. Codes belong to the OTP endpoints: otp and the templates of codes are refused here.`,
+  body: {
+    schemas: ['TextSmsRequest', 'TemplateSmsRequest', 'HtmlEmailRequest', 'TemplateEmailRequest'],
+    examples: {
+      textSms: [
+        'SMS, free text',
+        { ...demo, channel: 'SMS', to: [somePhone], message: 'Your table is ready.' },
+      ],
+      templateSms: [
+        'SMS, template',
+        {
+          ...demo,
+          channel: 'SMS',
+          to: [somePhone],
+          templateKey: 'ORDER_DELIVERED',
+          variables: { customerName: 'Pat', orderId: 'A-1042', deliveryDateTime: '2026-03-14T15:09Z' },
+        },
+      ],
+      htmlEmail: [
+        'E-mail, HTML',
+        {
+          ...demoApp,
+          channel: 'EMAIL',
+          to: ['pat@example.com', 'sam@example.com'],
+          subject: 'Opening hours',
+          html: '<h1>We open at nine</h1><p>From Monday on.</p>',
+        },
+      ],
+      templateEmail: [
+        'E-mail, template',
+        {
+          ...demo,
+          channel: 'EMAIL',
+          to: ['pat@example.com'],
+          subject: 'Your receipt',
+          template: 'Hi {{name}},\n\nthank you for your order.',
+          data: { name: 'Pat', order: 'A-1042', total: '19.90 EUR' },
+        },
+      ],
+    },
+  },
+  answers: {
+    200: {
+      schema: 'Notified',
+      examples: {
+        template: [
+          'Template SMS',
+          {
+            success: true,
+            message: 'Notification sent successfully',
+            channel: 'SMS',
+            templateKey: 'ORDER_DELIVERED',
+            requestId: someRequestId,
+          },
+        ],
+        other: [
+          'Anything else',
+          {
+            success: true,
+            message: 'Notification sent successfully',
+            channel: 'EMAIL',
+            requestId: someRequestId,
+          },
+        ],
+      },
+    },
+  },
+  failures: {
+    ...protectedCall,
+    ...branded,
+    brand_id_required: 'SMS: neither brandId nor variables.businessName.',
+    brand_not_approved: 'SMS: the brand is unknown or pending.',
+    brand_suspended: 'SMS: the brand is suspended.',
+    template_not_allowed: 'SMS: the brand has not enabled this template.',
+    invalid_channel: 'channel is neither SMS nor EMAIL.',
+    otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID belong to the OTP endpoints.',
+    invalid_template: 'SMS: there is no such template.',
+    unsupported_business: 'SMS: variables.businessName names another brand than brandId.',
+    missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
+    rate_limited: 'A limit of the application or the network address is used up.',
+    notification_failed: 'At least one message could not be handed over; message says how many of how many.',
+  },
+})
+
+const catalogOperation = operation({
+  tag: 'Onboarding',
+  id: 'getCatalog',
+  summary: 'Channels, templates and limits',
+  description: 'What the service can send, what each template needs, and the limits in force.',
+  answers: {
+    200: success('Catalog', {
+      channels: ['SMS', 'EMAIL'],
+      templates: [
+        {
+          key: 'OUT_FOR_DELIVERY',
+          channel: 'SMS',
+          variables: [
+            {
+              name: 'customerName',
+              description: '1 to 40 characters, no control characters, no URL',
+              minLength: 1,
+              maxLength: 40,
+              required: true,
+            },
+          ],
+        },
+      ],
+      limits: {
+        globalPerMinute: 10,
+        phonePerMinute: 3,
+        phonePerHour: 10,
+        smsCooldownSeconds: 30,
+        emailPerHour: 30,
+        otpTtlSeconds: 300,
+        otpMaxAttempts: 3,
+        otpLength: 6,
+        notifyRecipients: notifySizes.to,
+        messageCharacters: notifySizes.message,
+        subjectCharacters: notifySizes.subject,
+        htmlCharacters: notifySizes.html,
+        templateCharacters: notifySizes.template,
+      },
+    }),
+  },
+  failures: anyCall,
+})
+
+const requestOperation = operation({
+  tag: 'Onboarding',
+  id: 'requestIntegration',
+  summary: 'Ask for access',
+  description:
+    'Leaves a request with the operator, who decides on it and hands the credentials over by other means. At most 5 an hour from one network address.',
+  body: {
+    schemas: ['IntegrationRequest'],
+    examples: {
+      request: [
+        'A request',
+        {
+          companyName: 'Acme Bikes Ltd',
+          contactName: 'Sam Rider',
+          contactEmail: 'sam@example.com',
+          brandName: 'Acme Bikes',
+          channels: ['SMS', 'EMAIL'],
+          website: 'https://bikes.example.com',
+          useCase: 'Codes at sign-in, and a word when a bike is ready.',
+        },
+      ],
+    },
+  },
+  answers: {
+    201: success('IntegrationReceived', {
+      message: 'Integration request received',
+      integrationRequestId: 'b0c6a1de-2f4e-4a0b-8d83-5f1f7f3a9c22',
+      status: 'pending',
+    }),
+  },
+  failures: { ...anyPost, rate_limited: 'This network address has asked 5 times within an hour.' },
+})
+
+const brandsOperation = operation({
+  tag: 'Onboarding',
+  id: 'listBrands',
+  summary: 'Active brands',
+  description: 'The brands in whose name messages can be sent.',
+  answers: { 200: success('Brands', { brands: [{ brandId: 'acme', displayName: 'Acme' }] }) },
+  failures: anyCall,
+})
+
+const healthOperation = operation({
+  tag: 'Operation',
+  id: 'getHealth',
+  summary: 'Whether the service works',
+  description: 'For load balancers and monitors. Needs no credentials and counts towards no limit.',
+  answers: {
+    200: {
+      schema: 'Health',
+      examples: {
+        ok: [
+          'Works',
+          { status: 'ok', version: '0.1.0', checks: { database: 'ok' }, requestId: someRequestId },
+        ],
+      },
+    },
+    503: {
+      schema: 'Unhealthy',
+      examples: {
+        unavailable: [
+          'Does not work',
+          {
+            status: 'unavailable',
+            version: '0.1.0',
+            checks: { database: 'unavailable' },
+            requestId: someRequestId,
+          },
+        ],
+      },
+    },
+  },
+  failures: anyCall,
+})
+
+const outboxOperation = operation({
+  tag: 'Development',
+  id: 'listOutboxMessages',
+  summary: 'Messages kept instead of sent',
+  description:
+    'The newest messages that match, oldest first. With wait, an empty answer is held back until a message comes or the time is over, so that a test can send a code and read it without a loop of its own.',
+  parameters: [
+    query('to', { type: 'string' }, 'Only messages to this phone number or mail address, in any spelling.'),
+    query('after', { type: 'integer', minimum: 0 }, 'Only messages with an id greater than this.'),
+    query('limit', { type: 'integer', minimum: 0, maximum: 500, default: 500 }, 'At most so many.'),
+    query(
+      'wait',
+      { type: 'integer', minimum: 0, maximum: 60, default: 0 },
+      'Seconds to wait for a first message.',
+    ),
+  ],
+  answers: {
+    200: success('OutboxMessages', {
+      messages: [
+        {
+          id: 17,
+          createdAt: '2026-03-14T15:09:26.535Z',
+          channel: 'SMS',
+          to: '12025550143',
+          route: 'plain',
+          brandId: 'acme',
+          brandName: 'Acme',
+          subject: null,
+          text: '123456 is your Acme verification code. It expires in 5 minutes. Do not share it with anyone.',
+          html: null,
+          templateKey: null,
+          variables: null,
+          requestId: someRequestId,
+        },
+      ],
+    }),
+  },
+  failures: {
+    validation_error: 'A parameter is wrong.',
+    route_not_found: 'This server keeps no messages.',
+    ...anyCall,
+  },
+})
+
+// --- How an operation is put together -------------------------------------------------------------------------------
+
+type Examples = Readonly<Record<string, readonly [summary: string, value: object]>>
+
+interface Success {
+  readonly schema: SchemaName
+  readonly examples: Examples
+}
+
+interface Operation {
+  readonly tag: string
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+  readonly parameters?: readonly object[]
+  /** One schema, or one of several. */
+  readonly body?: { readonly schemas: readonly SchemaName[]; readonly examples: Examples }
+  readonly answers: Readonly<Record<number, Success>>
+  readonly failures: Failures
+}
+
+/** An answer with its example, which is completed with what every success has. */
+function success(schema: Success['schema'], fields: object): Success {
+  return {
+    schema,
+    examples: { success: ['Success', { success: true, ...fields, requestId: someRequestId }] },
+  }
+}
+
+function operation({ tag, id, summary, description, parameters, body, answers, failures }: Operation) {
+  return {
+    tags: [tag],
+    operationId: id,
+    summary,
+    description,
+    ...(parameters ? { parameters } : {}),
+    ...(body
+      ? {
+          requestBody: {
+            required: true,
+            content: json(oneOfNamed(body.schemas), body.examples),
+          },
+        }
+      : {}),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, { schema, examples }]) => [
+          status,
+          response(Number(status), schemas[schema].description ?? '', ref(schema), examples),
+        ]),
+      ),
+      ...failureResponses(failures),
+    },
+  }
+}
+
+/** One response for each status; its codes, and what each means here, come from the failures that lead to it. */
+function failureResponses(failures: Failures) {
+  const byStatus = Object.groupBy(
+    (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
+      const when = failures[kind]
+      return when === undefined ? [] : [{ when, ...answerOf(kind) }]
+    }),
+    ({ status }) => status,
+  )
+  return Object.fromEntries(
+    Object.entries(byStatus).map(([status, alike = []]) => {
+      const description = alike.map(({ code, when }) => `\`${code}\`: ${when}`).join('\n\n')
+      const examples = alike.map(({ code, envelope }) => [code, [code, envelope]] as const)
+      const codes = alike.map(({ code }) => code)
+      return [status, response(Number(status), description, errorOf(codes), Object.fromEntries(examples))]
+    }),
+  )
+}
+
+/** What the service answers to a failure, as it would make the answer itself. */
+function answerOf(kind: FailureKind) {
+  const details = kind === 'notification_failed' ? ({ channel: 'SMS' } as const) : {}
+  const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)
+  return { status, code: envelope.error, envelope }
+}
+
+function allCodes(): string[] {
+  return [...new Set((Object.keys(failureMessages) as FailureKind[]).map((kind) => answerOf(kind).code))]
+}
+
+function response(status: number, description: string, schema: object, examples: Examples) {
+  return {
+    description,
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...(status === 429 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    },
+    content: json(schema, examples),
+  }
+}
+
+function json(schema: object, examples: Examples) {
+  return {
+    'application/json': {
+      schema,
+      examples: Object.fromEntries(
+        Object.entries(examples).map(([name, [summary, value]]) => [name, { summary, value }]),
+      ),
+    },
+  }
+}
+
+function oneOfNamed(names: readonly SchemaName[]): object {
+  const [only, ...others] = names.map(ref)
+  return only !== undefined && others.length === 0 ? only : { oneOf: names.map(ref) }
+}
+
+function query(name: string, schema: object, description: string) {
+  return { name, in: 'query', description, schema }
 }

@@ -4,9 +4,20 @@ import { escapeHtml } from '../../domain/emails.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
 import type { Exchanges } from './exchange.ts'
+import conversationJs from './outbox/conversation.js' with { type: 'text' }
+import domJs from './outbox/dom.js' with { type: 'text' }
+import formJs from './outbox/form.js' with { type: 'text' }
+import liveJs from './outbox/live.js' with { type: 'text' }
+import mailJs from './outbox/mail.js' with { type: 'text' }
 import pageCss from './outbox/page.css' with { type: 'text' }
 import pageHtml from './outbox/page.html' with { type: 'text' }
 import pageJs from './outbox/page.js' with { type: 'text' }
+import readingJs from './outbox/reading.js' with { type: 'text' }
+import recipientsJs from './outbox/recipients.js' with { type: 'text' }
+import selectionJs from './outbox/selection.js' with { type: 'text' }
+import storeJs from './outbox/store.js' with { type: 'text' }
+import tryJs from './outbox/try.js' with { type: 'text' }
+import wordsJs from './outbox/words.js' with { type: 'text' }
 
 /** The application that the page's form is filled in with when the server runs as a demo. */
 export interface Demo {
@@ -23,6 +34,23 @@ export interface OutboxPorts {
   readonly nationalize: Nationalize | undefined
 }
 
+/** What the page loads, by path; page.js is where its scripts start. */
+const assets: readonly (readonly [path: string, content: string, type: string])[] = [
+  ['/outbox/page.css', pageCss, 'text/css'],
+  ['/outbox/page.js', pageJs, 'text/javascript'],
+  ['/outbox/conversation.js', conversationJs, 'text/javascript'],
+  ['/outbox/dom.js', domJs, 'text/javascript'],
+  ['/outbox/form.js', formJs, 'text/javascript'],
+  ['/outbox/live.js', liveJs, 'text/javascript'],
+  ['/outbox/mail.js', mailJs, 'text/javascript'],
+  ['/outbox/reading.js', readingJs, 'text/javascript'],
+  ['/outbox/recipients.js', recipientsJs, 'text/javascript'],
+  ['/outbox/selection.js', selectionJs, 'text/javascript'],
+  ['/outbox/store.js', storeJs, 'text/javascript'],
+  ['/outbox/try.js', tryJs, 'text/javascript'],
+  ['/outbox/words.js', wordsJs, 'text/javascript'],
+]
+
 /** How long a reader may wait for a message, and how many it gets at most. */
 const maxWaitSeconds = 60
 const maxMessages = 500
@@ -35,10 +63,10 @@ export function outboxRoutes(outbox: OutboxPorts, exchanges: Exchanges) {
   // Bun types an imported page as a bundle; as text it is a string. A function, since a string as replacement would give `$` in it a meaning.
   const page = (pageHtml as unknown as string).replace('<!--demo-->', () => demo)
 
-  return new Elysia({ strictPath: true, normalize: false })
+  const app = new Elysia({ strictPath: true, normalize: false })
+  for (const [path, content, type] of assets) app.get(path, () => file(content, type))
+  return app
     .get('/outbox', () => file(page, 'text/html'))
-    .get('/outbox/page.css', () => file(pageCss, 'text/css'))
-    .get('/outbox/page.js', () => file(pageJs, 'text/javascript'))
     .get('/outbox/messages', async ({ request, query, server }) => {
       const wanted = readQuery(query, outbox.nationalize)
       server?.timeout(request, 0)

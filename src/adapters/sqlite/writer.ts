@@ -113,22 +113,20 @@ export class Writer {
   }
 }
 
-/** Runs a step under the write lock at start-up, where waiting for another process may block. */
-export function withWriteLock(driver: Driver.Database, step: () => void): void {
+/**
+ * Runs what may meet another process's lock, again and again until it is had; for start-up, where nobody else waits. What
+ * is run must be harmless to repeat.
+ */
+export function patiently(work: () => void): void {
   const giveUpAt = performance.now() + 2 * lockPatienceMs
   for (;;) {
     try {
-      driver.exec('BEGIN IMMEDIATE')
-      break
+      work()
+      return
     } catch (error) {
       if (!isBusy(error) || performance.now() > giveUpAt) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     }
-  }
-  try {
-    step()
-    driver.exec('COMMIT')
-  } finally {
-    if (driver.inTransaction) driver.exec('ROLLBACK')
   }
 }
 

@@ -1,0 +1,20 @@
+// Shows /openapi.json with Swagger UI. A script of its own, since the page's policy allows none within the page.
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', followScheme)
+followScheme()
+
+globalThis.SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#api',
+  layout: 'BaseLayout',
+  // A validator on the Internet would be asked otherwise.
+  validatorUrl: null,
+  deepLinking: true,
+  docExpansion: 'list',
+  defaultModelRendering: 'example',
+  defaultModelExpandDepth: 2,
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: false,
+  showExtensions: false,
+})

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { secretFrom } from '../../src/adapters/crypto/secret-file.ts'
+import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
+import { inProcesses } from '../store/at-once.ts'
+import { temporaryFolder } from '../support/app.ts'
+
+const key = 'a secret key of the test, of at least 32 bytes'
+const secrets = createSecrets(key)
+
+describe('codes', () => {
+  const draws = 60_000
+  const codes = Array.from({ length: draws }, () => secrets.newCode())
+
+  test('a code is six digits, leading zeros included', () => {
+    expect(codes.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
+  })
+
+  test('every digit is as likely as any other, in every place', () => {
+    // A count of 60,000 draws at 1 in 10 has a standard deviation of 73: seven of them are met by chance once in 10^10.
+    for (let place = 0; place < 6; place++) {
+      for (let digit = 0; digit < 10; digit++) {
+        const count = codes.filter((code) => code[place] === String(digit)).length
+        expect({ place, digit, count }).toEqual({ place, digit, count: expect.any(Number) })
+        expect(Math.abs(count - draws / 10)).toBeLessThan(7 * 73.5)
+      }
+    }
+  })
+
+  test('the whole range is drawn from', () => {
+    // Of a million codes 60,000 draws repeat about 1,770; a source of half as many would repeat about 3,480.
+    const repeated = draws - new Set(codes).size
+    expect(repeated).toBeWithin(1400, 2200)
+    expect(codes.some((code) => code < '001000')).toBe(true)
+    expect(codes.some((code) => code > '998999')).toBe(true)
+  })
+})
+
+describe('the hash of a code', () => {
+  const record = { id: 'id', brandSlug: 'acme', subject: 'someone', salt: 'salt' }
+  const hash = secrets.codeHash(record, '012345')
+
+  test('it is the same for the same record, code and key, and tells nothing of them', () => {
+    expect(createSecrets(key).codeHash({ ...record }, '012345')).toBe(hash)
+    expect(hash).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  })
+
+  const others: readonly (readonly [string, () => string])[] = [
+    ['another code', () => secrets.codeHash(record, '012346')],
+    ['another record', () => secrets.codeHash({ ...record, id: 'other' }, '012345')],
+    ['another brand', () => secrets.codeHash({ ...record, brandSlug: 'globex' }, '012345')],
+    ['another recipient', () => secrets.codeHash({ ...record, subject: 'other' }, '012345')],
+    ['another salt', () => secrets.codeHash({ ...record, salt: 'pepper' }, '012345')],
+    ['another key', () => createSecrets(`${key}.`).codeHash(record, '012345')],
+    [
+      'the same letters parted elsewhere',
+      () => secrets.codeHash({ ...record, id: 'ida', brandSlug: 'cme' }, '012345'),
+    ],
+    ['a salt that holds a part of the code', () => secrets.codeHash({ ...record, salt: 'salt0' }, '12345')],
+    ['a quote in a field', () => secrets.codeHash({ ...record, id: 'id","acme', brandSlug: '' }, '012345')],
+    ['the plain SHA-256 of the code', () => sha256('012345')],
+  ]
+  test.each(others)('it is another than for %s', (_, other) => {
+    expect(other()).not.toBe(hash)
+  })
+})
+
+describe('what is random', () => {
+  const rows: readonly (readonly [string, () => string, RegExp])[] = [
+    ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
+    ['salts', () => secrets.newSalt(), /^[A-Za-z0-9_-]{22}$/],
+    ['API keys', () => secrets.newApiKey().key, /^[A-Za-z0-9_]{64,}$/],
+    ['secret keys', newSecretKey, /^[A-Za-z0-9_-]{43}$/],
+  ]
+  test.each(rows)('%s are never the same', (_, make, form) => {
+    const made = Array.from({ length: 1000 }, make)
+    expect(made.filter((each) => !form.test(each))).toEqual([])
+    expect(new Set(made).size).toBe(1000)
+  })
+
+  test('of an API key its SHA-256 is stored', () => {
+    const { key: apiKey, sha256: stored } = secrets.newApiKey()
+    expect(stored).toBe(sha256(apiKey))
+    // FIPS 180-2, appendix B.1, in base64url.
+    expect(sha256('abc')).toBe(
+      Buffer.from('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', 'hex').toString(
+        'base64url',
+      ),
+    )
+  })
+})
+
+describe('the subject that stands for a recipient', () => {
+  const subject = secrets.subject('SMS', '12025550143')
+
+  test('it is the same each time, and tells nothing of the recipient', () => {
+    expect(createSecrets(key).subject('SMS', '12025550143')).toBe(subject)
+    expect(subject).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  })
+
+  const others: readonly (readonly [string, () => string])[] = [
+    ['another number', () => secrets.subject('SMS', '12025550144')],
+    ['another kind', () => secrets.subject('ip', '12025550143')],
+    ['another key', () => createSecrets(`${key}.`).subject('SMS', '12025550143')],
+    ['the plain SHA-256 of the number', () => sha256('12025550143')],
+  ]
+  test.each(others)('it is another than for %s', (_, other) => {
+    expect(other()).not.toBe(subject)
+  })
+})
+
+describe('the file of the secret', () => {
+  let folder: ReturnType<typeof temporaryFolder>
+  let file: string
+  beforeEach(() => {
+    folder = temporaryFolder()
+    file = join(folder.path, 'folder', 'otpost.db.key')
+  })
+  afterEach(() => folder.remove())
+
+  test('it is made once, and read from then on', () => {
+    const secret = secretFrom(file)
+    expect(Buffer.byteLength(secret)).toBeGreaterThanOrEqual(32)
+    expect(secretFrom(file)).toBe(secret)
+    expect(readFileSync(file, 'utf8').trim()).toBe(secret)
+    expect(readdirSync(join(folder.path, 'folder'))).toEqual(['otpost.db.key'])
+  })
+
+  test('only its owner may read it, whatever the umask', () => {
+    const umask = process.umask(0)
+    try {
+      secretFrom(file)
+    } finally {
+      process.umask(umask)
+    }
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
+  })
+
+  test('processes that start at once make one and read the same', async () => {
+    const files = Array.from({ length: 50 }, (_, index) => join(folder.path, 'folder', `${index}.key`))
+    const outputs = await inProcesses(
+      3,
+      `import { secretFrom } from './src/adapters/crypto/secret-file.ts'`,
+      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretFrom(file))))`,
+    )
+    const kept = JSON.stringify(files.map((each) => secretFrom(each)))
+    expect(outputs).toEqual([kept, kept, kept])
+    expect(readdirSync(join(folder.path, 'folder'))).toHaveLength(files.length)
+  }, 30_000)
+
+  test('an operator may bring a secret of their own', () => {
+    const own = join(folder.path, 'own.key')
+    writeFileSync(own, `${'k'.repeat(32)}\n`)
+    expect(secretFrom(own)).toBe('k'.repeat(32))
+  })
+
+  const unusable: readonly (readonly [string, string])[] = [
+    ['empty', ''],
+    ['white space', ' \n'.repeat(40)],
+    ['31 bytes', 'k'.repeat(31)],
+  ]
+  test.each(unusable)('a file with %s in it is refused and left as it is', (_, content) => {
+    const own = join(folder.path, 'own.key')
+    writeFileSync(own, content)
+    chmodSync(own, 0o600)
+    expect(() => secretFrom(own)).toThrow(/32 bytes/)
+    expect(readFileSync(own, 'utf8')).toBe(content)
+  })
+})

@@ -1,0 +1,302 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Socket } from 'bun'
+import { Webhook } from 'standardwebhooks'
+import { discard } from '../../src/adapters/sms/discard.ts'
+import { webhook } from '../../src/adapters/sms/webhook.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
+import type { Outcome, SmsMessage, SmsRoute } from '../../src/domain/ports.ts'
+import { Settings } from '../../src/settings.ts'
+import { held, type Received, startReceiver } from '../support/receiver.ts'
+
+const message: SmsMessage = {
+  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+  brandSlug: 'acme',
+  brandName: 'Acme',
+  to: '12025550143',
+  text: 'Grüße aus Köln: "1 €" 🎁',
+  template: { key: 'ORDER_PLACED', variables: { customerName: 'Jürgen', orderId: 'A/17#b' } },
+}
+
+const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+
+/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+const patienceMs = 10_000
+
+let receiver: ReturnType<typeof startReceiver>
+
+beforeEach(() => {
+  receiver = startReceiver()
+})
+
+afterEach(async () => {
+  await receiver.stop()
+})
+
+function send(
+  route: SmsRoute = 'plain',
+  { timeoutMs = patienceMs, url = receiver.url, secret = receiver.secret, now = Date.now } = {},
+): Promise<Outcome> {
+  const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: secret })
+  const provider = webhook.configure(settings)({ now, outbox })
+  expect(settings.problems).toEqual([])
+  return provider.send(message, route, timeoutMs)
+}
+
+/** The only call that the receiver got. */
+function onlyCall(): Received {
+  expect(receiver.received).toHaveLength(1)
+  const [call] = receiver.received
+  if (!call) throw new Error('nothing was received')
+  return call
+}
+
+describe('the payload', () => {
+  test('of the plain route is the text and what it is for', async () => {
+    await send('plain')
+    expect(onlyCall().body).toEqual({
+      id: message.id,
+      to: '12025550143',
+      route: 'plain',
+      text: message.text,
+      brandId: 'acme',
+      requestId: message.requestId,
+    })
+  })
+
+  test('of the template route holds the template and its variables as well', async () => {
+    await send('template')
+    expect(onlyCall().body).toEqual({
+      id: message.id,
+      to: '12025550143',
+      route: 'template',
+      text: message.text,
+      templateKey: 'ORDER_PLACED',
+      variables: { customerName: 'Jürgen', orderId: 'A/17#b' },
+      brandId: 'acme',
+      requestId: message.requestId,
+    })
+  })
+
+  test('is JSON', async () => {
+    await send()
+    expect(onlyCall().headers.get('content-type')).toMatch(/^application\/json\b/)
+  })
+})
+
+describe('the signature', () => {
+  test.each(['plain', 'template'] as const)(
+    'of the %s route is one that Standard Webhooks accept',
+    async (route) => {
+      await send(route)
+      const { raw, headers } = onlyCall()
+      expect(headers.get('webhook-id')).toBe(message.id)
+      expect(new Webhook(receiver.secret).verify(raw, Object.fromEntries(headers))).toEqual(JSON.parse(raw))
+    },
+  )
+
+  test('is of this secret, this body, this id and this time', async () => {
+    await send()
+    const { raw, headers } = onlyCall()
+    const signed = Object.fromEntries(headers)
+    const verify = (text: string, given: Record<string, string>) => () =>
+      new Webhook(receiver.secret).verify(text, { ...signed, ...given })
+    const later = String(Number(signed['webhook-timestamp']) + 1)
+    expect(verify(raw, {})).not.toThrow()
+    expect(verify(raw.replace('12025550143', '12025550144'), {})).toThrow()
+    expect(verify(raw, { 'webhook-id': 'another' })).toThrow()
+    expect(verify(raw, { 'webhook-timestamp': later })).toThrow()
+    const stranger = new Webhook(
+      `whsec_${Buffer.from('another secret of 32 bytes......').toString('base64')}`,
+    )
+    expect(() => stranger.verify(raw, signed)).toThrow()
+  })
+
+  test('tells the time in whole seconds', async () => {
+    await send('plain', { now: () => 1_767_268_800_999 })
+    expect(onlyCall().headers.get('webhook-timestamp')).toBe('1767268800')
+  })
+
+  test('takes the secret without its prefix too', async () => {
+    await send('plain', { secret: receiver.secret.replace('whsec_', '') })
+    const { raw, headers } = onlyCall()
+    expect(() => new Webhook(receiver.secret).verify(raw, Object.fromEntries(headers))).not.toThrow()
+  })
+
+  test('leaves the secret itself out of the call', async () => {
+    await send('template')
+    const { raw, headers } = onlyCall()
+    expect(raw + JSON.stringify(Object.fromEntries(headers))).not.toContain(receiver.secret.slice(6))
+  })
+})
+
+describe('the answer', () => {
+  test.each<[number, Outcome]>([
+    [200, { kind: 'accepted' }],
+    [201, { kind: 'accepted' }],
+    [202, { kind: 'accepted' }],
+    [204, { kind: 'accepted' }],
+    [299, { kind: 'accepted' }],
+    [301, { kind: 'rejected', scope: 'message', reason: 'HTTP 301' }],
+    [304, { kind: 'rejected', scope: 'message', reason: 'HTTP 304' }],
+    [400, { kind: 'rejected', scope: 'message', reason: 'HTTP 400' }],
+    [401, { kind: 'rejected', scope: 'account', reason: 'HTTP 401' }],
+    [403, { kind: 'rejected', scope: 'account', reason: 'HTTP 403' }],
+    [404, { kind: 'rejected', scope: 'message', reason: 'HTTP 404' }],
+    [422, { kind: 'rejected', scope: 'message', reason: 'HTTP 422' }],
+    [429, { kind: 'unavailable', reason: 'HTTP 429' }],
+    [500, { kind: 'unavailable', reason: 'HTTP 500' }],
+    [503, { kind: 'unavailable', reason: 'HTTP 503' }],
+  ])('%i is told as what it means', async (status, outcome) => {
+    receiver.answer(() => new Response(null, { status }))
+    expect(await send()).toEqual(outcome)
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('has a body that is neither repeated nor believed', async () => {
+    receiver.answer(() => Response.json({ accepted: true, echo: message.text }, { status: 500 }))
+    expect(await send()).toEqual({ kind: 'unavailable', reason: 'HTTP 500' })
+  })
+
+  test.each([301, 302, 303, 307, 308])('%i is not followed', async (status) => {
+    const elsewhere = startReceiver()
+    receiver.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
+    const outcome = await send()
+    await elsewhere.stop()
+    expect(outcome.kind).toBe('rejected')
+    expect(receiver.received).toHaveLength(1)
+    expect(elsewhere.received).toHaveLength(0)
+  })
+
+  test('whose body never ends is judged by its status, and the connection is given up', async () => {
+    const givenUp = Promise.withResolvers<void>()
+    receiver.answer(() => {
+      const endless = new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+        cancel: () => givenUp.resolve(),
+      })
+      return new Response(endless)
+    })
+    expect(await send()).toEqual({ kind: 'accepted' })
+    await givenUp.promise
+  })
+})
+
+describe('no answer', () => {
+  test('within the time-out leaves the outcome unknown, and is not waited for', async () => {
+    const never = held()
+    receiver.answer(() => never.promise)
+    const startedAt = performance.now()
+    expect(await send('plain', { timeoutMs: 60 })).toEqual({ kind: 'unknown', reason: 'time-out' })
+    const tookMs = performance.now() - startedAt
+    never.release(new Response())
+    expect(tookMs).toBeGreaterThanOrEqual(55)
+    expect(tookMs).toBeLessThan(2000)
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('because nothing listens is unavailable: no message can have got through', async () => {
+    await receiver.stop()
+    expect((await send()).kind).toBe('unavailable')
+  })
+
+  test.each<[string, (socket: Socket) => void]>([
+    ['is reset', (socket) => socket.terminate()],
+    ['is closed', (socket) => socket.end()],
+    ['answers something else than HTTP', (socket) => socket.end('250 OK\r\n')],
+    ['breaks off within the headers', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-')],
+  ])('because the connection %s once the message is out leaves the outcome unknown', async (_, reply) => {
+    const gateway = startGateway(reply)
+    expect((await send('plain', { url: gateway.url })).kind).toBe('unknown')
+    gateway.stop()
+    expect(gateway.requests).toBe(1)
+  })
+
+  test('in headers that never end is a failure, within the time-out', async () => {
+    const gateway = startGateway((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nx-one: 1\r\n')
+    })
+    const outcome = await send('plain', { url: gateway.url, timeoutMs: 60 })
+    gateway.stop()
+    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out' })
+  })
+
+  // A client may repeat a request over a new connection when an idle one turns out to be closed; a message must not be.
+  test('over a connection that was used before is not made up for by a second call', async () => {
+    let calls = 0
+    const gateway = startGateway((socket) => {
+      if (++calls === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+      else socket.terminate()
+    })
+    expect(await send('plain', { url: gateway.url })).toEqual({ kind: 'accepted' })
+    expect((await send('plain', { url: gateway.url })).kind).toBe('unknown')
+    gateway.stop()
+    expect(gateway.requests).toBe(2)
+  })
+})
+
+describe('its settings', () => {
+  test.each<[string, Record<string, string>, RegExp[]]>([
+    ['nothing', {}, [/^SMS_WEBHOOK_URL /, /^SMS_WEBHOOK_SECRET /]],
+    ['no secret', { SMS_WEBHOOK_SECRET: '' }, [/^SMS_WEBHOOK_SECRET /]],
+    ['an address that is none', { SMS_WEBHOOK_URL: 'canary' }, [/^SMS_WEBHOOK_URL /]],
+    ['another scheme', { SMS_WEBHOOK_URL: 'ftp://canary.example/sms' }, [/^SMS_WEBHOOK_URL /]],
+    ['http to another machine', { SMS_WEBHOOK_URL: 'http://canary.example/sms' }, [/^SMS_WEBHOOK_URL /]],
+    ['a secret that is not base64', { SMS_WEBHOOK_SECRET: 'whsec_canary!' }, [/^SMS_WEBHOOK_SECRET /]],
+  ])('are refused by name when they are %s', (what, given, problems) => {
+    const sound = { SMS_WEBHOOK_URL: 'https://sms.example/', SMS_WEBHOOK_SECRET: receiver.secret }
+    const settings = new Settings(what === 'nothing' ? {} : { ...sound, ...given })
+    webhook.configure(settings)
+    expect(settings.problems).toHaveLength(problems.length)
+    for (const [index, problem] of problems.entries()) expect(settings.problems[index]).toMatch(problem)
+    expect(settings.problems.join()).not.toContain('canary')
+  })
+
+  test.each([
+    'https://sms.example/in',
+    'http://127.0.0.1:9/in',
+    'http://localhost:9/in',
+    'http://[::1]:9/in',
+  ])('may say %s', (url) => {
+    const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: receiver.secret })
+    webhook.configure(settings)
+    expect(settings.problems).toEqual([])
+  })
+})
+
+test('the provider discard accepts everything and calls nobody', async () => {
+  const provider = discard.configure(new Settings({}))({ now: Date.now, outbox })
+  expect(await provider.send(message, 'plain', patienceMs)).toEqual({ kind: 'accepted' })
+  expect(await outbox.list({ limit: 1 })).toEqual([])
+  expect(receiver.received).toHaveLength(0)
+})
+
+/** A gateway that reads one whole request and then does with the connection what the test says. */
+function startGateway(reply: (socket: Socket) => void) {
+  const gateway = { requests: 0, url: '', stop: () => server.stop(true) }
+  const server = Bun.listen<{ text: string }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open: (socket) => {
+        socket.data = { text: '' }
+      },
+      data: (socket, bytes) => {
+        socket.data.text += bytes.toString()
+        if (!isWhole(socket.data.text)) return
+        socket.data.text = ''
+        gateway.requests++
+        reply(socket as unknown as Socket)
+      },
+    },
+  })
+  gateway.url = `http://127.0.0.1:${server.port}/sms`
+  return gateway
+}
+
+function isWhole(request: string): boolean {
+  const end = request.indexOf('\r\n\r\n')
+  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(request)?.[1])
+  return end >= 0 && Buffer.byteLength(request) >= Buffer.byteLength(request.slice(0, end + 4)) + length
+}

@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { migrations } from '../drizzle/migrations.ts'
+import packageJson from '../package.json'
+
+const root = join(import.meta.dir, '..')
+
+interface SourceFile {
+  /** From the project's root, such as `src/domain/otp.ts`. */
+  readonly path: string
+  /** Its text without comments. */
+  readonly code: string
+  /** What it imports, types included: a path from the project's root, or a package as it is named. */
+  readonly imports: readonly string[]
+}
+
+const sources: readonly SourceFile[] = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  .map((file) => {
+    const path = join('src', file)
+    const code = withoutComments(readFileSync(join(root, path), 'utf8'))
+    return { path, code, imports: importsOf(code).map((specifier) => resolved(path, specifier)) }
+  })
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm, '')
+}
+
+/** Every way to name another module: import, import type, export from, import() in code and in types, require. */
+function importsOf(code: string): string[] {
+  return [...code.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\n]+)\1/g)].map(
+    ([, , specifier = '']) => specifier,
+  )
+}
+
+function resolved(path: string, specifier: string): string {
+  return specifier.startsWith('.') ? normalize(join(dirname(path), specifier)) : specifier
+}
+
+/** The folder of an adapter that a path lies in, such as `src/adapters/http`. */
+function adapterOf(path: string): string | undefined {
+  return /^src\/adapters\/[^/]+/.exec(path)?.[0]
+}
+
+/** Each import that breaks a rule, as `who imports what`. */
+function importsWhere(breaks: (file: SourceFile, imported: string) => boolean): string[] {
+  return sources.flatMap((file) =>
+    file.imports.filter((imported) => breaks(file, imported)).map((it) => `${file.path} imports ${it}`),
+  )
+}
+
+/** Each place where a file's code says what it must not. */
+function codeWhere(pattern: RegExp, allowed: (file: SourceFile, found: string) => boolean): string[] {
+  return sources.flatMap((file) =>
+    [...file.code.matchAll(pattern)]
+      .filter(([found]) => !allowed(file, found))
+      .map(([found]) => `${file.path} says ${found}`),
+  )
+}
+
+const isDomain = ({ path }: SourceFile) => path.startsWith('src/domain/')
+
+test('the reader of these rules sees every kind of import', () => {
+  const code = `
+    import a from './a.ts'
+    import type { B } from "./b.ts"
+    import { type C,
+      d } from './c.ts'
+    import './e.ts'
+    export * from './f.ts'
+    export type { G } from './g.ts'
+    const h = await import('./h.ts')
+    type I = import('./i.ts').I
+    const j = require('./j.ts')
+    // import k from './k.ts'
+    const url = 'https://example.com/' /* import l from './l.ts' */`
+  expect(importsOf(withoutComments(code)).join(' ')).toBe(
+    './a.ts ./b.ts ./c.ts ./e.ts ./f.ts ./g.ts ./h.ts ./i.ts ./j.ts',
+  )
+  expect(sources.length).toBeGreaterThan(20)
+  expect(sources.filter(isDomain).length).toBeGreaterThan(5)
+})
+
+describe('imports', () => {
+  test('of the domain are its own files', () => {
+    expect(
+      importsWhere((file, imported) => isDomain(file) && !imported.startsWith('src/domain/')),
+      'The rules of the service hold whatever stores, sends or serves: src/domain imports no package, no node: and no adapter, not even a type. Declare a port in src/domain and implement it in an adapter.',
+    ).toEqual([])
+  })
+
+  test('of an adapter are never those of another adapter', () => {
+    expect(
+      importsWhere((file, imported) => {
+        const [own, other] = [adapterOf(file.path), adapterOf(imported)]
+        return own !== undefined && other !== undefined && own !== other
+      }),
+      'Each outside thing can be replaced alone only while no adapter knows another. Pass what is needed as a port, in src/app.ts.',
+    ).toEqual([])
+  })
+
+  test('of adapters are in the composition root, the settings and the process', () => {
+    const mayCompose = ['src/app.ts', 'src/config.ts', 'src/main.ts']
+    expect(
+      importsWhere(
+        (file, imported) =>
+          adapterOf(imported) !== undefined &&
+          adapterOf(file.path) === undefined &&
+          !mayCompose.includes(file.path),
+      ),
+      'One place decides which adapter stands behind which port: src/app.ts wires, src/config.ts reads the settings of adapters, src/main.ts is the process.',
+    ).toEqual([])
+  })
+
+  test('of the composition root are not in an adapter', () => {
+    const above = ['src/app.ts', 'src/config.ts', 'src/main.ts', 'src/demo.ts']
+    expect(
+      importsWhere((file, imported) => adapterOf(file.path) !== undefined && above.includes(imported)),
+      'An adapter gets what it needs as arguments. One that imports the root that imports it can not be used or tested alone.',
+    ).toEqual([])
+  })
+
+  test.each([
+    ['elysia', 'src/adapters/http'],
+    ['drizzle-orm', 'src/adapters/sqlite'],
+    ['better-sqlite3', 'src/adapters/sqlite'],
+    ['nodemailer', 'src/adapters/email'],
+    ['html-to-text', 'src/adapters/email'],
+    ['libphonenumber-js', 'src/adapters/phone'],
+    ['pino', 'src/adapters/log'],
+    ['commander', 'src/main.ts'],
+  ])('of %s are in %s alone', (name, home) => {
+    const isOf = (imported: string) => imported === name || imported.startsWith(`${name}/`)
+    expect(
+      importsWhere((file, imported) => isOf(imported) && !file.path.startsWith(home)),
+      `Whoever replaces ${name} should have to open ${home} and nothing else.`,
+    ).toEqual([])
+    expect(sources.some(({ imports }) => imports.some(isOf))).toBe(true)
+  })
+})
+
+describe('the world outside', () => {
+  test('does not reach the domain by way of globals', () => {
+    const world =
+      /\b(?:Date\.now|new Date\(\)|Math\.random|crypto\.\w+|performance\.\w+|setTimeout|setInterval|setImmediate|fetch\(|Bun\.\w+|console\.\w+|globalThis)/g
+    expect(
+      codeWhere(world, (file) => !isDomain(file)),
+      'Time, randomness and ids are ports, so that tests can move the clock and nothing sleeps.',
+    ).toEqual([])
+  })
+
+  test('process is touched by src/main.ts and src/demo.ts', () => {
+    expect(
+      codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
+        if (path === 'src/main.ts' || path === 'src/demo.ts') return true
+        // The name of a draft file that no other process writes.
+        return adapterOf(path) === 'src/adapters/crypto' && found === 'process.pid'
+      }),
+      'The service must be able to live in a test beside others: exits, signals, streams and arguments belong to the process, which is src/main.ts.',
+    ).toEqual([])
+  })
+
+  test('the environment is handed on by src/main.ts and read as src/config.ts says', () => {
+    expect(
+      codeWhere(
+        /\b(?:process|Bun|import\.meta)\.env\b(?:\.\w+|\[[^\]]*\])?/g,
+        ({ path }, found) => path === 'src/main.ts' && found === 'process.env',
+      ),
+      'Settings are read once, at start, into one checked value. A variable read elsewhere is one that nobody is told about when it is wrong.',
+    ).toEqual([])
+  })
+})
+
+describe('migrations', () => {
+  const reason =
+    'A database applies the migrations it does not have yet, in order of when they were made; a file that is not listed never runs.'
+
+  test('are in the order in which they were made', () => {
+    const times = migrations.map(({ when }) => when)
+    expect(times.length).toBeGreaterThan(0)
+    expect(
+      [...new Set(times)].sort((a, b) => a - b),
+      reason,
+    ).toEqual(times)
+  })
+
+  test('are all listed in drizzle/migrations.ts', () => {
+    const files = readdirSync(join(root, 'drizzle')).filter((file) => file.endsWith('.sql'))
+    const list = readFileSync(join(root, 'drizzle/migrations.ts'), 'utf8')
+    expect(
+      files.filter((file) => !importsOf(withoutComments(list)).includes(`./${file}`)),
+      reason,
+    ).toEqual([])
+    expect(migrations.map(({ tag }) => `${tag}.sql`).sort(), reason).toEqual(files.sort())
+  })
+})
+
+describe('packages', () => {
+  test('have exact versions', () => {
+    const wanted = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies })
+    expect(
+      wanted.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version)),
+      'What was tested is what is installed: a range would let a release of someone else change this one.',
+    ).toEqual([])
+  })
+
+  test('come from whatever registry the machine uses', () => {
+    const lock = readFileSync(join(root, 'bun.lock'), 'utf8')
+    expect(
+      lock.match(/https?:\/\/[^\s"]*/g) ?? [],
+      'bun.lock must install anywhere: a host in it ties everyone to the registry of the machine that wrote it.',
+    ).toEqual([])
+  })
+})
+
+test('every file lies where the layout has a place for it', () => {
+  const places =
+    /^src\/(?:main|app|config|settings|demo)\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.ts$/
+  expect(
+    sources.map(({ path }) => relative('.', path)).filter((path) => !places.test(path)),
+    'src holds the process, the composition root and the settings; rules are in src/domain, outside things in a folder each of src/adapters.',
+  ).toEqual([])
+})

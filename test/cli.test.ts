@@ -1,0 +1,443 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { openBooks } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { brandStatuses } from '../src/domain/brand.ts'
+import { issueApp, putBrand } from '../src/domain/operator.ts'
+import { createTestApp, temporaryFolder } from './support/app.ts'
+import { otpost } from './support/server.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+let databases = 0
+
+/** A database of a test's own, which does not exist yet, and otpost on it. */
+function scene() {
+  const file = join(folder.path, `otpost-${++databases}.db`)
+  const env = { DATABASE_URL: `file:${file}` }
+  return {
+    file,
+    env,
+    run: (...args: string[]) => otpost(args, env),
+    /** Runs a command that must succeed; resolves to its standard output. */
+    async ok(...args: string[]): Promise<string> {
+      const { code, stdout, stderr } = await otpost(args, env)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return stdout
+    },
+    /** Looks into the database, or prepares it, without a process for it. */
+    async books<T>(work: (books: ReturnType<typeof openBooks>) => Promise<T>): Promise<T> {
+      const books = openBooks(readConfig(env))
+      const result = await work(books)
+      await books.close()
+      return result
+    },
+    /** All bytes of the database, its log included. */
+    bytes(): Buffer {
+      const files = [file, `${file}-wal`].filter((path) => existsSync(path))
+      return Buffer.concat(files.map((path) => readFileSync(path)))
+    },
+  }
+}
+
+/** What a command says that can not do what it was asked: on standard error alone, in words and without a stack. */
+function complaint({ stdout, stderr }: { stdout: string; stderr: string }): string {
+  expect(stdout).toBe('')
+  expect(stderr).not.toBe('')
+  expect(stderr).not.toMatch(/^\s+at /m)
+  expect(stderr).not.toMatch(/\b\w*Error:|node_modules|\.ts:\d/)
+  return stderr
+}
+
+describe.concurrent('--help', () => {
+  test.each([
+    [[]],
+    [['serve']],
+    [['demo']],
+    [['migrate']],
+    [['brand']],
+    [['brand', 'put']],
+    [['brand', 'list']],
+    [['brand', 'status']],
+    [['app']],
+    [['app', 'issue']],
+    [['app', 'list']],
+    [['app', 'revoke']],
+    [['outbox']],
+  ])('otpost %j', async (command) => {
+    // Help must come whatever the settings are: it is what one reads to mend them.
+    const { code, stdout, stderr } = await otpost([...command, '--help'], { PORT: 'nonsense' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toStartWith(`Usage: ${['otpost', ...command].join(' ')} `)
+  })
+
+  test('names every command', async () => {
+    const { stdout } = await otpost(['--help'])
+    for (const command of ['serve', 'migrate', 'brand', 'app', 'outbox']) {
+      expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
+    }
+  })
+})
+
+test('--version is that of the package', async () => {
+  const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
+  expect(await otpost(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+describe.concurrent('wrong usage ends with 2', () => {
+  test.each([
+    [[]],
+    [['nonsense']],
+    [['brand']],
+    [['brand', 'put', 'acme', '--nonsense']],
+    [['brand', 'put', 'acme', '--name']],
+    [['brand', 'put', 'acme', '--name', 'Acme', '--status', 'nonsense']],
+    [['brand', 'status', 'acme', 'nonsense']],
+    [['brand', 'list', 'nonsense']],
+    [['app', 'issue']],
+    [['serve', 'nonsense']],
+    [['outbox', '--wait', 'nonsense']],
+  ])('otpost %j', async (command) => {
+    const result = await scene().run(...command)
+    expect(result.code).toBe(2)
+    complaint(result)
+  })
+})
+
+describe.concurrent('wrong settings end with 78', () => {
+  test.each([[['serve']], [['migrate']], [['brand', 'status', 'acme', 'active']], [['outbox']]])(
+    'otpost %j',
+    async (command) => {
+      const { env, file } = scene()
+      const result = await otpost(command, { ...env, PORT: 'canary-1', SECRET_KEY: 'canary-2' })
+      expect(result.code).toBe(78)
+      const text = complaint(result)
+      expect(text).toContain('PORT ')
+      expect(text).toContain('SECRET_KEY ')
+      expect(text).not.toContain('canary')
+      expect(existsSync(file)).toBe(false)
+    },
+  )
+})
+
+test('migrate makes the database, and again changes nothing', async () => {
+  const { ok, file } = scene()
+  expect(await ok('migrate')).toContain(file)
+  const schema = () => {
+    const driver = new Driver(file, { readonly: true })
+    const rows = driver.prepare('SELECT name, sql FROM sqlite_master ORDER BY name').all()
+    driver.close()
+    return rows
+  }
+  const made = schema()
+  expect(made.length).toBeGreaterThan(5)
+  await ok('migrate')
+  expect(schema()).toEqual(made)
+})
+
+describe.concurrent('brand', () => {
+  const acme = {
+    brandId: 'acme',
+    displayName: 'Acme',
+    status: 'active',
+    notifyTemplates: [],
+    dltEnabled: false,
+    loginIdEnabled: false,
+    domain: null,
+  }
+
+  test('put makes a brand, and then changes what it is given and nothing else', async () => {
+    const { ok } = scene()
+    const list = async () => JSON.parse(await ok('brand', 'list', '--json'))
+    await ok('brand', 'put', 'ACME', '--name', 'Acme')
+    expect(await list()).toEqual([acme])
+    const properties = ['--notify', 'ORDER_PLACED,ORDER_DELIVERED', '--dlt', '--login-id', '--domain']
+    await ok('brand', 'put', 'acme', ...properties, 'shop.example')
+    const changed = {
+      ...acme,
+      notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED'],
+      dltEnabled: true,
+      loginIdEnabled: true,
+      domain: 'shop.example',
+    }
+    expect(await list()).toEqual([changed])
+    await ok('brand', 'put', 'acme', '--name', 'Acme & Söhne', '--notify', '', '--no-dlt')
+    expect(await list()).toEqual([
+      { ...changed, displayName: 'Acme & Söhne', notifyTemplates: [], dltEnabled: false },
+    ])
+  })
+
+  test('list shows one brand a line, by slug', async () => {
+    const { ok, books } = scene()
+    await books(async ({ brands }) => {
+      await putBrand(brands, 'zeta', { displayName: 'Zeta', status: 'pending' })
+      await putBrand(brands, 'acme', { displayName: 'Acme' })
+    })
+    const lines = (await ok('brand', 'list')).trimEnd().split('\n')
+    expect(lines).toHaveLength(3)
+    expect(lines[1]).toMatch(/^acme +active +Acme\b/)
+    expect(lines[2]).toMatch(/^zeta +pending +Zeta\b/)
+  })
+
+  test.each<[string, string[], string]>([
+    ['a new brand without a name', ['acme'], '--name'],
+    ['a name of two lines', ['acme', '--name', 'Acme\nInc'], 'name'],
+    ['a slug with a space', ['ac me', '--name', 'Acme'], 'slug'],
+    ['an unknown template', ['acme', '--name', 'Acme', '--notify', 'ORDER_PLACED,NONSENSE'], 'NONSENSE'],
+    ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP'],
+    ['a domain that is a URL', ['acme', '--name', 'Acme', '--domain', 'https://shop.example/'], 'domain'],
+  ])('put refuses %s', async (_, args, word) => {
+    const { run, books } = scene()
+    const result = await run('brand', 'put', ...args)
+    expect(result.code).toBe(1)
+    expect(complaint(result)).toContain(word)
+    expect(await books(({ brands }) => brands.list())).toEqual([])
+  })
+
+  test('status of an unknown brand is refused', async () => {
+    const result = await scene().run('brand', 'status', 'nobody', 'active')
+    expect(result.code).toBe(1)
+    expect(complaint(result)).toContain('nobody')
+  })
+})
+
+describe('the status of a brand', () => {
+  /** Design D8: pending → active, active → suspended, suspended → active; anything else is refused. */
+  const allowed = ['pending-active', 'active-suspended', 'suspended-active']
+  const moves = brandStatuses.flatMap((from) =>
+    brandStatuses.filter((to) => to !== from).map((to) => ({ from, to, slug: `${from}-${to}` })),
+  )
+  const { run, books } = scene()
+
+  beforeAll(() =>
+    books(async ({ brands }) => {
+      for (const { slug, from } of moves) await putBrand(brands, slug, { displayName: slug, status: from })
+    }),
+  )
+
+  test.concurrent.each(moves)('$from → $to', async ({ from, to, slug }) => {
+    const isAllowed = allowed.includes(slug)
+    const command = slug === 'pending-suspended' ? ['put', slug, '--status', to] : ['status', slug, to]
+    const result = await run('brand', ...command)
+    expect(result.code).toBe(isAllowed ? 0 : 1)
+    const brand = await books(({ brands }) => brands.bySlug(slug))
+    expect(brand?.status).toBe(isAllowed ? to : from)
+    if (!isAllowed) {
+      const text = complaint(result)
+      for (const word of [slug, from, to]) expect(text).toContain(word)
+    }
+  })
+})
+
+describe.concurrent('app', () => {
+  test('issue prints the key alone, and only its SHA-256 is kept', async () => {
+    const { ok, bytes, file } = scene()
+    const printed = await ok('app', 'issue', 'shop')
+    expect(printed).toMatch(/^[\x21-\x7e]{32,}\n$/)
+    const key = printed.trim()
+    expect(bytes().includes(key)).toBe(false)
+    const digest = createHash('sha256').update(key).digest()
+    const encodings = (['hex', 'base64', 'base64url'] as const).map((encoding) => digest.toString(encoding))
+    expect([digest, ...encodings].filter((kept) => bytes().includes(kept))).not.toEqual([])
+    const others = readdirSync(folder.path).map((name) => join(folder.path, name))
+    for (const path of others.filter((path) => path.startsWith(file))) {
+      expect(readFileSync(path).includes(key)).toBe(false)
+    }
+  })
+
+  test('issue does not replace a key that is in use; after revoke it makes a new one', async () => {
+    const { run, ok } = scene()
+    const list = async () => JSON.parse(await ok('app', 'list', '--json'))
+    const first = await ok('app', 'issue', 'shop')
+    const again = await run('app', 'issue', 'shop')
+    expect(again.code).toBe(1)
+    expect(complaint(again)).toContain('revoke')
+    expect(await list()).toEqual([
+      { appId: 'shop', issuedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/), revokedAt: null },
+    ])
+
+    await ok('app', 'revoke', 'shop')
+    expect(await list()).toEqual([
+      {
+        appId: 'shop',
+        issuedAt: expect.any(String),
+        revokedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      },
+    ])
+    const twice = await run('app', 'revoke', 'shop')
+    expect(twice.code).toBe(1)
+    expect(complaint(twice)).toContain('shop')
+
+    const second = await ok('app', 'issue', 'shop')
+    expect(second).not.toBe(first)
+    expect((await list())[0].revokedAt).toBeNull()
+  })
+
+  test('list shows one app a line and no key', async () => {
+    const { ok, books } = scene()
+    const key = await books((ports) => issueApp(ports, 'shop'))
+    const text = await ok('app', 'list')
+    expect(text.trimEnd().split('\n')).toHaveLength(2)
+    expect(text).toMatch(/^shop /m)
+    expect(text).not.toContain(key)
+  })
+
+  test.each(['', 'a:b'])('issue refuses the appId %j', async (appId) => {
+    const { run, books } = scene()
+    const result = await run('app', 'issue', appId)
+    expect(result.code).toBe(1)
+    complaint(result)
+    expect(await books(({ apps }) => apps.list())).toEqual([])
+  })
+
+  test('revoke of an unknown app is refused', async () => {
+    const result = await scene().run('app', 'revoke', 'nobody')
+    expect(result.code).toBe(1)
+    expect(complaint(result)).toContain('nobody')
+  })
+})
+
+describe.concurrent('outbox', () => {
+  const jsonLines = (text: string) =>
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+
+  test('prints what it holds as JSON lines, oldest first, and those of one recipient in any spelling', async () => {
+    const { env, ok } = scene()
+    const service = await createTestApp(env)
+    const sms = { channel: 'SMS', brandId: 'acme' }
+    await service.post('/notify', { ...sms, to: ['12025550143'], message: 'one' })
+    await service.post('/notify', { ...sms, to: ['12025550144'], message: 'two' })
+    await service.post('/notify', {
+      channel: 'EMAIL',
+      to: ['Jane@example.com'],
+      subject: 'three',
+      html: '<p>3</p>',
+    })
+    const all = jsonLines(await ok('outbox'))
+    expect(all.map(({ channel, to, text, subject }) => [channel, to, subject ?? text])).toEqual([
+      ['SMS', '12025550143', 'one'],
+      ['SMS', '12025550144', 'two'],
+      ['EMAIL', 'Jane@example.com', 'three'],
+    ])
+    const some = await Promise.all(
+      ['+1 (202) 555-0144', 'jane@EXAMPLE.com', '12025550145'].map((to) => ok('outbox', '--to', to)),
+    )
+    expect(some.map(jsonLines)).toEqual([[all[1]], [all[2]], []])
+    await service.close()
+  })
+
+  test('--wait waits for a message of another process', async () => {
+    const { env, ok } = scene()
+    const service = await createTestApp(env)
+    const waiting = ok('outbox', '--to', '12025550143', '--wait', '30')
+    await service.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550143'], message: 'hello' })
+    expect(jsonLines(await waiting).map(({ text }) => text)).toEqual(['hello'])
+    await service.close()
+  })
+
+  test('--wait is refused in the end when nothing comes', async () => {
+    const result = await scene().run('outbox', '--wait', '1')
+    expect(result.code).toBe(1)
+    complaint(result)
+  })
+
+  test('--to must be a recipient', async () => {
+    const result = await scene().run('outbox', '--to', 'nobody')
+    expect([1, 2]).toContain(result.code)
+    expect(complaint(result)).toContain('--to')
+  })
+})
+
+describe.concurrent('a database that can not be used', () => {
+  /** One line that names the file and says what to do about it. */
+  const expectOneLine = (result: { code: number; stdout: string; stderr: string }, file: string) => {
+    expect(result.code).toBe(1)
+    const text = complaint(result)
+    expect(text.trimEnd().split('\n')).toHaveLength(1)
+    expect(text).toContain(file)
+    return text
+  }
+  const isRoot = process.getuid?.() === 0
+
+  test.each([[['serve']]])('because its folder can not be made is told by %j', async (command) => {
+    const { file, env } = scene()
+    writeFileSync(file, '')
+    const inside = join(file, 'otpost.db')
+    const result = await otpost(command, { ...env, DATABASE_URL: `file:${inside}` })
+    expect(expectOneLine(result, file)).toContain('DATABASE_URL')
+  })
+
+  test.skipIf(isRoot)('because its folder can not be written is told', async () => {
+    const { file } = scene()
+    mkdirSync(file)
+    chmodSync(file, 0o500)
+    const result = await otpost(['migrate'], { DATABASE_URL: `file:${join(file, 'otpost.db')}` })
+    expect(expectOneLine(result, file)).toContain('DATABASE_URL')
+  })
+
+  test('because it is a folder is told', async () => {
+    const { file, run } = scene()
+    mkdirSync(file)
+    expect(expectOneLine(await run('migrate'), file)).toContain('DATABASE_URL')
+  })
+
+  test.each([[['serve']], [['app', 'issue', 'shop']]])(
+    'because it is not an SQLite file is told by %j, and the file stays as it is',
+    async (command) => {
+      const { file, run } = scene()
+      const content = 'Not a database, and dear to someone.\n'.repeat(200)
+      writeFileSync(file, content)
+      expect(expectOneLine(await run(...command), file)).toContain('DATABASE_URL')
+      expect(readFileSync(file, 'utf8')).toBe(content)
+    },
+  )
+
+  test.each([[['serve']], [['brand', 'list']]])(
+    'because a newer otpost wrote it is told by %j, and nothing in it changes',
+    async (command) => {
+      const { file, run, books } = scene()
+      await books(async () => undefined)
+      const driver = new Driver(file)
+      driver
+        .prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)')
+        .run('9999_later', Date.UTC(2100, 0))
+      const rows = () => driver.prepare('SELECT * FROM __drizzle_migrations').all()
+      const before = rows()
+      const text = expectOneLine(await run(...command), file)
+      expect(text).toContain('newer')
+      expect(text).toMatch(/version|backup/)
+      expect(rows()).toEqual(before)
+      driver.close()
+    },
+  )
+
+  test('because its key is too short is told', async () => {
+    const { file, run } = scene()
+    writeFileSync(`${file}.key`, 'canary\n')
+    const text = expectOneLine(await run('migrate'), `${file}.key`)
+    expect(text).toContain('SECRET_KEY')
+    expect(text).not.toContain('canary')
+  })
+})
+
+test('commands that start together on a new database all succeed, and make one key', async () => {
+  const { ok, books, file } = scene()
+  const slugs = ['one', 'two', 'three', 'four']
+  await Promise.all(slugs.map((slug) => ok('brand', 'put', slug, '--name', slug)))
+  const made = await books(({ brands }) => brands.list())
+  expect(made.map(({ slug }) => slug)).toEqual([...slugs].sort())
+  const name = file.slice(folder.path.length + 1)
+  expect(
+    readdirSync(folder.path).filter((other) => other.startsWith(name) && other.endsWith('.tmp')),
+  ).toEqual([])
+})

@@ -1,0 +1,332 @@
+import { describe, expect, test } from 'bun:test'
+import { type Config, readConfig } from '../src/config.ts'
+import { ConfigError } from '../src/settings.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+/** What is wrong with an environment, one problem a line; empty when nothing is. */
+function problemsOf(env: Environment): readonly string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+/** The variables that an environment's problems begin with. */
+function namesOf(env: Environment): string[] {
+  return problemsOf(env).map((problem) => problem.slice(0, problem.indexOf(' ')))
+}
+
+const webhook = {
+  SMS_PLAIN: 'webhook',
+  SMS_WEBHOOK_URL: 'https://sms.example/in',
+  SMS_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+} as const
+const smtp = { SMTP_URL: 'smtps://mail.example', MAIL_FROM: 'Codes <codes@shop.example>' } as const
+
+/** Each number of design 7: the variable, its default, where it ends up, and values on both sides of its bounds. */
+const numbers: readonly {
+  name: string
+  fallback: number
+  of: (config: Config) => number
+  good: readonly number[]
+  bad: readonly string[]
+}[] = [
+  { name: 'PORT', fallback: 3000, of: ({ port }) => port, good: [0, 1, 65_535], bad: ['65536'] },
+  {
+    name: 'GLOBAL_LIMIT_PER_MINUTE',
+    fallback: 10,
+    of: ({ limits }) => limits.globalPerMinute,
+    good: [1, 1_000_000],
+    bad: ['0'],
+  },
+  {
+    name: 'PHONE_LIMIT_PER_MINUTE',
+    fallback: 3,
+    of: ({ limits }) => limits.phonePerMinute,
+    good: [1, 1_000_000],
+    bad: ['0'],
+  },
+  {
+    name: 'PHONE_LIMIT_PER_HOUR',
+    fallback: 10,
+    of: ({ limits }) => limits.phonePerHour,
+    good: [1, 1_000_000],
+    bad: ['0'],
+  },
+  {
+    name: 'SMS_COOLDOWN_SECONDS',
+    fallback: 30,
+    of: ({ limits }) => limits.smsCooldownSeconds,
+    good: [1, 3600],
+    bad: [],
+  },
+  {
+    name: 'OTP_TTL_SECONDS',
+    fallback: 300,
+    of: ({ otpTtlSeconds }) => otpTtlSeconds,
+    good: [1, 3600],
+    bad: ['0'],
+  },
+  {
+    name: 'PROVIDER_TIMEOUT_MS',
+    fallback: 4000,
+    of: ({ providerTimeoutMs }) => providerTimeoutMs,
+    good: [1, 30_000],
+    bad: ['0'],
+  },
+  {
+    name: 'FAILURE_BUDGET_PER_DAY',
+    fallback: 100,
+    of: ({ limits }) => limits.failureBudgetPerDay,
+    good: [0, 1, 1_000_000],
+    bad: [],
+  },
+  {
+    name: 'EMAIL_LIMIT_PER_HOUR',
+    fallback: 30,
+    of: ({ limits }) => limits.emailPerHour,
+    good: [0, 1, 1_000_000],
+    bad: [],
+  },
+]
+
+describe.each(numbers)('$name', ({ name, fallback, of, good, bad }) => {
+  test.each([
+    ['unset', {}],
+    ['set to nothing', { [name]: '' }],
+    ['set to white space', { [name]: ' \t' }],
+  ])(`is ${fallback} when it is %s`, (_, env) => {
+    expect(of(readConfig(env))).toBe(fallback)
+  })
+
+  test.each([...good])('may be %i', (value) => {
+    expect(of(readConfig({ [name]: String(value) }))).toBe(value)
+  })
+
+  test.each([...bad, '-1', '1.5', '1e3', '0x10', 'ten', '10s', '1 0', '99999999999999999999', 'Infinity'])(
+    'is refused by name as %s',
+    (value) => {
+      expect(namesOf({ [name]: value })).toEqual([name])
+    },
+  )
+})
+
+describe('what is set to nothing counts as unset', () => {
+  const everything = [
+    'HOST',
+    'DATABASE_URL',
+    'SECRET_KEY',
+    'APP_CREDENTIALS',
+    'OTP_SMS_MODE',
+    'SMS_PLAIN',
+    'SMS_TEMPLATE',
+    'SMS_WEBHOOK_URL',
+    'SMS_WEBHOOK_SECRET',
+    'SMTP_URL',
+    'MAIL_FROM',
+    'OUTBOX_IN_PRODUCTION',
+    'REUSE_PORT',
+    'PHONE_DEFAULT_REGION',
+    'TRUSTED_PROXIES',
+    'LOG_LEVEL',
+    'NODE_ENV',
+    ...numbers.map(({ name }) => name),
+  ]
+  test.each(['', ' '])('%p', (nothing) => {
+    const plain = (config: Config) => JSON.parse(JSON.stringify(config))
+    const unset = readConfig({})
+    const empty = readConfig(Object.fromEntries(everything.map((name) => [name, nothing])))
+    expect(plain(empty)).toEqual(plain(unset))
+    expect([...empty.appCredentials]).toEqual([])
+  })
+})
+
+describe('defaults', () => {
+  test.each<[string, (config: Config) => unknown, unknown]>([
+    ['it listens on this machine only', ({ host }) => host, '127.0.0.1'],
+    ['it does not share its port', ({ reusePort }) => reusePort, false],
+    ['the database is a file in data/', ({ databaseFile }) => databaseFile, 'data/otpost.db'],
+    ['the secret is made by the service', ({ secretKey }) => secretKey, undefined],
+    ['there are no apps but those issued', ({ appCredentials }) => appCredentials.size, 0],
+    ['the SMS mode is plain', ({ smsMode }) => smsMode, 'plain'],
+    ['mail stays in the outbox', ({ smtp }) => smtp, undefined],
+    ['the outbox is in use', ({ usesOutbox }) => usesOutbox, true],
+    ['the plain route has one provider', ({ smsRoutes }) => smsRoutes.plain.length, 1],
+    ['no region is assumed', ({ nationalize }) => nationalize, undefined],
+    ['no proxy is trusted', ({ trustedProxies }) => trustedProxies, []],
+  ])('%s', (_, of, value) => {
+    expect(of(readConfig({}))).toEqual(value)
+  })
+})
+
+describe('what is set', () => {
+  test.each<[Environment, (config: Config) => unknown, unknown]>([
+    [{ HOST: '0.0.0.0' }, ({ host }) => host, '0.0.0.0'],
+    [{ REUSE_PORT: '1' }, ({ reusePort }) => reusePort, true],
+    [{ REUSE_PORT: '0' }, ({ reusePort }) => reusePort, false],
+    [{ DATABASE_URL: 'file:/var/lib/o.db' }, ({ databaseFile }) => databaseFile, '/var/lib/o.db'],
+    [{ DATABASE_URL: 'file:///var/lib/o.db' }, ({ databaseFile }) => databaseFile, '/var/lib/o.db'],
+    [{ SECRET_KEY: 's'.repeat(32) }, ({ secretKey }) => secretKey, 's'.repeat(32)],
+    [{ SECRET_KEY: 'ü'.repeat(16) }, ({ secretKey }) => secretKey, 'ü'.repeat(16)],
+    [
+      { APP_CREDENTIALS: '{"shop":"one","till":"two"}' },
+      ({ appCredentials }) => Object.fromEntries(appCredentials),
+      { shop: 'one', till: 'two' },
+    ],
+    [{ APP_CREDENTIALS: '{}' }, ({ appCredentials }) => appCredentials.size, 0],
+    [{ OTP_SMS_MODE: 'template' }, ({ smsMode }) => smsMode, 'template'],
+    [{ OTP_SMS_MODE: 'hybrid' }, ({ smsMode }) => smsMode, 'hybrid'],
+    [{ ...webhook, SMS_PLAIN: 'webhook, discard,outbox' }, ({ smsRoutes }) => smsRoutes.plain.length, 3],
+    [{ ...webhook, ...smtp }, ({ usesOutbox }) => usesOutbox, false],
+    [{ ...webhook, ...smtp, SMS_PLAIN: 'webhook,outbox' }, ({ usesOutbox }) => usesOutbox, true],
+    [
+      { ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook' },
+      ({ usesOutbox, smsRoutes }) => [usesOutbox, smsRoutes.template.length],
+      [false, 1],
+    ],
+    [{ ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid' }, ({ usesOutbox }) => usesOutbox, true],
+    [
+      smtp,
+      ({ smtp }) => smtp,
+      { url: 'smtps://mail.example', from: { name: 'Codes', address: 'codes@shop.example' } },
+    ],
+    [
+      { ...smtp, MAIL_FROM: 'codes@shop.example' },
+      ({ smtp }) => smtp?.from,
+      { name: null, address: 'codes@shop.example' },
+    ],
+    [
+      { ...smtp, MAIL_FROM: '"Shop, the" <codes@shop.example>' },
+      ({ smtp }) => smtp?.from,
+      { name: 'Shop, the', address: 'codes@shop.example' },
+    ],
+    [{ PHONE_DEFAULT_REGION: 'IN' }, ({ nationalize }) => nationalize?.('098123 45678'), '919812345678'],
+    [
+      { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' },
+      ({ trustedProxies }) => trustedProxies.length,
+      3,
+    ],
+    [{ LOG_LEVEL: 'debug' }, ({ logLevel }) => logLevel, 'debug'],
+  ])('%j is what it says', (env, of, value) => {
+    expect(of(readConfig(env))).toEqual(value)
+  })
+})
+
+describe('what can not be used is refused by name', () => {
+  test.each<[string, Environment]>([
+    ['REUSE_PORT', { REUSE_PORT: 'canary' }],
+    ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@localhost/otpost' }],
+    ['DATABASE_URL', { DATABASE_URL: 'canary.db' }],
+    ['DATABASE_URL', { DATABASE_URL: 'file:' }],
+    ['SECRET_KEY', { SECRET_KEY: `canary${'s'.repeat(25)}` }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: 'canary' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '["canary"]' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: 'null' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '"canary"' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"shop":42}' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"shop":""}' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"":"canary"}' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"shop":"canary"' }],
+    ['OTP_SMS_MODE', { OTP_SMS_MODE: 'canary' }],
+    ['OTP_SMS_MODE', { OTP_SMS_MODE: 'Plain ,' }],
+    ['SMS_PLAIN', { SMS_PLAIN: 'canary' }],
+    ['SMS_PLAIN', { SMS_PLAIN: 'outbox,canary' }],
+    ['SMS_TEMPLATE', { SMS_TEMPLATE: 'canary' }],
+    ['SMS_WEBHOOK_URL', { ...webhook, SMS_WEBHOOK_URL: '' }],
+    ['SMS_WEBHOOK_URL', { ...webhook, SMS_WEBHOOK_URL: 'canary' }],
+    ['SMS_WEBHOOK_SECRET', { ...webhook, SMS_WEBHOOK_SECRET: '' }],
+    ['SMTP_URL', { ...smtp, SMTP_URL: 'https://canary@mail.example' }],
+    ['SMTP_URL', { ...smtp, SMTP_URL: 'canary' }],
+    ['MAIL_FROM', { ...smtp, MAIL_FROM: '' }],
+    ['MAIL_FROM', { ...smtp, MAIL_FROM: 'canary' }],
+    ['MAIL_FROM', { ...smtp, MAIL_FROM: 'canary@one.example, canary@two.example' }],
+    ['MAIL_FROM', { ...smtp, MAIL_FROM: 'Canary <canary@shop.example>\r\nBcc: canary@evil.example' }],
+    ['PHONE_DEFAULT_REGION', { PHONE_DEFAULT_REGION: 'canary' }],
+    ['PHONE_DEFAULT_REGION', { PHONE_DEFAULT_REGION: 'XX' }],
+    ['TRUSTED_PROXIES', { TRUSTED_PROXIES: 'canary' }],
+    ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.0/33' }],
+    ['LOG_LEVEL', { LOG_LEVEL: 'canary' }],
+    ['OUTBOX_IN_PRODUCTION', { OUTBOX_IN_PRODUCTION: 'canary' }],
+  ])('%s in %j', (name, env) => {
+    expect(namesOf(env)).toEqual([name])
+    expect(problemsOf(env).join('\n').toLowerCase()).not.toContain('canary')
+  })
+
+  test('all of it at once, each once, and without a value', () => {
+    const env = {
+      PORT: 'canary-1',
+      GLOBAL_LIMIT_PER_MINUTE: 'canary-2',
+      SECRET_KEY: 'canary-3',
+      APP_CREDENTIALS: '{"shop":"canary-4","till":7,"kiosk":8}',
+      SMS_PLAIN: 'webhook',
+      SMS_WEBHOOK_URL: 'ftp://canary-5',
+      OTP_SMS_MODE: 'template',
+      SMS_TEMPLATE: 'webhook',
+      SMTP_URL: 'canary-6',
+      MAIL_FROM: 'canary-7',
+      LOG_LEVEL: 'canary-8',
+    }
+    expect(namesOf(env).sort()).toEqual([
+      'APP_CREDENTIALS',
+      'GLOBAL_LIMIT_PER_MINUTE',
+      'LOG_LEVEL',
+      'MAIL_FROM',
+      'PORT',
+      'SECRET_KEY',
+      'SMS_WEBHOOK_SECRET',
+      'SMS_WEBHOOK_URL',
+      'SMTP_URL',
+    ])
+    expect(problemsOf(env).join('\n')).not.toContain('canary')
+  })
+
+  test('the message of the error is all of its problems', () => {
+    expect(() => readConfig({ PORT: 'x', LOG_LEVEL: 'y' })).toThrow(/PORT .*\nLOG_LEVEL /)
+  })
+})
+
+describe('the settings of a provider', () => {
+  test('are not asked for where it is not used', () => {
+    expect(problemsOf({ SMS_TEMPLATE: 'webhook' })).toEqual([])
+    expect(problemsOf({ MAIL_FROM: 'codes@shop.example' })).toEqual([])
+  })
+
+  test.each(['template', 'hybrid'])('are asked for on the template route of the mode %s', (mode) => {
+    expect(namesOf({ SMS_TEMPLATE: 'webhook', OTP_SMS_MODE: mode })).toEqual([
+      'SMS_WEBHOOK_URL',
+      'SMS_WEBHOOK_SECRET',
+    ])
+  })
+})
+
+describe('in production', () => {
+  test.each<[Environment, string[]]>([
+    [{}, ['SMS_PLAIN', 'SMTP_URL']],
+    [{ OTP_SMS_MODE: 'template' }, ['SMS_PLAIN', 'SMS_TEMPLATE', 'SMTP_URL']],
+    [{ OTP_SMS_MODE: 'hybrid', ...webhook }, ['SMS_TEMPLATE', 'SMTP_URL']],
+    [{ ...webhook, ...smtp }, []],
+    [{ ...webhook, ...smtp, SMS_PLAIN: 'webhook,outbox' }, ['SMS_PLAIN']],
+    [{ ...smtp, SMS_PLAIN: 'discard' }, ['SMS_PLAIN']],
+    [{ ...webhook }, ['SMTP_URL']],
+    [{ ...smtp }, ['SMS_PLAIN']],
+    [{ OUTBOX_IN_PRODUCTION: '0' }, ['SMS_PLAIN', 'SMTP_URL']],
+    [{ OUTBOX_IN_PRODUCTION: '1' }, []],
+    [{ OUTBOX_IN_PRODUCTION: '1', SMS_PLAIN: 'discard', OTP_SMS_MODE: 'hybrid' }, []],
+  ])('%j refuses %j', (env, names) => {
+    expect(namesOf({ NODE_ENV: 'production', ...env })).toEqual(names)
+  })
+
+  test('the refusal says how to allow it', () => {
+    for (const problem of problemsOf({ NODE_ENV: 'production' })) {
+      expect(problem).toContain('OUTBOX_IN_PRODUCTION=1')
+    }
+  })
+
+  test.each(['development', 'test', ''])('is not where NODE_ENV is %p', (NODE_ENV) => {
+    expect(problemsOf({ NODE_ENV })).toEqual([])
+  })
+})

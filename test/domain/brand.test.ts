@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  approvedBrand,
+  type Brand,
+  type BrandStatus,
+  type Brands,
+  brandIdOf,
+  brandProblems,
+  isNamed,
+  mayBecome,
+  nameKey,
+  notifyBrand,
+} from '../../src/domain/brand.ts'
+import { Failure } from '../../src/domain/failures.ts'
+
+function brand(properties: Partial<Brand> = {}): Brand {
+  return {
+    slug: 'acme',
+    displayName: 'Acme & Söhne',
+    status: 'active',
+    notifyTemplates: [],
+    dltEnabled: false,
+    loginIdEnabled: false,
+    domain: null,
+    ...properties,
+  }
+}
+
+const known = [
+  brand(),
+  brand({ slug: 'new', displayName: 'New', status: 'pending' }),
+  brand({ slug: 'old', displayName: 'Old', status: 'suspended' }),
+]
+const brands: Brands = {
+  bySlug: async (slug) => known.find((each) => each.slug === slug),
+  byName: async (name) => known.find((each) => nameKey(each.displayName) === name),
+}
+
+async function slugOrFailure(finding: Promise<Brand>): Promise<string> {
+  return finding.then(
+    ({ slug }) => slug,
+    (error: unknown) => (error instanceof Failure ? error.kind : String(error)),
+  )
+}
+
+describe('the status of a brand (design D8)', () => {
+  const rows: readonly (readonly [BrandStatus, BrandStatus, boolean])[] = [
+    ['pending', 'active', true],
+    ['pending', 'suspended', false],
+    ['active', 'suspended', true],
+    ['active', 'pending', false],
+    ['suspended', 'active', true],
+    ['suspended', 'pending', false],
+  ]
+  test.each(rows)('from %s to %s: %p', (from, to, allowed) => {
+    expect(mayBecome(from, to)).toBe(allowed)
+  })
+})
+
+describe('brandId (design D7)', () => {
+  const rows: readonly (readonly [unknown, string | undefined])[] = [
+    ['acme', 'acme'],
+    [' ACME\n', 'acme'],
+    ['', undefined],
+    ['  ', undefined],
+    [null, undefined],
+    [undefined, undefined],
+    [7, undefined],
+    [['acme'], undefined],
+    [true, undefined],
+  ]
+  test.each(rows)('%p counts as %p', (value, slug) => {
+    expect(brandIdOf(value)).toBe(slug)
+  })
+})
+
+describe('the brand check of /otp (spec 3.3, 4.1)', () => {
+  const rows: readonly (readonly [unknown, string])[] = [
+    ['acme', 'acme'],
+    [' Acme ', 'acme'],
+    [undefined, 'brand_id_required'],
+    ['', 'brand_id_required'],
+    ['new', 'brand_not_approved'],
+    ['nobody', 'brand_not_approved'],
+    ['Acme & Söhne', 'brand_not_approved'],
+    ['old', 'brand_suspended'],
+  ]
+  test.each(rows)('brandId %p: %s', async (brandId, expected) => {
+    expect(await slugOrFailure(approvedBrand(brands, { brandId }))).toBe(expected)
+  })
+})
+
+describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
+  const rows: readonly (readonly [unknown, unknown, string])[] = [
+    ['acme', undefined, 'acme'],
+    ['acme', 'Old', 'acme'],
+    [undefined, 'acme', 'acme'],
+    [undefined, ' ACME & SÖHNE ', 'acme'],
+    [undefined, 'ACME & SO\u0308HNE', 'acme'],
+    ['', 'acme', 'acme'],
+    [undefined, undefined, 'brand_id_required'],
+    [undefined, '', 'brand_id_required'],
+    [undefined, 3, 'brand_id_required'],
+    [undefined, 'Nobody', 'brand_not_approved'],
+    [undefined, 'New', 'brand_not_approved'],
+    [undefined, 'Old', 'brand_suspended'],
+    ['nobody', 'acme', 'brand_not_approved'],
+    ['old', 'acme', 'brand_suspended'],
+  ]
+  test.each(rows)('brandId %p and businessName %p: %s', async (brandId, businessName, expected) => {
+    expect(await slugOrFailure(notifyBrand(brands, brandId, businessName))).toBe(expected)
+  })
+
+  const names: readonly (readonly [string, boolean])[] = [
+    ['acme', true],
+    ['Acme', true],
+    ['acme & söhne', true],
+    ['Acme & So\u0308hne', true],
+    ['Acme & Co', false],
+    ['', false],
+  ]
+  test.each(names)('%p names the brand: %p', (name, named) => {
+    expect(isNamed(brand(), name)).toBe(named)
+  })
+})
+
+describe('a brand as an operator describes it', () => {
+  const labelled = (properties: Partial<Brand>) => [JSON.stringify(properties), properties] as const
+
+  const accepted: readonly Partial<Brand>[] = [
+    {},
+    { slug: 'a' },
+    { slug: '0-9' },
+    { slug: 'a'.repeat(63) },
+    { displayName: 'x'.repeat(40) },
+    { notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'] },
+    { domain: 'shop.example.com' },
+  ]
+  test.each(accepted.map(labelled))('%s is fine', (_, properties) => {
+    expect(brandProblems(brand(properties))).toEqual([])
+  })
+
+  const refused: readonly Partial<Brand>[] = [
+    { slug: '' },
+    { slug: '-a' },
+    { slug: 'A' },
+    { slug: 'a_b' },
+    { slug: 'a b' },
+    { slug: 'ä' },
+    { slug: 'a'.repeat(64) },
+    { displayName: '' },
+    { displayName: 'x'.repeat(41) },
+    { displayName: 'two\nlines' },
+    { notifyTemplates: ['LOGIN_OTP'] },
+    { notifyTemplates: ['constructor'] },
+    { domain: '' },
+    { domain: 'https://shop.example.com' },
+    { domain: 'shop.example.com/path' },
+    { domain: 'shop.example.com #123456' },
+  ]
+  test.each(refused.map(labelled))('%s is told as one problem', (_, properties) => {
+    expect(brandProblems(brand(properties))).toHaveLength(1)
+  })
+
+  test('everything wrong is told at once', () => {
+    expect(
+      brandProblems(brand({ slug: '', displayName: '', notifyTemplates: ['X'], domain: '' })),
+    ).toHaveLength(4)
+  })
+})

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'bun:test'
+import { escapeHtml, frameMail, otpMail } from '../../src/domain/emails.ts'
+import { Failure } from '../../src/domain/failures.ts'
+
+const nasty = `<script>alert("1")</script>&'`
+const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;'
+
+function failureOf(make: () => unknown): Pick<Failure, 'kind' | 'message'> | 'none' {
+  try {
+    make()
+    return 'none'
+  } catch (error) {
+    if (error instanceof Failure) return { kind: error.kind, message: error.message }
+    throw error
+  }
+}
+
+describe('escaping', () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['', ''],
+    ['plain text', 'plain text'],
+    [nasty, escaped],
+    ['&lt;', '&amp;lt;'],
+    ['a && b', 'a &amp;&amp; b'],
+    ['ünï 😀', 'ünï 😀'],
+  ]
+  test.each(rows)('%p becomes %p', (text, html) => {
+    expect(escapeHtml(text)).toBe(html)
+  })
+})
+
+describe('the mail of a code', () => {
+  const mail = otpMail({ code: '012345', businessName: nasty, lifetimeSeconds: 300 })
+
+  test('both parts hold the code and how long it lasts', () => {
+    for (const part of [mail.html, mail.text]) {
+      expect(part).toContain('012345')
+      expect(part).toContain('5 minutes')
+    }
+  })
+
+  test('no six digits but the code stand in the text', () => {
+    expect(mail.text.match(/(?<!\d)\d{6}(?!\d)/g)).toEqual(['012345'])
+  })
+
+  test('the name of the business is text, whatever it holds', () => {
+    expect(mail.html).not.toContain('<script')
+    expect(mail.html).toContain(escaped)
+    expect(mail.text).toContain(nasty)
+  })
+
+  test('the subject does not give the code away', () => {
+    expect(mail.subject).not.toContain('012345')
+  })
+})
+
+describe('the frame of a template mail (design D11)', () => {
+  test('the subject is the heading, and escaped', () => {
+    const { html, text } = frameMail(nasty, 'Hello', {})
+    expect(html).toContain(`>${escaped}</h1>`)
+    expect(html).not.toContain('<script')
+    expect(text).toContain(nasty)
+  })
+
+  test('the template is text, not HTML', () => {
+    const { html } = frameMail('Hi', `Hello <b>you</b> ${nasty}`, {})
+    expect(html).toContain('&lt;b&gt;you&lt;/b&gt;')
+    expect(html).not.toContain('<script')
+  })
+
+  const replaced: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+    ['Hello {{name}}!', { name: 'Ann' }, 'Hello Ann!'],
+    ['{{a}}{{b}}{{a}}', { a: '1', b: '2' }, '121'],
+    ['{{ name }}', { name: 'Ann' }, 'Ann'],
+    ['{{n}} {{yes}} {{list}}', { n: 0, yes: false, list: [1, 'a'] }, '0 false [1,"a"]'],
+    ['{{empty}}.', { empty: '' }, '.'],
+    ['{{a}}', { a: '{{b}}', b: 'second pass' }, '{{b}}'],
+    ['{{a}}', { a: "$& $1 $` $'" }, "$& $1 $` $'"],
+    ['{{a}}{{b}}', { a: '{', b: '{c}}', c: 'joined' }, '{{c}}'],
+    ['{name} {{}} }}{{', { name: 'Ann' }, '{name} {{}} }}{{'],
+    ['{{größe}}', { größe: 'XL' }, 'XL'],
+  ]
+  test.each(replaced)('%p is filled in one pass', (template, data, expected) => {
+    const { html, text } = frameMail('Hi', template, data)
+    expect(html).toContain(`>${escapeHtml(expected)}</p>`)
+    expect(text).toContain(expected)
+  })
+
+  test('values are escaped in the HTML, in the text part they are as given', () => {
+    const { html, text } = frameMail('Hi', 'Hello {{name}}', { name: nasty })
+    expect(html).toContain(`Hello ${escaped}`)
+    expect(html).not.toContain('<script')
+    expect(text).toContain(`Hello ${nasty}`)
+  })
+
+  const missing: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+    ['not given', {}],
+    ['null', { name: null }],
+    ['of another case', { Name: 'Ann' }],
+    ['inherited', Object.create({ name: 'Ann' })],
+  ]
+  test.each(missing)('a placeholder whose value is %s is missing', (_, data) => {
+    expect(failureOf(() => frameMail('Hi', 'Hello {{name}}', data))).toEqual({
+      kind: 'missing_variable',
+      message: 'Missing required variable: name',
+    })
+  })
+
+  test.each(['constructor', 'toString', '__proto__'])('{{%s}} is no value of every object', (name) => {
+    expect(failureOf(() => frameMail('Hi', `{{${name}}}`, {}))).toMatchObject({ kind: 'missing_variable' })
+  })
+
+  test('data that no placeholder used follows as a table, escaped', () => {
+    const data = { name: 'Ann', [nasty]: nasty, total: 12.5, gone: null, items: [{ id: 1 }] }
+    const { html, text } = frameMail('Hi', 'Hello {{name}}', data)
+    const cells = [...html.matchAll(/<t[hd][^>]*>([^<]*)<\/t[hd]>/g)].map(([, cell]) => cell)
+    expect(cells).toEqual([escaped, escaped, 'total', '12.5', 'items', '[{&quot;id&quot;:1}]'])
+    expect(text).toContain('total: 12.5')
+  })
+
+  test('without such data there is no table of it', () => {
+    expect(frameMail('Hi', 'Hello {{name}}', { name: 'Ann' }).html).not.toContain('<th')
+  })
+
+  test('blank lines part paragraphs, and line breaks stay', () => {
+    const { html } = frameMail('Hi', 'one\ntwo\n\nthree\r\nfour', {})
+    expect([...html.matchAll(/<p [^>]*>(.*?)<\/p>/gs)].map(([, content]) => content)).toEqual([
+      'one<br>two',
+      'three<br>four',
+    ])
+  })
+})

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'bun:test'
+import { Failure } from '../../src/domain/failures.ts'
+import {
+  type Claim,
+  cooldownOf,
+  credentialFailures,
+  decide,
+  failureBudget,
+  globalLimit,
+  granted,
+  integrationRequests,
+  type LimitSettings,
+  secondsUntil,
+  sendLimits,
+  type Window,
+} from '../../src/domain/limits.ts'
+
+const now = 1_000_000
+
+function claim(name: string, properties: Partial<Claim> = {}): Claim {
+  return {
+    subject: 'someone',
+    name,
+    max: 2,
+    windowMs: 60_000,
+    counted: true,
+    failure: 'rate_limited',
+    message: `${name} is used up`,
+    ...properties,
+  }
+}
+
+function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, Window>>) {
+  return decide(claims, ({ name }) => windows[name], now)
+}
+
+describe('one limit', () => {
+  const rows: readonly (readonly [string, Window | undefined, Window | 'refused'])[] = [
+    ['no window: one opens', undefined, { count: 1, endsAt: now + 60_000 }],
+    [
+      'an open window: it counts on and ends as before',
+      { count: 1, endsAt: now + 5 },
+      { count: 2, endsAt: now + 5 },
+    ],
+    ['a full window: refused', { count: 2, endsAt: now + 1 }, 'refused'],
+    ['a window more than full: refused', { count: 9, endsAt: now + 1 }, 'refused'],
+    ['a full window that ends now: one opens', { count: 2, endsAt: now }, { count: 1, endsAt: now + 60_000 }],
+    ['a window of the past: one opens', { count: 1, endsAt: now - 1 }, { count: 1, endsAt: now + 60_000 }],
+  ]
+
+  test.each(rows)('%s', (_, window, expected) => {
+    const { admission, changes } = decideOn([claim('minute')], window ? { minute: window } : {})
+    if (expected === 'refused') {
+      expect(admission).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: window?.endsAt ?? 0 })
+      expect(changes).toEqual([])
+      return
+    }
+    const taking = { subject: 'someone', name: 'minute', endsAt: expected.endsAt }
+    expect(admission).toEqual({ admitted: true, takings: [taking] })
+    expect(changes).toEqual([{ ...taking, count: expected.count }])
+  })
+})
+
+describe('a list of limits', () => {
+  const full = { count: 2, endsAt: now + 1000 }
+
+  test('the first that is used up refuses all, whatever stands before and behind it', () => {
+    const { admission, changes } = decideOn([claim('a'), claim('b'), claim('c')], {
+      b: full,
+      c: { count: 2, endsAt: now + 9000 },
+    })
+    expect(admission).toEqual({ admitted: false, refusedBy: claim('b'), endsAt: now + 1000 })
+    expect(changes).toEqual([])
+  })
+
+  test('all are taken, in order', () => {
+    const { admission } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
+    expect(granted(admission, now)).toEqual([
+      { subject: 'someone', name: 'a', endsAt: now + 60_000 },
+      { subject: 'someone', name: 'b', endsAt: now + 1 },
+    ])
+  })
+
+  test('a claim that is not counted refuses, but takes nothing', () => {
+    const uncounted = claim('a', { counted: false })
+    expect(decideOn([uncounted], { a: full }).admission.admitted).toBe(false)
+    expect(decideOn([uncounted], {})).toEqual({ admission: { admitted: true, takings: [] }, changes: [] })
+  })
+})
+
+describe('the refusal', () => {
+  const rows: readonly (readonly [number, number])[] = [
+    [1, 1],
+    [999, 1],
+    [1000, 1],
+    [1001, 2],
+    [29_999, 30],
+    [60_000, 60],
+    [0, 1],
+    [-5000, 1],
+  ]
+  test.each(rows)('%d ms until the window ends are told as %d s', (ms, seconds) => {
+    expect(secondsUntil(now + ms, now)).toBe(seconds)
+  })
+
+  test('it is the failure of its limit, with the time until it frees', () => {
+    const refusedBy = claim('a', { failure: 'cooldown_active', message: 'wait' })
+    let failure: unknown
+    try {
+      granted({ admitted: false, refusedBy, endsAt: now + 1500 }, now)
+    } catch (error) {
+      failure = error
+    }
+    expect(failure).toBeInstanceOf(Failure)
+    expect(failure).toMatchObject({
+      kind: 'cooldown_active',
+      message: 'wait',
+      details: { retryAfterSeconds: 2 },
+    })
+  })
+})
+
+describe('the limits of spec 8 and design D18 and D22 to D24', () => {
+  const settings: LimitSettings = {
+    globalPerMinute: 10,
+    phonePerMinute: 3,
+    phonePerHour: 10,
+    smsCooldownSeconds: 30,
+    failureBudgetPerDay: 100,
+    emailPerHour: 30,
+  }
+  const numbers = ({ max, windowMs, failure }: Claim) => [max, windowMs / 1000, failure]
+  const send = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') =>
+    sendLimits(
+      { ...settings, ...changed },
+      {
+        recipient: { channel, address: 'a', identity: 'a' },
+        subject: 'someone',
+        brandSlug,
+        leaseMs: 12_000,
+      },
+    )
+
+  test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone', () => {
+    expect(send('SMS').map(numbers)).toEqual([
+      [1, 12, 'cooldown_active'],
+      [3, 60, 'rate_limited'],
+      [10, 3600, 'rate_limited'],
+    ])
+  })
+
+  test('the cooldown is per brand, the minute and the hour are over all brands', () => {
+    const [acme, globex] = [send('SMS'), send('SMS', {}, 'globex')]
+    const same = acme.map(({ subject, name }, index) => {
+      const other = globex[index]
+      return subject === other?.subject && name === other.name
+    })
+    expect(same).toEqual([false, true, true])
+  })
+
+  test('a mail takes the hour of its address alone, and nothing where that is turned off', () => {
+    expect(send('EMAIL').map(numbers)).toEqual([[30, 3600, 'rate_limited']])
+    expect(send('EMAIL', { emailPerHour: 0 })).toEqual([])
+  })
+
+  test('the cooldown is found among the takings of an SMS, and there is none among those of a mail', () => {
+    const takings = (claims: readonly Claim[]) => granted(decide(claims, () => undefined, now).admission, now)
+    expect(cooldownOf(takings(send('SMS')), 'acme')?.endsAt).toBe(now + 12_000)
+    expect(cooldownOf(takings(send('SMS')), 'globex')).toBeUndefined()
+    expect(cooldownOf(takings(send('EMAIL')), 'acme')).toBeUndefined()
+  })
+
+  test('the others', () => {
+    expect(numbers(globalLimit(settings, 'shop'))).toEqual([10, 60, 'rate_limited'])
+    expect(numbers(credentialFailures('ip'))).toEqual([300, 60, 'rate_limited'])
+    expect(numbers(integrationRequests('ip'))).toEqual([5, 3600, 'rate_limited'])
+    const budget = failureBudget(settings, 'someone', 'acme')
+    expect(budget && numbers(budget)).toEqual([100, 86_400, 'rate_limited'])
+    expect(failureBudget({ ...settings, failureBudgetPerDay: 0 }, 'someone', 'acme')).toBeUndefined()
+  })
+
+  test('no two limits share a window', () => {
+    const claims = [
+      ...send('SMS'),
+      ...send('SMS', {}, 'globex').slice(0, 1),
+      globalLimit(settings, 'someone'),
+      credentialFailures('someone'),
+      integrationRequests('someone'),
+      ...['acme', 'globex'].flatMap((slug) => failureBudget(settings, 'someone', slug) ?? []),
+    ]
+    expect(new Set(claims.map(({ subject, name }) => JSON.stringify([subject, name]))).size).toBe(
+      claims.length,
+    )
+  })
+})

@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'bun:test'
+import { Failure } from '../../src/domain/failures.ts'
+import {
+  hasUrl,
+  lifetimeInWords,
+  notifyTemplateKeys,
+  render,
+  renderOtp,
+  type Template,
+  templateOf,
+  templateVariables,
+} from '../../src/domain/templates.ts'
+
+function template(key: string): Template {
+  const found = templateOf(key)
+  if (!found) throw new Error(`there is no template ${key}`)
+  return found
+}
+
+/** The kind of failure of some variables, or "ok". */
+function verdict(key: string, variables: Readonly<Record<string, unknown>>): string {
+  try {
+    templateVariables(template(key), variables)
+    return 'ok'
+  } catch (error) {
+    if (error instanceof Failure) return error.kind
+    throw error
+  }
+}
+
+const placed = { customerName: 'Ann', orderId: 'A-1', orderDate: '2026-01-31' }
+const delivered = { customerName: 'Ann', orderId: 'A-1', deliveryDateTime: '2026-01-31T10:30' }
+
+describe('the catalogue (spec 4.4 rules 5 and 6, design D10)', () => {
+  test('there are three templates for /notify', () => {
+    expect([...notifyTemplateKeys].sort()).toEqual(['ORDER_DELIVERED', 'ORDER_PLACED', 'OUT_FOR_DELIVERY'])
+  })
+
+  const variables: readonly (readonly [string, readonly string[]])[] = [
+    ['ORDER_PLACED', ['customerName', 'orderId', 'orderDate']],
+    ['OUT_FOR_DELIVERY', ['customerName', 'orderId']],
+    ['ORDER_DELIVERED', ['customerName', 'orderId', 'deliveryDateTime']],
+  ]
+  test.each(variables)('%s takes %p', (key, names) => {
+    expect(template(key).variables.map(({ name }) => name)).toEqual([...names])
+  })
+
+  test.each(['LOGIN_OTP', 'LOGIN_OTP_WITH_ID'])('%s belongs to the OTP endpoints', (key) => {
+    expect(template(key).audience).toBe('otp')
+  })
+
+  test.each(['', 'order_placed', 'constructor', '__proto__', 'toString'])('%p is unknown', (key) => {
+    expect(templateOf(key)).toBeUndefined()
+  })
+})
+
+describe('the variables of a template (spec 4.4 rule 7)', () => {
+  test.each(Object.keys(placed))('without %s, or with null for it, it is missing', (name) => {
+    const { [name as keyof typeof placed]: _, ...others } = placed
+    expect(verdict('ORDER_PLACED', others)).toBe('missing_variable')
+    expect(verdict('ORDER_PLACED', { ...placed, [name]: null })).toBe('missing_variable')
+  })
+
+  test('the name of the missing one is told', () => {
+    expect(() =>
+      templateVariables(template('ORDER_PLACED'), { customerName: 'Ann', orderDate: 'x' }),
+    ).toThrow('Missing required variable: orderId')
+  })
+
+  test('a missing variable is told before a wrong one', () => {
+    expect(verdict('ORDER_PLACED', { customerName: '', orderId: '?' })).toBe('missing_variable')
+  })
+
+  test('what is inherited does not count as given', () => {
+    expect(verdict('OUT_FOR_DELIVERY', Object.create({ customerName: 'Ann', orderId: 'A-1' }))).toBe(
+      'missing_variable',
+    )
+  })
+
+  test('unknown variables are ignored', () => {
+    const given = { ...placed, colour: 'red', businessName: 'Acme', deliveryDateTime: 1 }
+    expect(templateVariables(template('ORDER_PLACED'), given)).toEqual(placed)
+  })
+
+  test('otp is refused, unless it is null', () => {
+    expect(verdict('ORDER_PLACED', { ...placed, otp: '123456' })).toBe('validation_error')
+    expect(verdict('ORDER_PLACED', { ...placed, otp: null })).toBe('ok')
+  })
+
+  const values: readonly (readonly [string, unknown, boolean])[] = [
+    ['customerName', 'A', true],
+    ['customerName', 'José Müller-Łuczak', true],
+    ['customerName', '李小龙', true],
+    ['customerName', "St. John O'Neil", true],
+    ['customerName', 'A.Kumar', true],
+    ['customerName', 'x'.repeat(40), true],
+    ['customerName', '😀'.repeat(40), true],
+    ['customerName', 'x'.repeat(41), false],
+    ['customerName', '', false],
+    ['customerName', 'Ann\nLee', false],
+    ['customerName', 'Ann\u0000', false],
+    ['customerName', 'Ann\u0085', false],
+    ['customerName', 'see http://evil.example', false],
+    ['customerName', 'www.evil', false],
+    ['customerName', 7, false],
+    ['customerName', ['Ann'], false],
+    ['customerName', true, false],
+    ['orderId', 'A', true],
+    ['orderId', '0._/#-', true],
+    ['orderId', 'a'.repeat(40), true],
+    ['orderId', 'a'.repeat(41), false],
+    ['orderId', '', false],
+    ['orderId', '-1', false],
+    ['orderId', '#1', false],
+    ['orderId', 'A 1', false],
+    ['orderId', 'A1\n', false],
+    ['orderId', 'Ä1', false],
+    ['orderId', 12, false],
+    ['orderDate', '2026-01-31', true],
+    ['orderDate', '2024-02-29', true],
+    ['orderDate', '2000-02-29', true],
+    ['orderDate', '2023-02-29', false],
+    ['orderDate', '1900-02-29', false],
+    ['orderDate', '2026-02-30', false],
+    ['orderDate', '2026-04-31', false],
+    ['orderDate', '2026-13-01', false],
+    ['orderDate', '2026-00-10', false],
+    ['orderDate', '2026-01-00', false],
+    ['orderDate', '2026-1-1', false],
+    ['orderDate', '20260131', false],
+    ['orderDate', '31-01-2026', false],
+    ['orderDate', '2026/01/31', false],
+    ['orderDate', '2026-01-31T10:30', false],
+    ['orderDate', ' 2026-01-31', false],
+    ['orderDate', '2026-01-31\n', false],
+    ['orderDate', 'tomorrow', false],
+    ['orderDate', 20260131, false],
+  ]
+  test.each(values)('%s %p: %p', (name, value, accepted) => {
+    expect(verdict('ORDER_PLACED', { ...placed, [name]: value })).toBe(accepted ? 'ok' : 'validation_error')
+  })
+
+  const instants: readonly (readonly [unknown, boolean])[] = [
+    ['2026-01-31T10:30', true],
+    ['2026-01-31T00:00', true],
+    ['2026-01-31T23:59:59', true],
+    ['2026-01-31T10:30Z', true],
+    ['2026-01-31T10:30:15.123Z', true],
+    ['2026-01-31T10:30:15+05:30', true],
+    ['2026-01-31T10:30-08:00', true],
+    ['2026-01-31T10:30+0530', true],
+    ['2026-01-31', false],
+    ['2026-01-31T10', false],
+    ['2026-01-31T1030', false],
+    ['2026-01-31 10:30', false],
+    ['2026-01-31T24:30', false],
+    ['2026-01-31T10:60', false],
+    ['2026-01-31T10:30:61', false],
+    ['2026-02-30T10:30', false],
+    ['2026-01-31T10:30+24:00', false],
+    ['2026-01-31T10:30+05:60', false],
+    ['2026-01-31T10:30 ', false],
+    ['31 Jan 2026 10:30', false],
+    ['', false],
+    [1_769_855_400_000, false],
+  ]
+  test.each(instants)('deliveryDateTime %p: %p', (value, accepted) => {
+    expect(verdict('ORDER_DELIVERED', { ...delivered, deliveryDateTime: value })).toBe(
+      accepted ? 'ok' : 'validation_error',
+    )
+  })
+})
+
+describe('a link in a text', () => {
+  const links = [
+    'http://a',
+    'HTTPS://Evil.example',
+    'see ftp://evil.example now',
+    'custom+app://open',
+    'www.evil',
+    'WWW.EVIL.ORG',
+    'evil.com',
+    'Evil.COM',
+    'go to evil.com.',
+    '(evil.net)',
+    'bit.ly/x',
+    't.me/evil',
+    'evil.co.uk',
+    'evil.io',
+    'login-acme.shop',
+    'evil.example:8080/pay',
+    'bücher.de',
+  ]
+  test.each(links)('%p holds one', (text) => {
+    expect(hasUrl(text)).toBe(true)
+  })
+
+  const names = [
+    '',
+    'Ann',
+    'St. John',
+    'St.John',
+    'A.Kumar',
+    'J.R.R. Tolkien',
+    'M. Night',
+    "O'Neil Jr.",
+    'Ann, Ben and Cat...',
+    'Anne-Marie',
+    '3.5',
+    'Ann/Ben',
+    'A-1/2#3_4.5',
+    'Hello: world',
+  ]
+  test.each(names)('%p holds none', (text) => {
+    expect(hasUrl(text)).toBe(false)
+  })
+})
+
+describe('the text of a message', () => {
+  test('it has every value in its place, and nothing left to fill', () => {
+    const { text, templateKey, variables } = render(template('ORDER_DELIVERED'), {
+      ...delivered,
+      businessName: 'Acme',
+    })
+    for (const value of ['Ann', 'A-1', '2026-01-31T10:30', 'Acme']) expect(text).toContain(value)
+    expect(text).not.toMatch(/[{}]|undefined/)
+    expect({ templateKey, variables }).toEqual({
+      templateKey: 'ORDER_DELIVERED',
+      variables: { ...delivered, businessName: 'Acme' },
+    })
+  })
+
+  test('a value that looks like a variable, or like a pattern of replacement, stays as it is', () => {
+    const { text } = render(template('OUT_FOR_DELIVERY'), {
+      customerName: '{orderId} $& $1 {customerName}',
+      orderId: 'A-1',
+      businessName: '{customerName}',
+    })
+    expect(text).toContain('{orderId} $& $1 {customerName}')
+    expect(text.match(/A-1/g)).toHaveLength(1)
+  })
+
+  const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined, domain: null }
+
+  test('a code is told with the brand and its lifetime', () => {
+    const rendered = renderOtp(otp)
+    expect(rendered.templateKey).toBe('LOGIN_OTP')
+    expect(rendered.text).toContain('012345')
+    expect(rendered.text).toContain('Acme')
+    expect(rendered.text).toContain('5 minutes')
+    expect(rendered.variables).toMatchObject({ otp: '012345', businessName: 'Acme' })
+  })
+
+  test('with a login it names the login', () => {
+    const rendered = renderOtp({ ...otp, loginId: 'ann{otp}' })
+    expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
+    expect(rendered.text).toContain('ann{otp}')
+    expect(rendered.variables).toMatchObject({ loginId: 'ann{otp}' })
+  })
+
+  test('for a brand with a domain its last line lets browsers fill it in', () => {
+    const { text } = renderOtp({ ...otp, domain: 'shop.example.com' })
+    expect(text.split('\n').at(-1)).toBe('@shop.example.com #012345')
+    expect(renderOtp(otp).text).not.toContain('\n')
+  })
+
+  const lifetimes: readonly (readonly [number, string])[] = [
+    [300, '5 minutes'],
+    [60, '1 minute'],
+    [90, '90 seconds'],
+    [1, '1 second'],
+    [3600, '60 minutes'],
+  ]
+  test.each(lifetimes)('%d seconds are %s', (seconds, words) => {
+    expect(lifetimeInWords(seconds)).toBe(words)
+  })
+})

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { issueApp, revokeApp } from '../../src/domain/operator.ts'
+import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp()
+})
+afterAll(() => app.close())
+
+/** A call of each protected endpoint that is right but for its credentials. */
+const calls: readonly { path: string; body: Readonly<Record<string, unknown>> }[] = [
+  { path: '/otp/send', body: { brandId: 'acme', phone: '15559400001' } },
+  { path: '/otp/resend', body: { brandId: 'acme', phone: '15559400001' } },
+  { path: '/otp/verify', body: { brandId: 'acme', phone: '15559400001', otp: '123456' } },
+  { path: '/notify', body: { channel: 'SMS', brandId: 'acme', to: ['15559400001'], message: 'Hello' } },
+  {
+    path: '/notify',
+    body: { channel: 'EMAIL', to: ['a@example.com'], subject: 'Hello', html: '<p>Hello</p>' },
+  },
+]
+const { appId, apiKey } = credentials
+
+/** Spec 5, rule 3. */
+const rows: readonly {
+  name: string
+  body: Readonly<Record<string, unknown>>
+  status: number
+  error: string
+}[] = [
+  { name: 'neither', body: {}, status: 401, error: 'unauthorized' },
+  { name: 'appId missing', body: { apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId null', body: { appId: null, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId empty', body: { appId: '', apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId a number', body: { appId: 5, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId true', body: { appId: true, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId an array', body: { appId: [appId], apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId an object', body: { appId: { appId }, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey missing', body: { appId }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey null', body: { appId, apiKey: null }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey empty', body: { appId, apiKey: '' }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey a number', body: { appId, apiKey: 5 }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey an array', body: { appId, apiKey: [apiKey] }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey an object', body: { appId, apiKey: {} }, status: 401, error: 'unauthorized' },
+  { name: 'an unknown app', body: { appId: 'nobody', apiKey }, status: 403, error: 'forbidden' },
+  { name: 'another key', body: { appId, apiKey: 'wrong' }, status: 403, error: 'forbidden' },
+  {
+    name: 'the key in other letters',
+    body: { appId, apiKey: apiKey.toUpperCase() },
+    status: 403,
+    error: 'forbidden',
+  },
+  {
+    name: 'the beginning of the key',
+    body: { appId, apiKey: apiKey.slice(0, -1) },
+    status: 403,
+    error: 'forbidden',
+  },
+  { name: 'more than the key', body: { appId, apiKey: `${apiKey}x` }, status: 403, error: 'forbidden' },
+  { name: 'app __proto__', body: { appId: '__proto__', apiKey }, status: 403, error: 'forbidden' },
+  { name: 'app constructor', body: { appId: 'constructor', apiKey }, status: 403, error: 'forbidden' },
+  { name: 'app toString', body: { appId: 'toString', apiKey }, status: 403, error: 'forbidden' },
+  { name: 'app hasOwnProperty', body: { appId: 'hasOwnProperty', apiKey }, status: 403, error: 'forbidden' },
+]
+
+for (const { path, body } of calls) {
+  describe(`POST ${path}${body.channel ? ` of channel ${body.channel}` : ''}`, () => {
+    for (const row of rows) {
+      test(`${row.name}: ${row.status} ${row.error}`, async () => {
+        // A minute later the failures of the address are forgotten.
+        app.advance(60)
+        expectError(await app.postRaw(path, { ...body, ...row.body }), row.status, row.error)
+      })
+    }
+
+    test('credentials anywhere but in the body are none', async () => {
+      const basic = btoa(`${appId}:${apiKey}`)
+      for (const headers of [
+        { authorization: `Bearer ${apiKey}` },
+        { authorization: `Basic ${basic}` },
+        { 'x-api-key': apiKey, 'x-app-id': appId },
+      ]) {
+        const answer = await app.request('POST', `${path}?appId=${appId}&apiKey=${apiKey}`, {
+          headers: { 'content-type': 'application/json', ...headers },
+          body: JSON.stringify(body),
+        })
+        expectError(answer, 401, 'unauthorized')
+      }
+    })
+
+    test('credentials in a prototype are none', async () => {
+      const raw = `{"__proto__":${JSON.stringify(credentials)},${JSON.stringify(body).slice(1)}`
+      expectError(await app.postRaw(path, raw), 401, 'unauthorized')
+    })
+  })
+}
+
+describe('without any application', () => {
+  for (const [name, value] of [
+    ['unset', ''],
+    ['empty', '{}'],
+  ] as const) {
+    test(`APP_CREDENTIALS ${name}: every call gets 403 forbidden (spec 5, rule 2)`, async () => {
+      const closed = await createTestApp({ APP_CREDENTIALS: value })
+      for (const { path, body } of calls) {
+        expectError(await closed.postRaw(path, { ...credentials, ...body }), 403, 'forbidden')
+        expectError(await closed.postRaw(path, body), 401, 'unauthorized')
+      }
+      await closed.close()
+    })
+  }
+})
+
+describe('an application issued by command', () => {
+  test('is known at the next request, beside those of APP_CREDENTIALS, until it is revoked', async () => {
+    const { books } = app.app
+    const send = (key: string, id = 'mobile') =>
+      app.post('/otp/send', { appId: id, apiKey: key, phone: freshPhone() })
+    expectError(await send('guess'), 403, 'forbidden')
+    const key = await issueApp(books, 'mobile')
+    expectSuccess(await send(key), ['expiresIn'])
+    expectError(await send(apiKey), 403, 'forbidden')
+    expectError(await send(key, appId), 403, 'forbidden')
+    expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    await revokeApp(books, 'mobile')
+    expectError(await send(key), 403, 'forbidden')
+    const next = await issueApp(books, 'mobile')
+    expect(next).not.toBe(key)
+    expectSuccess(await send(next), ['expiresIn'])
+    expectError(await send(key), 403, 'forbidden')
+  })
+})
+
+describe('the two layers', () => {
+  test('are apart: any application may send for any approved brand (spec 5, rule 6)', async () => {
+    const two = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ a: 'key-a', b: 'key-b' }) })
+    await two.brand('other')
+    for (const [id, key] of [
+      ['a', 'key-a'],
+      ['b', 'key-b'],
+    ] as const) {
+      for (const brandId of ['acme', 'other']) {
+        const answer = await two.post('/otp/send', { appId: id, apiKey: key, brandId, phone: freshPhone() })
+        expectSuccess(answer, ['expiresIn'])
+      }
+    }
+    expectError(await two.post('/otp/send', { appId: 'a', apiKey: 'key-b' }), 403, 'forbidden')
+    await two.close()
+  })
+
+  test('keep metadata open: no credentials are asked for there (spec 5, rule 5)', async () => {
+    for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
+      expect((await app.get(path)).status).toBe(200)
+    }
+  })
+})
+
+describe('failed credentials (D22)', () => {
+  test('of one address: 300 a minute are told so, then 429 rate_limited until the minute is over', async () => {
+    const guarded = await createTestApp()
+    const guess = () => guarded.post('/otp/verify', { apiKey: 'wrong' })
+    const answers = await Promise.all(Array.from({ length: 300 }, guess))
+    for (const answer of answers) expectError(answer, 403, 'forbidden')
+    guarded.advance(20)
+    const refused = await guess()
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(40)
+    guarded.advance(39)
+    expectError(await guess(), 429, 'rate_limited')
+    guarded.advance(1)
+    expectError(await guess(), 403, 'forbidden')
+    await guarded.close()
+  })
+
+  test('count per client behind a trusted proxy, on every endpoint together', async () => {
+    const proxied = await createTestApp({ PORT: '0', TRUSTED_PROXIES: '127.0.0.1' })
+    const url = proxied.app.listen()
+    const guess = async (client: string, path: string) => {
+      const response = await fetch(new URL(path, url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': `8.8.8.8, ${client}` },
+        body: JSON.stringify({ appId, apiKey: 'wrong', channel: 'SMS' }),
+      })
+      await response.body?.cancel()
+      return response.status
+    }
+    const paths = ['/otp/send', '/otp/resend', '/otp/verify', '/notify'] as const
+    const statuses = await Promise.all(
+      Array.from({ length: 320 }, (_, index) => guess('203.0.113.1', paths[index % 4] ?? '/notify')),
+    )
+    expect(statuses.filter((status) => status === 403)).toHaveLength(300)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20)
+    expect(await guess('203.0.113.2', '/otp/send')).toBe(403)
+    await proxied.close()
+  })
+
+  test('count for the socket where no proxy is trusted, whatever X-Forwarded-For says (D21)', async () => {
+    const direct = await createTestApp({ PORT: '0' })
+    const url = direct.app.listen()
+    const statuses: number[] = []
+    for (let count = 0; count < 6; count++) {
+      const response = await fetch(new URL('/integrations/requests', url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': `203.0.113.${count}` },
+        body: JSON.stringify({
+          companyName: 'Example',
+          contactName: 'Jane',
+          contactEmail: 'jane@example.com',
+          brandName: 'Example',
+        }),
+      })
+      await response.body?.cancel()
+      statuses.push(response.status)
+    }
+    expect(statuses).toEqual([201, 201, 201, 201, 201, 429])
+    await direct.close()
+  })
+
+  test('are no requests of the application: its global limit does not count them', async () => {
+    const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    for (let count = 0; count < 10; count++) {
+      expectError(await strict.post('/otp/send', { apiKey: 'wrong' }), 403, 'forbidden')
+    }
+    expectSuccess(await strict.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    expectSuccess(await strict.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    expectError(await strict.post('/otp/send', { phone: freshPhone() }), 429, 'rate_limited')
+    await strict.close()
+  })
+})

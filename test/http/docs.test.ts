@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { browserPath, launchBrowser } from '../support/browser.ts'
+
+const files = [
+  ['/docs', 'text/html'],
+  ['/docs/page.css', 'text/css'],
+  ['/docs/page.js', 'text/javascript'],
+  ['/docs/swagger-ui.css', 'text/css'],
+  ['/docs/swagger-ui-bundle.js', 'text/javascript'],
+  ['/openapi.json', 'application/json'],
+] as const
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp({ PORT: '0' })
+})
+afterAll(() => app.close())
+
+/** The text of a file, whatever its type. */
+async function textOf(path: string): Promise<string> {
+  const { body } = await app.get(path)
+  return typeof body === 'string' ? body : JSON.stringify(body)
+}
+
+describe.each(files)('%s', (path, type) => {
+  test(`is served as ${type}, and as nothing else`, async () => {
+    const { status, headers, body } = await app.get(path)
+    expect(status).toBe(200)
+    expect(headers.get('content-type')?.split(';')[0]).toBe(type)
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect(body).not.toBeEmpty()
+  })
+
+  test('may load from this server alone, and run no script or style that stands in a page', async () => {
+    const { headers } = await app.get(path)
+    const policy = new Map(
+      headers
+        .get('content-security-policy')
+        ?.split(';')
+        .map((directive) => {
+          const [name = '', ...sources] = directive.trim().split(' ')
+          return [name, sources.join(' ')] as const
+        }),
+    )
+    expect(Object.fromEntries(policy)).toEqual({
+      'default-src': "'none'",
+      'script-src': "'self'",
+      'style-src': "'self'",
+      'connect-src': "'self'",
+      'img-src': "'self' data:",
+      'base-uri': "'none'",
+      'form-action': "'none'",
+      'frame-ancestors': "'none'",
+    })
+  })
+
+  test('is asked about again each time, and not sent again when it is the same', async () => {
+    const first = await app.get(path)
+    const etag = first.headers.get('etag') ?? ''
+    expect(first.headers.get('cache-control')).toBe('no-cache')
+
+    const again = await app.request('GET', path, { headers: { 'if-none-match': `"other", W/${etag}` } })
+    expect(again.status).toBe(304)
+    expect(again.body).toBe('')
+    expect(again.headers.get('etag')).toBe(etag)
+
+    const changed = await app.request('GET', path, { headers: { 'if-none-match': '"other"' } })
+    expect(changed.status).toBe(200)
+  })
+})
+
+test('the page, its style and its script name nothing outside of this server', async () => {
+  const page = await textOf('/docs')
+  const named = [...page.matchAll(/(?:src|href)=["']([^"]*?)["'][\s>]/g)].map(([, url = '']) => url)
+  expect(named.filter((url) => !url.startsWith('data:')).sort()).toEqual(
+    [
+      '/docs/page.css',
+      '/docs/page.js',
+      '/docs/swagger-ui-bundle.js',
+      '/docs/swagger-ui.css',
+      '/openapi.json',
+    ].sort(),
+  )
+  expect(page).not.toMatch(/<script[^>]*>[^<]|<style|\sstyle=|\son\w+=/)
+  for (const path of ['/docs/page.css', '/docs/page.js']) {
+    expect(await textOf(path)).not.toMatch(/\/\/[a-z0-9.-]+\.[a-z]{2,}|url\(|@import/i)
+  }
+})
+
+test('the style of Swagger UI loads nothing but what it holds itself', async () => {
+  const styles = await textOf('/docs/swagger-ui.css')
+  const loaded = [...styles.matchAll(/url\(["']?([^)]{0,16})|@import[^;]*/g)].map(
+    ([, url = 'an import']) => url,
+  )
+  expect(loaded.filter((url) => !url.startsWith('data:'))).toEqual([])
+})
+
+if (!browserPath) console.warn('The page /docs is not tried in a browser: there is no Chromium.')
+
+test.skipIf(!browserPath)(
+  'a browser shows every operation, asks no other host, and can try one out',
+  async () => {
+    const origin = app.app.listen().origin
+    const browser = await launchBrowser()
+    try {
+      const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+      page.setDefaultTimeout(10_000)
+      const complaints: string[] = []
+      const asked: string[] = []
+      // A breach of the policy is an error of the console.
+      page.on('console', (message) => {
+        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+      })
+      page.on('pageerror', (error) => complaints.push(error.message))
+      page.on('request', (request) => asked.push(request.url()))
+      await page.goto(`${origin}/docs`)
+
+      const health = page.locator('.opblock', { hasText: '/health' })
+      await health.waitFor()
+      const { paths } = JSON.parse(await textOf('/openapi.json'))
+      expect((await page.locator('.opblock-summary-path').allInnerTexts()).map(visible).sort()).toEqual(
+        Object.keys(paths).sort(),
+      )
+
+      await health.locator('.opblock-summary-control').click()
+      await health.getByRole('button', { name: 'Try it out' }).click()
+      await health.getByRole('button', { name: 'Execute' }).click()
+      const answer = health.locator('.live-responses-table')
+      await answer.waitFor()
+      expect(await answer.textContent()).toContain('"database": "ok"')
+
+      expect(complaints).toEqual([])
+      const elsewhere = asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:'))
+      expect(elsewhere).toEqual([])
+      const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+      expect(isTooWide).toBe(false)
+    } finally {
+      await browser.close()
+    }
+  },
+  30_000,
+)
+
+/** A path as it reads, without the marks where a browser may break it. */
+function visible(text: string): string {
+  return text.replace(/[\s\u200B]/g, '')
+}

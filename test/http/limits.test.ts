@@ -1,0 +1,1599 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { held, startReceiver } from '../support/receiver.ts'
+import { expectError, expectSuccess, freshEmail, freshPhone, type Row, retryAfter } from '../support/rows.ts'
+
+/** Many applications, so that a test may take one that no global limit of its service has counted yet. */
+const applications = Array.from({ length: 1000 }, (_, index) => ({
+  appId: `app${index}`,
+  apiKey: `key${index}`,
+}))
+const pairs = Object.fromEntries(applications.map(({ appId, apiKey }) => [appId, apiKey]))
+const manyApps = { APP_CREDENTIALS: JSON.stringify({ ...pairs, [credentials.appId]: credentials.apiKey }) }
+let applicationsUsed = 0
+
+function freshApp(): { appId: string; apiKey: string } {
+  const application = applications[applicationsUsed++ % applications.length]
+  if (!application) throw new Error('there are no applications')
+  return application
+}
+
+/** The numbers of spec 8: a setting that is set to nothing has its default. */
+const defaults = { ...manyApps, GLOBAL_LIMIT_PER_MINUTE: '' }
+
+const brands = Array.from({ length: 12 }, (_, index) => `brand${index}`)
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
+  const app = await createTestApp({ ...manyApps, ...env })
+  for (const slug of brands) await app.brand(slug)
+  return app
+}
+
+function send(app: TestApp, fields: Readonly<Record<string, unknown>>): Promise<Answer> {
+  return app.post('/otp/send', { ...freshApp(), ...fields })
+}
+
+const sent = ['expiresIn']
+
+describe('the global limit (spec 8): 10 requests a minute per appId', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await start(defaults)
+  })
+  afterAll(() => app.close())
+
+  const html = { channel: 'EMAIL', to: ['a@example.com'], subject: 'x', html: 'x' }
+  const endpoints: readonly { path: string; body: () => Readonly<Record<string, unknown>> }[] = [
+    { path: '/otp/send', body: () => ({ phone: freshPhone() }) },
+    { path: '/otp/send', body: () => ({ channel: 'EMAIL', email: freshEmail() }) },
+    { path: '/otp/resend', body: () => ({ phone: freshPhone() }) },
+    { path: '/otp/verify', body: () => ({ phone: freshPhone(), otp: '123456' }) },
+    { path: '/notify', body: () => ({ channel: 'SMS', brandId: 'acme', to: [freshPhone()], message: 'x' }) },
+    { path: '/notify', body: () => html },
+  ]
+  for (const { path, body } of endpoints) {
+    test(`holds for POST ${path} of channel ${body().channel ?? 'SMS'}`, async () => {
+      const own = freshApp()
+      for (let count = 0; count < 10; count++) {
+        expect((await app.post(path, { ...own, ...body() })).status).not.toBe(429)
+      }
+      const refused = await app.post(path, { ...own, ...body() })
+      expectError(refused, 429, 'rate_limited')
+      expect(retryAfter(refused)).toBe(60)
+    })
+  }
+
+  test('counts all endpoints together', async () => {
+    const own = freshApp()
+    for (let count = 0; count < 10; count++) {
+      const { path, body } = endpoints[count % endpoints.length] ?? { path: '', body: () => ({}) }
+      expect((await app.post(path, { ...own, ...body() })).status).not.toBe(429)
+    }
+    for (const { path, body } of endpoints) {
+      expectError(await app.post(path, { ...own, ...body() }), 429, 'rate_limited')
+    }
+  })
+
+  test('leaves other applications alone', async () => {
+    const own = freshApp()
+    for (let count = 0; count < 11; count++) await app.post('/notify', { ...own, ...html })
+    expectError(await app.post('/notify', { ...own, ...html }), 429, 'rate_limited')
+    expectSuccess(await app.post('/notify', { ...freshApp(), ...html }), ['channel'])
+  })
+
+  test('has a window that opens with its first request and is over after 60 seconds (D3)', async () => {
+    const own = freshApp()
+    const call = () => app.post('/notify', { ...own, ...html })
+    expectSuccess(await call(), ['channel'])
+    app.advance(50)
+    for (let count = 0; count < 9; count++) expectSuccess(await call(), ['channel'])
+    const refused = await call()
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(10)
+    app.advance(9.999)
+    expectError(await call(), 429, 'rate_limited')
+    app.advance(0.001)
+    for (let count = 0; count < 10; count++) expectSuccess(await call(), ['channel'])
+    expectError(await call(), 429, 'rate_limited')
+  })
+
+  test('can not be passed by requests at the same time', async () => {
+    const own = freshApp()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        app.post('/otp/verify', { ...own, phone: '15559999999', otp: '123456' }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(10)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
+  })
+
+  test('leaves out onboarding and metadata', async () => {
+    for (let count = 0; count < 30; count++) {
+      for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
+        expect((await app.get(path)).status).toBe(200)
+      }
+    }
+  })
+
+  test('is what GLOBAL_LIMIT_PER_MINUTE says', async () => {
+    const strict = await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
+    const own = freshApp()
+    expectSuccess(await strict.post('/notify', { ...own, ...html }), ['channel'])
+    expectSuccess(await strict.post('/notify', { ...own, ...html }), ['channel'])
+    expectError(await strict.post('/notify', { ...own, ...html }), 429, 'rate_limited')
+    await strict.close()
+  })
+})
+
+describe('the limits of a phone (spec 8): 3 sends a minute, 10 an hour', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await start(defaults)
+  })
+  afterAll(() => app.close())
+
+  test('count over brands, applications, endpoints and spellings', async () => {
+    const phone = freshPhone()
+    expectSuccess(await send(app, { brandId: 'brand1', phone }), sent)
+    const resend = { ...freshApp(), brandId: 'brand2', phone: `+${phone}` }
+    expectSuccess(await app.post('/otp/resend', resend), sent)
+    expectSuccess(
+      await send(app, { brandId: 'brand3', phone: `${phone.slice(0, 4)}-${phone.slice(4)}` }),
+      sent,
+    )
+    const refused = await send(app, { brandId: 'brand4', phone })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(60)
+    expectSuccess(await send(app, { brandId: 'brand4', phone: freshPhone() }), sent)
+  })
+
+  test('have a minute that opens with its first send (D3)', async () => {
+    const phone = freshPhone()
+    expectSuccess(await send(app, { brandId: 'brand1', phone }), sent)
+    app.advance(40)
+    expectSuccess(await send(app, { brandId: 'brand2', phone }), sent)
+    expectSuccess(await send(app, { brandId: 'brand3', phone }), sent)
+    const refused = await send(app, { brandId: 'brand4', phone })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(20)
+    app.advance(19.999)
+    expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
+    app.advance(0.001)
+    for (const brandId of ['brand4', 'brand5', 'brand6']) {
+      expectSuccess(await send(app, { brandId, phone }), sent)
+    }
+    expectError(await send(app, { brandId: 'brand7', phone }), 429, 'rate_limited')
+  })
+
+  test('have an hour that opens with its first send (D3)', async () => {
+    const phone = freshPhone()
+    for (let count = 0; count < 10; count++) {
+      expectSuccess(await send(app, { phone }), sent)
+      app.advance(60)
+    }
+    const refused = await send(app, { phone })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(3600 - 10 * 60)
+    app.advance(3600 - 10 * 60 - 0.001)
+    expectError(await send(app, { phone }), 429, 'rate_limited')
+    app.advance(0.001)
+    expectSuccess(await send(app, { phone }), sent)
+  })
+
+  test('can not be passed by sends at the same time', async () => {
+    const phone = freshPhone()
+    const answers = await Promise.all(brands.map((brandId) => send(app, { brandId, phone })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    for (const answer of answers.filter(({ status }) => status !== 200))
+      expectError(answer, 429, 'rate_limited')
+    expect(await app.outbox(phone)).toHaveLength(3)
+  })
+
+  test('are none of verify', async () => {
+    const phone = freshPhone()
+    for (const brandId of ['brand1', 'brand2', 'brand3']) await send(app, { brandId, phone })
+    expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
+    const verify = { ...freshApp(), brandId: 'brand3', phone, otp: await app.lastCode(phone) }
+    expectSuccess(await app.post('/otp/verify', verify))
+  })
+
+  test('are what PHONE_LIMIT_PER_MINUTE and PHONE_LIMIT_PER_HOUR say', async () => {
+    const strict = await start({ PHONE_LIMIT_PER_MINUTE: '1', PHONE_LIMIT_PER_HOUR: '2' })
+    const phone = freshPhone()
+    expectSuccess(await send(strict, { brandId: 'brand1', phone }), sent)
+    expectError(await send(strict, { brandId: 'brand2', phone }), 429, 'rate_limited')
+    strict.advance(60)
+    expectSuccess(await send(strict, { brandId: 'brand2', phone }), sent)
+    strict.advance(60)
+    expectError(await send(strict, { brandId: 'brand3', phone }), 429, 'rate_limited')
+    await strict.close()
+  })
+})
+
+describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await start(defaults)
+  })
+  afterAll(() => app.close())
+
+  test('holds for 30 seconds after an SMS, for send and resend', async () => {
+    const phone = freshPhone()
+    expectSuccess(await send(app, { phone }), sent)
+    const refused = await send(app, { phone })
+    expectError(refused, 429, 'cooldown_active')
+    expect(retryAfter(refused)).toBe(30)
+    app.advance(29.999)
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+    expectError(await app.post('/otp/resend', { ...freshApp(), phone }), 429, 'cooldown_active')
+    app.advance(0.001)
+    expectSuccess(await app.post('/otp/resend', { ...freshApp(), phone }), sent)
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+  })
+
+  test('is of one brand and one phone', async () => {
+    const phone = freshPhone()
+    expectSuccess(await send(app, { brandId: 'brand1', phone }), sent)
+    expectSuccess(await send(app, { brandId: 'brand2', phone }), sent)
+    expectSuccess(await send(app, { brandId: 'brand1', phone: freshPhone() }), sent)
+    expectError(await send(app, { brandId: 'brand1', phone }), 429, 'cooldown_active')
+  })
+
+  test('holds whichever application asks', async () => {
+    const phone = freshPhone()
+    expectSuccess(await send(app, { ...freshApp(), phone }), sent)
+    expectError(await send(app, { ...freshApp(), phone }), 429, 'cooldown_active')
+  })
+
+  test('goes on when the code has been verified', async () => {
+    const phone = freshPhone()
+    await send(app, { phone })
+    const verify = { ...freshApp(), phone, otp: await app.lastCode(phone) }
+    expectSuccess(await app.post('/otp/verify', verify))
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+  })
+
+  test('leaves the code of the recipient alone when it refuses a resend', async () => {
+    const phone = freshPhone()
+    await send(app, { phone })
+    const otp = await app.lastCode(phone)
+    expectError(await app.post('/otp/resend', { ...freshApp(), phone }), 429, 'cooldown_active')
+    expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone, otp }))
+  })
+
+  test('is none of mail, and none of SMS after a mail', async () => {
+    const email = freshEmail()
+    for (let count = 0; count < 5; count++) {
+      expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+    }
+    const phone = freshPhone()
+    expectSuccess(await send(app, { channel: 'EMAIL', email, phone }), sent)
+    expectSuccess(await send(app, { phone }), sent)
+    expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+  })
+
+  test('is what SMS_COOLDOWN_SECONDS says', async () => {
+    const brief = await start({ SMS_COOLDOWN_SECONDS: '5' })
+    const phone = freshPhone()
+    await send(brief, { phone })
+    brief.advance(4.999)
+    expectError(await send(brief, { phone }), 429, 'cooldown_active')
+    brief.advance(0.001)
+    expectSuccess(await send(brief, { phone }), sent)
+    await brief.close()
+  })
+})
+
+describe('OTP mails (D24): 30 an hour per address', () => {
+  test('over all brands, in any spelling; the 31st gets 429 rate_limited until the hour is over', async () => {
+    const app = await start(defaults)
+    const email = 'Flooded@Example.com'
+    for (let count = 0; count < 30; count++) {
+      const brandId = brands[count % brands.length]
+      const spelling = count % 2 === 0 ? email : email.toLowerCase()
+      expectSuccess(await send(app, { brandId, channel: 'EMAIL', email: spelling }), sent)
+    }
+    app.advance(600)
+    const refused = await send(app, { channel: 'EMAIL', email })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(3000)
+    expectError(
+      await app.post('/otp/resend', { ...freshApp(), channel: 'EMAIL', email }),
+      429,
+      'rate_limited',
+    )
+    expectSuccess(await send(app, { channel: 'EMAIL', email: freshEmail() }), sent)
+    app.advance(3000)
+    expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+    await app.close()
+  })
+
+  test('a refused one leaves the code alone', async () => {
+    const app = await start({ EMAIL_LIMIT_PER_HOUR: '1' })
+    const email = freshEmail()
+    await send(app, { channel: 'EMAIL', email })
+    const otp = await app.lastCode(email)
+    expectError(
+      await app.post('/otp/resend', { ...freshApp(), channel: 'EMAIL', email }),
+      429,
+      'rate_limited',
+    )
+    expectSuccess(await app.post('/otp/verify', { ...freshApp(), email, otp }))
+    await app.close()
+  })
+
+  test('no limit with EMAIL_LIMIT_PER_HOUR=0', async () => {
+    const app = await start({ EMAIL_LIMIT_PER_HOUR: '0' })
+    const email = freshEmail()
+    for (let count = 0; count < 35; count++) {
+      expectSuccess(await app.post('/otp/send', { channel: 'EMAIL', email }), sent)
+    }
+    await app.close()
+  })
+
+  test('a mail that failed is not counted', async () => {
+    // Nothing listens on port 1.
+    const app = await start({
+      EMAIL_LIMIT_PER_HOUR: '1',
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      MAIL_FROM: 'a@example.com',
+    })
+    const email = freshEmail()
+    for (let count = 0; count < 3; count++) {
+      expectError(await send(app, { channel: 'EMAIL', email }), 502, 'sms_failed')
+    }
+    await app.close()
+  })
+
+  test('mails of /notify are not counted', async () => {
+    const app = await start({ EMAIL_LIMIT_PER_HOUR: '1' })
+    const email = freshEmail()
+    const mail = { channel: 'EMAIL', to: [email], subject: 'x', html: 'x' }
+    for (let count = 0; count < 3; count++) expectSuccess(await app.post('/notify', mail), ['channel'])
+    expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+    for (let count = 0; count < 3; count++) expectSuccess(await app.post('/notify', mail), ['channel'])
+    await app.close()
+  })
+})
+
+describe('wrong codes over all codes of a recipient (D23)', () => {
+  /** Sends a code, guesses wrong so many times and resolves to the right code. */
+  async function guessWrong(app: TestApp, recipient: Readonly<Record<string, unknown>>, guesses: number) {
+    app.advance(60)
+    const to = String(recipient.phone ?? recipient.email)
+    expectSuccess(await send(app, recipient), sent)
+    const otp = await app.lastCode(to)
+    const { channel: _, ...contact } = recipient
+    const guess = () => app.post('/otp/verify', { ...contact, otp: otherThan(otp) })
+    for (const answer of await Promise.all(Array.from({ length: guesses }, guess))) {
+      expectError(answer, 401, 'mismatch')
+    }
+    return otp
+  }
+
+  test('use up a budget; then verify gets 429 rate_limited, right or wrong, until 24 hours are over', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '5' })
+    const phone = freshPhone()
+    const startedAt = app.clock.now + 60_000
+    await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 2)
+    const refused = await app.post('/otp/verify', { phone, otp })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(86_400 - 60)
+    expectError(await app.post('/otp/verify', { phone, otp: otherThan(otp) }), 429, 'rate_limited')
+    app.clock.now = startedAt + 86_400_000 - 60_000
+    const last = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp: last }))
+    await app.close()
+  })
+
+  test('are 100 unless the operator says otherwise', async () => {
+    const app = await start({ PHONE_LIMIT_PER_HOUR: '1000' })
+    const phone = freshPhone()
+    for (let count = 0; count < 33; count++) await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 1)
+    expectError(await app.post('/otp/verify', { phone, otp }), 429, 'rate_limited')
+    await app.close()
+  })
+
+  test('are forgotten after a success', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '4' })
+    const phone = freshPhone()
+    await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    await guessWrong(app, { phone }, 3)
+    const last = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp: last }))
+    await app.close()
+  })
+
+  test('are counted per brand and recipient', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '2' })
+    const phone = freshPhone()
+    const email = freshEmail()
+    const used = await guessWrong(app, { phone }, 2)
+    expectError(await app.post('/otp/verify', { phone, otp: used }), 429, 'rate_limited')
+    const others: readonly Readonly<Record<string, unknown>>[] = [
+      { phone, brandId: 'brand1' },
+      { phone: freshPhone() },
+      { channel: 'EMAIL', email },
+    ]
+    for (const other of others) {
+      const otp = await guessWrong(app, other, 1)
+      const { channel: _, ...recipient } = other
+      expectSuccess(await app.post('/otp/verify', { ...recipient, otp }))
+    }
+    await app.close()
+  })
+
+  test('are none where no code was compared', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '1' })
+    const phone = freshPhone()
+    for (let count = 0; count < 3; count++) {
+      expectError(await app.post('/otp/verify', { phone, otp: '123456' }), 404, 'not_found')
+      expectError(await app.post('/otp/verify', { phone, otp: '12345' }), 400, 'invalid_otp_format')
+    }
+    const otp = await guessWrong(app, { phone }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    await app.close()
+  })
+
+  test('are not counted with FAILURE_BUDGET_PER_DAY=0', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '0', PHONE_LIMIT_PER_HOUR: '1000' })
+    const phone = freshPhone()
+    for (let count = 0; count < 35; count++) await guessWrong(app, { phone }, 3)
+    const otp = await guessWrong(app, { phone }, 2)
+    expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    await app.close()
+  })
+})
+
+/**
+ * Design 5: of two faults at the same time the one that is checked earlier is told. Limits that share a code are told
+ * apart by Retry-After.
+ */
+describe('the order of checks', () => {
+  let app: TestApp
+  const spent = freshApp()
+  const phones = {
+    free: freshPhone(),
+    cooled: freshPhone(),
+    minute: freshPhone(),
+    hour: freshPhone(),
+    minuteAndHour: freshPhone(),
+    cooledAndMinute: freshPhone(),
+    cooledAndHour: freshPhone(),
+    cooledOfFalling: freshPhone(),
+    live: freshPhone(),
+    locked: freshPhone(),
+  }
+  const liveCode = { code: '' }
+  /** Seconds until each limit of the phones above is free again, when the rows are asked. */
+  const frees = { cooldown: 20, minute: 50, hour: 3530, global: 60 }
+
+  beforeAll(async () => {
+    app = await start({
+      APP_CREDENTIALS: JSON.stringify({ ...pairs, 'with:colon': 'key-of-the-colon' }),
+      GLOBAL_LIMIT_PER_MINUTE: '5',
+      PHONE_LIMIT_PER_MINUTE: '2',
+      PHONE_LIMIT_PER_HOUR: '3',
+    })
+    await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['ORDER_PLACED'] })
+    await app.brand('waiting', { status: 'pending' })
+    await app.brand('halted', { status: 'suspended' })
+    await app.brand('falling')
+    const sends = async (phone: string, ...slugs: readonly string[]) => {
+      for (const brandId of slugs) expectSuccess(await send(app, { brandId, phone }), sent)
+    }
+    await sends(phones.hour, 'brand1', 'brand2')
+    await sends(phones.minuteAndHour, 'brand1')
+    await sends(phones.cooledAndHour, 'brand1', 'brand2')
+    app.advance(60)
+    await sends(phones.cooled, 'acme')
+    await sends(phones.minute, 'brand1', 'brand2')
+    await sends(phones.hour, 'brand3')
+    await sends(phones.minuteAndHour, 'brand2', 'brand3')
+    await sends(phones.cooledAndMinute, 'acme', 'brand1')
+    await sends(phones.cooledAndHour, 'acme')
+    await sends(phones.cooledOfFalling, 'falling')
+    await app.brand('falling', { status: 'suspended' })
+    await sends(phones.live, 'acme')
+    liveCode.code = await app.lastCode(phones.live)
+    await sends(phones.locked, 'acme')
+    const wrong = otherThan(await app.lastCode(phones.locked))
+    for (let guess = 0; guess < 3; guess++) {
+      const verify = { ...freshApp(), phone: phones.locked, otp: wrong }
+      expectError(await app.post('/otp/verify', verify), 401, 'mismatch')
+    }
+    app.advance(10)
+    for (let count = 0; count < 5; count++) await app.post('/otp/verify', { ...spent, otp: 'x' })
+  })
+  afterAll(() => app.close())
+
+  interface Pair extends Row {
+    readonly retryAfter?: number
+  }
+  const neither = { appId: undefined, apiKey: undefined }
+  const noKey = { appId: 'nobody', apiKey: undefined }
+  const wrongKey = { apiKey: 'wrong' }
+  const wrongField = { businessName: 5 }
+  const colon = { appId: 'with:colon', apiKey: 'key-of-the-colon' }
+  const order = {
+    channel: 'SMS',
+    brandId: 'acme',
+    to: ['15559500001'],
+    templateKey: 'ORDER_PLACED',
+    variables: { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' },
+  }
+  const html = { channel: 'EMAIL', to: ['a@example.com'], subject: 'x', html: 'x' }
+
+  const send_: readonly Pair[] = [
+    {
+      name: 'no appId, and no brandId',
+      body: { ...neither, brandId: undefined },
+      status: 401,
+      error: 'unauthorized',
+    },
+    { name: 'no apiKey, and an unknown app', body: noKey, status: 401, error: 'unauthorized' },
+    {
+      name: 'wrong key, and no brandId',
+      body: { ...wrongKey, brandId: undefined },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'wrong key, and an unknown brand',
+      body: { ...wrongKey, brandId: 'nobody' },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'wrong key, and cooldown',
+      body: { ...wrongKey, phone: phones.cooled },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'no brandId, and minute',
+      body: { brandId: undefined, phone: phones.minute },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'no brandId, and global',
+      body: { ...spent, brandId: undefined, phone: phones.free },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'no brandId, and a wrong field',
+      body: { brandId: undefined, ...wrongField },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'pending brand, and minute',
+      body: { brandId: 'waiting', phone: phones.minute },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'pending brand, and global',
+      body: { ...spent, brandId: 'waiting', phone: phones.free },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'unknown brand, and a wrong field',
+      body: { brandId: 'nobody', ...wrongField },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'suspended brand, and cooldown',
+      body: { brandId: 'falling', phone: phones.cooledOfFalling },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'suspended brand, and global',
+      body: { ...spent, brandId: 'halted', phone: phones.free },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'cooldown, and minute',
+      body: { phone: phones.cooledAndMinute },
+      status: 429,
+      error: 'cooldown_active',
+      retryAfter: frees.cooldown,
+    },
+    {
+      name: 'cooldown, and hour',
+      body: { phone: phones.cooledAndHour },
+      status: 429,
+      error: 'cooldown_active',
+      retryAfter: frees.cooldown,
+    },
+    {
+      name: 'cooldown, and global',
+      body: { ...spent, phone: phones.cooled },
+      status: 429,
+      error: 'cooldown_active',
+      retryAfter: frees.cooldown,
+    },
+    {
+      name: 'cooldown, and a wrong field',
+      body: { phone: phones.cooled, ...wrongField },
+      status: 429,
+      error: 'cooldown_active',
+      retryAfter: frees.cooldown,
+    },
+    {
+      name: 'minute, and hour',
+      body: { phone: phones.minuteAndHour },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.minute,
+    },
+    {
+      name: 'minute, and global',
+      body: { ...spent, phone: phones.minute },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.minute,
+    },
+    {
+      name: 'minute, and a wrong field',
+      body: { phone: phones.minute, ...wrongField },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.minute,
+    },
+    {
+      name: 'hour, and global',
+      body: { ...spent, phone: phones.hour },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.hour,
+    },
+    {
+      name: 'hour, and a wrong field',
+      body: { phone: phones.hour, ...wrongField },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.hour,
+    },
+    {
+      name: 'global, and a wrong field',
+      body: { ...spent, phone: phones.free, ...wrongField },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and no phone',
+      body: { ...spent },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and an unusable phone',
+      body: { ...spent, phone: 'call me' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and an unknown channel',
+      body: { ...spent, phone: phones.free, channel: 'FAX' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and EMAIL without email',
+      body: { ...spent, channel: 'EMAIL' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+  ]
+
+  const verify: readonly Pair[] = [
+    {
+      name: 'no appId, and no brandId',
+      body: { ...neither, brandId: undefined },
+      status: 401,
+      error: 'unauthorized',
+    },
+    { name: 'no apiKey, and an unknown app', body: noKey, status: 401, error: 'unauthorized' },
+    {
+      name: 'wrong key, and no brandId',
+      body: { ...wrongKey, brandId: undefined },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'wrong key, and no otp',
+      body: { ...wrongKey, phone: phones.free },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'no brandId, and global',
+      body: { ...spent, brandId: undefined },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'pending brand, and global',
+      body: { ...spent, brandId: 'waiting' },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'suspended brand, and global',
+      body: { ...spent, brandId: 'halted' },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'suspended brand, and no otp',
+      body: { brandId: 'halted', phone: phones.free },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'global, and no otp',
+      body: { ...spent, phone: phones.free },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and a locked record',
+      body: { ...spent, phone: phones.locked, otp: '123456' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'no otp, and an unusable phone',
+      body: { phone: 'call me' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'phone and email, and otp a number',
+      body: { phone: phones.free, email: 'a@example.com', otp: 5 },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'neither phone nor email, and five digits',
+      body: { otp: '12345' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'otp a number, and an unusable phone',
+      body: { phone: 'call me', otp: 5 },
+      status: 400,
+      error: 'invalid_input',
+    },
+    {
+      name: 'otp a number, and an appId with a colon',
+      body: { ...colon, phone: phones.free, otp: 5 },
+      status: 400,
+      error: 'invalid_input',
+    },
+    {
+      name: 'five digits, and an unusable phone',
+      body: { phone: 'call me', otp: '12345' },
+      status: 400,
+      error: 'invalid_otp_format',
+    },
+    {
+      name: 'five digits, and an unusable email',
+      body: { email: 'nobody', otp: '12345' },
+      status: 400,
+      error: 'invalid_otp_format',
+    },
+    {
+      name: 'five digits, and a locked record',
+      body: { phone: phones.locked, otp: '12345' },
+      status: 400,
+      error: 'invalid_otp_format',
+    },
+    {
+      name: 'unusable phone, and an appId with a colon',
+      body: { ...colon, phone: 'call me', otp: '123456' },
+      status: 400,
+      error: 'invalid_contact',
+    },
+    {
+      name: 'appId with a colon, and no record',
+      body: { ...colon, phone: phones.free, otp: '123456' },
+      status: 400,
+      error: 'invalid_app_id',
+    },
+  ]
+
+  const notifySms: readonly Pair[] = [
+    {
+      name: 'no appId, and no brandId',
+      body: { ...order, ...neither, brandId: undefined },
+      status: 401,
+      error: 'unauthorized',
+    },
+    {
+      name: 'no apiKey, and an unknown app',
+      body: { ...order, ...noKey },
+      status: 401,
+      error: 'unauthorized',
+    },
+    {
+      name: 'wrong key, and no brandId',
+      body: { ...order, ...wrongKey, brandId: undefined },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'no brand, and global',
+      body: { ...order, ...spent, brandId: undefined },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'no brand, and no to',
+      body: { ...order, brandId: undefined, to: undefined },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'no brand, and message with templateKey',
+      body: { ...order, brandId: undefined, message: 'x' },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'no brand, and LOGIN_OTP',
+      body: { ...order, brandId: undefined, templateKey: 'LOGIN_OTP' },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'pending brand, and a template not enabled',
+      body: { ...order, brandId: 'waiting' },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'unknown brand, and global',
+      body: { ...order, ...spent, brandId: 'nobody' },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'unknown brand, and no to',
+      body: { ...order, brandId: 'nobody', to: undefined },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'suspended brand, and a template not enabled',
+      body: { ...order, brandId: 'halted' },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'suspended brand, and LOGIN_OTP',
+      body: { ...order, brandId: 'halted', templateKey: 'LOGIN_OTP' },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'template not enabled, and global',
+      body: { ...order, ...spent, brandId: 'brand1' },
+      status: 403,
+      error: 'template_not_allowed',
+    },
+    {
+      name: 'template not enabled, and no to',
+      body: { ...order, brandId: 'brand1', to: undefined },
+      status: 403,
+      error: 'template_not_allowed',
+    },
+    {
+      name: 'template not enabled, and no variables',
+      body: { ...order, brandId: 'brand1', variables: undefined },
+      status: 403,
+      error: 'template_not_allowed',
+    },
+    {
+      name: 'message with templateKey, and a template not enabled',
+      body: { ...order, brandId: 'brand1', message: 'x' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'global, and no to',
+      body: { ...order, ...spent, to: undefined },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and LOGIN_OTP',
+      body: { ...order, ...spent, templateKey: 'LOGIN_OTP' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and an unknown template',
+      body: { ...order, ...spent, templateKey: 'NONE' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'no to, and LOGIN_OTP',
+      body: { ...order, to: undefined, templateKey: 'LOGIN_OTP' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'no to, and an unknown template',
+      body: { ...order, to: [], templateKey: 'NONE' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'message with templateKey, and LOGIN_OTP',
+      body: { ...order, message: 'x', templateKey: 'LOGIN_OTP' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'message with templateKey, and an unknown template',
+      body: { ...order, message: 'x', templateKey: 'NONE' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'no variables, and LOGIN_OTP',
+      body: { ...order, variables: undefined, templateKey: 'LOGIN_OTP' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'otp at the top, and LOGIN_OTP',
+      body: { ...order, otp: '123456', templateKey: 'LOGIN_OTP' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'LOGIN_OTP, and another business',
+      body: { ...order, templateKey: 'LOGIN_OTP', variables: { businessName: 'x' } },
+      status: 400,
+      error: 'otp_template_not_supported',
+    },
+    {
+      name: 'LOGIN_OTP, and otp among the variables',
+      body: { ...order, templateKey: 'LOGIN_OTP', variables: { otp: '123456' } },
+      status: 400,
+      error: 'otp_template_not_supported',
+    },
+    {
+      name: 'unknown template, and another business',
+      body: { ...order, templateKey: 'NONE', variables: { businessName: 'x' } },
+      status: 400,
+      error: 'invalid_template',
+    },
+    {
+      name: 'unknown template, and otp among the variables',
+      body: { ...order, templateKey: 'NONE', variables: { otp: '123456' } },
+      status: 400,
+      error: 'invalid_template',
+    },
+    {
+      name: 'another business, and a missing variable',
+      body: { ...order, variables: { businessName: 'x' } },
+      status: 400,
+      error: 'unsupported_business',
+    },
+    {
+      name: 'another business, and a wrong variable',
+      body: { ...order, variables: { ...order.variables, orderId: '', businessName: 'x' } },
+      status: 400,
+      error: 'unsupported_business',
+    },
+    {
+      name: 'missing variable, and a wrong one',
+      body: { ...order, variables: { customerName: '', orderId: 'A1' } },
+      status: 400,
+      error: 'missing_variable',
+    },
+    {
+      name: 'missing variable, and otp among them',
+      body: { ...order, variables: { otp: '123456' } },
+      status: 400,
+      error: 'missing_variable',
+    },
+    {
+      name: 'missing variable, and an unusable phone',
+      body: { ...order, variables: {}, to: ['call me'] },
+      status: 400,
+      error: 'missing_variable',
+    },
+    {
+      name: 'LOGIN_OTP, and an unusable phone',
+      body: { ...order, templateKey: 'LOGIN_OTP', to: ['call me'] },
+      status: 400,
+      error: 'otp_template_not_supported',
+    },
+  ]
+
+  const notifyElse: readonly Pair[] = [
+    {
+      name: 'no appId, and no channel',
+      body: { ...html, ...neither, channel: undefined },
+      status: 401,
+      error: 'unauthorized',
+    },
+    {
+      name: 'wrong key, and no channel',
+      body: { ...html, ...wrongKey, channel: undefined },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'wrong key, and an unknown channel',
+      body: { ...html, ...wrongKey, channel: 'FAX' },
+      status: 403,
+      error: 'forbidden',
+    },
+    {
+      name: 'global, and no channel',
+      body: { ...html, ...spent, channel: undefined },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and an unknown channel',
+      body: { ...html, ...spent, channel: 'FAX' },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'global, and no subject',
+      body: { ...html, ...spent, subject: undefined },
+      status: 429,
+      error: 'rate_limited',
+      retryAfter: frees.global,
+    },
+    {
+      name: 'unknown channel, and no to',
+      body: { ...html, channel: 'FAX', to: undefined },
+      status: 400,
+      error: 'invalid_channel',
+    },
+    {
+      name: 'unknown channel, and no brand',
+      body: { channel: 'FAX', to: ['15559500001'], message: 'x' },
+      status: 400,
+      error: 'invalid_channel',
+    },
+    {
+      name: 'unknown channel, and an unknown brand',
+      body: { ...order, channel: 'FAX', brandId: 'nobody' },
+      status: 400,
+      error: 'invalid_channel',
+    },
+    {
+      name: 'no to, and a placeholder without data',
+      body: { ...html, html: undefined, template: '{{a}}', to: [] },
+      status: 400,
+      error: 'validation_error',
+    },
+  ]
+
+  const tables: readonly { path: string; title: string; rows: readonly Pair[] }[] = [
+    { path: '/otp/send', title: 'POST /otp/send', rows: send_ },
+    { path: '/otp/resend', title: 'POST /otp/resend', rows: send_ },
+    { path: '/otp/verify', title: 'POST /otp/verify', rows: verify },
+    { path: '/notify', title: 'POST /notify by SMS', rows: notifySms },
+    { path: '/notify', title: 'POST /notify by anything else', rows: notifyElse },
+  ]
+  for (const { path, title, rows } of tables) {
+    describe(title, () => {
+      for (const row of rows) {
+        test(`${row.name}: the former, ${row.status} ${row.error}`, async () => {
+          const answer = await app.post(path, { ...freshApp(), ...row.body })
+          expectError(answer, row.status, String(row.error))
+          if (row.retryAfter !== undefined) expect(retryAfter(answer)).toBe(row.retryAfter)
+        })
+      }
+
+      test('no object, and no credentials: the former, 400 validation_error', async () => {
+        expectError(await app.postRaw(path, []), 400, 'validation_error')
+      })
+    })
+  }
+
+  test('the limits of a phone are none of a verify: a live code on a cooled phone verifies', async () => {
+    const body = { ...freshApp(), phone: phones.live, otp: liveCode.code }
+    expectSuccess(await app.post('/otp/verify', body))
+  })
+})
+
+/**
+ * Design 4, idea 1: what a request has taken of each limit once it has been answered. `global`, `minute` and `hour` are
+ * counts beyond what was taken before it; `cooldown` is whether one is on afterwards. A failed delivery gives back what
+ * counts sends; the global limit counts requests (spec 8), and a request it was.
+ */
+describe('what a request takes of the limits', () => {
+  const globalMax = 4
+  const minuteMax = 3
+  const hourMax = 5
+  const receiver = startReceiver()
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await start({
+      GLOBAL_LIMIT_PER_MINUTE: String(globalMax),
+      PHONE_LIMIT_PER_MINUTE: String(minuteMax),
+      PHONE_LIMIT_PER_HOUR: String(hourMax),
+      SMS_PLAIN: 'webhook',
+      ...receiver.env,
+    })
+    await app.brand('waiting', { status: 'pending' })
+    await app.brand('halted', { status: 'suspended' })
+  })
+  afterAll(async () => {
+    await app.close()
+    receiver.stop()
+  })
+
+  interface Taken {
+    readonly global: number
+    readonly minute: number
+    readonly hour: number
+    readonly cooldown: boolean
+  }
+  interface Own {
+    readonly credentials: { appId: string; apiKey: string }
+    readonly phone: string
+  }
+  interface Case {
+    readonly name: string
+    readonly path: string
+    readonly body: (own: Own) => Readonly<Record<string, unknown>>
+    readonly status: number
+    readonly error: string | null
+    /** Sends beforehand, by other applications: by which brands, and after how many seconds each. */
+    readonly before?: readonly { brandId: string; after?: number }[]
+    /** The application has used up its global limit beforehand. */
+    readonly spent?: boolean
+    readonly gatewayFails?: boolean
+    readonly taken: Taken
+  }
+  const nothing: Taken = { global: 0, minute: 0, hour: 0, cooldown: false }
+  const globalOnly: Taken = { ...nothing, global: 1 }
+  const all: Taken = { global: 1, minute: 1, hour: 1, cooldown: true }
+  const hello = ({ phone }: Own) => ({ channel: 'SMS', brandId: 'acme', to: [phone], message: 'Hello' })
+
+  const cases: readonly Case[] = [
+    {
+      name: 'a send',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 200,
+      error: null,
+      taken: all,
+    },
+    {
+      name: 'a resend',
+      path: '/otp/resend',
+      body: ({ phone }) => ({ phone }),
+      status: 200,
+      error: null,
+      taken: all,
+    },
+    {
+      name: 'a send by mail',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, channel: 'EMAIL', email: freshEmail() }),
+      status: 200,
+      error: null,
+      taken: globalOnly,
+    },
+    {
+      name: 'a send without apiKey',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, apiKey: undefined }),
+      status: 401,
+      error: 'unauthorized',
+      taken: nothing,
+    },
+    {
+      name: 'a send with a wrong key',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, apiKey: 'wrong' }),
+      status: 403,
+      error: 'forbidden',
+      taken: nothing,
+    },
+    {
+      name: 'a send without brandId',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, brandId: undefined }),
+      status: 400,
+      error: 'brand_id_required',
+      taken: nothing,
+    },
+    {
+      name: 'a send of a pending brand',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, brandId: 'waiting' }),
+      status: 403,
+      error: 'brand_not_approved',
+      taken: nothing,
+    },
+    {
+      name: 'a send of a suspended brand',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, brandId: 'halted' }),
+      status: 403,
+      error: 'brand_suspended',
+      taken: nothing,
+    },
+    {
+      name: 'a send with a wrong businessName',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, businessName: 5 }),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a send with a wrong channel',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone, channel: 'FAX' }),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a send without a phone',
+      path: '/otp/send',
+      body: () => ({}),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a send to an unusable phone',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone: `${phone}x` }),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a send refused by the cooldown',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 429,
+      error: 'cooldown_active',
+      before: [{ brandId: 'acme' }],
+      taken: { ...nothing, cooldown: true },
+    },
+    {
+      name: 'a send refused by the minute of its phone',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 429,
+      error: 'rate_limited',
+      before: [{ brandId: 'brand9' }, { brandId: 'brand10' }, { brandId: 'brand11' }],
+      taken: nothing,
+    },
+    {
+      name: 'a send refused by the hour of its phone',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 429,
+      error: 'rate_limited',
+      before: [9, 10, 11, 9, 10].map((brand) => ({ brandId: `brand${brand}`, after: 60 })),
+      taken: nothing,
+    },
+    {
+      name: 'a send refused by the global limit',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 429,
+      error: 'rate_limited',
+      spent: true,
+      taken: nothing,
+    },
+    {
+      name: 'a send whose delivery fails',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 502,
+      error: 'sms_failed',
+      gatewayFails: true,
+      taken: globalOnly,
+    },
+    {
+      name: 'a send whose delivery fails, after one that did not',
+      path: '/otp/send',
+      body: ({ phone }) => ({ phone }),
+      status: 502,
+      error: 'sms_failed',
+      before: [{ brandId: 'brand9' }],
+      gatewayFails: true,
+      taken: globalOnly,
+    },
+    {
+      name: 'a verify that finds nothing',
+      path: '/otp/verify',
+      body: ({ phone }) => ({ phone, otp: '123456' }),
+      status: 404,
+      error: 'not_found',
+      taken: globalOnly,
+    },
+    {
+      name: 'a verify without otp',
+      path: '/otp/verify',
+      body: ({ phone }) => ({ phone }),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a verify of five digits',
+      path: '/otp/verify',
+      body: ({ phone }) => ({ phone, otp: '12345' }),
+      status: 400,
+      error: 'invalid_otp_format',
+      taken: globalOnly,
+    },
+    {
+      name: 'a verify of a pending brand',
+      path: '/otp/verify',
+      body: ({ phone }) => ({ phone, otp: '123456', brandId: 'waiting' }),
+      status: 403,
+      error: 'brand_not_approved',
+      taken: nothing,
+    },
+    { name: 'a notification', path: '/notify', body: hello, status: 200, error: null, taken: globalOnly },
+    {
+      name: 'a notification without to',
+      path: '/notify',
+      body: (own) => ({ ...hello(own), to: [] }),
+      status: 400,
+      error: 'validation_error',
+      taken: globalOnly,
+    },
+    {
+      name: 'a notification of an unknown channel',
+      path: '/notify',
+      body: (own) => ({ ...hello(own), channel: 'FAX' }),
+      status: 400,
+      error: 'invalid_channel',
+      taken: globalOnly,
+    },
+    {
+      name: 'a notification without brand',
+      path: '/notify',
+      body: (own) => ({ ...hello(own), brandId: undefined }),
+      status: 400,
+      error: 'brand_id_required',
+      taken: nothing,
+    },
+    {
+      name: 'a notification of a suspended brand',
+      path: '/notify',
+      body: (own) => ({ ...hello(own), brandId: 'halted' }),
+      status: 403,
+      error: 'brand_suspended',
+      taken: nothing,
+    },
+    {
+      name: 'a notification of a template not enabled',
+      path: '/notify',
+      body: ({ phone }) => ({
+        channel: 'SMS',
+        brandId: 'acme',
+        to: [phone],
+        templateKey: 'ORDER_PLACED',
+        variables: {},
+      }),
+      status: 403,
+      error: 'template_not_allowed',
+      taken: nothing,
+    },
+  ]
+
+  /** Brings about the case with an application and a phone of its own. */
+  async function happen(row: Case): Promise<Own> {
+    receiver.answer(() => new Response(null, { status: 204 }))
+    const own = { credentials: freshApp(), phone: freshPhone() }
+    for (const { brandId, after = 0 } of row.before ?? []) {
+      expectSuccess(await send(app, { brandId, phone: own.phone }), sent)
+      app.advance(after)
+    }
+    if (row.spent) for (let count = 0; count < globalMax; count++) await use(own)
+    if (row.gatewayFails) receiver.answer(() => new Response(null, { status: 503 }))
+    const answer = await app.post(row.path, { ...own.credentials, ...row.body(own) })
+    expect({ status: answer.status, error: answer.body.error ?? null }).toEqual({
+      status: row.status,
+      error: row.error,
+    })
+    receiver.answer(() => new Response(null, { status: 204 }))
+    return own
+  }
+  const use = (own: Own) =>
+    app.post('/otp/verify', { ...own.credentials, phone: '15559999999', otp: '123456' })
+
+  /** How many of these calls pass before one is refused for its rate. */
+  async function passing(call: (count: number) => Promise<Answer>, most: number): Promise<number> {
+    for (let count = 0; count <= most; count++) {
+      if ((await call(count)).body.error === 'rate_limited') return count
+    }
+    throw new Error(`more than ${most} calls passed`)
+  }
+
+  for (const row of cases) {
+    test(`${row.name} takes ${row.taken.global} of the global limit`, async () => {
+      const own = await happen(row)
+      expect(await passing(() => use(own), globalMax)).toBe(row.spent ? 0 : globalMax - row.taken.global)
+    })
+
+    test(`${row.name} takes ${row.taken.minute} of the minute of its phone`, async () => {
+      const own = await happen(row)
+      const before = (row.before ?? []).filter(({ after = 0 }) => after === 0).length
+      // The hour of that phone may be used up before its minute; then the minute can't be seen.
+      const left = Math.min(minuteMax - before, hourMax - (row.before ?? []).length)
+      const probe = (count: number) => send(app, { brandId: brands[count], phone: own.phone })
+      expect(await passing(probe, minuteMax)).toBe(left - row.taken.minute)
+    })
+
+    test(`${row.name} takes ${row.taken.hour} of the hour of its phone`, async () => {
+      const own = await happen(row)
+      const probe = (count: number) => {
+        app.advance(60)
+        return send(app, { brandId: brands[count], phone: own.phone })
+      }
+      expect(await passing(probe, hourMax)).toBe(hourMax - (row.before ?? []).length - row.taken.hour)
+    })
+
+    test(`${row.name} leaves ${row.taken.cooldown ? 'a' : 'no'} cooldown`, async () => {
+      const own = await happen(row)
+      const { error } = (await send(app, { phone: own.phone })).body
+      expect(error === 'cooldown_active').toBe(row.taken.cooldown)
+    })
+  }
+})
+
+describe('a delivery under way', () => {
+  const receiver = startReceiver()
+  afterAll(() => receiver.stop())
+
+  /** A service whose next SMS arrive at the gateway and are answered when the test says so. */
+  async function holding(env: Readonly<Record<string, string>> = {}) {
+    const app = await start({ SMS_PLAIN: 'webhook', ...receiver.env, ...env })
+    /** Starts a send and resolves once its SMS has arrived at the gateway. */
+    const hold = async (fields: Readonly<Record<string, unknown>>) => {
+      const gate = held()
+      const arrived = Promise.withResolvers<string>()
+      receiver.answer(({ body }) => {
+        arrived.resolve(codeIn(body.text))
+        return gate.promise
+      })
+      const answer = send(app, fields)
+      const code = await arrived.promise
+      receiver.answer(() => new Response(null, { status: 204 }))
+      return { answer, code, end: (status: number) => gate.release(new Response(null, { status })) }
+    }
+    return { app, hold }
+  }
+
+  test('counts already: the limits of a phone can not be passed meanwhile', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const under = [
+      await hold({ brandId: 'brand1', phone }),
+      await hold({ brandId: 'brand2', phone }),
+      await hold({ brandId: 'brand3', phone }),
+    ]
+    expectError(await send(app, { brandId: 'brand1', phone }), 429, 'cooldown_active')
+    expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
+    for (const { end } of under) end(500)
+    for (const { answer } of under) expectError(await answer, 502, 'sms_failed')
+    for (const brandId of ['brand4', 'brand1', 'brand2'])
+      expectSuccess(await send(app, { brandId, phone }), sent)
+    expectError(await send(app, { brandId: 'brand3', phone }), 429, 'rate_limited')
+    await app.close()
+  })
+
+  test('that fails gives back its window: the next send opens one (D3)', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const first = await hold({ brandId: 'brand1', phone })
+    first.end(500)
+    expectError(await first.answer, 502, 'sms_failed')
+    app.advance(50)
+    for (const brandId of ['brand1', 'brand2', 'brand3'])
+      expectSuccess(await send(app, { brandId, phone }), sent)
+    app.advance(15)
+    const refused = await send(app, { brandId: 'brand4', phone })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(45)
+    await app.close()
+  })
+
+  test('that fails late gives nothing back to a later window', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const late = await hold({ brandId: 'brand1', phone })
+    app.advance(61)
+    for (const brandId of ['brand2', 'brand3', 'brand4'])
+      expectSuccess(await send(app, { brandId, phone }), sent)
+    late.end(500)
+    expectError(await late.answer, 502, 'sms_failed')
+    expectError(await send(app, { brandId: 'brand5', phone }), 429, 'rate_limited')
+    await app.close()
+  })
+
+  test('holds its cooldown for as long as a delivery may last, however short the cooldown is', async () => {
+    const { app, hold } = await holding({ SMS_COOLDOWN_SECONDS: '1', PROVIDER_TIMEOUT_MS: '4000' })
+    const phone = freshPhone()
+    const slow = await hold({ phone })
+    app.advance(7.9)
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+    slow.end(204)
+    expectSuccess(await slow.answer, sent)
+    app.advance(0.999)
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+    app.advance(0.001)
+    expectSuccess(await send(app, { phone }), sent)
+    await app.close()
+  })
+
+  test('starts the cooldown when it has succeeded', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const slow = await hold({ phone })
+    app.advance(7)
+    slow.end(204)
+    expectSuccess(await slow.answer, sent)
+    const refused = await send(app, { phone })
+    expectError(refused, 429, 'cooldown_active')
+    expect(retryAfter(refused)).toBe(30)
+    app.advance(29.999)
+    expectError(await send(app, { phone }), 429, 'cooldown_active')
+    app.advance(0.001)
+    expectSuccess(await send(app, { phone }), sent)
+    await app.close()
+  })
+
+  test('of a code that was verified meanwhile ends well and leaves it verified (D15)', async () => {
+    const { app, hold } = await holding()
+    const phone = freshPhone()
+    const slow = await hold({ phone })
+    expectSuccess(await app.post('/otp/verify', { phone, otp: slow.code }))
+    slow.end(204)
+    expectSuccess(await slow.answer, sent)
+    expectError(await app.post('/otp/verify', { phone, otp: slow.code }), 404, 'not_found')
+    await app.close()
+  })
+})

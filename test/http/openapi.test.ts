@@ -1,0 +1,632 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
+import addFormats from 'ajv-formats'
+import Driver from 'better-sqlite3'
+import type { OutboxPorts } from '../../src/adapters/http/outbox.ts'
+import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
+import { version } from '../../src/app.ts'
+import { type Answer, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+type Json = Record<string, unknown>
+
+interface Media {
+  readonly schema: Json
+  readonly examples: Readonly<Record<string, { readonly value: Json }>>
+}
+type Content = Readonly<Record<string, Media | undefined>>
+
+interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<
+    Record<string, { readonly headers: Readonly<Record<string, Json>>; readonly content: Content }>
+  >
+}
+
+interface Document extends Json {
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: { readonly Error: { readonly properties: { readonly error: { enum: string[] } } } }
+  }
+}
+
+/** A request that was made, and its answer. */
+interface Exchange {
+  readonly operation: string
+  readonly body?: unknown
+  readonly answer: Answer
+}
+
+/** One request of the tour: what it sends, and the answer that it is there to provoke. */
+type Row = readonly [request: string, fields: Readonly<Record<string, unknown>>, expected: string]
+
+const json = 'application/json'
+
+let document: Document
+let ajv: Ajv2020
+const exchanges: Exchange[] = []
+const wrongTurns: string[] = []
+const folder = temporaryFolder()
+
+beforeAll(async () => {
+  const app = await createTestApp()
+  document = (await app.get('/openapi.json')).body
+  await app.close()
+  ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addFormat('idn-email', /^[^@\s]+@[^@\s]+$/u)
+  // Schemas are reached through the document, whose own fields are no keywords of a schema.
+  ajv.addVocabulary(Object.keys(document))
+  ajv.addSchema(document, 'openapi', false, false)
+  await tour()
+})
+afterAll(() => folder.remove())
+
+// --- The document itself --------------------------------------------------------------------------------------------
+
+test('the description is valid OpenAPI 3.1', async () => {
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(structuredClone(document))
+  expect({ valid, errors, version: validator.version }).toEqual({
+    valid: true,
+    errors: undefined,
+    version: '3.1',
+  })
+})
+
+test('it has every route of the service but those of pages, and no other', () => {
+  // No handler runs, so the ports behind them are not needed.
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  const outbox = {} as OutboxPorts
+  const { routes } = createHttp({} as HttpPorts, { version, trustedProxies: [], log, outbox })
+  const isPage = (path: string) => /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*)$/.test(path)
+  const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)
+  expect(
+    operations()
+      .map(([name]) => name)
+      .sort(),
+  ).toEqual(served.sort())
+})
+
+test('it names the running version and has the tags and ids that its operations use', () => {
+  expect(document.info).toMatchObject({ version })
+  const all = operations().map(([, operation]) => operation)
+  expect(new Set(all.map(({ operationId }) => operationId)).size).toBe(all.length)
+  expect(new Set(all.flatMap(({ tags }) => tags))).toEqual(new Set(document.tags.map(({ name }) => name)))
+})
+
+test('each of its examples fits its schema', () => {
+  const problems = operations().flatMap(([name, { requestBody, responses }]) => {
+    const places: [string, Content][] = Object.entries(responses).map(([status, { content }]) => [
+      `responses/${status}`,
+      content,
+    ])
+    if (requestBody) places.push(['requestBody', requestBody.content])
+    return places.flatMap(([place, content]) => {
+      const validate = compile(name, place)
+      return Object.entries(content[json]?.examples ?? {})
+        .filter(([, { value }]) => !validate(value))
+        .map(([example]) => `${name} ${place} ${example}`)
+    })
+  })
+  expect(problems).toEqual([])
+})
+
+// --- What the service answers ---------------------------------------------------------------------------------------
+
+test('each request of the tour gets the answer that it is there for', () => {
+  expect(wrongTurns).toEqual([])
+})
+
+test('each answer is one that the description has, in status, code, body and headers', () => {
+  expect(exchanges.flatMap(problemsOf)).toEqual([])
+})
+
+test('each request that is accepted fits the described body', () => {
+  const accepted = exchanges.filter(({ body, answer }) => body !== undefined && answer.status < 300)
+  expect(accepted.length).toBeGreaterThan(10)
+  const unfit = accepted.filter(({ operation, body }) => !compile(operation, 'requestBody')(body))
+  expect(unfit.map(({ operation, body }) => ({ operation, body }))).toEqual([])
+})
+
+test('each request that is refused for a field of its own does not fit the described body', () => {
+  // Of a placeholder without data no schema can tell; what the rest say depends on what the server holds.
+  const ofFields = new Set([
+    'validation_error',
+    'brand_id_required',
+    'unauthorized',
+    'invalid_channel',
+    'invalid_template',
+    'otp_template_not_supported',
+    'invalid_input',
+    'invalid_otp_format',
+    'invalid_contact',
+  ])
+  const refused = exchanges.filter(
+    ({ body, answer }) => body !== undefined && ofFields.has(answer.body.error),
+  )
+  expect(new Set(refused.map(({ answer }) => answer.body.error))).toEqual(ofFields)
+  const fitting = refused.filter(({ operation, body }) => compile(operation, 'requestBody')(body))
+  expect(fitting.map(({ operation, body }) => ({ operation, body }))).toEqual([])
+})
+
+/** What is described and yet not seen on the tour. */
+const notProvoked = [
+  // Answers 503 to whatever is wrong with the database, and has nothing else to fail on.
+  'GET /health 500 internal_error',
+  // Reads constants and settings only: nothing in it can be made to fail from outside.
+  'GET /integrations/catalog 500 internal_error',
+]
+
+test('each described answer can be seen, but for a few that nothing from outside can cause', () => {
+  const seen = new Set(exchanges.map(pairOf))
+  const unseen = describedPairs().filter((pair) => !seen.has(pair))
+  expect(unseen.sort()).toEqual(notProvoked)
+})
+
+// --- What the service takes -----------------------------------------------------------------------------------------
+
+describe('a request example', () => {
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ demo: 'otp_demo_key' }) })
+    await app.brand('acme', {
+      displayName: 'Acme',
+      loginIdEnabled: true,
+      notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'],
+    })
+  })
+  afterAll(() => app.close())
+
+  /** Whether the service takes a body; an hour after the last, so that no limit has a say. */
+  async function isTaken(operation: string, body: Json): Promise<boolean> {
+    app.advance(3600)
+    const { status } = await app.postRaw(pathOf(operation), body)
+    return status < 300
+  }
+
+  /** Every change that the description judges otherwise than the service. */
+  async function disagreements(changesOf: (body: Json, operation: string) => readonly Json[]) {
+    const found: object[] = []
+    for (const [operation, { requestBody }] of operations()) {
+      // A code can't be taken that was not sent: the tour has the bodies of verify.
+      if (!requestBody || operation === 'POST /otp/verify') continue
+      const fits = compile(operation, 'requestBody')
+      for (const { value } of Object.values(requestBody.content[json]?.examples ?? {})) {
+        for (const body of changesOf(value, operation)) {
+          const taken = await isTaken(operation, body)
+          if (taken !== fits(body)) found.push({ operation, taken, body: shortened(body) })
+        }
+      }
+    }
+    return found
+  }
+
+  test('is taken as it stands', async () => {
+    expect(await disagreements((body) => [body])).toEqual([])
+  })
+
+  test('without one of its fields is taken exactly where the description says so', async () => {
+    const changes = (body: Json) =>
+      Object.entries(body).flatMap(([name, value]) => {
+        const { [name]: _, ...rest } = body
+        // A placeholder without data is refused, which no schema can tell.
+        if (name === 'data') return []
+        if (name !== 'variables') return [rest]
+        const inner = value as Json
+        const without = Object.keys(inner).map((key) => {
+          const { [key]: _, ...others } = inner
+          return { ...body, variables: others }
+        })
+        return [rest, ...without]
+      })
+    expect(await disagreements(changes)).toEqual([])
+  })
+
+  test('with a field of another mode is taken exactly where the description says so', async () => {
+    const others = {
+      message: 'Hello',
+      templateKey: 'OUT_FOR_DELIVERY',
+      html: '<p>Hello</p>',
+      template: 'Hello',
+      otp: '123456',
+      phone: '+1 202 555 0143',
+      email: 'pat@example.com',
+    }
+    const changes = (body: Json) =>
+      Object.entries(others)
+        .filter(([name]) => !(name in body))
+        .map(([name, value]) => ({ ...body, [name]: value }))
+    expect(await disagreements(changes)).toEqual([])
+  })
+
+  test('with texts and lists of the largest size is taken, and of one more is not', async () => {
+    const tried: string[] = []
+    const changes = (body: Json, operation: string) =>
+      sizedFields(operation, body).flatMap(({ name, max, put }) => {
+        tried.push(`${pathOf(operation)} ${name} ${max}`)
+        return [put(max), put(max + 1)]
+      })
+    expect(await disagreements(changes)).toEqual([])
+    // Design D4, D10 and D11, and what D18 leaves open.
+    expect(new Set(tried)).toEqual(
+      new Set([
+        '/otp/send loginId 64',
+        '/otp/send businessName 40',
+        '/otp/resend loginId 64',
+        '/otp/resend businessName 40',
+        '/notify to 100',
+        '/notify message 1600',
+        '/notify variables.customerName 40',
+        '/notify variables.orderId 40',
+        '/notify subject 255',
+        '/notify html 200000',
+        '/notify template 10000',
+        '/integrations/requests companyName 100',
+        '/integrations/requests contactName 100',
+        '/integrations/requests brandName 40',
+        '/integrations/requests useCase 2000',
+        '/integrations/requests website 255',
+      ]),
+    )
+  })
+})
+
+// --- The tour -------------------------------------------------------------------------------------------------------
+
+const smsPhone = '+1 202 555 0100'
+const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' }
+const sms = { channel: 'SMS', brandId: 'acme', to: [smsPhone] }
+const mail = { channel: 'EMAIL', to: ['pat@example.com'], subject: 'Opening hours' }
+const wanted = {
+  companyName: 'Acme Bikes Ltd',
+  contactName: 'Sam Rider',
+  contactEmail: 'sam@example.com',
+  brandName: 'Acme Bikes',
+}
+const tooLarge = JSON.stringify({ filler: 'x'.repeat(256 * 1024) })
+
+/** Meets the service in each of its moods, so that every answer it has is seen. */
+async function tour(): Promise<void> {
+  await visit({}, atWork)
+  await visit({ GLOBAL_LIMIT_PER_MINUTE: '1' }, limited)
+  const receiver = startReceiver(() => new Response(null, { status: 500 }))
+  // Nothing listens on port 1, so that no mail leaves.
+  const failing = { ...receiver.env, SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'codes@example.com' }
+  await visit({ ...failing, SMS_PLAIN: 'webhook', SMS_TEMPLATE: 'webhook' }, withoutProviders)
+  await receiver.stop()
+  await visit({ DATABASE_URL: `file:${join(folder.path, 'broken.db')}` }, withoutTables)
+}
+
+async function visit(
+  env: Readonly<Record<string, string>>,
+  scene: (app: TestApp) => Promise<void>,
+): Promise<void> {
+  const app = await createTestApp({
+    APP_CREDENTIALS: JSON.stringify({ shop: 'key-of-the-shop', 'shop:1': 'key-of-shop-1' }),
+    OTP_SMS_MODE: 'template',
+    ...env,
+  })
+  await app.brand('acme', {
+    displayName: 'Acme',
+    dltEnabled: true,
+    loginIdEnabled: true,
+    notifyTemplates: ['ORDER_PLACED'],
+  })
+  await app.brand('draft', { status: 'pending' })
+  await app.brand('closed', { status: 'suspended' })
+  await scene(app)
+  await app.close()
+}
+
+async function atWork(app: TestApp): Promise<void> {
+  for (const path of ['/otp/send', '/otp/resend']) {
+    app.advance(3600)
+    await walk(app, [
+      [path, { phone: smsPhone, loginId: 'pat-07', businessName: 'Acme Bikes' }, '200'],
+      [path, { phone: smsPhone }, '429 cooldown_active'],
+      [path, { channel: 'EMAIL', email: 'pat@example.com' }, '200'],
+      [path, { channel: 'SMS' }, '400 validation_error'],
+      [path, { channel: 'EMAIL', email: 'pat' }, '400 validation_error'],
+      [path, { brandId: undefined, phone: smsPhone }, '400 brand_id_required'],
+      [path, { appId: undefined, phone: smsPhone }, '401 unauthorized'],
+      [path, { apiKey: 'wrong', phone: smsPhone }, '403 forbidden'],
+      [path, { brandId: 'draft', phone: smsPhone }, '403 brand_not_approved'],
+      [path, { brandId: 'closed', phone: smsPhone }, '403 brand_suspended'],
+    ])
+  }
+
+  app.advance(3600)
+  const phone = '+1 202 555 0143'
+  const email = 'sam@example.com'
+  await walk(app, [
+    ['/otp/send', { phone }, '200'],
+    ['/otp/send', { channel: 'EMAIL', email }, '200'],
+  ])
+  const otp = await app.lastCode(phone)
+  await walk(app, [
+    ['/otp/verify', { phone, otp: otherThan(otp) }, '401 mismatch'],
+    ['/otp/verify', { phone, otp }, '200'],
+    ['/otp/verify', { phone, otp }, '404 not_found'],
+    ['/otp/verify', { email, otp: await app.lastCode(email) }, '200'],
+    ['/otp/verify', { phone }, '400 validation_error'],
+    ['/otp/verify', { phone, email, otp }, '400 validation_error'],
+    ['/otp/verify', { phone, otp: 123456 }, '400 invalid_input'],
+    ['/otp/verify', { phone, otp: '12345' }, '400 invalid_otp_format'],
+    ['/otp/verify', { phone: 'x', otp }, '400 invalid_contact'],
+    ['/otp/verify', { appId: 'shop:1', apiKey: 'key-of-shop-1', phone, otp }, '400 invalid_app_id'],
+    ['/otp/verify', { brandId: undefined, phone, otp }, '400 brand_id_required'],
+    ['/otp/verify', { apiKey: undefined, phone, otp }, '401 unauthorized'],
+    ['/otp/verify', { apiKey: 'wrong', phone, otp }, '403 forbidden'],
+    ['/otp/verify', { brandId: 'draft', phone, otp }, '403 brand_not_approved'],
+    ['/otp/verify', { brandId: 'closed', phone, otp }, '403 brand_suspended'],
+  ])
+  app.advance(3600)
+  await walk(app, [['/otp/send', { phone }, '200']])
+  const wrong = otherThan(await app.lastCode(phone))
+  await walk(app, [
+    ['/otp/verify', { phone, otp: wrong }, '401 mismatch'],
+    ['/otp/verify', { phone, otp: wrong }, '401 mismatch'],
+    ['/otp/verify', { phone, otp: wrong }, '401 mismatch'],
+    ['/otp/verify', { phone, otp: wrong }, '429 max_attempts'],
+  ])
+
+  const template = { ...sms, templateKey: 'ORDER_PLACED', variables: order }
+  await walk(app, [
+    ['/notify', { ...sms, message: 'Your table is ready.' }, '200'],
+    ['/notify', template, '200'],
+    ['/notify', { ...template, brandId: undefined, variables: { ...order, businessName: 'Acme' } }, '200'],
+    ['/notify', { ...mail, html: '<p>We open at nine.</p>' }, '200'],
+    [
+      '/notify',
+      { ...mail, brandId: 'acme', template: 'Hi {{name}}', data: { name: 'Pat', total: 3 } },
+      '200',
+    ],
+    ['/notify', { ...sms, to: [], message: 'Hello' }, '400 validation_error'],
+    ['/notify', { ...mail, html: '<p>Hello</p>', template: 'Hello' }, '400 validation_error'],
+    ['/notify', { ...sms, brandId: undefined, message: 'Hello' }, '400 brand_id_required'],
+    ['/notify', { ...sms, channel: 'FAX', message: 'Hello' }, '400 invalid_channel'],
+    ['/notify', { ...template, templateKey: 'LOGIN_OTP' }, '400 otp_template_not_supported'],
+    ['/notify', { ...template, templateKey: 'ORDER_LOST' }, '400 invalid_template'],
+    ['/notify', { ...template, variables: { ...order, businessName: 'Other' } }, '400 unsupported_business'],
+    ['/notify', { ...template, variables: {} }, '400 missing_variable'],
+    ['/notify', { ...mail, template: 'Hi {{name}}' }, '400 missing_variable'],
+    ['/notify', { ...sms, appId: undefined, message: 'Hello' }, '401 unauthorized'],
+    ['/notify', { ...sms, apiKey: 'wrong', message: 'Hello' }, '403 forbidden'],
+    ['/notify', { ...sms, brandId: 'draft', message: 'Hello' }, '403 brand_not_approved'],
+    ['/notify', { ...sms, brandId: 'closed', message: 'Hello' }, '403 brand_suspended'],
+    ['/notify', { ...template, templateKey: 'ORDER_DELIVERED' }, '403 template_not_allowed'],
+  ])
+
+  for (const path of ['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/integrations/requests']) {
+    keep(`POST ${path}`, await app.postRaw(path, '{'), '400 validation_error')
+    keep(`POST ${path}`, await app.postRaw(path, tooLarge), '413 validation_error')
+  }
+
+  const request = {
+    ...wanted,
+    channels: ['SMS'],
+    website: 'https://bikes.example.com',
+    useCase: 'Codes.\nAnd news.',
+  }
+  for (const body of [wanted, request, request, request, request]) await ask(app, body, '201')
+  await ask(app, request, '429 rate_limited')
+  await ask(app, { ...request, contactEmail: 'sam' }, '400 validation_error')
+
+  await look(app, [
+    ['/health', '200'],
+    ['/integrations/catalog', '200'],
+    ['/platform/brands', '200'],
+    ['/outbox/messages', '200'],
+    [`/outbox/messages?to=${encodeURIComponent(phone)}&after=0&limit=1&wait=1`, '200'],
+    ['/outbox/messages?limit=501', '400 validation_error'],
+  ])
+}
+
+async function limited(app: TestApp): Promise<void> {
+  await walk(app, [
+    ['/otp/send', { phone: smsPhone }, '200'],
+    ['/otp/send', { phone: '+1 202 555 0101' }, '429 rate_limited'],
+    ['/otp/resend', { phone: '+1 202 555 0101' }, '429 rate_limited'],
+    ['/otp/verify', { phone: smsPhone, otp: '123456' }, '429 rate_limited'],
+    ['/notify', { ...sms, message: 'Hello' }, '429 rate_limited'],
+  ])
+}
+
+async function withoutProviders(app: TestApp): Promise<void> {
+  await walk(app, [
+    ['/otp/send', { phone: smsPhone }, '502 sms_failed'],
+    ['/otp/send', { channel: 'EMAIL', email: 'pat@example.com' }, '502 sms_failed'],
+    ['/otp/resend', { phone: smsPhone }, '502 sms_failed'],
+    ['/notify', { ...sms, message: 'Hello' }, '500 notification_failed'],
+    ['/notify', { ...mail, html: '<p>Hello</p>' }, '500 notification_failed'],
+  ])
+  await look(app, [['/outbox/messages', '404 not_found']])
+}
+
+/** A database that lost its tables, as a wrong file in its place would have. */
+async function withoutTables(app: TestApp): Promise<void> {
+  const other = new Driver(join(folder.path, 'broken.db'))
+  for (const table of ['brands', 'integration_requests', 'otps', 'outbox', 'windows']) {
+    other.exec(`DROP TABLE ${table}`)
+  }
+  other.close()
+  await walk(app, [
+    ['/otp/send', { phone: smsPhone }, '500 internal_error'],
+    ['/otp/resend', { phone: smsPhone }, '500 internal_error'],
+    ['/otp/verify', { phone: smsPhone, otp: '123456' }, '500 internal_error'],
+    ['/notify', { ...sms, message: 'Hello' }, '500 internal_error'],
+  ])
+  await ask(app, wanted, '500 internal_error')
+  await look(app, [
+    ['/health', '503'],
+    ['/platform/brands', '500 internal_error'],
+    ['/outbox/messages', '500 internal_error'],
+  ])
+}
+
+/** Makes protected calls, one after the other. */
+async function walk(app: TestApp, rows: readonly Row[]): Promise<void> {
+  for (const [path, fields, expected] of rows) {
+    const brand = path.startsWith('/otp/') ? { brandId: 'acme' } : {}
+    const body = JSON.parse(JSON.stringify({ appId: 'shop', apiKey: 'key-of-the-shop', ...brand, ...fields }))
+    keep(`POST ${path}`, await app.postRaw(path, body), expected, body)
+  }
+}
+
+async function ask(app: TestApp, body: Json, expected: string): Promise<void> {
+  const path = '/integrations/requests'
+  keep(`POST ${path}`, await app.postRaw(path, body), expected, body)
+}
+
+async function look(
+  app: TestApp,
+  rows: readonly (readonly [path: string, expected: string])[],
+): Promise<void> {
+  for (const [path, expected] of rows) {
+    keep(`GET ${path.replace(/\?.*/, '')}`, await app.get(path), expected)
+  }
+}
+
+function keep(operation: string, answer: Answer, expected: string, body?: unknown): void {
+  const exchange = { operation, answer, ...(body === undefined ? {} : { body }) }
+  exchanges.push(exchange)
+  const pair = pairOf(exchange)
+  if (pair !== `${operation} ${expected}`) {
+    wrongTurns.push(`${JSON.stringify(body)} was to get ${expected}, got ${pair}`)
+  }
+}
+
+// --- Reading the description ----------------------------------------------------------------------------------------
+
+function operations(): [name: string, operation: Operation][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  )
+}
+
+function pathOf(operation: string): string {
+  return operation.slice(operation.indexOf(' ') + 1)
+}
+
+/** The validator of a body at a place of an operation, such as `responses/200`. */
+function compile(operation: string, place: string): ValidateFunction {
+  const [method = '', path = ''] = operation.split(' ')
+  const pointer = [path, method.toLowerCase(), ...place.split('/'), 'content', json, 'schema']
+    .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+    .join('/')
+  const validate = ajv.getSchema(`openapi#/paths/${pointer}`)
+  if (!validate) throw new Error(`the description has no body at ${operation} ${place}`)
+  return validate
+}
+
+/** An answer as one line: the operation, its status and, of a failure, the code. */
+function pairOf({ operation, answer: { status, body } }: Exchange): string {
+  return `${operation} ${status}${body.error === undefined ? '' : ` ${body.error}`}`
+}
+
+/** The same for all that is described: a code belongs to an answer when the schema takes an envelope with it. */
+function describedPairs(): string[] {
+  const codes = document.components.schemas.Error.properties.error.enum
+  return operations().flatMap(([name, { responses }]) =>
+    Object.keys(responses).flatMap((status) => {
+      const validate = compile(name, `responses/${status}`)
+      const envelope = { success: false, message: 'Text', requestId: crypto.randomUUID() }
+      const possible = codes.filter(
+        (error) => validate({ ...envelope, error }) || validate({ ...envelope, error, channel: 'SMS' }),
+      )
+      return possible.length === 0
+        ? [`${name} ${status}`]
+        : possible.map((code) => `${name} ${status} ${code}`)
+    }),
+  )
+}
+
+function problemsOf(exchange: Exchange): string[] {
+  const { operation, answer } = exchange
+  const problem = (text: string) => `${pairOf(exchange)}: ${text}`
+  const described = document.paths[pathOf(operation)]?.[operation.split(' ')[0]?.toLowerCase() ?? '']
+  const response = described?.responses[answer.status]
+  if (!response) return [problem('this status is not described')]
+
+  const problems: string[] = []
+  const type = answer.headers.get('content-type')?.split(';')[0]
+  if (type !== json) problems.push(problem(`the type is ${type}`))
+  const validate = compile(operation, `responses/${answer.status}`)
+  if (!validate(answer.body)) problems.push(problem(ajv.errorsText(validate.errors)))
+  for (const [name, { $ref }] of Object.entries(response.headers)) {
+    const value = answer.headers.get(name)
+    const fits = ajv.getSchema<unknown>(`openapi${$ref}/schema`)
+    if (!fits?.(name === 'Retry-After' ? Number(value) : value)) problems.push(problem(`${name}: ${value}`))
+  }
+  if (answer.headers.get('x-request-id') !== answer.body.requestId) {
+    problems.push(problem('the header and the body have different request ids'))
+  }
+  if (answer.headers.has('retry-after') !== (answer.status === 429)) {
+    problems.push(problem('Retry-After belongs to 429 and to nothing else'))
+  }
+  return problems
+}
+
+interface Sized {
+  readonly name: string
+  readonly max: number
+  /** The body with this field of such a size. */
+  put(size: number): Json
+}
+
+/** The fields of a body whose size the description limits, one level of objects deep. */
+function sizedFields(operation: string, body: Json): Sized[] {
+  const schema = schemaOf(operation, body)
+  return Object.entries(body).flatMap(([name, value]): Sized[] => {
+    const rule = propertyOf(schema, name)
+    if (Array.isArray(value) && typeof rule.maxItems === 'number') {
+      return [{ name, max: rule.maxItems, put: (size) => ({ ...body, [name]: Array(size).fill(value[0]) }) }]
+    }
+    if (typeof value === 'string' && typeof rule.maxLength === 'number') {
+      const put = (size: number) => ({ ...body, [name]: longer(value, size) })
+      return [{ name, max: rule.maxLength, put }]
+    }
+    if (typeof value !== 'object' || Array.isArray(value)) return []
+    return Object.entries(value as Record<string, string>).flatMap(([key, text]): Sized[] => {
+      const { maxLength } = propertyOf(rule, key)
+      const put = (size: number) => ({ ...body, [name]: { ...value, [key]: longer(text, size) } })
+      return typeof maxLength === 'number' ? [{ name: `${name}.${key}`, max: maxLength, put }] : []
+    })
+  })
+}
+
+/** The named schema that a body fits. */
+function schemaOf(operation: string, body: Json): Json {
+  const schemas: Record<string, Json> = document.components.schemas as never
+  const fitting = Object.keys(schemas).filter(
+    (name) =>
+      name.endsWith('Request') && ajv.getSchema(`openapi#/components/schemas/${name}`)?.(body) === true,
+  )
+  const own = JSON.stringify(document.paths[pathOf(operation)]?.post?.requestBody)
+  const name = fitting.find((candidate) => own.includes(`/${candidate}"`))
+  return (name && schemas[name]) || {}
+}
+
+function propertyOf(schema: Json, name: string): Json {
+  return ((schema.properties ?? {}) as Record<string, Json | undefined>)[name] ?? {}
+}
+
+function longer(text: string, size: number): string {
+  return text + 'x'.repeat(size - text.length)
+}
+
+function shortened(body: Json): string {
+  return JSON.stringify(body, (_, value) =>
+    typeof value === 'string' && value.length > 60 ? `${value.length} characters` : value,
+  ).slice(0, 600)
+}

@@ -1,0 +1,738 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { codeIn, createTestApp, otherThan, type TestApp } from '../support/app.ts'
+import { held, startReceiver } from '../support/receiver.ts'
+import { expectError, expectRow, expectSuccess, freshEmail, freshPhone, type Row } from '../support/rows.ts'
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp()
+  await app.brand('other', { displayName: 'Other' })
+  await app.brand('waiting', { status: 'pending' })
+  await app.brand('halted', { status: 'suspended' })
+  await app.brand('logins', { displayName: 'Logins', loginIdEnabled: true })
+})
+afterAll(() => app.close())
+
+for (const path of ['/otp/send', '/otp/resend']) {
+  const x40 = 'x'.repeat(40)
+  const rows: readonly Row[] = [
+    // Spec 4.1, 200: channel is SMS unless said otherwise, and in any case of letters (D27).
+    { name: 'an SMS by default', body: { phone: freshPhone() }, status: 200, error: null },
+    { name: 'channel SMS', body: { channel: 'SMS', phone: freshPhone() }, status: 200, error: null },
+    { name: 'channel sms', body: { channel: 'sms', phone: freshPhone() }, status: 200, error: null },
+    { name: 'channel null', body: { channel: null, phone: freshPhone() }, status: 200, error: null },
+    { name: 'channel EMAIL', body: { channel: 'EMAIL', email: freshEmail() }, status: 200, error: null },
+    { name: 'channel Email', body: { channel: 'Email', email: freshEmail() }, status: 200, error: null },
+    {
+      name: 'optional fields as null',
+      body: { phone: freshPhone(), email: null, loginId: null, businessName: null },
+      status: 200,
+      error: null,
+    },
+    {
+      name: 'a businessName of 1 character',
+      body: { phone: freshPhone(), businessName: 'x' },
+      status: 200,
+      error: null,
+    },
+    {
+      name: 'a businessName of 40',
+      body: { phone: freshPhone(), businessName: x40 },
+      status: 200,
+      error: null,
+    },
+    {
+      name: 'a loginId of 64 characters',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: 'x'.repeat(64) },
+      status: 200,
+      error: null,
+    },
+    { name: 'an unknown field', body: { phone: freshPhone(), colour: 'red' }, status: 200, error: null },
+    // Spec 4.1, 400 validation_error.
+    { name: 'no phone', body: {}, status: 400, error: 'validation_error' },
+    { name: 'phone null', body: { phone: null }, status: 400, error: 'validation_error' },
+    { name: 'phone empty', body: { phone: '' }, status: 400, error: 'validation_error' },
+    { name: 'phone a number', body: { phone: 15550100001 }, status: 400, error: 'validation_error' },
+    { name: 'phone an array', body: { phone: [freshPhone()] }, status: 400, error: 'validation_error' },
+    {
+      name: 'an e-mail but channel SMS',
+      body: { email: freshEmail() },
+      status: 400,
+      error: 'validation_error',
+    },
+    { name: 'EMAIL without email', body: { channel: 'EMAIL' }, status: 400, error: 'validation_error' },
+    {
+      name: 'EMAIL with a phone only',
+      body: { channel: 'EMAIL', phone: freshPhone() },
+      status: 400,
+      error: 'validation_error',
+    },
+    { name: 'email null', body: { channel: 'EMAIL', email: null }, status: 400, error: 'validation_error' },
+    { name: 'email a number', body: { channel: 'EMAIL', email: 5 }, status: 400, error: 'validation_error' },
+    {
+      name: 'an unknown channel',
+      body: { channel: 'FAX', phone: freshPhone() },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'channel a number',
+      body: { channel: 1, phone: freshPhone() },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'an empty businessName',
+      body: { phone: freshPhone(), businessName: '' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'a businessName of 41',
+      body: { phone: freshPhone(), businessName: `${x40}x` },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'businessName a number',
+      body: { phone: freshPhone(), businessName: 5 },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'an empty loginId',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: '' },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'a loginId of 65 characters',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: 'x'.repeat(65) },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'loginId a number',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: 5 },
+      status: 400,
+      error: 'validation_error',
+    },
+    // Spec 4.1, 400 brand_id_required; D7.
+    {
+      name: 'no brandId',
+      body: { brandId: undefined, phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'brandId null',
+      body: { brandId: null, phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'brandId empty',
+      body: { brandId: '', phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'brandId blank',
+      body: { brandId: '  ', phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'brandId a number',
+      body: { brandId: 5, phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    {
+      name: 'brandId an array',
+      body: { brandId: ['acme'], phone: freshPhone() },
+      status: 400,
+      error: 'brand_id_required',
+    },
+    // Spec 4.1, 401 and 403 of credentials.
+    { name: 'no appId', body: { appId: undefined, phone: freshPhone() }, status: 401, error: 'unauthorized' },
+    {
+      name: 'no apiKey',
+      body: { apiKey: undefined, phone: freshPhone() },
+      status: 401,
+      error: 'unauthorized',
+    },
+    {
+      name: 'a wrong apiKey',
+      body: { apiKey: 'wrong', phone: freshPhone() },
+      status: 403,
+      error: 'forbidden',
+    },
+    // Spec 3.3 and 4.1, 403 of the brand.
+    {
+      name: 'an unknown brand',
+      body: { brandId: 'nobody', phone: freshPhone() },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'a pending brand',
+      body: { brandId: 'waiting', phone: freshPhone() },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'a suspended brand',
+      body: { brandId: 'halted', phone: freshPhone() },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    {
+      name: 'EMAIL of an unknown brand',
+      body: { brandId: 'nobody', channel: 'EMAIL', email: freshEmail() },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'EMAIL of a suspended brand',
+      body: { brandId: 'halted', channel: 'EMAIL', email: freshEmail() },
+      status: 403,
+      error: 'brand_suspended',
+    },
+  ]
+
+  describe(`POST ${path}`, () => {
+    for (const row of rows) {
+      test(`${row.name}: ${row.status} ${row.error ?? ''}`, async () => {
+        expectRow(path, row, await app.post(path, row.body))
+      })
+    }
+
+    test('tells how long the code lives, and never the code', async () => {
+      const phone = freshPhone()
+      const answer = await app.post(path, { phone })
+      expect(answer.body.expiresIn).toBe(300)
+      const code = await app.lastCode(phone)
+      const { requestId: _, ...shown } = answer.body
+      expect(JSON.stringify(shown)).not.toContain(code)
+    })
+
+    test('a cooldown that is on: 429 cooldown_active', async () => {
+      const phone = freshPhone()
+      expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+      expectError(await app.post(path, { phone }), 429, 'cooldown_active')
+    })
+
+    test('the fourth SMS to a phone in a minute: 429 rate_limited', async () => {
+      const phone = freshPhone()
+      for (const brandId of ['acme', 'other', 'logins']) {
+        expectSuccess(await app.post(path, { brandId, phone }), ['expiresIn'])
+      }
+      await app.brand('fourth')
+      expectError(await app.post(path, { brandId: 'fourth', phone }), 429, 'rate_limited')
+    })
+
+    test('kills the code before it, at once', async () => {
+      const phone = freshPhone()
+      await app.post('/otp/send', { phone })
+      const old = await app.lastCode(phone)
+      app.advance(30)
+      await app.post(path, { phone })
+      const fresh = await app.lastCode(phone)
+      // Two codes may be the same by chance, once in a million; then there is nothing to tell apart.
+      if (old !== fresh) expectError(await app.post('/otp/verify', { phone, otp: old }), 401, 'mismatch')
+      expectSuccess(await app.post('/otp/verify', { phone, otp: fresh }))
+    })
+
+    test('gives the new code 300 seconds of its own', async () => {
+      const phone = freshPhone()
+      await app.post('/otp/send', { phone })
+      app.advance(200)
+      await app.post(path, { phone })
+      const otp = await app.lastCode(phone)
+      app.advance(299)
+      expectSuccess(await app.post('/otp/verify', { phone, otp }))
+    })
+
+    test('opens a record that was locked by wrong codes', async () => {
+      const phone = freshPhone()
+      await app.post('/otp/send', { phone })
+      const wrong = otherThan(await app.lastCode(phone))
+      for (let guess = 0; guess < 3; guess++) await app.post('/otp/verify', { phone, otp: wrong })
+      expectError(await app.post('/otp/verify', { phone, otp: wrong }), 429, 'max_attempts')
+      app.advance(30)
+      expectSuccess(await app.post(path, { phone }), ['expiresIn'])
+      expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
+    })
+
+    test('never uses a code that the caller supplies', async () => {
+      const phone = freshPhone()
+      await app.post(path, { phone, otp: '424242', code: '424242' })
+      const sent = (await app.outbox(phone)).at(-1)
+      if (sent) expect(codeIn(sent.text)).not.toBe('424242')
+    })
+  })
+}
+
+describe('the SMS', () => {
+  test('holds the code and the display name of the brand', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    const messages = await app.outbox(phone)
+    expect(messages).toHaveLength(1)
+    expect(messages[0]).toMatchObject({ channel: 'SMS', to: phone, brandId: 'acme', route: 'plain' })
+    expect(messages[0]?.text).toContain('Acme')
+    expect(messages[0]?.text).toMatch(/(?<!\d)\d{6}(?!\d)/)
+  })
+
+  test('names businessName instead, when it is given', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone, businessName: 'Corner Shop' })
+    const text = (await app.outbox(phone)).at(-1)?.text
+    expect(text).toContain('Corner Shop')
+    expect(text).not.toContain('Acme')
+  })
+
+  test('names businessName on a resend too', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/resend', { phone, businessName: 'Corner Shop' })
+    expect((await app.outbox(phone)).at(-1)?.text).toContain('Corner Shop')
+  })
+
+  test('names the login where the brand has that enabled (D13)', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { brandId: 'logins', phone, loginId: 'jane.doe' })
+    const text = (await app.outbox(phone)).at(-1)?.text
+    expect(text).toContain('jane.doe')
+    expect(text).toContain('Logins')
+  })
+
+  test('leaves the login out where the brand has not (D13)', async () => {
+    const phone = freshPhone()
+    expectSuccess(await app.post('/otp/send', { phone, loginId: 'jane.doe' }), ['expiresIn'])
+    expect((await app.outbox(phone)).at(-1)?.text).not.toContain('jane.doe')
+  })
+
+  test('is an ordinary one where the login is enabled but not given', async () => {
+    const phone = freshPhone()
+    expectSuccess(await app.post('/otp/send', { brandId: 'logins', phone }), ['expiresIn'])
+    expect(await app.lastCode(phone)).toMatch(/^\d{6}$/)
+  })
+
+  test('ends with a line for the browser where the brand has a domain', async () => {
+    await app.brand('web', { displayName: 'Web', domain: 'login.example.com' })
+    const phone = freshPhone()
+    await app.post('/otp/send', { brandId: 'web', phone })
+    const text = (await app.outbox(phone)).at(-1)?.text ?? ''
+    expect(text.split('\n').at(-1)).toBe(`@login.example.com #${codeIn(text)}`)
+  })
+
+  test('has no such line where the brand has none', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    expect((await app.outbox(phone)).at(-1)?.text).not.toMatch(/^@/m)
+  })
+})
+
+describe('the mail', () => {
+  test('holds the code as text and as HTML, from the brand', async () => {
+    const email = freshEmail()
+    await app.post('/otp/send', { channel: 'EMAIL', email })
+    const messages = await app.outbox(email)
+    expect(messages).toHaveLength(1)
+    const mail = messages[0]
+    expect(mail).toMatchObject({ channel: 'EMAIL', to: email, brandId: 'acme', brandName: 'Acme' })
+    expect(mail?.html).toContain(codeIn(mail?.text))
+    expect(mail?.html).toContain('Acme')
+    expect(mail?.text).toContain('Acme')
+    expect(mail?.text).not.toMatch(/<[a-z/]/i)
+    expect(mail?.subject).toMatch(/\S/)
+    expect(mail?.subject).not.toMatch(/[\r\n]/)
+  })
+
+  test('escapes the name of the brand in its HTML', async () => {
+    await app.brand('marked', { displayName: 'A & B <i>"Co"</i>' })
+    const email = freshEmail()
+    await app.post('/otp/send', { brandId: 'marked', channel: 'EMAIL', email })
+    const mail = (await app.outbox(email)).at(-1)
+    expect(mail?.brandName).toBe('A & B <i>"Co"</i>')
+    expect(mail?.text).toContain('A & B <i>"Co"</i>')
+    expect(mail?.html).toContain('A &amp; B &lt;i&gt;')
+    expect(mail?.html).not.toContain('<i>')
+  })
+
+  test('has no cooldown (spec 3.2): a second one may follow at once and kills the first code', async () => {
+    const email = freshEmail()
+    await app.post('/otp/send', { channel: 'EMAIL', email })
+    const old = await app.lastCode(email)
+    expectSuccess(await app.post('/otp/resend', { channel: 'EMAIL', email }), ['expiresIn'])
+    const fresh = await app.lastCode(email)
+    if (old !== fresh) expectError(await app.post('/otp/verify', { email, otp: old }), 401, 'mismatch')
+    expectSuccess(await app.post('/otp/verify', { email, otp: fresh }))
+  })
+})
+
+describe('a phone', () => {
+  const digits = (count: number) => '5'.repeat(count)
+  const rows: readonly { phone: string; to: string | null }[] = [
+    { phone: '+1 (555) 900-0001', to: '15559000001' },
+    { phone: '1.555.900.0002', to: '15559000002' },
+    { phone: '  1-555-900-0003  ', to: '15559000003' },
+    { phone: digits(7), to: digits(7) },
+    { phone: digits(15), to: digits(15) },
+    { phone: digits(6), to: null },
+    { phone: digits(16), to: null },
+    { phone: '+ ( ) - .', to: null },
+    { phone: '1555900000x', to: null },
+    { phone: '1555/9000001', to: null },
+    { phone: '15559000001\u0000', to: null },
+    { phone: '1555900\t0001', to: null },
+    { phone: '1555900\n0001', to: null },
+    { phone: 'tel:15559000001', to: null },
+  ]
+  for (const { phone, to } of rows) {
+    test(`${JSON.stringify(phone)} is ${to ?? 'refused'} (D5)`, async () => {
+      const answer = await app.post('/otp/send', { phone })
+      if (to === null) return expectError(answer, 400, 'validation_error')
+      expectSuccess(answer, ['expiresIn'])
+      expect((await app.outbox(to)).at(-1)?.to).toBe(to)
+    })
+  }
+
+  test('is one phone in every spelling: one cooldown, one code', async () => {
+    expectSuccess(await app.post('/otp/send', { phone: '+1 (555) 910-0001' }), ['expiresIn'])
+    for (const phone of ['15559100001', '1.555.910.0001', '1-555-910-0001']) {
+      expectError(await app.post('/otp/send', { phone }), 429, 'cooldown_active')
+    }
+    const otp = await app.lastCode('15559100001')
+    expectSuccess(await app.post('/otp/verify', { phone: ' 1 555 910 0001 ', otp }))
+  })
+
+  test('is one phone in national spellings with PHONE_DEFAULT_REGION (D5)', async () => {
+    const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
+    const spellings = [
+      '098765 43210',
+      '9876543210',
+      '+91 98765-43210',
+      '0091 98765 43210',
+      '919876543210',
+    ] as const
+    for (const [index, phone] of spellings.entries()) {
+      indian.advance(60)
+      expectSuccess(await indian.post('/otp/send', { phone }), ['expiresIn'])
+      const other = spellings[(index + 1) % spellings.length]
+      expectError(await indian.post('/otp/send', { phone: other }), 429, 'cooldown_active')
+      const sent = (await indian.outbox('919876543210')).at(-1)
+      expect(sent?.to).toBe('919876543210')
+      expectSuccess(await indian.post('/otp/verify', { phone: other, otp: codeIn(sent?.text) }))
+    }
+    await indian.close()
+  })
+})
+
+describe('a mail address', () => {
+  const rows: readonly { email: string; valid: boolean }[] = [
+    { email: ' Mixed.Case@Example.COM ', valid: true },
+    { email: `${'a'.repeat(64)}@${'b'.repeat(60)}.example.com`, valid: true },
+    { email: 'nobody', valid: false },
+    { email: '', valid: false },
+    { email: 'a@b@example.com', valid: false },
+    { email: 'a b@example.com', valid: false },
+    { email: 'a@exam\u0000ple.com', valid: false },
+    { email: 'a@example.com\r\nBcc: b@example.com', valid: false },
+    { email: `${'a'.repeat(243)}@example.com`, valid: false },
+  ]
+  for (const { email, valid } of rows) {
+    test(`${JSON.stringify(email).slice(0, 50)} is ${valid ? 'taken' : 'refused'} (D6)`, async () => {
+      const answer = await app.post('/otp/send', { channel: 'EMAIL', email })
+      if (valid) expectSuccess(answer, ['expiresIn'])
+      else expectError(answer, 400, 'validation_error')
+    })
+  }
+
+  test('is one address in any case, with blanks around it, and in any Unicode form (D6)', async () => {
+    await app.post('/otp/send', { channel: 'EMAIL', email: ' Rene\u0301@Example.com' })
+    const otp = await app.lastCode('ren\u00e9@example.com')
+    expectSuccess(await app.post('/otp/verify', { email: 'REN\u00c9@EXAMPLE.COM ', otp }))
+  })
+})
+
+test('brandId counts trimmed and in lower case (D7)', async () => {
+  const phone = freshPhone()
+  expectSuccess(await app.post('/otp/send', { brandId: ' ACME ', phone }), ['expiresIn'])
+  expectError(await app.post('/otp/send', { brandId: 'acme', phone }), 429, 'cooldown_active')
+  const otp = await app.lastCode(phone)
+  expectSuccess(await app.post('/otp/verify', { brandId: 'Acme', phone, otp }))
+})
+
+test('a brand that becomes active or suspended is so at the next request', async () => {
+  await app.brand('moving', { status: 'pending' })
+  const phone = freshPhone()
+  expectError(await app.post('/otp/send', { brandId: 'moving', phone }), 403, 'brand_not_approved')
+  await app.brand('moving', { status: 'active' })
+  expectSuccess(await app.post('/otp/send', { brandId: 'moving', phone }), ['expiresIn'])
+  await app.brand('moving', { status: 'suspended' })
+  app.advance(60)
+  expectError(await app.post('/otp/send', { brandId: 'moving', phone }), 403, 'brand_suspended')
+})
+
+test('OTP_TTL_SECONDS is what expiresIn tells', async () => {
+  const brief = await createTestApp({ OTP_TTL_SECONDS: '60' })
+  const answer = await brief.post('/otp/send', { phone: '15550100001' })
+  expect(answer.body.expiresIn).toBe(60)
+  await brief.close()
+})
+
+describe('over the webhook of an operator', () => {
+  const receiver = startReceiver()
+  afterAll(() => receiver.stop())
+  let apps: TestApp[] = []
+  afterEach(async () => {
+    for (const open of apps) await open.close()
+    apps = []
+  })
+
+  async function start(env: Readonly<Record<string, string>>, reply: Parameters<typeof receiver.answer>[0]) {
+    receiver.received.length = 0
+    receiver.answer(reply)
+    const started = await createTestApp({
+      SMS_PLAIN: 'webhook',
+      SMS_TEMPLATE: 'webhook',
+      ...receiver.env,
+      ...env,
+    })
+    apps.push(started)
+    await started.brand('dlt', { displayName: 'Dlt Shop', dltEnabled: true })
+    return started
+  }
+  const taken = () => new Response(null, { status: 204 })
+  const failed = () => new Response('gateway trouble', { status: 500 })
+  const routes = () => receiver.received.map(({ body }) => body.route)
+
+  /** D14: which routes a message goes by, and whether it arrives. */
+  const modes: readonly {
+    mode: string
+    brandId: string
+    failing: readonly string[]
+    routes: readonly string[]
+    status: number
+  }[] = [
+    { mode: 'plain', brandId: 'acme', failing: [], routes: ['plain'], status: 200 },
+    { mode: 'plain', brandId: 'dlt', failing: [], routes: ['plain'], status: 200 },
+    { mode: 'plain', brandId: 'dlt', failing: ['plain'], routes: ['plain'], status: 502 },
+    { mode: 'template', brandId: 'acme', failing: [], routes: ['plain'], status: 200 },
+    { mode: 'template', brandId: 'dlt', failing: [], routes: ['template'], status: 200 },
+    { mode: 'template', brandId: 'dlt', failing: ['template'], routes: ['template'], status: 502 },
+    { mode: 'template', brandId: 'acme', failing: ['plain'], routes: ['plain'], status: 502 },
+    { mode: 'hybrid', brandId: 'acme', failing: [], routes: ['plain'], status: 200 },
+    { mode: 'hybrid', brandId: 'acme', failing: ['plain'], routes: ['plain'], status: 502 },
+    { mode: 'hybrid', brandId: 'dlt', failing: [], routes: ['template'], status: 200 },
+    { mode: 'hybrid', brandId: 'dlt', failing: ['template'], routes: ['template', 'plain'], status: 200 },
+    {
+      mode: 'hybrid',
+      brandId: 'dlt',
+      failing: ['template', 'plain'],
+      routes: ['template', 'plain'],
+      status: 502,
+    },
+  ]
+  for (const row of modes) {
+    const failing = row.failing.length > 0 ? ` while ${row.failing.join(' and ')} fail` : ''
+    test(`mode ${row.mode}, brand ${row.brandId}${failing}: by ${row.routes.join(', then ')}, ${row.status}`, async () => {
+      const webhook = await start({ OTP_SMS_MODE: row.mode }, ({ body }) =>
+        row.failing.includes(body.route) ? failed() : taken(),
+      )
+      const answer = await webhook.post('/otp/send', { brandId: row.brandId, phone: '15550100001' })
+      expectRow('/otp/send', { status: row.status, error: row.status === 200 ? null : 'sms_failed' }, answer)
+      expect(routes()).toEqual([...row.routes])
+    })
+  }
+
+  test('a payload has the fields of design 8 and is signed', async () => {
+    const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
+    const plain = await webhook.post('/otp/send', { phone: '+1 (555) 010-0001' })
+    const template = await webhook.post('/otp/send', { brandId: 'dlt', phone: '+1 (555) 010-0002' })
+    const [first, second] = receiver.received
+    const fields = ['id', 'to', 'route', 'text', 'brandId', 'requestId']
+    expect(Object.keys(first?.body).sort()).toEqual([...fields].sort())
+    expect(first?.body).toMatchObject({
+      to: '15550100001',
+      route: 'plain',
+      brandId: 'acme',
+      requestId: plain.body.requestId,
+    })
+    expect(Object.keys(second?.body).sort()).toEqual([...fields, 'templateKey', 'variables'].sort())
+    expect(second?.body).toMatchObject({
+      to: '15550100002',
+      route: 'template',
+      templateKey: 'LOGIN_OTP',
+      brandId: 'dlt',
+      requestId: template.body.requestId,
+    })
+    for (const header of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
+      expect(first?.headers.get(header)).toMatch(/\S/)
+    }
+  })
+
+  test('a login goes by its own template (D13)', async () => {
+    const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
+    await webhook.brand('dlt-logins', { displayName: 'Logins', dltEnabled: true, loginIdEnabled: true })
+    await webhook.post('/otp/send', { brandId: 'dlt-logins', phone: '15550100001', loginId: 'jane.doe' })
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100002', loginId: 'jane.doe' })
+    const [enabled, disabled] = receiver.received
+    expect(enabled?.body.templateKey).toBe('LOGIN_OTP_WITH_ID')
+    expect(Object.values(enabled?.body.variables)).toContain('jane.doe')
+    expect(enabled?.body.text).toContain('jane.doe')
+    expect(disabled?.body.templateKey).toBe('LOGIN_OTP')
+    expect(JSON.stringify(disabled?.body)).not.toContain('jane.doe')
+  })
+
+  test('the fallback carries the same code, which is verified', async () => {
+    const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
+      body.route === 'template' ? failed() : taken(),
+    )
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', businessName: 'Corner Shop' })
+    const [template, plain] = receiver.received
+    expect(codeIn(plain?.body.text)).toBe(codeIn(template?.body.text))
+    expect(Object.values(template?.body.variables)).toContain(codeIn(plain?.body.text))
+    expect(plain?.body.text).toContain('Corner Shop')
+    const verify = { brandId: 'dlt', phone: '15550100001', otp: codeIn(plain?.body.text) }
+    expectSuccess(await webhook.post('/otp/verify', verify))
+  })
+
+  test('a failed send revokes the code, starts no cooldown and says nothing of the cause', async () => {
+    const webhook = await start({}, failed)
+    const phone = '15550100001'
+    const answer = await webhook.post('/otp/send', { phone })
+    expectError(answer, 502, 'sms_failed')
+    expect(answer.body.message).not.toContain('gateway trouble')
+    expect(answer.body.message).not.toContain('webhook')
+    const otp = codeIn(receiver.received[0]?.body.text)
+    expectError(await webhook.post('/otp/verify', { phone, otp }), 404, 'not_found')
+    receiver.answer(taken)
+    expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
+  })
+
+  test('a failed resend leaves no code at all', async () => {
+    const webhook = await start({}, taken)
+    const phone = '15550100001'
+    await webhook.post('/otp/send', { phone })
+    webhook.advance(30)
+    receiver.answer(failed)
+    expectError(await webhook.post('/otp/resend', { phone }), 502, 'sms_failed')
+    for (const { body } of receiver.received) {
+      expectError(await webhook.post('/otp/verify', { phone, otp: codeIn(body.text) }), 404, 'not_found')
+    }
+  })
+
+  test('a code can be verified while its SMS is still being handed over (D15)', async () => {
+    const phone = '15550100001'
+    const verified: number[] = []
+    const webhook = await start({}, async ({ body }) => {
+      const answer = await webhook.post('/otp/verify', { phone, otp: codeIn(body.text) })
+      verified.push(answer.status)
+      return taken()
+    })
+    expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
+    expect(verified).toEqual([200])
+  })
+
+  test('the old code is dead while the new SMS is being handed over (spec 3.1)', async () => {
+    const phone = '15550100001'
+    const webhook = await start({}, taken)
+    await webhook.post('/otp/send', { phone })
+    const old = codeIn(receiver.received[0]?.body.text)
+    webhook.advance(30)
+    const codes: string[] = []
+    receiver.answer(async ({ body }) => {
+      codes.push(codeIn(body.text))
+      const answer = await webhook.post('/otp/verify', { phone, otp: old })
+      if (codes[0] !== old) expectError(answer, 401, 'mismatch')
+      return taken()
+    })
+    expectSuccess(await webhook.post('/otp/resend', { phone }), ['expiresIn'])
+    expect(codes).toHaveLength(1)
+  })
+
+  test('a double tap sends one SMS', async () => {
+    const webhook = await start({}, taken)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => webhook.post('/otp/send', { phone: '15550100001' })),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expectError(answer, 429, 'cooldown_active')
+    }
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('a slow failure takes nothing from a newer send: neither its code nor its cooldown', async () => {
+    const slow = held()
+    const webhook = await start({}, () => slow.promise)
+    const phone = '15550100001'
+    const arrived = Promise.withResolvers<void>()
+    receiver.answer(() => {
+      arrived.resolve()
+      return slow.promise
+    })
+    const first = webhook.post('/otp/send', { phone })
+    await arrived.promise
+    // The clock of limits and codes moves on; the provider call itself is timed by the machine.
+    webhook.advance(61)
+    receiver.answer(taken)
+    expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
+    slow.release(failed())
+    expectError(await first, 502, 'sms_failed')
+    expectError(await webhook.post('/otp/send', { phone }), 429, 'cooldown_active')
+    const otp = codeIn(receiver.received[1]?.body.text)
+    expectSuccess(await webhook.post('/otp/verify', { phone, otp }))
+  })
+
+  describe('that never answers (D26)', () => {
+    const timeoutMs = 60
+    const never = () => new Promise<Response>(() => {})
+    const rows: readonly { name: string; env: Record<string, string> }[] = [
+      { name: 'one provider', env: {} },
+      { name: 'two routes', env: { OTP_SMS_MODE: 'hybrid' } },
+      {
+        name: 'two routes of three providers',
+        env: {
+          OTP_SMS_MODE: 'hybrid',
+          SMS_PLAIN: 'webhook,webhook,webhook',
+          SMS_TEMPLATE: 'webhook,webhook',
+        },
+      },
+    ]
+    for (const { name, env } of rows) {
+      test(`${name}: 502 after two time-outs at most, revoked, no cooldown`, async () => {
+        const webhook = await start({ ...env, PROVIDER_TIMEOUT_MS: String(timeoutMs) }, never)
+        // Here the time of the machine has to pass for the service too.
+        Object.defineProperty(webhook.clock, 'now', { get: Date.now })
+        const phone = '15550100001'
+        expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
+        // Two calls use up the time; what rounding leaves of it may begin a third.
+        expect(receiver.received.length).toBeLessThanOrEqual(3)
+        const otp = codeIn(receiver.received[0]?.body.text)
+        const verify = { brandId: 'dlt', phone, otp }
+        expectError(await webhook.post('/otp/verify', verify), 404, 'not_found')
+        receiver.answer(taken)
+        expectSuccess(await webhook.post('/otp/send', { brandId: 'dlt', phone }), ['expiresIn'])
+      })
+    }
+  })
+})
+
+test('a mail server that can not be reached: 502 sms_failed, and the code is revoked', async () => {
+  // Nothing listens on port 1.
+  const unreachable = await createTestApp({
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'codes@example.com',
+  })
+  const email = freshEmail()
+  const answer = await unreachable.post('/otp/send', { channel: 'EMAIL', email })
+  expectError(answer, 502, 'sms_failed')
+  expect(JSON.stringify(answer.body)).not.toMatch(/127\.0\.0\.1|ECONNREFUSED/)
+  expectError(await unreachable.post('/otp/verify', { email, otp: '123456' }), 404, 'not_found')
+  await unreachable.close()
+})

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { expectError, expectRow, expectSuccess, freshEmail, freshPhone, type Row } from '../support/rows.ts'
+
+/** An application whose id a code record can't name: credentials are valid, yet verify refuses it. */
+const colon = { appId: 'shop:1', apiKey: 'key-of-the-colon' } as const
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp({
+    APP_CREDENTIALS: JSON.stringify({
+      [credentials.appId]: credentials.apiKey,
+      [colon.appId]: colon.apiKey,
+      second: 'key-of-the-second',
+    }),
+  })
+  await app.brand('other')
+  await app.brand('waiting', { status: 'pending' })
+  await app.brand('halted', { status: 'suspended' })
+})
+afterAll(() => app.close())
+
+/** Sends a code to a fresh phone. */
+async function sent(fields: Readonly<Record<string, unknown>> = {}): Promise<{ phone: string; otp: string }> {
+  const phone = freshPhone()
+  expectSuccess(await app.post('/otp/send', { phone, ...fields }), ['expiresIn'])
+  return { phone, otp: await app.lastCode(phone) }
+}
+
+const verify = (fields: Readonly<Record<string, unknown>>) => app.post('/otp/verify', fields)
+
+describe('POST /otp/verify', () => {
+  const phone = '15559200001'
+  const email = 'nobody@example.com'
+  const otp = '123456'
+  const rows: readonly Row[] = [
+    // Spec 4.3, 400 validation_error.
+    { name: 'no otp', body: { phone }, status: 400, error: 'validation_error' },
+    { name: 'neither phone nor email', body: { otp }, status: 400, error: 'validation_error' },
+    { name: 'phone and email', body: { phone, email, otp }, status: 400, error: 'validation_error' },
+    {
+      name: 'phone and email null',
+      body: { phone: null, email: null, otp },
+      status: 400,
+      error: 'validation_error',
+    },
+    // Spec 4.3, 400 invalid_input.
+    { name: 'otp a number', body: { phone, otp: 123456 }, status: 400, error: 'invalid_input' },
+    { name: 'otp an array', body: { phone, otp: ['123456'] }, status: 400, error: 'invalid_input' },
+    { name: 'otp an object', body: { phone, otp: {} }, status: 400, error: 'invalid_input' },
+    { name: 'otp true', body: { phone, otp: true }, status: 400, error: 'invalid_input' },
+    // Spec 4.3, 400 invalid_otp_format.
+    { name: 'five digits', body: { phone, otp: '12345' }, status: 400, error: 'invalid_otp_format' },
+    { name: 'seven digits', body: { phone, otp: '1234567' }, status: 400, error: 'invalid_otp_format' },
+    { name: 'letters', body: { phone, otp: 'abcdef' }, status: 400, error: 'invalid_otp_format' },
+    {
+      name: 'a blank in the code',
+      body: { phone, otp: '123 456' },
+      status: 400,
+      error: 'invalid_otp_format',
+    },
+    { name: 'a line end', body: { phone, otp: '123456\n' }, status: 400, error: 'invalid_otp_format' },
+    { name: 'a sign', body: { phone, otp: '+12345' }, status: 400, error: 'invalid_otp_format' },
+    { name: 'an exponent', body: { phone, otp: '1234e5' }, status: 400, error: 'invalid_otp_format' },
+    { name: 'NUL', body: { phone, otp: '12345\u0000' }, status: 400, error: 'invalid_otp_format' },
+    {
+      name: 'digits of another script',
+      body: { phone, otp: '\u0661\u0662\u0663\u0664\u0665\u0666' },
+      status: 400,
+      error: 'invalid_otp_format',
+    },
+    // Spec 4.3, 400 invalid_contact.
+    { name: 'a phone too short', body: { phone: '123456', otp }, status: 400, error: 'invalid_contact' },
+    {
+      name: 'a phone too long',
+      body: { phone: '1234567890123456', otp },
+      status: 400,
+      error: 'invalid_contact',
+    },
+    { name: 'a phone of letters', body: { phone: 'call me', otp }, status: 400, error: 'invalid_contact' },
+    { name: 'a mail without @', body: { email: 'nobody', otp }, status: 400, error: 'invalid_contact' },
+    {
+      name: 'a mail with two',
+      body: { email: 'a@b@example.com', otp },
+      status: 400,
+      error: 'invalid_contact',
+    },
+    {
+      name: 'a mail with a blank',
+      body: { email: 'a b@example.com', otp },
+      status: 400,
+      error: 'invalid_contact',
+    },
+    // Spec 4.3, 400 invalid_app_id.
+    { name: 'an appId with a colon', body: { ...colon, phone, otp }, status: 400, error: 'invalid_app_id' },
+    // Spec 4.3, 400 brand_id_required.
+    { name: 'no brandId', body: { brandId: undefined, phone, otp }, status: 400, error: 'brand_id_required' },
+    // Spec 4.3, 401 unauthorized; an appId that is not a string is a missing one (spec 5).
+    { name: 'no appId', body: { appId: undefined, phone, otp }, status: 401, error: 'unauthorized' },
+    { name: 'appId a number', body: { appId: 5, phone, otp }, status: 401, error: 'unauthorized' },
+    { name: 'no apiKey', body: { apiKey: undefined, phone, otp }, status: 401, error: 'unauthorized' },
+    // Spec 4.3, 403.
+    { name: 'a wrong apiKey', body: { apiKey: 'wrong', phone, otp }, status: 403, error: 'forbidden' },
+    {
+      name: 'an unknown brand',
+      body: { brandId: 'nobody', phone, otp },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'a pending brand',
+      body: { brandId: 'waiting', phone, otp },
+      status: 403,
+      error: 'brand_not_approved',
+    },
+    {
+      name: 'a suspended brand',
+      body: { brandId: 'halted', phone, otp },
+      status: 403,
+      error: 'brand_suspended',
+    },
+    // Spec 4.3, 404 not_found.
+    { name: 'a phone without a code', body: { phone, otp }, status: 404, error: 'not_found' },
+    { name: 'a mailbox without a code', body: { email, otp }, status: 404, error: 'not_found' },
+    // D27: a field that is null counts as absent.
+    { name: 'a phone, and email null', body: { phone, email: null, otp }, status: 404, error: 'not_found' },
+    { name: 'an email, and phone null', body: { email, phone: null, otp }, status: 404, error: 'not_found' },
+  ]
+  for (const row of rows) {
+    test(`${row.name}: ${row.status} ${row.error}`, async () => {
+      expectRow('/otp/verify', row, await verify(row.body))
+    })
+  }
+
+  test('the right code: 200, once; then 404 not_found', async () => {
+    const record = await sent()
+    expectSuccess(await verify(record))
+    expectError(await verify(record), 404, 'not_found')
+  })
+
+  test('the right code of a mailbox: 200, once; then 404 not_found', async () => {
+    const email = freshEmail()
+    await app.post('/otp/send', { channel: 'EMAIL', email })
+    const otp = await app.lastCode(email)
+    expectSuccess(await verify({ email, otp }))
+    expectError(await verify({ email, otp }), 404, 'not_found')
+  })
+
+  test('a wrong code: 401 mismatch, and the right one still counts', async () => {
+    const record = await sent()
+    expectError(await verify({ ...record, otp: otherThan(record.otp) }), 401, 'mismatch')
+    expectSuccess(await verify(record))
+  })
+
+  test('the right code on the third attempt: 200', async () => {
+    const record = await sent()
+    const wrong = { ...record, otp: otherThan(record.otp) }
+    expectError(await verify(wrong), 401, 'mismatch')
+    expectError(await verify(wrong), 401, 'mismatch')
+    expectSuccess(await verify(record))
+  })
+
+  test('the third wrong code answers mismatch; from then on 429 max_attempts, right or wrong (D1)', async () => {
+    const record = await sent()
+    const wrong = { ...record, otp: otherThan(record.otp) }
+    for (let guess = 0; guess < 3; guess++) expectError(await verify(wrong), 401, 'mismatch')
+    expectError(await verify(wrong), 429, 'max_attempts')
+    expectError(await verify(record), 429, 'max_attempts')
+    expectError(await verify(record), 429, 'max_attempts')
+  })
+
+  test('a request that names no code to compare costs no attempt', async () => {
+    const record = await sent()
+    const { phone, otp } = record
+    const invalid: readonly Readonly<Record<string, unknown>>[] = [
+      { phone },
+      { otp: '123456' },
+      { phone, email: 'a@example.com', otp },
+      { phone, otp: 123456 },
+      { phone, otp: '12345' },
+      { phone, otp: 'abcdef' },
+      { brandId: undefined, phone, otp: otherThan(otp) },
+      { brandId: 'other', phone, otp: otherThan(otp) },
+      { apiKey: 'wrong', phone, otp: otherThan(otp) },
+      { ...colon, phone, otp: otherThan(otp) },
+    ]
+    for (const fields of invalid) expect((await verify(fields)).status).toBeGreaterThanOrEqual(400)
+    const wrong = { ...record, otp: otherThan(otp) }
+    expectError(await verify(wrong), 401, 'mismatch')
+    expectError(await verify(wrong), 401, 'mismatch')
+    expectSuccess(await verify(record))
+  })
+})
+
+describe('a code', () => {
+  test('lives until just before 300 seconds', async () => {
+    const record = await sent()
+    app.advance(299.999)
+    expectSuccess(await verify(record))
+  })
+
+  test('is gone at exactly 300 seconds: 404 not_found', async () => {
+    const record = await sent()
+    app.advance(300)
+    expectError(await verify(record), 404, 'not_found')
+  })
+
+  test('lives no longer for wrong guesses', async () => {
+    const record = await sent()
+    app.advance(299)
+    expectError(await verify({ ...record, otp: otherThan(record.otp) }), 401, 'mismatch')
+    app.advance(1)
+    expectError(await verify(record), 404, 'not_found')
+  })
+
+  test('lives no longer for being locked: after 300 seconds it is not_found', async () => {
+    const record = await sent()
+    for (let guess = 0; guess < 3; guess++) await verify({ ...record, otp: otherThan(record.otp) })
+    app.advance(299)
+    expectError(await verify(record), 429, 'max_attempts')
+    app.advance(1)
+    expectError(await verify(record), 404, 'not_found')
+  })
+
+  test('says by Retry-After when its lock ends', async () => {
+    const record = await sent()
+    app.advance(100)
+    for (let guess = 0; guess < 3; guess++) await verify({ ...record, otp: otherThan(record.otp) })
+    const answer = await verify(record)
+    expectError(answer, 429, 'max_attempts')
+    expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(200)
+  })
+
+  test('belongs to its brand', async () => {
+    const record = await sent()
+    expectError(await verify({ ...record, brandId: 'other' }), 404, 'not_found')
+    expectSuccess(await verify(record))
+  })
+
+  test('of one brand leaves that of another alone', async () => {
+    const record = await sent()
+    expectSuccess(await app.post('/otp/send', { brandId: 'other', phone: record.phone }), ['expiresIn'])
+    expectSuccess(await verify(record))
+    const otp = await app.lastCode(record.phone)
+    expectSuccess(await verify({ brandId: 'other', phone: record.phone, otp }))
+  })
+
+  test('belongs to brand and recipient, whichever application sent it (spec 2.2)', async () => {
+    const record = await sent()
+    expectSuccess(await verify({ ...record, appId: 'second', apiKey: 'key-of-the-second' }))
+  })
+
+  test('of a phone is none of a mailbox', async () => {
+    const { otp } = await sent()
+    expectError(await verify({ email: freshEmail(), otp }), 404, 'not_found')
+  })
+
+  test('has six digits, leading zeros included', async () => {
+    const codes: string[] = []
+    for (let count = 0; count < 60; count++) codes.push((await sent()).otp)
+    for (const code of codes) expect(code).toMatch(/^[0-9]{6}$/)
+    expect(new Set(codes).size).toBeGreaterThan(50)
+    // Sixty codes with the same first digit would be no chance.
+    expect(new Set(codes.map((code) => code[0])).size).toBeGreaterThan(1)
+  })
+})
+
+describe('verifies at the same time', () => {
+  test('of the right code: one 200, else 404 not_found', async () => {
+    const record = await sent()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => verify(record)))
+    const successes = answers.filter(({ status }) => status === 200)
+    expect(successes).toHaveLength(1)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expectError(answer, 404, 'not_found')
+    }
+  })
+
+  test('of wrong codes: three mismatch, else 429 max_attempts', async () => {
+    const record = await sent()
+    const wrong = { ...record, otp: otherThan(record.otp) }
+    const answers = await Promise.all(Array.from({ length: 10 }, () => verify(wrong)))
+    const mismatches = answers.filter(({ status }) => status === 401)
+    expect(mismatches).toHaveLength(3)
+    for (const answer of mismatches) expectError(answer, 401, 'mismatch')
+    for (const answer of answers.filter(({ status }) => status !== 401)) {
+      expectError(answer, 429, 'max_attempts')
+    }
+  })
+})

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import packageJson from '../../package.json'
+import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { createBrokenApp, expectError, expectSuccess, retryAfter } from '../support/rows.ts'
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp()
+})
+afterAll(() => app.close())
+
+describe('GET /health (D16, D20)', () => {
+  test('tells status, version and checks', async () => {
+    const answer = await app.get('/health')
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({
+      status: 'ok',
+      version: packageJson.version,
+      checks: { database: 'ok' },
+      requestId: answer.headers.get('x-request-id'),
+    })
+  })
+
+  test('answers 503 and unavailable when the database can not be used', async () => {
+    const broken = await createBrokenApp()
+    const answer = await broken.get('/health')
+    expect(answer.status).toBe(503)
+    expect(Object.keys(answer.body).sort()).toEqual(['checks', 'requestId', 'status', 'version'])
+    expect(answer.body.status).toBe('unavailable')
+    expect(answer.body.checks.database).not.toBe('ok')
+    expect(answer.body.requestId).toBe(answer.headers.get('x-request-id'))
+    await broken.close()
+  })
+})
+
+describe('GET /integrations/catalog (D17)', () => {
+  let answer: Answer
+
+  beforeAll(async () => {
+    answer = await app.get('/integrations/catalog')
+  })
+
+  test('has exactly the fields of the design', () => {
+    expect(answer.status).toBe(200)
+    expect(Object.keys(answer.body).sort()).toEqual([
+      'channels',
+      'limits',
+      'requestId',
+      'success',
+      'templates',
+    ])
+    expect(answer.body.success).toBe(true)
+    expect(answer.body.requestId).toBe(answer.headers.get('x-request-id'))
+    expect([...answer.body.channels].sort()).toEqual(['EMAIL', 'SMS'])
+  })
+
+  const required: readonly { key: string; variables: readonly string[] }[] = [
+    { key: 'ORDER_PLACED', variables: ['customerName', 'orderDate', 'orderId'] },
+    { key: 'OUT_FOR_DELIVERY', variables: ['customerName', 'orderId'] },
+    { key: 'ORDER_DELIVERED', variables: ['customerName', 'deliveryDateTime', 'orderId'] },
+  ]
+  for (const { key, variables } of required) {
+    test(`${key} requires ${variables.join(', ')} (D10)`, () => {
+      const entry = answer.body.templates.find((template: { key: string }) => template.key === key)
+      expect(Object.keys(entry).sort()).toEqual(['channel', 'key', 'variables'])
+      expect(entry.channel).toBe('SMS')
+      const names = entry.variables
+        .filter((variable: { required: boolean }) => variable.required)
+        .map((variable: { name: string }) => variable.name)
+      expect(names.sort()).toEqual([...variables])
+    })
+  }
+
+  test('offers no template of the OTP endpoints for notify', () => {
+    const keys = answer.body.templates.map((template: { key: string }) => template.key)
+    expect(keys).not.toContain('LOGIN_OTP')
+    expect(keys).not.toContain('LOGIN_OTP_WITH_ID')
+  })
+
+  test('tells the limits that are in force', async () => {
+    const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '77', PHONE_LIMIT_PER_HOUR: '66' })
+    const { limits } = (await strict.get('/integrations/catalog')).body
+    expect(JSON.stringify(limits)).toContain('77')
+    expect(JSON.stringify(limits)).toContain('66')
+    await strict.close()
+  })
+})
+
+describe('POST /integrations/requests (D18)', () => {
+  const request = {
+    companyName: 'Example Ltd',
+    contactName: 'Jane Doe',
+    contactEmail: 'jane@example.com',
+    brandName: 'Example',
+  }
+  const full = {
+    ...request,
+    channels: ['SMS', 'EMAIL'],
+    website: 'https://example.com',
+    useCase: 'Login codes',
+  }
+  const fields = ['integrationRequestId', 'status']
+  const rows: readonly { name: string; body: Readonly<Record<string, unknown>>; status: number }[] = [
+    { name: 'the required fields', body: request, status: 201 },
+    { name: 'every field', body: full, status: 201 },
+    {
+      name: 'optional fields as null',
+      body: { ...request, channels: null, website: null, useCase: null },
+      status: 201,
+    },
+    { name: 'no companyName', body: { ...request, companyName: undefined }, status: 400 },
+    { name: 'no contactName', body: { ...request, contactName: undefined }, status: 400 },
+    { name: 'no contactEmail', body: { ...request, contactEmail: undefined }, status: 400 },
+    { name: 'no brandName', body: { ...request, brandName: undefined }, status: 400 },
+    { name: 'an empty companyName', body: { ...request, companyName: '' }, status: 400 },
+    { name: 'companyName null', body: { ...request, companyName: null }, status: 400 },
+    { name: 'companyName a number', body: { ...request, companyName: 5 }, status: 400 },
+    { name: 'brandName an array', body: { ...request, brandName: ['x'] }, status: 400 },
+    { name: 'contactEmail no address', body: { ...request, contactEmail: 'nobody' }, status: 400 },
+    { name: 'contactEmail a number', body: { ...request, contactEmail: 5 }, status: 400 },
+    { name: 'channels a string', body: { ...request, channels: 'SMS' }, status: 400 },
+    { name: 'an unknown channel', body: { ...request, channels: ['FAX'] }, status: 400 },
+    { name: 'website a number', body: { ...request, website: 5 }, status: 400 },
+    { name: 'useCase an object', body: { ...request, useCase: {} }, status: 400 },
+    { name: 'nothing', body: {}, status: 400 },
+  ]
+  for (const { name, body, status } of rows) {
+    test(`${name}: ${status}`, async () => {
+      // An hour later the five requests an hour are free again.
+      app.advance(3600)
+      const answer = await app.postRaw('/integrations/requests', body)
+      if (status === 400) return expectError(answer, 400, 'validation_error')
+      expectSuccess(answer, fields, 201)
+      expect(answer.body.status).toBe('pending')
+      expect(answer.body.integrationRequestId).toMatch(/\S/)
+    })
+  }
+
+  test('the sixth within an hour: 429 rate_limited, until the hour is over', async () => {
+    app.advance(3600)
+    const ids = new Set<string>()
+    for (let count = 0; count < 5; count++) {
+      const answer = await app.postRaw('/integrations/requests', request)
+      expectSuccess(answer, fields, 201)
+      ids.add(answer.body.integrationRequestId)
+      app.advance(60)
+    }
+    expect(ids.size).toBe(5)
+    const refused = await app.postRaw('/integrations/requests', request)
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(3600 - 5 * 60)
+    app.advance(retryAfter(refused) - 1)
+    expectError(await app.postRaw('/integrations/requests', request), 429, 'rate_limited')
+    app.advance(1)
+    expectSuccess(await app.postRaw('/integrations/requests', request), fields, 201)
+  })
+})
+
+describe('GET /platform/brands (D19)', () => {
+  test('lists active brands, for anyone, with exactly these fields', async () => {
+    const shop = await createTestApp()
+    await shop.brand('waiting', { displayName: 'Waiting', status: 'pending' })
+    await shop.brand('halted', { displayName: 'Halted', status: 'suspended' })
+    await shop.brand('store', { displayName: 'The Store', dltEnabled: true, domain: 'store.example.com' })
+    const answer = await shop.get('/platform/brands')
+    expect(answer.status).toBe(200)
+    const brands = [...answer.body.brands].sort((a, b) => (a.brandId < b.brandId ? -1 : 1))
+    expect({ ...answer.body, brands }).toEqual({
+      success: true,
+      brands: [
+        { brandId: 'acme', displayName: 'Acme' },
+        { brandId: 'store', displayName: 'The Store' },
+      ],
+      requestId: answer.headers.get('x-request-id'),
+    })
+    await shop.close()
+  })
+
+  test('lists none where none is active', async () => {
+    const shop = await createTestApp()
+    await shop.brand('acme', { status: 'suspended' })
+    expect((await shop.get('/platform/brands')).body.brands).toEqual([])
+    await shop.close()
+  })
+})

@@ -1,0 +1,649 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { startReceiver } from '../support/receiver.ts'
+import {
+  createBrokenApp,
+  expectError,
+  expectNoFault,
+  expectSuccess,
+  freshPhone,
+  logged,
+  retryAfter,
+} from '../support/rows.ts'
+
+const paths = ['/otp/send', '/otp/resend', '/otp/verify', '/notify', '/integrations/requests'] as const
+const json = { 'content-type': 'application/json' }
+
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp({ EMAIL_LIMIT_PER_HOUR: '0' })
+  await app.brand('store', { displayName: 'The Store', notifyTemplates: ['ORDER_PLACED'] })
+})
+afterAll(() => app.close())
+
+/** A right body of each endpoint, to a fresh phone. */
+function rightBody(path: (typeof paths)[number]): Readonly<Record<string, unknown>> {
+  switch (path) {
+    case '/otp/send':
+    case '/otp/resend':
+      return { ...credentials, brandId: 'acme', phone: freshPhone() }
+    case '/otp/verify':
+      return { ...credentials, brandId: 'acme', phone: freshPhone(), otp: '123456' }
+    case '/notify':
+      return { ...credentials, channel: 'SMS', brandId: 'acme', to: [freshPhone()], message: 'Hello' }
+    case '/integrations/requests':
+      return { companyName: 'x', contactName: 'x', contactEmail: 'x@example.com', brandName: 'x' }
+  }
+}
+
+describe('a body', () => {
+  const rows: readonly { name: string; raw: string | Uint8Array<ArrayBuffer> }[] = [
+    { name: 'that is empty', raw: '' },
+    { name: 'of blanks', raw: ' \n ' },
+    { name: 'that is no JSON', raw: 'hello' },
+    { name: 'cut off', raw: '{"appId":"shop","apiKey":"key-of' },
+    { name: 'with something after it', raw: '{} {}' },
+    { name: 'with a comma too many', raw: '{"appId":"shop",}' },
+    { name: 'of a form', raw: 'appId=shop&apiKey=key-of-the-shop' },
+    { name: 'null', raw: 'null' },
+    { name: 'true', raw: 'true' },
+    { name: 'a number', raw: '5' },
+    { name: 'a string', raw: '"appId"' },
+    { name: 'an empty array', raw: '[]' },
+    { name: 'an array of a right body', raw: JSON.stringify([rightBody('/otp/send')]) },
+    {
+      name: 'that is no UTF-8',
+      raw: new Uint8Array([
+        ...new TextEncoder().encode('{"appId":"'),
+        0xff,
+        0xfe,
+        ...new TextEncoder().encode('"}'),
+      ]),
+    },
+    { name: 'cut off within a character', raw: new Uint8Array([0x7b, 0x22, 0xc3]) },
+    { name: 'in UTF-16', raw: new Uint8Array(Buffer.from('\ufeff{"appId":"shop"}', 'utf16le')) },
+  ]
+  for (const path of paths) {
+    for (const { name, raw } of rows) {
+      test(`of POST ${path} ${name}: 400 validation_error`, async () => {
+        expectError(await app.request('POST', path, { headers: json, body: raw }), 400, 'validation_error')
+      })
+    }
+
+    test(`of POST ${path} that is missing: 400 validation_error`, async () => {
+      expectError(await app.request('POST', path, { headers: json }), 400, 'validation_error')
+    })
+
+    for (const type of [
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'text/plain',
+    ]) {
+      test(`of POST ${path} that is ${type}, and no JSON: 400 validation_error`, async () => {
+        const body = type.startsWith('multipart')
+          ? '--x\r\nContent-Disposition: form-data; name="appId"\r\n\r\nshop\r\n--x--\r\n'
+          : 'appId=shop&apiKey=key-of-the-shop'
+        const answer = await app.request('POST', path, { headers: { 'content-type': type }, body })
+        expectError(answer, 400, 'validation_error')
+      })
+    }
+
+    for (const type of [
+      'application/json; charset=utf-8',
+      'Application/JSON',
+      'application/json;charset=UTF-8',
+    ]) {
+      test(`of POST ${path} that is ${type}: read`, async () => {
+        app.advance(3600)
+        const answer = await app.request('POST', path, {
+          headers: { 'content-type': type },
+          body: JSON.stringify(rightBody(path)),
+        })
+        expectNoFault(answer)
+        expect(answer.status).not.toBe(400)
+      })
+    }
+  }
+
+  test('says nothing of itself in the answer when it can not be read', async () => {
+    const answer = await app.postRaw('/otp/send', '{"appId":"shop","apiKey":"canary-key-of-body", oops}')
+    expectError(answer, 400, 'validation_error')
+    expect(JSON.stringify(answer.body)).not.toContain('canary')
+  })
+})
+
+describe('the size of a body (D4)', () => {
+  const limit = 256 * 1024
+  const sized = (path: (typeof paths)[number], bytes: number): string => {
+    const body = { ...rightBody(path), padding: '' }
+    return JSON.stringify({ ...body, padding: 'p'.repeat(bytes - JSON.stringify(body).length) })
+  }
+
+  for (const path of paths) {
+    test(`POST ${path} of exactly 256 KiB is read`, async () => {
+      app.advance(3600)
+      const answer = await app.postRaw(path, sized(path, limit))
+      expectNoFault(answer)
+      expect(answer.status).not.toBe(413)
+    })
+
+    test(`POST ${path} of a byte more: 413 validation_error`, async () => {
+      expectError(await app.postRaw(path, sized(path, limit + 1)), 413, 'validation_error')
+    })
+  }
+
+  test('counts bytes, not characters', async () => {
+    const padding = '\u00e9'.repeat(limit / 2)
+    const answer = await app.postRaw('/otp/send', { ...rightBody('/otp/send'), padding })
+    expectError(answer, 413, 'validation_error')
+  })
+
+  test('holds for a body that comes in pieces and does not tell its length', async () => {
+    const piece = new TextEncoder().encode(' '.repeat(65_536))
+    const body = new ReadableStream({
+      start(controller) {
+        for (let count = 0; count < 5; count++) controller.enqueue(piece)
+        controller.close()
+      },
+    })
+    expectError(await app.request('POST', '/otp/send', { headers: json, body }), 413, 'validation_error')
+  })
+
+  test('is looked at before what the body says', async () => {
+    expectError(await app.postRaw('/otp/send', 'x'.repeat(limit + 1)), 413, 'validation_error')
+  })
+})
+
+describe('a route', () => {
+  const unknown = [
+    ['GET', '/'],
+    ['GET', '/nothing'],
+    ['POST', '/nothing'],
+    ['POST', '/otp'],
+    ['POST', '/otp/cancel'],
+    ['DELETE', '/otp/send/1'],
+    ['GET', '/__proto__'],
+    ['GET', '/constructor'],
+    ['GET', '/%00'],
+    ['GET', '/%E0%A4%A'],
+    ['GET', '/..%2f..%2fetc%2fpasswd'],
+  ] as const
+  for (const [method, path] of unknown) {
+    test(`${method} ${path}: 404 not_found`, async () => {
+      const init = method === 'POST' ? { headers: json, body: JSON.stringify(credentials) } : {}
+      expectError(await app.request(method, path, init), 404, 'not_found')
+    })
+  }
+
+  const known: readonly { path: string; method: 'GET' | 'POST' }[] = [
+    ...paths.map((path) => ({ path, method: 'POST' as const })),
+    { path: '/health', method: 'GET' },
+    { path: '/integrations/catalog', method: 'GET' },
+    { path: '/platform/brands', method: 'GET' },
+  ]
+  for (const { path, method } of known) {
+    for (const wrong of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((other) => other !== method)) {
+      test(`${wrong} ${path}: 405 method_not_allowed`, async () => {
+        const init = wrong === 'GET' ? {} : { headers: json, body: JSON.stringify(credentials) }
+        const answer = await app.request(wrong, path, init)
+        expectError(answer, 405, 'method_not_allowed')
+        expect(answer.headers.get('allow')).toContain(method)
+      })
+    }
+  }
+
+  test('takes a query, and nothing from it', async () => {
+    const answer = await app.request('POST', '/otp/send?brandId=acme', {
+      headers: json,
+      body: JSON.stringify({ ...credentials, phone: freshPhone() }),
+    })
+    expectError(answer, 400, 'brand_id_required')
+  })
+})
+
+describe('the request id', () => {
+  test('is new for each request, and no text of the caller', async () => {
+    const ids = new Set<string>()
+    for (let count = 0; count < 20; count++) {
+      const answer = await app.request('POST', '/otp/verify', {
+        headers: { ...json, 'x-request-id': 'mine' },
+        body: JSON.stringify({ ...rightBody('/otp/verify'), requestId: 'mine' }),
+      })
+      expectError(answer, 404, 'not_found')
+      ids.add(answer.body.requestId)
+    }
+    expect(ids.size).toBe(20)
+  })
+
+  test('is in the log line of its request', async () => {
+    const answers = await Promise.all([
+      app.post('/otp/send', { phone: freshPhone() }),
+      app.post('/otp/send', { apiKey: 'wrong' }),
+      app.get('/nothing'),
+    ])
+    await logged()
+    for (const { body } of answers) {
+      const lines = app.lines.filter((line) => 'requestId' in line && line.requestId === body.requestId)
+      expect(lines).toHaveLength(1)
+    }
+  })
+
+  test('is in every answer of the metadata', async () => {
+    for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
+      const answer = await app.get(path)
+      expect(answer.body.requestId).toMatch(/^[0-9a-f-]{36}$/)
+      expect(answer.headers.get('x-request-id')).toBe(answer.body.requestId)
+    }
+  })
+})
+
+describe('Retry-After', () => {
+  test('of a cooldown is when the same request passes', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    app.advance(9.5)
+    const refused = await app.post('/otp/send', { phone })
+    expectError(refused, 429, 'cooldown_active')
+    expect(retryAfter(refused)).toBe(21)
+    app.advance(retryAfter(refused))
+    expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+  })
+
+  test('is on no answer that is not a 429', async () => {
+    const answers = [
+      await app.post('/otp/send', { phone: freshPhone() }),
+      await app.post('/otp/send', {}),
+      await app.post('/otp/send', { apiKey: 'wrong' }),
+      await app.get('/nothing'),
+    ]
+    for (const answer of answers) expect(answer.headers.get('retry-after')).toBeNull()
+  })
+})
+
+describe('an unexpected fault', () => {
+  for (const path of paths) {
+    test(`in POST ${path}: 500 internal_error, with its cause in the log alone`, async () => {
+      const broken = await createBrokenApp()
+      const answer = await broken.postRaw(path, rightBody(path))
+      expectError(answer, 500, 'internal_error')
+      expect(JSON.stringify(answer.body)).not.toMatch(/table|sqlite|select|insert|\.ts|at /i)
+      await logged()
+      expect(textOf(broken.lines)).toMatch(/no such table/)
+      await broken.close()
+    })
+  }
+
+  test('in GET /platform/brands: 500 internal_error', async () => {
+    const broken = await createBrokenApp()
+    expectError(await broken.get('/platform/brands'), 500, 'internal_error')
+    await broken.close()
+  })
+})
+
+describe('secrets', () => {
+  test('are in no log line and in no answer of an error', async () => {
+    const receiver = startReceiver(
+      ({ body }) =>
+        new Response(`refused ${body.text} for ${body.to}`, { status: body.to.endsWith('9') ? 500 : 204 }),
+    )
+    const key = 'canary-api-key-8341'
+    const wrongKey = 'canary-wrong-key-7753'
+    const vault = await createTestApp({
+      APP_CREDENTIALS: JSON.stringify({ shop: key }),
+      SMS_PLAIN: 'webhook',
+      SMS_TEMPLATE: 'webhook',
+      OTP_SMS_MODE: 'hybrid',
+      ...receiver.env,
+      EMAIL_LIMIT_PER_HOUR: '1',
+    })
+    await vault.brand('dlt', { dltEnabled: true, loginIdEnabled: true, notifyTemplates: ['ORDER_PLACED'] })
+    const phone = '447700900123'
+    const failing = '447700900129'
+    const email = 'canary.person@example.com'
+    const message = 'canary message text'
+    const texts = ['canary subject', 'canary html', 'canary login', 'Canary Customer']
+    const post = (path: string, body: object) =>
+      vault.postRaw(path, { appId: 'shop', apiKey: key, brandId: 'dlt', ...body })
+    const verify = (body: object) => post('/otp/verify', body)
+    const html = { channel: 'EMAIL', to: [email], subject: texts[0], html: texts[1] }
+    const variables = { customerName: texts[3], orderId: 'A1', orderDate: '2026-01-01' }
+
+    const answers = [
+      await post('/otp/send', { phone: `+${phone}`, loginId: texts[2] }),
+      await post('/otp/send', { phone }),
+      await post('/otp/send', { phone: failing, loginId: texts[2] }),
+      await post('/otp/resend', { phone: failing }),
+      await post('/otp/send', { channel: 'EMAIL', email }),
+      await post('/otp/send', { channel: 'EMAIL', email }),
+      await post('/otp/send', { apiKey: wrongKey, phone }),
+      await post('/otp/send', { phone: `${phone}x` }),
+      await post('/otp/send', { channel: 'EMAIL', email: `${email}@` }),
+      await verify({ phone, email, otp: '000000' }),
+      await verify({ phone: `${phone}x`, otp: '000000' }),
+      await post('/notify', { channel: 'SMS', to: [phone, failing], message }),
+      await post('/notify', { channel: 'SMS', to: [phone, `${phone}x`], message }),
+      await post('/notify', { channel: 'SMS', to: [phone, failing], templateKey: 'ORDER_PLACED', variables }),
+      await post('/notify', {
+        channel: 'SMS',
+        to: [phone],
+        templateKey: 'ORDER_PLACED',
+        variables: { ...variables, orderDate: message },
+      }),
+      await post('/notify', html),
+      await post('/notify', { ...html, to: [email, `${email}@`] }),
+      await vault.postRaw('/otp/send', `{"appId":"shop","apiKey":"${key}","phone":"${phone}"`),
+      await vault.get(`/nothing?apiKey=${key}&phone=${phone}&email=${email}`),
+    ]
+    const codes = receiver.received.flatMap(({ body }) => /(?<!\d)\d{6}(?!\d)/.exec(body.text)?.[0] ?? [])
+    const mailed = codeIn((await vault.outbox(email)).at(0)?.text)
+    expect(codes.length).toBeGreaterThanOrEqual(5)
+    const live = codes[0] ?? ''
+    answers.push(await verify({ phone, otp: otherThan(live) }))
+    answers.push(await verify({ phone, otp: live }))
+    answers.push(await verify({ email, otp: mailed }))
+    await logged()
+
+    const statuses = answers.map(({ status }) => status)
+    expect([...new Set(statuses)].sort()).toEqual([200, 400, 401, 403, 404, 429, 500, 502])
+    expect(vault.lines.length).toBeGreaterThanOrEqual(answers.length)
+    const log = textOf(vault.lines)
+    const errors = JSON.stringify(answers.filter(({ status }) => status !== 200).map(({ body }) => body))
+    // A code may turn up as digits within an id by chance: it is looked for as a word of its own.
+    const words = (text: string) => new Set(text.split(/[^0-9A-Za-z]+/))
+    for (const secret of [key, wrongKey, phone, failing, email, message, ...texts]) {
+      expect({ secret, inLog: log.includes(secret) }).toEqual({ secret, inLog: false })
+      expect({ secret, inErrors: errors.includes(secret) }).toEqual({ secret, inErrors: false })
+    }
+    for (const code of [...codes, mailed]) {
+      expect({ code, inLog: words(log).has(code) }).toEqual({ code, inLog: false })
+      expect({ code, inErrors: words(errors).has(code) }).toEqual({ code, inErrors: false })
+    }
+    await vault.close()
+    receiver.stop()
+  })
+
+  test('stay out of the log of an unexpected fault', async () => {
+    const broken = await createBrokenApp()
+    const phone = '447700900123'
+    const email = 'canary.person@example.com'
+    const message = 'canary message text'
+    await broken.post('/otp/send', { phone, loginId: message })
+    await broken.post('/otp/send', { channel: 'EMAIL', email })
+    await broken.post('/otp/verify', { phone, otp: '918273' })
+    await broken.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message })
+    await broken.post('/notify', { channel: 'EMAIL', to: [email], subject: message, html: message })
+    await logged()
+    const log = textOf(broken.lines)
+    expect(broken.lines.length).toBeGreaterThanOrEqual(5)
+    for (const secret of [credentials.apiKey, phone, email, message, '918273'])
+      expect(log).not.toContain(secret)
+    await broken.close()
+  })
+})
+
+describe('hostile input is never a fault of the server', () => {
+  const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+  const values: readonly { name: string; json: string }[] = [
+    ...[
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      '\u0000',
+      'a\u0000b',
+      '\ud800',
+      'a\udc00b',
+      '\ud83d\ude80\ud83d\ude80',
+      '\u202e\u200b\ufeff',
+      '\u0130\u0131\u00df',
+      'e\u0301'.repeat(3000),
+      'x'.repeat(10_000),
+      '5'.repeat(10_000),
+      `a@${'b.'.repeat(5000)}c`,
+      ' ',
+      '\r\n',
+      "'; DROP TABLE otps; --",
+      '{{7*7}}%s%n$&',
+      '<script>alert(1)</script>',
+    ].map((value) => ({ name: JSON.stringify(value).slice(0, 30), json: JSON.stringify(value) })),
+    ...[null, true, false, 0, -1, 1.5, 1e308, [], {}, [[]], [null], { length: 3 }, { toString: 1 }].map(
+      (value) => ({
+        name: JSON.stringify(value),
+        json: JSON.stringify(value),
+      }),
+    ),
+    { name: '1e999', json: '1e999' },
+    { name: '-0', json: '-0' },
+    { name: 'a number of many digits', json: '9'.repeat(400) },
+    { name: '__proto__ as a key', json: '{"__proto__":{"a":1},"constructor":{"prototype":{}}}' },
+    { name: '1,000 arrays in one another', json: deep(1000) },
+    { name: 'an array of 10,000', json: `[${'"a",'.repeat(9999)}"a"]` },
+    { name: 'an array with lone surrogates', json: '["\\ud800","\\u0000"]' },
+  ]
+  const bodies: readonly { name: string; path: string; body: () => Readonly<Record<string, unknown>> }[] = [
+    {
+      name: 'a send',
+      path: '/otp/send',
+      body: () => ({ ...rightBody('/otp/send'), channel: 'SMS', loginId: 'x', businessName: 'x' }),
+    },
+    {
+      name: 'a send by mail',
+      path: '/otp/send',
+      body: () => ({
+        ...credentials,
+        brandId: 'acme',
+        channel: 'EMAIL',
+        email: 'a@example.com',
+        businessName: 'x',
+      }),
+    },
+    { name: 'a resend', path: '/otp/resend', body: () => rightBody('/otp/resend') },
+    { name: 'a verify', path: '/otp/verify', body: () => rightBody('/otp/verify') },
+    {
+      name: 'a verify of a mailbox',
+      path: '/otp/verify',
+      body: () => ({ ...credentials, brandId: 'acme', email: 'a@example.com', otp: '123456' }),
+    },
+    { name: 'a legacy SMS', path: '/notify', body: () => rightBody('/notify') },
+    {
+      name: 'a template SMS',
+      path: '/notify',
+      body: () => ({
+        ...credentials,
+        channel: 'SMS',
+        brandId: 'store',
+        to: [freshPhone()],
+        templateKey: 'ORDER_PLACED',
+        variables: { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' },
+      }),
+    },
+    {
+      name: 'an HTML mail',
+      path: '/notify',
+      body: () => ({ ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', html: 'x' }),
+    },
+    {
+      name: 'a template mail',
+      path: '/notify',
+      body: () => ({
+        ...credentials,
+        channel: 'EMAIL',
+        to: ['a@example.com'],
+        subject: 'x',
+        template: '{{a}}',
+        data: { a: 'b' },
+      }),
+    },
+    {
+      name: 'an integration request',
+      path: '/integrations/requests',
+      body: () => ({
+        ...rightBody('/integrations/requests'),
+        channels: ['SMS'],
+        website: 'https://example.com',
+        useCase: 'x',
+      }),
+    },
+  ]
+
+  for (const { name, path, body } of bodies) {
+    for (const field of Object.keys(body())) {
+      test(`${name} with anything as ${field}`, async () => {
+        // A day later no limit of the rows before is left.
+        app.advance(86_400)
+        const raws = values.map(({ json: value }) => replaced(body(), field, value))
+        for (const answer of await Promise.all(raws.map((raw) => app.postRaw(path, raw))))
+          expectNoFault(answer)
+      })
+    }
+  }
+
+  const nested: readonly { name: string; path: string; raw: (value: string) => string }[] = [
+    ...['customerName', 'orderId', 'orderDate', 'businessName', '__proto__', 'constructor'].map(
+      (variable) => ({
+        name: `the variable ${variable}`,
+        path: '/notify',
+        raw: (value: string) =>
+          replaced(
+            {
+              ...credentials,
+              channel: 'SMS',
+              brandId: 'store',
+              to: [freshPhone()],
+              templateKey: 'ORDER_PLACED',
+            },
+            'variables',
+            `{"customerName":"Jane","orderId":"A1","orderDate":"2026-01-01","${variable}":${value}}`,
+          ),
+      }),
+    ),
+    {
+      name: 'businessName in the place of brandId',
+      path: '/notify',
+      raw: (value) =>
+        replaced(
+          { ...credentials, channel: 'SMS', to: [freshPhone()], message: 'x' },
+          'variables',
+          `{"businessName":${value}}`,
+        ),
+    },
+    {
+      name: 'a recipient of an SMS',
+      path: '/notify',
+      raw: (value) =>
+        replaced({ ...credentials, channel: 'SMS', brandId: 'store', message: 'x' }, 'to', `[${value}]`),
+    },
+    {
+      name: 'a recipient of a mail',
+      path: '/notify',
+      raw: (value) =>
+        replaced({ ...credentials, channel: 'EMAIL', subject: 'x', html: 'x' }, 'to', `[${value}]`),
+    },
+    ...['a', '__proto__', 'constructor', 'rest'].map((key) => ({
+      name: `the data ${key} of a mail`,
+      path: '/notify',
+      raw: (value: string) =>
+        replaced(
+          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', template: '{{a}}' },
+          'data',
+          `{"a":"b","${key}":${value}}`,
+        ),
+    })),
+    {
+      name: 'a name in the data of a mail',
+      path: '/notify',
+      raw: (value) =>
+        replaced(
+          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', template: 'x' },
+          'data',
+          `{${value.startsWith('"') ? value : JSON.stringify(value)}:"b"}`,
+        ),
+    },
+    {
+      name: 'a placeholder of a mail',
+      path: '/notify',
+      raw: (value) =>
+        replaced(
+          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x' },
+          'template',
+          JSON.stringify(`{{${value.slice(0, 9000)}}}`),
+        ),
+    },
+  ]
+  for (const { name, path, raw } of nested) {
+    test(`anything as ${name}`, async () => {
+      app.advance(86_400)
+      for (const answer of await Promise.all(values.map((value) => app.postRaw(path, raw(value.json))))) {
+        expectNoFault(answer)
+      }
+    })
+  }
+
+  for (const path of paths) {
+    test(`JSON of great depth in POST ${path}`, async () => {
+      for (const raw of [
+        deep(100_000),
+        `{"a":${deep(100_000)}}`,
+        '{"a":'.repeat(50_000),
+        '['.repeat(200_000),
+      ]) {
+        expectNoFault(await app.postRaw(path, raw))
+      }
+    })
+
+    test(`a byte order mark before the body of POST ${path}`, async () => {
+      app.advance(86_400)
+      expectNoFault(await app.postRaw(path, `\ufeff${JSON.stringify(rightBody(path))}`))
+    })
+  }
+
+  test('a key given twice counts once', async () => {
+    app.advance(86_400)
+    const [first, last] = [freshPhone(), freshPhone()]
+    const raw = `${JSON.stringify({ ...rightBody('/otp/send'), phone: first }).slice(0, -1)},"phone":"${last}"}`
+    expectNoFault(await app.postRaw('/otp/send', raw))
+    expect((await app.outbox(first)).length + (await app.outbox(last)).length).toBeLessThanOrEqual(1)
+  })
+
+  test('a key with an escape is the same key', async () => {
+    const raw = JSON.stringify(rightBody('/otp/send')).replace('"appId"', '"\\u0061ppId"')
+    expectSuccess(await app.postRaw('/otp/send', raw), ['expiresIn'])
+  })
+
+  test('brands named as properties of an object are unknown ones', async () => {
+    for (const brandId of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']) {
+      const answer = await app.post('/otp/send', { brandId, phone: freshPhone() })
+      expectError(answer, 403, 'brand_not_approved')
+      const businessName = {
+        channel: 'SMS',
+        to: [freshPhone()],
+        message: 'x',
+        variables: { businessName: brandId },
+      }
+      expectError(await app.post('/notify', businessName), 403, 'brand_not_approved')
+    }
+  })
+
+  test('and the service works on as before', async () => {
+    const phone = freshPhone()
+    expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
+    expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
+    expect(({} as { a?: unknown }).a).toBeUndefined()
+  })
+})
+
+/** A body as JSON, with the JSON of one field put in, which need not be what JSON.stringify makes. */
+function replaced(body: Readonly<Record<string, unknown>>, field: string, value: string): string {
+  const rest = Object.entries(body).filter(([name]) => name !== field)
+  return `${JSON.stringify(Object.fromEntries(rest)).slice(0, -1)},${JSON.stringify(field)}:${value}}`
+}
+
+/** Everything that log lines hold, errors with their stacks and causes included. */
+function textOf(lines: readonly object[]): string {
+  return JSON.stringify(lines, (_, value: unknown) =>
+    value instanceof Error
+      ? { ...value, name: value.name, message: value.message, stack: value.stack, cause: value.cause }
+      : value,
+  )
+}

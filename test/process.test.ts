@@ -1,0 +1,524 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { openBooks } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { putBrand } from '../src/domain/operator.ts'
+import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { held, startReceiver } from './support/receiver.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+import { startSmtp } from './support/smtp.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const phone = '12025550143'
+
+/** Ended here should a story have failed before it ended them. */
+const running = new Set<{ kill(signal: 'SIGKILL'): void }>()
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** Everything a story needs around its servers: a database of its own, a gateway, a mail server; all ended after it. */
+async function scene() {
+  const ending = new AsyncDisposableStack()
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const smtp = await startSmtp()
+  ending.defer(() => smtp.stop())
+  const file = join(folder.path, 'data', 'otpost.db')
+  const database = { DATABASE_URL: `file:${file}` }
+
+  return {
+    folder: folder.path,
+    /** The database file. */
+    file,
+    receiver,
+    smtp,
+    /** SMS go to the gateway and mail to the mail server, as an operator would have it. */
+    delivery: {
+      SMS_PLAIN: 'webhook',
+      ...receiver.env,
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'Codes <codes@shop.example>',
+    },
+    /** Makes an active brand before there is a server. */
+    async brand(slug: string, displayName: string): Promise<void> {
+      const books = openBooks(readConfig(database))
+      await putBrand(books.brands, slug, { displayName })
+      await books.close()
+    },
+    async start(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+      const server = await startServer({ ...database, PROVIDER_TIMEOUT_MS: '30000', ...env })
+      ending.defer(async () => void (await server.stop('SIGKILL')))
+      return server
+    },
+    /** Runs a command that must succeed; resolves to its standard output. */
+    async command(...args: string[]): Promise<string> {
+      const { code, stdout, stderr } = await otpost(args, database)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return stdout
+    },
+    /** All bytes of the database as they are on the disk, its log included. */
+    bytes(): Buffer {
+      const files = [file, `${file}-wal`].filter((path) => existsSync(path))
+      return Buffer.concat(files.map((path) => readFileSync(path)))
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  }
+}
+
+/** What an answer says in one word. */
+function verdict({ status, body }: { status: number; body: { error?: string } }): string {
+  return body.error === undefined ? String(status) : `${status} ${body.error}`
+}
+
+/** The code of the last message that a server's outbox holds for a recipient. */
+async function codeOf(server: TestServer, to: string): Promise<string> {
+  const { body } = await server.get(`/outbox/messages?to=${encodeURIComponent(to)}&wait=20`)
+  return codeIn(body.messages.at(-1)?.text)
+}
+
+/** A request that is with the server once this resolves; `answer` is everything that comes back until it hangs up. */
+async function openRequest(url: URL, path: string): Promise<{ answer: Promise<string> }> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let text = ''
+  const socket = await Bun.connect({
+    hostname: url.hostname,
+    port: Number(url.port),
+    socket: {
+      data: (_, bytes) => {
+        text += bytes.toString()
+      },
+      close: () => resolve(text),
+    },
+  })
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: close\r\n\r\n`)
+  socket.flush()
+  // Connections are taken in their order: once a later one is answered, this one is with the server.
+  await fetch(new URL('/health', url), { headers: { connection: 'close' } })
+  return { answer: promise }
+}
+
+/** Whether anything listens there. */
+async function accepts(url: URL): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({
+      hostname: url.hostname,
+      port: Number(url.port),
+      socket: { data: () => undefined },
+    })
+    socket.end()
+    return true
+  } catch {
+    return false
+  }
+}
+
+test.concurrent('a code arrives by webhook, signed, and verifies', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const server = await story.start(story.delivery)
+  const sent = await server.post('/otp/send', { phone: '+1 (202) 555-0143' })
+  expect(sent.status).toBe(200)
+  expect(sent.body).toMatchObject({ success: true, expiresIn: 300 })
+
+  expect(story.receiver.received).toHaveLength(1)
+  const [call] = story.receiver.received
+  const payload = new Webhook(story.receiver.secret).verify(
+    call?.raw ?? '',
+    Object.fromEntries(call?.headers ?? []),
+  ) as Record<string, string>
+  expect(payload).toMatchObject({
+    to: phone,
+    route: 'plain',
+    brandId: 'acme',
+    requestId: sent.body.requestId,
+  })
+  expect(payload.text).toContain('Acme')
+
+  const otp = codeIn(payload.text)
+  expect(verdict(await server.post('/otp/verify', { phone, otp: otherThan(otp) }))).toBe('401 mismatch')
+  expect(verdict(await server.post('/otp/verify', { phone, otp }))).toBe('200')
+  expect(verdict(await server.post('/otp/verify', { phone, otp }))).toBe('404 not_found')
+})
+
+test.concurrent('a code arrives by e-mail, as text and as HTML, in the name of the brand, and verifies', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme & Söhne')
+  const server = await story.start(story.delivery)
+  const email = 'Jane.Doe@example.com'
+  const sent = await server.post('/otp/send', { channel: 'EMAIL', email })
+  expect(sent.status).toBe(200)
+
+  expect(story.smtp.received).toHaveLength(1)
+  const [received] = story.smtp.received
+  expect(received?.from).toBe('codes@shop.example')
+  expect(received?.to).toEqual([email])
+  expect(received?.mail.from).toEqual({ name: 'Acme & Söhne', address: 'codes@shop.example' })
+  const requestId = received?.mail.headers.find(({ key }) => key === 'x-request-id')
+  expect(requestId?.value).toBe(sent.body.requestId)
+  const otp = codeIn(received?.mail.text)
+  expect(received?.mail.html).toContain(otp)
+  expect(received?.mail.subject).not.toContain(otp)
+
+  expect(verdict(await server.post('/otp/verify', { email: email.toUpperCase(), otp }))).toBe('200')
+  expect(story.receiver.received).toHaveLength(0)
+})
+
+test.concurrent('a mail server that refuses leaves no code behind', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const server = await story.start(story.delivery)
+  const email = 'jane@example.com'
+  story.smtp.refuse({ at: 'DATA', code: 554, message: 'no' })
+  expect(verdict(await server.post('/otp/send', { channel: 'EMAIL', email }))).toBe('502 sms_failed')
+  expect(verdict(await server.post('/otp/verify', { email, otp: '123456' }))).toBe('404 not_found')
+})
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test.concurrent(`code, attempts, cooldown and limits survive ${signal}`, async () => {
+    await using story = await scene()
+    await story.brand('acme', 'Acme')
+    await story.brand('other', 'Other')
+    const settings = { SMS_COOLDOWN_SECONDS: '3600', PHONE_LIMIT_PER_HOUR: '1' }
+    const neighbour = '12025550144'
+    const before = await story.start(settings)
+    expect(verdict(await before.post('/otp/send', { phone }))).toBe('200')
+    expect(verdict(await before.post('/otp/send', { phone: neighbour }))).toBe('200')
+    const [otp, otherOtp] = [await codeOf(before, phone), await codeOf(before, neighbour)]
+    const guess = (server: TestServer, otp: string) =>
+      server.post('/otp/verify', { phone, otp }).then(verdict)
+    expect(await guess(before, otherThan(otp))).toBe('401 mismatch')
+    const exitCode = await before.stop(signal)
+    if (signal === 'SIGTERM') expect(exitCode).toBe(0)
+
+    const after = await story.start(settings)
+    expect(verdict(await after.post('/otp/send', { phone }))).toBe('429 cooldown_active')
+    expect(verdict(await after.post('/otp/send', { phone, brandId: 'other' }))).toBe('429 rate_limited')
+    expect(await guess(after, otherThan(otp))).toBe('401 mismatch')
+    expect(await guess(after, otherThan(otp))).toBe('401 mismatch')
+    expect(await guess(after, otp)).toBe('429 max_attempts')
+    expect(verdict(await after.post('/otp/verify', { phone: neighbour, otp: otherOtp }))).toBe('200')
+    expect(verdict(await after.post('/otp/verify', { phone: neighbour, otp: otherOtp }))).toBe(
+      '404 not_found',
+    )
+  })
+}
+
+test.concurrent("what a command changes holds at the running server's next request", async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const server = await story.start({ SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '100' })
+  const send = async (fields: object = {}) => verdict(await server.post('/otp/send', { phone, ...fields }))
+  expect(await send()).toBe('200')
+
+  await story.command('brand', 'status', 'acme', 'suspended')
+  expect(await send()).toBe('403 brand_suspended')
+  expect((await server.get('/platform/brands')).body.brands).toEqual([])
+  await story.command('brand', 'status', 'acme', 'active')
+  expect(await send()).toBe('200')
+
+  await story.command('brand', 'put', 'acme', '--name', 'Zenith')
+  expect(await send()).toBe('200')
+  const { body } = await server.get(`/outbox/messages?to=${phone}`)
+  expect(body.messages.at(-1).text).toContain('Zenith')
+
+  const till = { appId: 'till', apiKey: (await story.command('app', 'issue', 'till')).trim() }
+  expect(await send(till)).toBe('200')
+  await story.command('app', 'revoke', 'till')
+  expect(await send(till)).toBe('403 forbidden')
+
+  expect(await send({ brandId: 'fresh' })).toBe('403 brand_not_approved')
+  await story.command('brand', 'put', 'fresh', '--name', 'Fresh')
+  expect(await send({ brandId: 'fresh' })).toBe('200')
+})
+
+test.concurrent('SIGTERM lets a send under way be answered, and refuses new connections', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  // Mail stays in the outbox, so that there is a reader whose end tells that the server has begun to stop.
+  const server = await story.start({ SMS_PLAIN: 'webhook', ...story.receiver.env })
+  const handedOver = Promise.withResolvers<void>()
+  const gateway = held()
+  story.receiver.answer(() => {
+    handedOver.resolve()
+    return gateway.promise
+  })
+  const reader = await openRequest(server.url, '/outbox/messages?wait=60')
+  const sending = server.post('/otp/send', { phone })
+  await handedOver.promise
+
+  server.child.kill('SIGTERM')
+  await reader.answer
+  expect(await accepts(server.url)).toBe(false)
+  gateway.release(new Response())
+  expect(verdict(await sending)).toBe('200')
+  expect(await server.exited).toBe(0)
+  expect(await server.stderr).toBe('')
+
+  // What was answered is kept.
+  const next = await story.start({ SMS_PLAIN: 'webhook', ...story.receiver.env })
+  const otp = codeIn(story.receiver.received[0]?.body.text)
+  expect(verdict(await next.post('/otp/verify', { phone, otp }))).toBe('200')
+})
+
+test.concurrent('SIGTERM ends whoever waits for the outbox at once, with an answer', async () => {
+  await using story = await scene()
+  const server = await story.start()
+  const reader = await openRequest(server.url, '/outbox/messages?wait=60')
+  const startedAt = performance.now()
+  server.child.kill('SIGTERM')
+  const answer = await reader.answer
+  expect(await server.exited).toBe(0)
+  expect(performance.now() - startedAt).toBeLessThan(20_000)
+  expect(answer).toStartWith('HTTP/1.1 200')
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ success: true, messages: [] })
+})
+
+test.concurrent('a second server on a port is refused in words', async () => {
+  await using story = await scene()
+  const first = await story.start()
+  const { port } = first.url
+  const second = await otpost(['serve'], { DATABASE_URL: `file:${story.file}`, PORT: port })
+  expect(second.code).toBe(1)
+  expect(second.stderr).toContain(port)
+  expect(second.stderr).toContain('REUSE_PORT')
+  expect(second.stderr).not.toMatch(/^\s+at |Error:/m)
+  expect(second.stdout).toBe('')
+  expect((await first.get('/health')).status).toBe(200)
+})
+
+test.concurrent('with REUSE_PORT=1 on both a second server takes over without a gap', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const first = await story.start({ REUSE_PORT: '1' })
+  const second = await story.start({ REUSE_PORT: '1', PORT: first.url.port })
+  expect(second.url.port).toBe(first.url.port)
+  expect(await first.stop()).toBe(0)
+  expect(verdict(await second.post('/otp/send', { phone }))).toBe('200')
+})
+
+test.concurrent('two servers on one database keep every promise together', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const servers = await Promise.all([story.start(), story.start()])
+  const both = <T>(count: number, ask: (server: TestServer) => Promise<T>) =>
+    Promise.all(Array.from({ length: count }, () => servers.map(ask)).flat())
+  const tally = (verdicts: readonly string[]) =>
+    Object.fromEntries(
+      [...new Set(verdicts)].sort().map((it) => [it, verdicts.filter((v) => v === it).length]),
+    )
+
+  const sends = await both(4, (server) => server.post('/otp/send', { phone }).then(verdict))
+  expect(tally(sends)).toEqual({ '200': 1, '429 cooldown_active': 7 })
+
+  const otp = await codeOf(servers[0], phone)
+  const right = await both(8, (server) => server.post('/otp/verify', { phone, otp }).then(verdict))
+  expect(tally(right)).toEqual({ '200': 1, '404 not_found': 15 })
+
+  const neighbour = '12025550144'
+  expect(verdict(await servers[1].post('/otp/send', { phone: neighbour }))).toBe('200')
+  const wrong = otherThan(await codeOf(servers[0], neighbour))
+  const guesses = await both(8, (server) =>
+    server.post('/otp/verify', { phone: neighbour, otp: wrong }).then(verdict),
+  )
+  expect(tally(guesses)).toEqual({ '401 mismatch': 3, '429 max_attempts': 13 })
+})
+
+test.concurrent('production refuses what reaches nobody, and names everything else that is wrong', async () => {
+  await using story = await scene()
+  const wrong = {
+    DATABASE_URL: `file:${story.file}`,
+    NODE_ENV: 'production',
+    OTP_SMS_MODE: 'hybrid',
+    PORT: 'canary-1',
+    SECRET_KEY: 'canary-2',
+    APP_CREDENTIALS: '{"shop":"canary-3"',
+    MAIL_FROM: 'canary-4',
+  }
+  const { code, stdout, stderr } = await otpost(['serve'], wrong)
+  expect(code).toBe(78)
+  for (const name of [
+    'SMS_PLAIN',
+    'SMS_TEMPLATE',
+    'SMTP_URL',
+    'PORT',
+    'SECRET_KEY',
+    'APP_CREDENTIALS',
+    'MAIL_FROM',
+  ]) {
+    expect(stderr).toMatch(new RegExp(`^\\s*${name} `, 'm'))
+  }
+  expect(stdout + stderr).not.toContain('canary')
+  expect(stderr).not.toMatch(/^\s+at /m)
+  expect(existsSync(story.file)).toBe(false)
+})
+
+test.concurrent('production allows the outbox when OUTBOX_IN_PRODUCTION=1 says so', async () => {
+  await using story = await scene()
+  const server = await story.start({ NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1' })
+  expect((await server.get('/outbox/messages')).status).toBe(200)
+})
+
+test.concurrent('the log is JSON lines that tell who, what and why, and nothing that is secret', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const secretKey = 'canary-secret-key-of-the-server-itself'
+  const server = await story.start({ ...story.delivery, SECRET_KEY: secretKey })
+  const email = 'canary.jane@example.com'
+  const words = 'canary words of a message'
+  const wrongKey = 'canary-wrong-api-key'
+
+  const sent = await server.post('/otp/send', { phone })
+  const code = codeIn(story.receiver.received[0]?.body.text)
+  const wrong = otherThan(code)
+  const mismatch = await server.post('/otp/verify', { phone, otp: wrong })
+  await server.post('/otp/verify', { phone, otp: code })
+  await server.post('/otp/send', { channel: 'EMAIL', email })
+  const mailCode = codeIn(story.smtp.received[0]?.mail.text)
+  await server.post('/otp/verify', { email, otp: mailCode })
+  const forbidden = await server.post('/otp/send', { phone, apiKey: wrongKey })
+  await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
+  await server.post('/notify', { channel: 'EMAIL', to: [email], subject: words, html: `<p>${words}</p>` })
+  await server.request('GET', `/nowhere/${phone}?otp=${code}&key=${wrongKey}`)
+  await server.request('POST', `/otp/send?phone=${phone}&apiKey=${wrongKey}`, {
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${wrongKey}` },
+    body: `{"apiKey":"${wrongKey}","phone":"${phone}"`,
+  })
+  story.receiver.answer(() => new Response(words, { status: 500 }))
+  const failed = await server.post('/notify', {
+    channel: 'SMS',
+    brandId: 'acme',
+    to: [phone],
+    message: words,
+  })
+  story.smtp.refuse({ at: 'RCPT', code: 550, message: `${email} is unknown` })
+  await server.post('/otp/resend', { channel: 'EMAIL', email })
+  expect(await server.stop()).toBe(0)
+
+  const lines = server.lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  const lineOf = ({ body }: { body: { requestId: string } }) => {
+    const found = lines.filter(({ requestId }) => requestId === body.requestId)
+    expect(found).toHaveLength(1)
+    return found[0] ?? {}
+  }
+  const masked = expect.stringMatching(/^\d{0,4}\*+\d{0,4}$/)
+  const told = { app: 'shop', brand: 'acme', durationMs: expect.any(Number) }
+  expect(lineOf(sent)).toMatchObject({ ...told, route: '/otp/send', status: 200, recipient: masked })
+  expect(lineOf(mismatch)).toMatchObject({ ...told, route: '/otp/verify', status: 401, error: 'mismatch' })
+  expect(lineOf(forbidden)).toMatchObject({ route: '/otp/send', status: 403, error: 'forbidden' })
+  expect(lineOf(forbidden)).not.toHaveProperty('app')
+  expect(lineOf(failed)).toMatchObject({
+    ...told,
+    route: '/notify',
+    status: 500,
+    error: 'notification_failed',
+  })
+  expect(lines.filter(({ route }) => route !== undefined)).toHaveLength(12)
+
+  const written = [...server.lines, await server.stderr].join('\n')
+  const canaries = [credentials.apiKey, wrongKey, code, wrong, mailCode, phone, email, words, secretKey]
+  for (const canary of [...canaries, story.receiver.secret]) expect(written).not.toContain(canary)
+})
+
+test.concurrent('the database tells no code, no recipient, no text and no key', async () => {
+  await using story = await scene()
+  await story.brand('acme', 'Acme')
+  const server = await story.start(story.delivery)
+  const email = 'Canary.Jane@example.com'
+  const words = 'canary words of a message'
+  const secrets: string[] = [phone, '2025550143', email, email.toLowerCase(), words, credentials.apiKey]
+  await server.post('/otp/send', { phone })
+  await server.post('/otp/send', { channel: 'EMAIL', email })
+  await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
+  await server.post('/notify', { channel: 'EMAIL', to: [email], subject: words, html: `<p>${words}</p>` })
+  secrets.push(codeIn(story.receiver.received[0]?.body.text), codeIn(story.smtp.received[0]?.mail.text))
+  secrets.push((await story.command('app', 'issue', 'till')).trim())
+  expect(story.receiver.received).toHaveLength(2)
+  expect(story.smtp.received).toHaveLength(2)
+
+  const found = (bytes: Buffer) => secrets.filter((secret) => bytes.includes(secret))
+  expect(found(story.bytes())).toEqual([])
+  expect(await server.stop()).toBe(0)
+  expect(found(story.bytes())).toEqual([])
+
+  // The search itself: what the outbox keeps for developers is found.
+  const developer = await story.start({ SMS_PLAIN: 'outbox' })
+  await developer.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
+  expect(found(story.bytes())).toEqual([phone, '2025550143', words])
+})
+
+test.concurrent('the database, its log and the key are for the owner alone', async () => {
+  await using story = await scene()
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+  const shared = join(story.folder, 'shared')
+  mkdirSync(shared, { mode: 0o755 })
+  for (const folder of [join(story.folder, 'deep', 'data'), shared]) {
+    const server = await story.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
+    await server.get('/health')
+    const files = readdirSync(folder).sort()
+    expect(files).toEqual(['otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'])
+    expect(files.map((name) => `${name} ${modeOf(join(folder, name))}`)).toEqual(
+      files.map((name) => `${name} 600`),
+    )
+  }
+  expect(modeOf(join(story.folder, 'deep', 'data'))).toBe('700')
+  expect(modeOf(join(story.folder, 'deep'))).toBe('700')
+})
+
+test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
+  'the demo prints lines that, pasted into a shell, send a code and verify it',
+  async () => {
+    const folder = temporaryFolder()
+    const { PATH = '', HOME = '' } = process.env
+    const demo = Bun.spawn([process.execPath, join(import.meta.dir, '../src/main.ts'), 'demo'], {
+      cwd: folder.path,
+      // What else the environment says must not lead the demo's messages anywhere.
+      env: {
+        PATH,
+        HOME,
+        PORT: '0',
+        SMTP_URL: 'smtp://127.0.0.1:1',
+        SMS_PLAIN: 'webhook',
+        NODE_ENV: 'production',
+      },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    running.add(demo)
+    let welcome = ''
+    const decoder = new TextDecoder()
+    for await (const chunk of demo.stdout) {
+      welcome += decoder.decode(chunk, { stream: true })
+      if (/Ctrl-C.*\n/.test(welcome)) break
+    }
+    const outbox = /http:\S+\/outbox\b/.exec(welcome)?.[0] ?? 'no outbox URL'
+    const page = await fetch(outbox)
+    expect(page.status).toBe(200)
+    expect(page.headers.get('content-type')).toStartWith('text/html')
+
+    const paste = welcome.split('\n').filter((line) => /^\s*(?:curl|[A-Z]+=)/.test(line))
+    expect(paste).toHaveLength(3)
+    const shell = Bun.spawn(['bash'], {
+      stdin: new Blob([paste.join('\n'), '\n']),
+      env: { PATH },
+      stdout: 'pipe',
+    })
+    const output = await new Response(shell.stdout).text()
+    const [, sent = '', code, verified = ''] = /^(\{.*\})\s*(\d{6})\n(\{.*\})\s*$/.exec(output) ?? []
+    expect(JSON.parse(sent)).toMatchObject({ success: true, expiresIn: 300 })
+    expect(code).toBeDefined()
+    expect(JSON.parse(verified)).toMatchObject({ success: true })
+    expect(existsSync(join(folder.path, 'data', 'demo.db'))).toBe(true)
+
+    demo.kill('SIGINT')
+    expect(await demo.exited).toBe(0)
+    expect(await new Response(demo.stderr).text()).toBe('')
+    folder.remove()
+  },
+)

@@ -1,0 +1,684 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Brand } from '../../src/domain/brand.ts'
+import type { Claim, Taking } from '../../src/domain/limits.ts'
+import type { AppBook, BrandBook } from '../../src/domain/operator.ts'
+import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp.ts'
+import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/platform.ts'
+import type { Apps, Clock, Outbox, OutboxMessage } from '../../src/domain/ports.ts'
+
+// What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.
+
+/** The ports of one store, on data of their own. */
+export interface Stores {
+  readonly otps: OtpStore
+  readonly brands: BrandBook
+  readonly apps: AppBook & Apps
+  readonly requests: IntegrationRequests
+  /** The kept integration requests, by what means the store has: ids and status, in order of the ids. */
+  readonly keptRequests: () => Promise<readonly { id: string; status: string }[]>
+  readonly outbox: Outbox
+  readonly close: () => Promise<void>
+}
+
+export interface StoreSettings {
+  readonly now: Clock
+  /** How keys of applications are hashed; its results are 43 characters, as SHA-256 in base64url. */
+  readonly hashKey: (apiKey: string) => string
+  /** appId → API key, beside the issued ones. */
+  readonly credentials: ReadonlyMap<string, string>
+}
+
+/** Opens a store that is empty. */
+export type OpenStores = (settings: StoreSettings) => Promise<Stores>
+
+const start = Date.UTC(2026, 0, 1, 12)
+const clock = { now: start }
+const hashKey = (apiKey: string) => `hash of ${apiKey}`.padEnd(43, '.')
+
+/** All tests of all ports. */
+export function testStores(name: string, open: OpenStores): void {
+  describe(`the ports on ${name}`, () => {
+    let stores: Stores
+
+    beforeEach(async () => {
+      clock.now = start
+      stores = await open({
+        now: () => clock.now,
+        hashKey,
+        credentials: new Map([['configured', 'its key']]),
+      })
+    })
+    afterEach(() => stores.close())
+
+    testLimits(() => stores.otps)
+    testCodes(() => stores.otps)
+    testBrands(() => stores.brands)
+    testApps(() => stores.apps)
+    testRequests(() => stores)
+    testOutbox(() => stores.outbox)
+  })
+}
+
+function claim(properties: Partial<Claim> = {}): Claim {
+  return {
+    subject: 'someone',
+    name: 'minute',
+    max: 3,
+    windowMs: 60_000,
+    counted: true,
+    failure: 'rate_limited',
+    message: 'too many',
+    ...properties,
+  }
+}
+
+function record(properties: Partial<OtpRecord> = {}): OtpRecord {
+  return {
+    id: 'record 1',
+    brandSlug: 'acme',
+    subject: 'someone',
+    salt: 's'.repeat(22),
+    hash: hashOf('right'),
+    createdAt: start,
+    expiresAt: start + 300_000,
+    ...properties,
+  }
+}
+
+function hashOf(code: string): string {
+  return `hash of ${code}`.padEnd(43, '.')
+}
+
+const scope = { brandSlug: 'acme', subject: 'someone' }
+
+/** The takings of a send that must be let through. */
+async function begin(
+  store: OtpStore,
+  properties: Partial<OtpRecord> = {},
+  claims: readonly Claim[] = [],
+  now = start,
+): Promise<readonly Taking[]> {
+  const admission = await store.beginSend(claims, record(properties), now)
+  if (!admission.admitted) throw new Error(`refused by ${admission.refusedBy.name}`)
+  return admission.takings
+}
+
+function guessing(code: string, properties: Partial<GuessAttempt> = {}, recordId = 'record 1'): GuessAttempt {
+  return {
+    claims: [],
+    failureBudget: undefined,
+    scope,
+    guess: { recordId, hash: hashOf(code) },
+    ...properties,
+  }
+}
+
+function testLimits(store: () => OtpStore): void {
+  describe('limits', () => {
+    test('a limit admits as many as it says and then tells when its window ends', async () => {
+      for (const second of [0, 10, 59]) {
+        expect((await store().admit([claim()], start + second * 1000)).admitted).toBe(true)
+      }
+      expect(await store().admit([claim()], start + 59_999)).toEqual({
+        admitted: false,
+        refusedBy: claim(),
+        endsAt: start + 60_000,
+      })
+    })
+
+    test('a window is over at the instant of its end, and the next one begins with the next request', async () => {
+      await store().admit([claim({ max: 1 })], start)
+      expect(await store().admit([claim({ max: 1 })], start + 60_000)).toEqual({
+        admitted: true,
+        takings: [{ subject: 'someone', name: 'minute', endsAt: start + 120_000 }],
+      })
+    })
+
+    test('subjects and names are counted apart', async () => {
+      const claims = [claim({ max: 1 }), claim({ max: 1, name: 'hour' }), claim({ max: 1, subject: 'other' })]
+      for (const each of claims) expect((await store().admit([each], start)).admitted).toBe(true)
+      for (const each of claims) expect((await store().admit([each], start)).admitted).toBe(false)
+    })
+
+    test('the first limit that is used up refuses, and then none of them is counted', async () => {
+      const [first, second, third] = [
+        claim({ name: 'first', max: 1 }),
+        claim({ name: 'second', max: 1 }),
+        claim({ name: 'third', max: 1 }),
+      ]
+      await store().admit([second], start)
+      await store().admit([third], start + 1000)
+      expect(await store().admit([first, second, third], start + 2000)).toMatchObject({
+        admitted: false,
+        refusedBy: second,
+        endsAt: start + 60_000,
+      })
+      expect((await store().admit([first], start + 2000)).admitted).toBe(true)
+    })
+
+    test('a claim that is not counted is refused where the limit is used up, and takes nothing', async () => {
+      const uncounted = claim({ max: 1, counted: false })
+      expect(await store().admit([uncounted], start)).toEqual({ admitted: true, takings: [] })
+      await store().admit([claim({ max: 1 })], start)
+      expect((await store().admit([uncounted], start)).admitted).toBe(false)
+    })
+
+    test('check tells what admit would, and takes nothing', async () => {
+      for (let time = 0; time < 3; time++) {
+        expect((await store().check(claim({ max: 1 }), start)).admitted).toBe(true)
+      }
+      await store().admit([claim({ max: 1 })], start)
+      expect(await store().check(claim({ max: 1 }), start + 1)).toEqual({
+        admitted: false,
+        refusedBy: { ...claim({ max: 1 }), counted: false },
+        endsAt: start + 60_000,
+      })
+    })
+
+    test('concurrent requests never pass a limit', async () => {
+      const admissions = await Promise.all(
+        Array.from({ length: 40 }, () => store().admit([claim({ max: 7 })], start)),
+      )
+      expect(admissions.filter(({ admitted }) => admitted)).toHaveLength(7)
+    })
+
+    test('a list of no claims is admitted', async () => {
+      expect(await store().admit([], start)).toEqual({ admitted: true, takings: [] })
+    })
+  })
+}
+
+function testCodes(store: () => OtpStore): void {
+  describe('codes', () => {
+    test('a send that is refused leaves the code before it as it was', async () => {
+      await begin(store(), {}, [claim({ max: 1 })])
+      const refused = await store().beginSend([claim({ max: 1 })], record({ id: 'record 2' }), start)
+      expect(refused.admitted).toBe(false)
+      expect(await store().find(scope, start)).toMatchObject({ id: 'record 1' })
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('a send replaces the code of its brand and recipient, attempts included', async () => {
+      await begin(store())
+      for (const _ of [1, 2, 3]) await store().guess(guessing('wrong'), start)
+      await begin(store(), { id: 'record 2', salt: 't'.repeat(22), hash: hashOf('new') })
+      expect(await store().find(scope, start)).toMatchObject({ id: 'record 2', salt: 't'.repeat(22) })
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
+      expect(await store().guess(guessing('new', {}, 'record 2'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('codes of other brands and recipients are not touched', async () => {
+      const others = [
+        { id: 'record 2', brandSlug: 'globex' },
+        { id: 'record 3', subject: 'other' },
+      ]
+      await begin(store())
+      for (const other of others) await begin(store(), other)
+      await store().guess(guessing('right'), start)
+      for (const other of others) {
+        const attempt = guessing('right', { scope: { ...scope, ...other } }, other.id)
+        expect(await store().guess(attempt, start)).toEqual({ kind: 'verified' })
+      }
+    })
+
+    test('a right guess consumes the code', async () => {
+      await begin(store())
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
+      expect(await store().find(scope, start)).toBeUndefined()
+    })
+
+    test('the right code on the third attempt verifies', async () => {
+      await begin(store())
+      for (const _ of [1, 2]) {
+        expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
+      }
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('three wrong guesses lock the code, for the right one too, until it would have expired', async () => {
+      await begin(store())
+      for (const _ of [1, 2, 3]) {
+        expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
+      }
+      const locked = { kind: 'locked', expiresAt: start + 300_000 } as const
+      expect(await store().guess(guessing('wrong'), start + 1)).toEqual(locked)
+      expect(await store().guess(guessing('right'), start + 299_999)).toEqual(locked)
+      expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
+    })
+
+    test('a code lives until the instant of its expiry', async () => {
+      await begin(store())
+      expect(await store().find(scope, start + 299_999)).toMatchObject({ id: 'record 1' })
+      expect(await store().find(scope, start + 300_000)).toBeUndefined()
+      expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
+      expect(await store().guess(guessing('right'), start + 299_999)).toEqual({ kind: 'verified' })
+    })
+
+    test('a guess for no record finds nothing and still counts for its claims', async () => {
+      const claims = [claim({ max: 1 })]
+      const attempt = guessing('right', { claims, guess: undefined })
+      expect(await store().guess(attempt, start)).toEqual({ kind: 'absent' })
+      expect(await store().guess(attempt, start)).toEqual({
+        kind: 'refused',
+        refusal: { admitted: false, refusedBy: claim({ max: 1 }), endsAt: start + 60_000 },
+      })
+    })
+
+    test('a guess that its claims refuse costs no attempt', async () => {
+      await begin(store())
+      const claims = [claim({ max: 1 })]
+      await store().admit(claims, start)
+      for (const _ of [1, 2, 3, 4]) {
+        expect((await store().guess(guessing('wrong', { claims }), start)).kind).toBe('refused')
+      }
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('a guess for a replaced record costs the new one no attempt', async () => {
+      await begin(store())
+      await begin(store(), { id: 'record 2' })
+      for (const _ of [1, 2, 3, 4]) {
+        expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'absent' })
+      }
+      expect(await store().guess(guessing('right', {}, 'record 2'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('concurrent right guesses verify once', async () => {
+      await begin(store())
+      const verdicts = await Promise.all(
+        Array.from({ length: 20 }, () => store().guess(guessing('right'), start)),
+      )
+      expect(verdicts.filter(({ kind }) => kind === 'verified')).toHaveLength(1)
+      expect(verdicts.filter(({ kind }) => kind === 'absent')).toHaveLength(19)
+    })
+
+    test('concurrent wrong guesses cost three attempts', async () => {
+      await begin(store())
+      const verdicts = await Promise.all(
+        Array.from({ length: 20 }, () => store().guess(guessing('wrong'), start)),
+      )
+      expect(verdicts.filter(({ kind }) => kind === 'mismatch')).toHaveLength(3)
+      expect(verdicts.filter(({ kind }) => kind === 'locked')).toHaveLength(17)
+    })
+  })
+
+  describe('the end of a send', () => {
+    test('an abandoned send takes its code and its takings away', async () => {
+      const takings = await begin(store(), {}, [claim({ max: 1 })])
+      await store().abandonSend(record(), takings)
+      expect(await store().find(scope, start)).toBeUndefined()
+      const [taking] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
+      // Nothing had been counted, so the window opens anew.
+      expect(taking?.endsAt).toBe(start + 70_000)
+    })
+
+    test('a send abandoned late leaves a newer code alone', async () => {
+      const takings = await begin(store())
+      await begin(store(), { id: 'record 2', hash: hashOf('new') })
+      await store().abandonSend(record(), takings)
+      expect(await store().guess(guessing('new', {}, 'record 2'), start)).toEqual({ kind: 'verified' })
+    })
+
+    test('a send abandoned late gives nothing back to a later window', async () => {
+      const takings = await begin(store(), {}, [claim({ max: 1 })])
+      await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 60_000)
+      await store().abandonSend(record(), takings)
+      expect((await store().admit([claim({ max: 1 })], start + 60_001)).admitted).toBe(false)
+    })
+
+    test('one taking is given back of several in a window, which ends as before', async () => {
+      await store().admit([claim({ max: 2 })], start)
+      const takings = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
+      await store().abandonSend(record(), takings)
+      expect((await store().admit([claim({ max: 2 })], start + 2000)).admitted).toBe(true)
+      expect(await store().admit([claim({ max: 2 })], start + 2000)).toMatchObject({ endsAt: start + 60_000 })
+    })
+
+    test('a moved end holds for the window of the taking', async () => {
+      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!taking) throw new Error('nothing was taken')
+      await store().moveEnd(taking, start + 5000)
+      expect(await store().check(claim({ max: 1 }), start + 4999)).toMatchObject({ endsAt: start + 5000 })
+      expect((await store().check(claim({ max: 1 }), start + 5000)).admitted).toBe(true)
+    })
+
+    test('a moved end does not reach a later window', async () => {
+      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!taking) throw new Error('nothing was taken')
+      await store().admit([claim({ max: 1 })], start + 60_000)
+      await store().moveEnd(taking, start + 60_001)
+      expect((await store().check(claim({ max: 1 }), start + 119_999)).admitted).toBe(false)
+    })
+  })
+
+  describe('the failure budget', () => {
+    const failureBudget = claim({ name: 'failures:acme', max: 2, windowMs: 86_400_000 })
+
+    test('wrong guesses use it up over all codes, and then even the right one is refused', async () => {
+      for (const id of ['record 1', 'record 2']) {
+        await begin(store(), { id })
+        expect(await store().guess(guessing('wrong', { failureBudget }, id), start)).toEqual({
+          kind: 'mismatch',
+        })
+      }
+      expect(await store().guess(guessing('right', { failureBudget }, 'record 2'), start + 1)).toMatchObject({
+        kind: 'refused',
+        refusal: { refusedBy: { name: 'failures:acme' }, endsAt: start + 86_400_000 },
+      })
+    })
+
+    test('a guess refused by the budget takes none of its other claims', async () => {
+      await begin(store())
+      const spent = { ...failureBudget, max: 1 }
+      await store().guess(guessing('wrong', { failureBudget: spent }), start)
+      const claims = [claim({ name: 'global', max: 1 })]
+      await store().guess(guessing('right', { claims, failureBudget: spent }), start)
+      expect((await store().check(claim({ name: 'global', max: 1 }), start)).admitted).toBe(true)
+    })
+
+    test('guesses that find nothing, or a locked code, leave it alone', async () => {
+      const budget = { ...failureBudget, max: 4 }
+      await store().guess(guessing('wrong', { failureBudget: budget }), start)
+      await begin(store())
+      for (const _ of [1, 2, 3, 4, 5]) {
+        await store().guess(guessing('wrong', { failureBudget: budget }), start)
+      }
+      expect((await store().check(budget, start)).admitted).toBe(true)
+      await begin(store())
+      await store().guess(guessing('wrong', { failureBudget: budget }), start)
+      expect((await store().check(budget, start)).admitted).toBe(false)
+    })
+
+    test('a right guess clears it', async () => {
+      await begin(store())
+      await store().guess(guessing('wrong', { failureBudget }), start)
+      await store().guess(guessing('right', { failureBudget }), start)
+      await begin(store())
+      await store().guess(guessing('wrong', { failureBudget }), start)
+      expect((await store().check(failureBudget, start)).admitted).toBe(true)
+    })
+  })
+}
+
+function brand(properties: Partial<Brand> = {}): Brand {
+  return {
+    slug: 'acme',
+    displayName: 'Acme',
+    status: 'active',
+    notifyTemplates: ['ORDER_PLACED'],
+    dltEnabled: true,
+    loginIdEnabled: false,
+    domain: 'shop.example.com',
+    ...properties,
+  }
+}
+
+function testBrands(book: () => BrandBook): void {
+  const put = (given: Brand) => book().edit(given.slug, () => given)
+
+  describe('brands', () => {
+    test('a brand is read as it was stored', async () => {
+      for (const stored of [
+        brand(),
+        brand({
+          slug: 'b',
+          displayName: 'Ünïcode & Söhne',
+          status: 'pending',
+          notifyTemplates: [],
+          domain: null,
+        }),
+        brand({ slug: 'c', status: 'suspended', dltEnabled: false, loginIdEnabled: true }),
+      ]) {
+        expect(await put(stored)).toEqual(stored)
+        expect(await book().bySlug(stored.slug)).toEqual(stored)
+      }
+      expect(await book().bySlug('d')).toBeUndefined()
+    })
+
+    test('an edit sees the brand as it is and stores what it makes of it', async () => {
+      await book().edit('acme', (current) => {
+        expect(current).toBeUndefined()
+        return brand()
+      })
+      await book().edit('acme', (current) => brand({ displayName: `${current?.displayName} & Co` }))
+      expect(await book().bySlug('acme')).toEqual(brand({ displayName: 'Acme & Co' }))
+      expect(await book().byName('acme')).toBeUndefined()
+    })
+
+    test('an edit that throws stores nothing and fails with what it threw', async () => {
+      await put(brand())
+      const error = new Error('not like this')
+      const failing = book().edit('acme', () => {
+        throw error
+      })
+      expect(await failing.catch((thrown: unknown) => thrown)).toBe(error)
+      expect(await book().bySlug('acme')).toEqual(brand())
+    })
+
+    test('concurrent edits are all kept', async () => {
+      await put(brand({ displayName: '' }))
+      await Promise.all(
+        Array.from({ length: 20 }, () =>
+          book().edit('acme', (current) => brand({ displayName: `${current?.displayName}x` })),
+        ),
+      )
+      expect((await book().bySlug('acme'))?.displayName).toBe('x'.repeat(20))
+    })
+
+    test('the list is in order of the slugs', async () => {
+      for (const slug of ['b', 'c-1', 'a', 'c']) await put(brand({ slug }))
+      expect((await book().list()).map(({ slug }) => slug)).toEqual(['a', 'b', 'c', 'c-1'])
+    })
+
+    test('a name is found in its comparable form', async () => {
+      await put(brand({ slug: 'sohne', displayName: 'Mu\u0308ller & SO\u0308HNE' }))
+      expect((await book().byName('m\u00fcller & s\u00f6hne'))?.slug).toBe('sohne')
+      expect(await book().byName('sohne')).toBeUndefined()
+    })
+
+    test('of brands that share a name an active one is found, then the first by slug', async () => {
+      await put(brand({ slug: 'a', status: 'suspended' }))
+      await put(brand({ slug: 'b', status: 'pending' }))
+      expect((await book().byName('acme'))?.slug).toBe('a')
+      await put(brand({ slug: 'd' }))
+      await put(brand({ slug: 'c' }))
+      expect((await book().byName('acme'))?.slug).toBe('c')
+    })
+  })
+}
+
+function testApps(book: () => AppBook & Apps): void {
+  describe('applications', () => {
+    test('an issued pair is accepted, and nothing else', async () => {
+      expect(await book().issue('shop', hashKey('key'), start)).toBe(true)
+      const tried: readonly (readonly [string, string, boolean])[] = [
+        ['shop', 'key', true],
+        ['shop', 'another key', false],
+        ['shop', '', false],
+        ['Shop', 'key', false],
+        ['nobody', 'key', false],
+        ['configured', 'its key', true],
+        ['configured', 'key', false],
+        ['shop', 'its key', false],
+        ['__proto__', 'key', false],
+      ]
+      for (const [appId, apiKey, accepted] of tried) {
+        expect({ appId, apiKey, accepted: await book().accepts(appId, apiKey) }).toEqual({
+          appId,
+          apiKey,
+          accepted,
+        })
+      }
+    })
+
+    test('an app has one key at a time', async () => {
+      await book().issue('shop', hashKey('first'), start)
+      expect(await book().issue('shop', hashKey('second'), start + 1)).toBe(false)
+      expect(await book().accepts('shop', 'first')).toBe(true)
+      expect(await book().accepts('shop', 'second')).toBe(false)
+    })
+
+    test('of concurrent issues one succeeds', async () => {
+      const keys = Array.from({ length: 10 }, (_, index) => `key ${index}`)
+      const issued = await Promise.all(keys.map((key) => book().issue('shop', hashKey(key), start)))
+      const accepted = await Promise.all(keys.map((key) => book().accepts('shop', key)))
+      expect(issued.filter(Boolean)).toHaveLength(1)
+      expect(accepted).toEqual(issued)
+    })
+
+    test('a revoked key stops working, and the app can have a new one', async () => {
+      await book().issue('shop', hashKey('first'), start)
+      expect(await book().revoke('shop', start + 1)).toBe(true)
+      expect(await book().accepts('shop', 'first')).toBe(false)
+      expect(await book().revoke('shop', start + 2)).toBe(false)
+      expect(await book().issue('shop', hashKey('second'), start + 3)).toBe(true)
+      expect(await book().accepts('shop', 'first')).toBe(false)
+      expect(await book().accepts('shop', 'second')).toBe(true)
+    })
+
+    test('there is nothing to revoke of an app that was never issued', async () => {
+      expect(await book().revoke('nobody', start)).toBe(false)
+      expect(await book().revoke('configured', start)).toBe(false)
+    })
+
+    test('the list tells when apps were issued and revoked, by appId', async () => {
+      await book().issue('shop', hashKey('a'), start)
+      await book().issue('kiosk', hashKey('b'), start + 1)
+      await book().revoke('shop', start + 2)
+      expect(await book().list()).toEqual([
+        { appId: 'kiosk', createdAt: start + 1, revokedAt: null },
+        { appId: 'shop', createdAt: start, revokedAt: start + 2 },
+      ])
+    })
+  })
+}
+
+function testRequests(stores: () => Stores): void {
+  const request: IntegrationRequest = {
+    id: 'request 1',
+    createdAt: start,
+    companyName: 'Acme Ltd',
+    contactName: 'Ann',
+    contactEmail: 'ann@example.com',
+    brandName: 'Acme',
+    channels: ['SMS', 'EMAIL'],
+    website: 'https://acme.example.com',
+    useCase: 'sign-in\ncodes',
+  }
+
+  describe('integration requests', () => {
+    test('a request is kept as pending', async () => {
+      await stores().requests.add(request)
+      await stores().requests.add({ ...request, id: 'request 2', channels: [], website: null, useCase: null })
+      expect(await stores().keptRequests()).toEqual([
+        { id: 'request 1', status: 'pending' },
+        { id: 'request 2', status: 'pending' },
+      ])
+    })
+
+    test('an id is used once', async () => {
+      await stores().requests.add(request)
+      const again = stores().requests.add({ ...request, companyName: 'Other' })
+      expect(
+        await again.then(
+          () => 'kept',
+          () => 'refused',
+        ),
+      ).toBe('refused')
+      expect(await stores().keptRequests()).toHaveLength(1)
+    })
+  })
+}
+
+function message(properties: Partial<OutboxMessage> = {}): OutboxMessage {
+  return {
+    channel: 'SMS',
+    to: '12025550143',
+    route: 'plain',
+    brandId: 'acme',
+    brandName: 'Acme',
+    subject: null,
+    text: 'a text',
+    html: null,
+    templateKey: null,
+    variables: null,
+    requestId: 'request 1',
+    ...properties,
+  }
+}
+
+function testOutbox(outbox: () => Outbox): void {
+  const texts = async (query: Parameters<Outbox['list']>[0]) =>
+    (await outbox().list(query)).map(({ text }) => text)
+
+  describe('the outbox', () => {
+    test('a message is read as it was kept, with an id and the time', async () => {
+      const messages = [
+        message({ route: 'template', templateKey: 'LOGIN_OTP', variables: { otp: '012345' } }),
+        message({ channel: 'EMAIL', to: 'Ann@example.com', route: null, subject: 'Hi', html: '<p>Hi</p>' }),
+        message({ brandId: null, brandName: null }),
+      ]
+      for (const each of messages) {
+        await outbox().add(each)
+        clock.now += 1000
+      }
+      const entries = await outbox().list({ limit: 10 })
+      expect(entries).toEqual(
+        messages.map((each, index) => ({
+          ...each,
+          id: expect.any(Number),
+          createdAt: `2026-01-01T12:00:0${index}.000Z`,
+        })),
+      )
+      for (const entry of entries) expect(await outbox().get(entry.id)).toEqual(entry)
+      expect(await outbox().get(0)).toBeUndefined()
+    })
+
+    test('ids increase with each message', async () => {
+      await Promise.all(['a', 'b', 'c'].map((text) => outbox().add(message({ text }))))
+      const ids = (await outbox().list({ limit: 10 })).map(({ id }) => id)
+      expect(ids).toEqual([...ids].sort((a, b) => a - b))
+      expect(new Set(ids).size).toBe(3)
+    })
+
+    test('the newest messages are listed, oldest first', async () => {
+      for (const text of ['a', 'b', 'c', 'd']) await outbox().add(message({ text }))
+      expect(await texts({ limit: 2 })).toEqual(['c', 'd'])
+      const [, second] = await outbox().list({ limit: 10 })
+      expect(await texts({ limit: 10, after: second?.id ?? 0 })).toEqual(['c', 'd'])
+    })
+
+    test('a recipient is found by identity, whatever the spelling of the address', async () => {
+      await outbox().add(message({ text: 'to a phone' }))
+      await outbox().add(message({ text: 'to another', to: '447911123456' }))
+      await outbox().add(message({ text: 'to a mailbox', channel: 'EMAIL', to: 'Ann@Example.com' }))
+      expect(await texts({ limit: 10, identity: '12025550143' })).toEqual(['to a phone'])
+      expect(await texts({ limit: 10, identity: 'ann@example.com' })).toEqual(['to a mailbox'])
+      expect(await texts({ limit: 10, identity: 'nobody' })).toEqual([])
+    })
+
+    test('waiting ends at once where there is a message', async () => {
+      await outbox().add(message({ text: 'there' }))
+      const never = new AbortController().signal
+      const entries = await outbox().wait({ limit: 10 }, 600_000, never)
+      expect(entries.map(({ text }) => text)).toEqual(['there'])
+    })
+
+    test('waiting ends with the first message that comes', async () => {
+      const never = new AbortController().signal
+      const waiting = outbox().wait({ limit: 10, identity: '12025550143' }, 600_000, never)
+      await outbox().add(message({ text: 'for somebody else', to: '447911123456' }))
+      await outbox().add(message({ text: 'here' }))
+      expect((await waiting).map(({ text }) => text)).toEqual(['here'])
+    })
+
+    test('waiting ends with nothing when it is aborted, or when the time is over', async () => {
+      const abort = new AbortController()
+      const waiting = outbox().wait({ limit: 10 }, 600_000, abort.signal)
+      abort.abort()
+      expect(await waiting).toEqual([])
+      expect(await outbox().wait({ limit: 10 }, 1, new AbortController().signal)).toEqual([])
+    })
+  })
+}

@@ -1,0 +1,458 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { sql } from 'drizzle-orm'
+import { migrations } from '../../drizzle/migrations.ts'
+import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
+import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createIntegrationRequests } from '../../src/adapters/sqlite/integration-requests.ts'
+import { migrate } from '../../src/adapters/sqlite/migrate.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
+import { integrationRequests } from '../../src/adapters/sqlite/schema.ts'
+import { sweep } from '../../src/adapters/sqlite/sweep.ts'
+import { Writer } from '../../src/adapters/sqlite/writer.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { inProcesses } from './at-once.ts'
+import { testStores } from './contract.ts'
+
+testStores('SQLite', async ({ now, hashKey, credentials }) => {
+  const database = openDatabase(':memory:')
+  return {
+    otps: createOtpStore(database),
+    brands: createBrandBook(database),
+    apps: createAppBook(database, hashKey, credentials),
+    requests: createIntegrationRequests(database),
+    keptRequests: async () =>
+      database.orm
+        .select({ id: integrationRequests.id, status: integrationRequests.status })
+        .from(integrationRequests)
+        .orderBy(integrationRequests.id)
+        .all(),
+    outbox: createOutbox(database, now),
+    close: () => database.close(),
+  }
+})
+
+describe('SQLite', () => {
+  let folder: ReturnType<typeof temporaryFolder>
+  let file: string
+  let database: Database
+
+  beforeEach(() => {
+    folder = temporaryFolder()
+    file = join(folder.path, 'folder', 'otpost.db')
+    database = openDatabase(file)
+  })
+  afterEach(async () => {
+    await database.close()
+    folder.remove()
+  })
+
+  const all = <Row>(statement: string) => database.orm.all<Row>(sql.raw(statement))
+
+  describe('the schema', () => {
+    const tables = ['apps', 'brands', 'integration_requests', 'otps', 'outbox', 'windows']
+
+    test('every table is STRICT', () => {
+      const rows = all<{ name: string; strict: number }>(
+        `SELECT name, strict FROM pragma_table_list
+         WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`,
+      )
+      expect(rows).toEqual(['__drizzle_migrations', ...tables].map((name) => ({ name, strict: 1 })))
+    })
+
+    test('every column is NOT NULL but those that say so by their meaning', () => {
+      const rows = all<{ column: string }>(
+        `SELECT t.name || '.' || c.name AS column FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
+         WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+           AND c."notnull" = 0 AND NOT (c.pk = 1 AND c.type = 'INTEGER') ORDER BY 1`,
+      )
+      expect(rows.map(({ column }) => column)).toEqual([
+        'apps.revoked_at',
+        'brands.domain',
+        'integration_requests.use_case',
+        'integration_requests.website',
+        'outbox.brand_name',
+        'outbox.brand_slug',
+        'outbox.html',
+        'outbox.route',
+        'outbox.subject',
+        'outbox.template_key',
+        'outbox.variables',
+      ])
+    })
+
+    test('what the contract looks up by time or name has an index', () => {
+      const plan = (statement: string) =>
+        all<{ detail: string }>(`EXPLAIN QUERY PLAN ${statement}`)
+          .map(({ detail }) => detail)
+          .join('; ')
+      for (const statement of [
+        'SELECT 1 FROM otps WHERE expires_at <= 1',
+        'SELECT 1 FROM windows WHERE ends_at <= 1',
+        'SELECT 1 FROM outbox WHERE created_at <= 1',
+        "SELECT 1 FROM outbox WHERE identity = 'a' ORDER BY id DESC",
+        "SELECT 1 FROM otps WHERE subject = 'a' AND brand_slug = 'b'",
+        "SELECT 1 FROM windows WHERE subject = 'a' AND name = 'b'",
+        "SELECT 1 FROM brands WHERE name_key = 'a'",
+      ]) {
+        expect({ statement, plan: plan(statement) }).toEqual({
+          statement,
+          plan: expect.stringMatching(/^SEARCH [^;]*$/),
+        })
+      }
+    })
+
+    const hash = `'${'h'.repeat(43)}'`
+    const salt = `'${'s'.repeat(22)}'`
+    const row = (table: string, values: Readonly<Record<string, string>>) =>
+      `INSERT INTO ${table} (${Object.keys(values)}) VALUES (${Object.values(values)})`
+    const good = {
+      otps: {
+        subject: "'a'",
+        brand_slug: "'b'",
+        id: "'c'",
+        salt,
+        hash,
+        attempts: '0',
+        created_at: '1',
+        expires_at: '2',
+      },
+      windows: { subject: "'a'", name: "'b'", count: '1', ends_at: '1' },
+      brands: {
+        slug: "'a'",
+        display_name: "'A'",
+        name_key: "'a'",
+        status: "'active'",
+        notify_templates: "'[]'",
+        dlt_enabled: '0',
+        login_id_enabled: '1',
+      },
+      apps: { app_id: "'a'", key_sha256: hash, created_at: '1' },
+      integration_requests: {
+        id: "'a'",
+        created_at: '1',
+        status: "'pending'",
+        company_name: "'a'",
+        contact_name: "'a'",
+        contact_email: "'a'",
+        brand_name: "'a'",
+        channels: "'[]'",
+      },
+      outbox: {
+        created_at: '1',
+        channel: "'SMS'",
+        recipient: "'1'",
+        identity: "'1'",
+        text: "'a'",
+        request_id: "'a'",
+      },
+    } as const
+    const bad: readonly (readonly [keyof typeof good, Readonly<Record<string, string>>])[] = [
+      ['otps', { attempts: '4' }],
+      ['otps', { attempts: '-1' }],
+      ['otps', { attempts: "'many'" }],
+      ['otps', { expires_at: '1' }],
+      ['otps', { hash: "'123456'" }],
+      ['otps', { salt: "''" }],
+      ['otps', { id: 'NULL' }],
+      ['windows', { count: '0' }],
+      ['windows', { ends_at: "'soon'" }],
+      ['brands', { status: "'gone'" }],
+      ['brands', { dlt_enabled: '2' }],
+      ['brands', { login_id_enabled: '-1' }],
+      ['brands', { notify_templates: "'{}'" }],
+      ['brands', { notify_templates: "'not JSON'" }],
+      ['apps', { key_sha256: "'a plain key'" }],
+      ['integration_requests', { status: "'maybe'" }],
+      ['integration_requests', { channels: '\'"SMS"\'' }],
+      ['outbox', { channel: "'FAX'" }],
+      ['outbox', { route: "'pigeon'" }],
+    ]
+
+    const cases = bad.map(([table, wrong]) => [table, Object.entries(wrong).join(), wrong] as const)
+
+    test.each(cases)('a row of %s is refused with %s', (table, _, wrong) => {
+      expect(() => database.orm.run(sql.raw(row(table, { ...good[table], ...wrong })))).toThrow()
+      expect(all(`SELECT * FROM ${table}`)).toEqual([])
+      database.orm.run(sql.raw(row(table, good[table])))
+      expect(all(`SELECT * FROM ${table}`)).toHaveLength(1)
+    })
+  })
+
+  describe('opening', () => {
+    test('the log is written ahead, and a commit waits for the disk', () => {
+      expect(all('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }])
+      expect(all('PRAGMA synchronous')).toEqual([{ synchronous: 2 }])
+      expect(all('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }])
+    })
+
+    test('a database of this program is opened again as it is', async () => {
+      const book = createAppBook(database, (key) => key, new Map())
+      await book.issue('shop', 'k'.repeat(43), 1)
+      await database.close()
+      database = openDatabase(file)
+      expect(await createAppBook(database, (key) => key, new Map()).list()).toEqual([
+        { appId: 'shop', createdAt: 1, revokedAt: null },
+      ])
+      expect(all('SELECT * FROM __drizzle_migrations')).toHaveLength(migrations.length)
+    })
+
+    test('closing waits for the writes under way', async () => {
+      const store = createOtpStore(database)
+      const claim = { subject: 'a', name: 'b', max: 1, windowMs: 1, counted: true } as const
+      const writing = store.admit([{ ...claim, failure: 'rate_limited', message: '' }], 1)
+      await database.close()
+      expect((await writing).admitted).toBe(true)
+      database = openDatabase(file)
+      expect(all('SELECT subject, name FROM windows')).toEqual([{ subject: 'a', name: 'b' }])
+    })
+
+    test('a file written by a newer program is refused and left as it was', () => {
+      const newer = join(folder.path, 'newer.db')
+      const driver = new Driver(newer)
+      const next = {
+        tag: '9999_next',
+        when: Date.UTC(2999, 0),
+        statements: ['CREATE TABLE next (id INTEGER)'],
+      }
+      migrate(driver, [...migrations, next])
+      const before = driver.prepare('SELECT * FROM sqlite_schema').all()
+      driver.close()
+      expect(() => openDatabase(newer)).toThrow(/newer/)
+      const after = new Driver(newer)
+      expect(after.prepare('SELECT * FROM sqlite_schema').all()).toEqual(before)
+      after.close()
+    })
+
+    test('a migration that fails leaves the file as it was', () => {
+      const broken = new Driver(join(folder.path, 'broken.db'))
+      const [first] = migrations
+      if (!first) throw new Error('there are no migrations')
+      const failing = { ...first, statements: [...first.statements, 'CREATE TABLE otps (again INTEGER)'] }
+      expect(() => migrate(broken, [failing])).toThrow(/otps/)
+      expect(broken.prepare('SELECT * FROM sqlite_schema').all()).toEqual([])
+      broken.close()
+    })
+
+    test('a file that is no database is refused', async () => {
+      const text = join(folder.path, 'text.db')
+      await Bun.write(text, 'not a database, and long enough to be looked at as one. '.repeat(20))
+      expect(() => openDatabase(text)).toThrow()
+    })
+
+    test('processes that open new files at once migrate each once, and all succeed', async () => {
+      const files = Array.from({ length: 25 }, (_, index) => join(folder.path, 'shared', `${index}.db`))
+      const outputs = await inProcesses(
+        4,
+        `import { openDatabase } from './src/adapters/sqlite/database.ts'`,
+        `for (const file of ${JSON.stringify(files)}) {
+          const database = openDatabase(file)
+          database.check()
+          await database.close()
+        }`,
+      )
+      expect(outputs).toEqual(['', '', '', ''])
+      for (const each of files) {
+        const driver = new Driver(each)
+        expect(driver.prepare('SELECT hash FROM __drizzle_migrations').pluck().all()).toEqual(
+          migrations.map(({ tag }) => tag),
+        )
+        driver.close()
+      }
+    }, 30_000)
+  })
+
+  describe('group commit', () => {
+    let driver: Driver.Database
+    let writer: Writer
+    const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
+    const numbers = () => driver.prepare('SELECT n FROM numbers ORDER BY n').pluck().all()
+
+    beforeEach(() => {
+      driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 15 })
+      driver.pragma('journal_mode = WAL')
+      driver.exec('CREATE TABLE numbers (n INTEGER NOT NULL CHECK (n >= 0)) STRICT')
+      writer = new Writer(driver)
+    })
+    afterEach(() => void driver.close())
+
+    test('the steps of one turn share one transaction, in their order', async () => {
+      const seenOutside = new Set<unknown>()
+      let steps = 0
+      const values = await Promise.all(
+        [1, 2, 3].map((value) =>
+          writer.write(() => {
+            expect(driver.inTransaction).toBe(true)
+            steps++
+            insert(value)
+            const outside = new Driver(driver.name, { readonly: true })
+            // Others see nothing of it before the commit.
+            seenOutside.add(outside.prepare('SELECT count(*) FROM numbers').pluck().get())
+            outside.close()
+            return steps
+          }),
+        ),
+      )
+      expect(values).toEqual([1, 2, 3])
+      expect([...seenOutside]).toEqual([0])
+      expect(numbers()).toEqual([1, 2, 3])
+    })
+
+    test('an answer is given after the commit', async () => {
+      await writer.write(() => void insert(1))
+      expect(driver.inTransaction).toBe(false)
+      const outside = new Driver(driver.name, { readonly: true })
+      expect(outside.prepare('SELECT n FROM numbers').pluck().all()).toEqual([1])
+      outside.close()
+    })
+
+    test('a step that throws is undone and fails alone', async () => {
+      const error = new Error('not this one')
+      const results = await Promise.allSettled([
+        writer.write(() => void insert(1)),
+        writer.write(() => {
+          insert(2)
+          throw error
+        }),
+        writer.write(() => {
+          insert(3)
+          insert(-3)
+        }),
+        writer.write(() => void insert(4)),
+      ])
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+      expect(results[1]).toMatchObject({ reason: error })
+      expect(numbers()).toEqual([1, 4])
+    })
+
+    test('an asynchronous step is refused and undone', async () => {
+      const asynchronous = (async () => {
+        insert(1)
+      }) as unknown as () => undefined
+      const results = await Promise.allSettled([
+        writer.write(asynchronous),
+        writer.write(() => void insert(2)),
+      ])
+      expect(results[0]).toMatchObject({ status: 'rejected', reason: expect.any(TypeError) })
+      expect(results[1]).toMatchObject({ status: 'fulfilled' })
+      expect(numbers()).toEqual([2])
+    })
+
+    test('a step that loses the whole transaction fails all of them, and later ones work', async () => {
+      const results = await Promise.allSettled([
+        writer.write(() => void insert(1)),
+        writer.write(() => {
+          driver.exec('ROLLBACK')
+          throw new Error('the disk is full')
+        }),
+        writer.write(() => void insert(3)),
+      ])
+      expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+      expect(numbers()).toEqual([])
+      await writer.write(() => void insert(4))
+      expect(numbers()).toEqual([4])
+    })
+
+    test('a lock of another connection delays writes and does not hold up the event loop', async () => {
+      const store = createOtpStore(database)
+      const claim = {
+        subject: 'a',
+        max: 1,
+        windowMs: 1,
+        counted: true,
+        failure: 'rate_limited',
+        message: '',
+      } as const
+      const other = new Driver(file)
+      other.exec("BEGIN IMMEDIATE; INSERT INTO windows VALUES ('a', 'other', 1, 1)")
+      let settled = 0
+      const writing = ['one', 'two'].map((name) => store.admit([{ ...claim, name }], 1).then(() => settled++))
+      // Turns of the event loop go by while the writes wait, and reads are answered meanwhile.
+      const before = performance.now()
+      for (let turn = 0; turn < 100; turn++) {
+        await new Promise((resolve) => setImmediate(resolve))
+        expect((await store.check({ ...claim, name: 'other' }, 0)).admitted).toBe(true)
+      }
+      expect(settled).toBe(0)
+      expect(performance.now() - before).toBeLessThan(4000)
+      other.exec('COMMIT')
+      other.close()
+      await Promise.all(writing)
+      expect(all('SELECT name FROM windows ORDER BY name')).toEqual([
+        { name: 'one' },
+        { name: 'other' },
+        { name: 'two' },
+      ])
+    })
+
+    test('idle resolves when nothing waits to be written', async () => {
+      await writer.idle()
+      let written = false
+      const writing = writer
+        .write(() => void insert(1))
+        .then(() => {
+          written = true
+        })
+      await writer.idle()
+      expect(numbers()).toEqual([1])
+      await writing
+      expect(written).toBe(true)
+    })
+  })
+
+  describe('the sweep', () => {
+    const now = 1_000_000_000
+    const day = 86_400_000
+    const count = (table: string) => all<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)[0]?.n
+
+    function fill(rows: number, endsAt: number, label: string): void {
+      const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`
+      database.orm.run(
+        sql.raw(`${numbers} INSERT INTO otps SELECT '${label}' || i, 'acme', 'id', '${'s'.repeat(22)}',
+          '${'h'.repeat(43)}', 0, ${endsAt - 300_000}, ${endsAt} FROM n`),
+      )
+      database.orm.run(
+        sql.raw(`${numbers} INSERT INTO windows SELECT '${label}' || i, 'minute', 1, ${endsAt} FROM n`),
+      )
+      database.orm.run(
+        sql.raw(`${numbers} INSERT INTO outbox (created_at, channel, recipient, identity, text, request_id)
+          SELECT ${endsAt - day}, 'SMS', '1', '1', '${label}', 'r' FROM n`),
+      )
+    }
+
+    test('it removes what is over at this instant and nothing else', async () => {
+      fill(2, now, 'over')
+      fill(3, now + 1, 'alive')
+      expect(await sweep(database, now)).toBe(false)
+      expect(all("SELECT 1 FROM otps WHERE subject LIKE 'alive%'")).toHaveLength(3)
+      expect(['otps', 'windows', 'outbox'].map(count)).toEqual([3, 3, 3])
+      expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
+    })
+
+    test('it goes in small batches and says when there is more', async () => {
+      fill(450, now, 'over')
+      fill(5, now + 1, 'alive')
+      const left: (number | undefined)[] = []
+      let more = true
+      while (more) {
+        const before = count('otps') ?? 0
+        more = await sweep(database, now)
+        left.push(count('otps'))
+        expect(before - (count('otps') ?? 0)).toBeWithin(0, 201)
+      }
+      expect(left.length).toBeGreaterThan(2)
+      expect(['otps', 'windows', 'outbox'].map(count)).toEqual([5, 5, 5])
+      expect(await sweep(database, now)).toBe(false)
+    })
+
+    test('a locked code stays until it would have expired', async () => {
+      fill(1, now + 1, 'locked')
+      database.orm.run(sql.raw('UPDATE otps SET attempts = 3'))
+      await sweep(database, now)
+      expect(count('otps')).toBe(1)
+    })
+  })
+})

@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
+import { demo } from '../../src/demo.ts'
+import { temporaryFolder } from './app.ts'
+
+const program = join(import.meta.dir, '../../src/main.ts')
+
+/** The browser that CHROMIUM names, else the first one found; undefined where there is none. */
+export const browserPath: string | undefined =
+  process.env.CHROMIUM ||
+  ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+    .map((name) => Bun.which(name))
+    .find((path) => path !== null)
+
+export const withoutBrowser =
+  'The outbox page is not tested: there is no Chromium. Install one (apt-get install chromium) or name it in CHROMIUM.'
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    ...(browserPath ? { executablePath: browserPath } : {}),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}
+
+/**
+ * Starts `otpost demo`, and resolves once it has told where its outbox is.
+ *
+ * @param folder where it keeps its database
+ * @param port 0 for a free one
+ */
+async function startProcess(folder: string, port: string) {
+  const { PATH = '', HOME = '', TMPDIR } = process.env
+  const child = Bun.spawn([process.execPath, program, 'demo'], {
+    cwd: folder,
+    env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), PORT: port },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const stderr = new Response(child.stderr).text()
+  const decoder = new TextDecoder()
+  let said = ''
+  for await (const chunk of child.stdout) {
+    said += decoder.decode(chunk, { stream: true })
+    const page = /Outbox page +(\S+)\n/.exec(said)?.[1]
+    if (page) return { child, page: new URL(page) }
+  }
+  throw new Error(`the demo ended with ${await child.exited}: ${await stderr}`)
+}
+
+/** A demo of the test's own: a real process, an empty database, a free port. */
+export async function startDemo() {
+  const folder = temporaryFolder()
+  let { child, page } = await startProcess(folder.path, '0')
+
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await child.exited
+  }
+  return {
+    /** The address of the outbox page. */
+    page,
+    stop,
+    /** Starts it again where it was: the same port, the same database. */
+    async start(): Promise<void> {
+      ;({ child, page } = await startProcess(folder.path, page.port))
+    },
+    /** A call by another client than the page; throws unless it is answered with 200. */
+    async post(path: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+      const response = await fetch(new URL(path, page), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ...demo, ...fields }),
+      })
+      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await stop()
+      folder.remove()
+    },
+  }
+}
+
+export type DemoProcess = Awaited<ReturnType<typeof startDemo>>
+
+/**
+ * A page in a browser profile of its own, which writes down whatever the outbox page should not do: errors, violations
+ * of its content security policy, files it does not get, requests to anything but its server.
+ */
+export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}) {
+  // Without a graphics card every frame of a motion costs, and no test looks at one.
+  const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(10_000)
+  // Told by the page itself, so as not to depend on the words of the browser.
+  await context.addInitScript(
+    `addEventListener('securitypolicyviolation', (event) => console.error('violates', event.violatedDirective, event.blockedURI))`,
+  )
+  const page = await context.newPage()
+  const complaints: string[] = []
+  const errors: string[] = []
+  let server: URL | undefined
+  const isElsewhere = (request: Request) => {
+    const { protocol, host } = new URL(request.url())
+    return protocol !== 'data:' && host !== server?.host
+  }
+  page.on('pageerror', (error) => complaints.push(`throws ${error.message}`))
+  page.on('console', (message) => {
+    const text = message.text()
+    if (text.startsWith('violates')) complaints.push(text)
+    // The browser's own line on an answer that is no success; which ones those were is looked at below.
+    else if (message.type() === 'error' && !text.startsWith('Failed to load resource')) errors.push(text)
+  })
+  page.on('requestfinished', (request) => {
+    if (isElsewhere(request)) complaints.push(`asks ${request.url()}`)
+  })
+  page.on('requestfailed', (request) => {
+    // What a policy blocks has not left the browser.
+    if (isElsewhere(request) && request.failure()?.errorText !== 'csp')
+      complaints.push(`asks ${request.url()}`)
+  })
+  page.on('response', (response) => {
+    const { pathname } = new URL(response.url())
+    // The API may refuse a call: the page shows that.
+    if (!response.ok() && !pathname.startsWith('/otp/'))
+      complaints.push(`${response.status()} for ${pathname}`)
+  })
+  return {
+    page,
+    complaints,
+    /** The errors in its console. */
+    errors,
+    /** Goes to the outbox page; `hash` is what follows the address, such as `#to=12025550143`. */
+    async open(demo: DemoProcess, hash = ''): Promise<void> {
+      server = demo.page
+      await page.goto(`${server}${hash}`)
+    },
+    [Symbol.asyncDispose]: () => context.close(),
+  }
+}

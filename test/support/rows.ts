@@ -1,0 +1,111 @@
+import { Database } from 'bun:sqlite'
+import { expect } from 'bun:test'
+import { join } from 'node:path'
+import { type Answer, createTestApp, type TestApp, temporaryFolder } from './app.ts'
+
+/** One line of a table of the contract: a body, and what it is answered with. */
+export interface Row {
+  readonly name: string
+  /** The fields beside credentials and brand; one given as undefined is left out. */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly status: number
+  /** The machine code of the refusal, or null where the request succeeds. */
+  readonly error: string | null
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** The fields of each success envelope (spec 2.4), beside `success`, `message` and `requestId`. */
+export const successFields: Readonly<Record<string, readonly string[]>> = {
+  '/otp/send': ['expiresIn'],
+  '/otp/resend': ['expiresIn'],
+  '/otp/verify': [],
+  '/notify': ['channel'],
+}
+
+/** A refusal or failure: status, code, the error envelope with exactly its fields, and Retry-After on a 429. */
+export function expectError(answer: Answer, status: number, error: string): void {
+  expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error })
+  const channel = error === 'notification_failed' ? ['channel'] : []
+  expectKeys(answer, ['success', 'error', 'message', 'requestId', ...channel])
+  expect(answer.body.success).toBe(false)
+  expectCommon(answer)
+  if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^[1-9][0-9]*$/)
+}
+
+/** A success: status 200 and exactly these fields beside `success`, `message` and `requestId`. */
+export function expectSuccess(answer: Answer, fields: readonly string[] = [], status = 200): void {
+  expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error: undefined })
+  expectKeys(answer, ['success', 'message', 'requestId', ...fields])
+  expect(answer.body.success).toBe(true)
+  expectCommon(answer)
+}
+
+/** What a row says of an answer of this path. */
+export function expectRow(path: string, row: Pick<Row, 'status' | 'error'>, answer: Answer): void {
+  if (row.error === null) expectSuccess(answer, successFields[path], row.status)
+  else expectError(answer, row.status, row.error)
+}
+
+/** An answer that may be of any status but that of a fault of the server, and is in an envelope whatever it is. */
+export function expectNoFault(answer: Answer): void {
+  expect(answer.status).toBeLessThan(500)
+  expect(answer.body.success).toBe(answer.status < 300)
+  expectCommon(answer)
+}
+
+/** Seconds of Retry-After. */
+export function retryAfter(answer: Answer): number {
+  return Number(answer.headers.get('retry-after'))
+}
+
+let phones = 0
+
+/** Digits of a phone that no other test of the process has used, so that no limit is shared. */
+export function freshPhone(): string {
+  phones += 1
+  return `1555${String(phones).padStart(7, '0')}`
+}
+
+/** A mail address that no other test of the process has used. */
+export function freshEmail(): string {
+  phones += 1
+  return `user${phones}@example.com`
+}
+
+/** The service on a database whose tables have been lost under it. */
+export async function createBrokenApp(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
+  const folder = temporaryFolder()
+  const file = join(folder.path, 'broken.db')
+  const app = await createTestApp({ ...env, DATABASE_URL: `file:${file}` })
+  const database = new Database(file)
+  const tables = database
+    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .all()
+  for (const { name } of tables) if (!name.startsWith('sqlite_')) database.run(`DROP TABLE "${name}"`)
+  database.close()
+  return {
+    ...app,
+    close: async () => {
+      await app.close()
+      folder.remove()
+    },
+  }
+}
+
+/** Waits until the log lines of requests already answered are written: the server writes them in the next turn. */
+export function logged(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function expectKeys(answer: Answer, keys: readonly string[]): void {
+  expect(Object.keys(answer.body).sort()).toEqual([...keys].sort())
+}
+
+function expectCommon(answer: Answer): void {
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer.body.requestId).toMatch(uuid)
+  expect(answer.headers.get('x-request-id')).toBe(answer.body.requestId)
+  expect(typeof answer.body.message).toBe('string')
+  expect(answer.body.message).not.toBe('')
+}
