@@ -54,6 +54,7 @@ describe.each(files)('%s', (path, type) => {
       'base-uri': "'none'",
       'form-action': "'none'",
       'frame-ancestors': "'none'",
+      'frame-src': "'self'",
     })
   })
 

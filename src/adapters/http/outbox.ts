@@ -18,6 +18,7 @@ import selectionJs from './outbox/selection.js' with { type: 'text' }
 import storeJs from './outbox/store.js' with { type: 'text' }
 import tryJs from './outbox/try.js' with { type: 'text' }
 import wordsJs from './outbox/words.js' with { type: 'text' }
+import { headersOf, type StaticFile, staticRoutes } from './static.ts'
 
 /** The application that the page's form is filled in with when the server runs as a demo. */
 export interface Demo {
@@ -34,22 +35,21 @@ export interface OutboxPorts {
   readonly nationalize: Nationalize | undefined
 }
 
-/** What the page loads, by path; page.js is where its scripts start. */
-const assets: readonly (readonly [path: string, content: string, type: string])[] = [
-  ['/outbox/page.css', pageCss, 'text/css'],
-  ['/outbox/page.js', pageJs, 'text/javascript'],
-  ['/outbox/conversation.js', conversationJs, 'text/javascript'],
-  ['/outbox/dom.js', domJs, 'text/javascript'],
-  ['/outbox/form.js', formJs, 'text/javascript'],
-  ['/outbox/live.js', liveJs, 'text/javascript'],
-  ['/outbox/mail.js', mailJs, 'text/javascript'],
-  ['/outbox/reading.js', readingJs, 'text/javascript'],
-  ['/outbox/recipients.js', recipientsJs, 'text/javascript'],
-  ['/outbox/selection.js', selectionJs, 'text/javascript'],
-  ['/outbox/store.js', storeJs, 'text/javascript'],
-  ['/outbox/try.js', tryJs, 'text/javascript'],
-  ['/outbox/words.js', wordsJs, 'text/javascript'],
-]
+/** The page's scripts by name; page.js is where they start. */
+const scripts = {
+  conversation: conversationJs,
+  dom: domJs,
+  form: formJs,
+  live: liveJs,
+  mail: mailJs,
+  page: pageJs,
+  reading: readingJs,
+  recipients: recipientsJs,
+  selection: selectionJs,
+  store: storeJs,
+  try: tryJs,
+  words: wordsJs,
+}
 
 /** How long a reader may wait for a message, and how many it gets at most. */
 const maxWaitSeconds = 60
@@ -60,13 +60,19 @@ export function outboxRoutes(outbox: OutboxPorts, exchanges: Exchanges) {
   const demo = outbox.demo
     ? `<meta name="otpost-demo" content="${escapeHtml(JSON.stringify(outbox.demo))}">`
     : ''
-  // Bun types an imported page as a bundle; as text it is a string. A function, since a string as replacement would give `$` in it a meaning.
+  // Bun types an imported page as a bundle; as text it is a string. What replaces is given by a function, since a `$`
+  // in a string would have a meaning.
   const page = (pageHtml as unknown as string).replace('<!--demo-->', () => demo)
+  const files: Record<string, StaticFile> = {
+    '/outbox': { type: 'text/html', content: page },
+    '/outbox/page.css': { type: 'text/css', content: pageCss },
+  }
+  for (const [name, content] of Object.entries(scripts)) {
+    files[`/outbox/${name}.js`] = { type: 'text/javascript', content }
+  }
 
-  const app = new Elysia({ strictPath: true, normalize: false })
-  for (const [path, content, type] of assets) app.get(path, () => file(content, type))
-  return app
-    .get('/outbox', () => file(page, 'text/html'))
+  return new Elysia({ strictPath: true, normalize: false })
+    .use(staticRoutes(files))
     .get('/outbox/messages', async ({ request, query, server }) => {
       const wanted = readQuery(query, outbox.nationalize)
       server?.timeout(request, 0)
@@ -78,27 +84,13 @@ export function outboxRoutes(outbox: OutboxPorts, exchanges: Exchanges) {
       const id = Number(params.id)
       const entry = Number.isSafeInteger(id) ? await outbox.messages.get(id) : undefined
       if (!entry?.html) throw new Failure('route_not_found', 'No such mail')
-      // The mail comes from whoever called /notify: it is shown as a document that can do nothing.
-      return file(entry.html, 'text/html', mailPolicy)
+      return new Response(entry.html, { headers: headersOf('text/html', mailPolicy) })
     })
 }
 
-const pagePolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+/** A mail may look as it likes, show images as a mail client does, and do nothing. */
 const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
-
-function file(content: string, type: string, policy = pagePolicy): Response {
-  return new Response(content, {
-    headers: {
-      'content-type': `${type}; charset=utf-8`,
-      'content-security-policy': policy,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-    },
-  })
-}
 
 type Query = Readonly<Record<string, string | undefined>>
 
