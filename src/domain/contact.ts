@@ -1,3 +1,5 @@
+import type { Call } from './ports.ts'
+
 export type Channel = 'SMS' | 'EMAIL'
 
 /** A recipient in its normal form. */
@@ -57,4 +59,10 @@ export function mask(recipient: Recipient): string {
   }
   const at = recipient.address.indexOf('@')
   return `${recipient.address.slice(0, 1)}***${recipient.address.slice(at)}`
+}
+
+/** Lets the log line of a request tell who it was for. */
+export function noteRecipient(call: Call, recipient: Recipient): void {
+  call.trail.channel = recipient.channel
+  call.trail.recipient = mask(recipient)
 }

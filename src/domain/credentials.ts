@@ -1,6 +1,6 @@
 import type { Body } from './body.ts'
 import { Failure } from './failures.ts'
-import { credentialFailures, granted } from './limits.ts'
+import { claim, credentialFailures, granted } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Apps, Call, Clock, Secrets } from './ports.ts'
 
@@ -19,9 +19,10 @@ export interface CredentialPorts {
 export async function authenticate(ports: CredentialPorts, call: Call, body: Body): Promise<string> {
   const { appId, apiKey } = body
   const failures = credentialFailures(ports.secrets.subject('ip', call.clientIp))
-  granted(await ports.store.check(failures, ports.now()), ports.now())
+  const now = ports.now()
+  granted(await ports.store.check(failures, now), now)
   const failed = async (failure: Failure) => {
-    granted(await ports.store.admit([failures], ports.now()), ports.now())
+    await claim(ports, [failures])
     return failure
   }
   if (!isText(appId)) throw await failed(new Failure('unauthorized', 'appId is required'))

@@ -1,5 +1,7 @@
 import type { Recipient } from './contact.ts'
 import { Failure, type FailureKind, failureMessages } from './failures.ts'
+import type { OtpStore } from './otp.ts'
+import type { Clock } from './ports.ts'
 
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
@@ -78,6 +80,15 @@ export function decide(
 export function granted(admission: Admission, now: number): readonly Taking[] {
   if (!admission.admitted) throw refused(admission, now)
   return admission.takings
+}
+
+/** Takes all claims, or throws the failure of the first that is used up and takes none. */
+export async function claim(
+  ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
+  claims: readonly Claim[],
+): Promise<readonly Taking[]> {
+  const now = ports.now()
+  return granted(await ports.store.admit(claims, now), now)
 }
 
 /** What a caller is told who was refused by a limit, with the time until it frees. */

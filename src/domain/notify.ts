@@ -13,7 +13,7 @@ import { authenticate, type CredentialPorts } from './credentials.ts'
 import { type DeliveryPorts, deliverMail, deliverSms, routesOf, type SmsMode } from './delivery.ts'
 import { frameMail } from './emails.ts'
 import { Failure } from './failures.ts'
-import { globalLimit, granted, type LimitSettings } from './limits.ts'
+import { claim, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Call, Outcome, Secrets } from './ports.ts'
 import { type Rendered, render, type Template, templateOf, templateVariables } from './templates.ts'
@@ -53,7 +53,7 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
   const brand = await notifyBrand(ports.brands, body.brandId, variables.businessName)
   call.trail.brand = brand.slug
   refuseTemplateOfOthers(body, brand)
-  granted(await ports.store.admit([globalLimit(ports.limits, appId)], ports.now()), ports.now())
+  await claim(ports, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
   const message =
     'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
@@ -79,7 +79,7 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
 }
 
 async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
-  granted(await ports.store.admit([globalLimit(ports.limits, appId)], ports.now()), ports.now())
+  await claim(ports, [globalLimit(ports.limits, appId)])
   requireMailChannel(body.channel)
   call.trail.channel = 'EMAIL'
   const to = readTo(body.to)

@@ -1,7 +1,7 @@
 import { type Body, isGiven, optionalText, text } from './body.ts'
 import { type Channel, email, parseChannel } from './contact.ts'
 import { Failure } from './failures.ts'
-import { granted, integrationRequests, type LimitSettings } from './limits.ts'
+import { claim, integrationRequests, type LimitSettings } from './limits.ts'
 import { notifySizes } from './notify.ts'
 import { maxAttempts, type OtpStore } from './otp.ts'
 import type { Call, Clock, Secrets } from './ports.ts'
@@ -46,7 +46,7 @@ export const requestSizes = {
 export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
   const fields = readRequest(body)
   const limit = integrationRequests(ports.secrets.subject('ip', call.clientIp))
-  granted(await ports.store.admit([limit], ports.now()), ports.now())
+  await claim(ports, [limit])
   const id = ports.secrets.newId()
   await ports.requests.add({ id, createdAt: ports.now(), ...fields })
   return id

@@ -3,8 +3,8 @@ import { approvedBrand, type Brand, type Brands } from './brand.ts'
 import {
   type Channel,
   email,
-  mask,
   type Nationalize,
+  noteRecipient,
   parseChannel,
   phone,
   type Recipient,
@@ -20,7 +20,15 @@ import {
 } from './delivery.ts'
 import { otpMail } from './emails.ts'
 import { Failure } from './failures.ts'
-import { type Claim, cooldownOf, globalLimit, granted, type LimitSettings, sendLimits } from './limits.ts'
+import {
+  type Claim,
+  claim,
+  cooldownOf,
+  globalLimit,
+  granted,
+  type LimitSettings,
+  sendLimits,
+} from './limits.ts'
 import type { OtpRecord, OtpStore } from './otp.ts'
 import type { Call, Outcome, Secrets } from './ports.ts'
 import { renderOtp } from './templates.ts'
@@ -45,14 +53,13 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
   const brand = await approvedBrand(ports.brands, body)
   call.trail.brand = brand.slug
   const recipient = readRecipient(body, ports.nationalize)
+  if (recipient) noteRecipient(call, recipient)
   const order = judged(() => readOrder(body, brand, recipient))
   const claims = claimsOf(ports, appId, brand, recipient, !(order instanceof Failure))
   if (order instanceof Failure) {
-    granted(await ports.store.admit(claims, ports.now()), ports.now())
+    await claim(ports, claims)
     throw order
   }
-  call.trail.channel = order.recipient.channel
-  call.trail.recipient = mask(order.recipient)
 
   // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
   const now = ports.now()

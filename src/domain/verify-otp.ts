@@ -1,9 +1,9 @@
 import { type Body, isGiven, judged } from './body.ts'
 import { approvedBrand, type Brands } from './brand.ts'
-import { email, mask, type Nationalize, phone, type Recipient } from './contact.ts'
+import { email, type Nationalize, noteRecipient, phone, type Recipient } from './contact.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
 import { Failure } from './failures.ts'
-import { failureBudget, globalLimit, granted, type LimitSettings, refused, secondsUntil } from './limits.ts'
+import { claim, failureBudget, globalLimit, type LimitSettings, refused, secondsUntil } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Call, Secrets } from './ports.ts'
 
@@ -23,12 +23,11 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
   const claims = [globalLimit(ports.limits, appId)]
   const answer = judged(() => readAnswer(body, appId, ports.nationalize))
   if (answer instanceof Failure) {
-    granted(await ports.store.admit(claims, ports.now()), ports.now())
+    await claim(ports, claims)
     throw answer
   }
   const { recipient, otp } = answer
-  call.trail.channel = recipient.channel
-  call.trail.recipient = mask(recipient)
+  noteRecipient(call, recipient)
 
   const scope = {
     brandSlug: brand.slug,
