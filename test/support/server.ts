@@ -26,9 +26,13 @@ export async function otpost(
  * Starts a real server process on a free port and resolves once it says that it listens.
  *
  * @param env its settings, beside a free port, the shop's credentials and a generous global limit
+ * @param runtimeArgs what Bun is told before the program
  */
-export async function startServer(env: Readonly<Record<string, string>>) {
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
+export async function startServer(
+  env: Readonly<Record<string, string>>,
+  runtimeArgs: readonly string[] = [],
+) {
+  const child = Bun.spawn([process.execPath, ...runtimeArgs, 'src/main.ts', 'serve'], {
     cwd: root,
     env: cleanEnv({
       PORT: '0',
