@@ -8,12 +8,12 @@ import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
 import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
-import { openDatabase } from './adapters/sqlite/database.ts'
+import { type Database, openDatabase } from './adapters/sqlite/database.ts'
 import { createIntegrationRequests } from './adapters/sqlite/integration-requests.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
 import { sweep } from './adapters/sqlite/sweep.ts'
-import type { Config } from './config.ts'
+import type { BooksConfig, Config } from './config.ts'
 import { longestDeliveryMs } from './domain/delivery.ts'
 
 export const version = packageJson.version
@@ -29,11 +29,9 @@ export interface Overrides {
 const sweepMs = 5000
 
 /** Opens the store and what is kept in it, for the server and for commands alike. */
-export function openBooks(config: Config, { now = Date.now }: Pick<Overrides, 'now'> = {}) {
+export function openBooks(config: BooksConfig, { now = Date.now, log = silent }: Overrides = {}) {
   const database = openDatabase(config.databaseFile)
-  const secretKey =
-    config.secretKey ??
-    (config.databaseFile === ':memory:' ? newSecretKey() : secretFrom(`${config.databaseFile}.key`))
+  const secretKey = config.secretKey ?? secretBeside(config.databaseFile, database, log)
   return {
     now,
     secrets: createSecrets(secretKey),
@@ -46,6 +44,20 @@ export function openBooks(config: Config, { now = Date.now }: Pick<Overrides, 'n
     sweep: () => sweep(database, now()),
     close: () => database.close(),
   }
+}
+
+/** The secret that is kept beside a database. */
+function secretBeside(databaseFile: string, database: Database, log: Log): string {
+  if (databaseFile === ':memory:') return newSecretKey()
+  const file = `${databaseFile}.key`
+  const { secret, isNew } = secretFrom(file)
+  if (isNew && !database.isNew) {
+    log.warn(
+      { file },
+      'the secret of this database was missing, and a new one was made: codes sent before do not verify',
+    )
+  }
+  return secret
 }
 
 /** The whole service, wired but not yet listening. */
@@ -69,7 +81,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     providerTimeoutMs: config.providerTimeoutMs,
     ...(config.nationalize ? { nationalize: config.nationalize } : {}),
   }
-  const http = createHttp(ports, {
+  const { app: http, idle } = createHttp(ports, {
     version,
     trustedProxies: config.trustedProxies,
     log,
@@ -118,6 +130,8 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         const late = setTimeout(() => void http.server?.stop(true), patience)
         await drained
         clearTimeout(late)
+        // The log line of a request comes after its answer.
+        await Promise.race([idle(), new Promise((resolve) => setTimeout(resolve, 1000))])
       }
       smtp?.close()
       await books.close()

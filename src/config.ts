@@ -9,21 +9,26 @@ import type { Nationalize } from './domain/contact.ts'
 import { routesOf, type SmsMode } from './domain/delivery.ts'
 import type { LimitSettings } from './domain/limits.ts'
 import type { SmsProvider, SmsRoute } from './domain/ports.ts'
-import { ConfigError, Settings } from './settings.ts'
+import { Settings } from './settings.ts'
 
 export type MakeSmsProvider = (tools: VendorTools) => SmsProvider
 
-/** Everything the environment decides, read once and checked (design 7). */
-export interface Config {
-  readonly host: string
-  readonly port: number
-  readonly reusePort: boolean
+/** What the environment says of the store: all that a command needs. */
+export interface BooksConfig {
   /** Path of the SQLite file, or `:memory:`. */
   readonly databaseFile: string
   /** Undefined: made once and kept in a file beside the database. */
   readonly secretKey: string | undefined
   /** appId → API key, beside the apps issued by command. */
   readonly appCredentials: ReadonlyMap<string, string>
+  readonly nationalize: Nationalize | undefined
+}
+
+/** Everything the environment decides, read once and checked (design 7). */
+export interface Config extends BooksConfig {
+  readonly host: string
+  readonly port: number
+  readonly reusePort: boolean
   readonly smsMode: SmsMode
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
   /** Undefined: mail is kept in the outbox. */
@@ -33,7 +38,6 @@ export interface Config {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
-  readonly nationalize: Nationalize | undefined
   readonly trustedProxies: readonly Network[]
   readonly logLevel: LogLevel
 }
@@ -50,9 +54,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     host: settings.text('HOST', '127.0.0.1').trim(),
     port: settings.integer('PORT', 3000, { min: 0, max: 65_535 }),
     reusePort: settings.flag('REUSE_PORT'),
-    databaseFile: readDatabaseFile(settings),
-    secretKey: readSecretKey(settings),
-    appCredentials: readAppCredentials(settings),
+    ...readBooks(settings),
     smsMode,
     smsRoutes: { plain: plain.providers, template: template.providers },
     smtp,
@@ -67,12 +69,29 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
     providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
-    nationalize: readRegion(settings),
     trustedProxies: readTrustedProxies(settings),
     logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
   }
-  if (settings.problems.length > 0) throw new ConfigError([...new Set(settings.problems)])
-  return config
+  return settings.checked(config)
+}
+
+/**
+ * The settings of a command, which needs no way to deliver.
+ *
+ * @throws ConfigError naming every variable of them that is wrong
+ */
+export function readBooksConfig(env: Readonly<Record<string, string | undefined>>): BooksConfig {
+  const settings = new Settings(env)
+  return settings.checked(readBooks(settings))
+}
+
+function readBooks(settings: Settings): BooksConfig {
+  return {
+    databaseFile: readDatabaseFile(settings),
+    secretKey: readSecretKey(settings),
+    appCredentials: readAppCredentials(settings),
+    nationalize: readRegion(settings),
+  }
 }
 
 const count = 1_000_000_000

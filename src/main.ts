@@ -1,7 +1,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import packageJson from '../package.json'
 import type { createApp, Overrides, openBooks } from './app.ts'
-import type { Config } from './config.ts'
+import type { BooksConfig, Config } from './config.ts'
 import { type Brand, brandStatuses } from './domain/brand.ts'
 import { email, phone } from './domain/contact.ts'
 import {
@@ -65,9 +65,9 @@ function createProgram(): Command {
     .option('--dlt', 'use the registered-template route, as OTP_SMS_MODE says')
     .option('--no-dlt', 'use the plain route only')
     .option('--login-id', 'name the loginId of a caller in OTP messages')
-    .option('--no-login-id', 'do not')
+    .option('--no-login-id', 'leave the loginId out')
     .option('--domain <host>', 'end OTP messages with the line that lets browsers fill the code in (WebOTP)')
-    .option('--no-domain', 'do not')
+    .option('--no-domain', 'leave that line out')
     .action((slug: string, options: BrandOptions) =>
       withBooks(async ({ brands }) =>
         print(JSON.stringify(brandRow(await putBrand(brands, slug, changeOf(options))))),
@@ -218,10 +218,10 @@ function portError(error: unknown, { host, port }: Config): unknown {
 
 /** Opens the books for one command and closes them after it. */
 async function withBooks(
-  work: (books: ReturnType<typeof openBooks>, config: Config) => Promise<void>,
+  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
 ): Promise<void> {
-  const { openBooks, readConfig } = await parts()
-  const config = readConfig(process.env)
+  const { openBooks, readBooksConfig } = await parts()
+  const config = readBooksConfig(process.env)
   const books = openBooks(config)
   try {
     await work(books, config)

@@ -21,6 +21,12 @@ export class Settings {
     this.problems.push(`${name} ${problem}`)
   }
 
+  /** What was read, if nothing was wrong with it; throws all problems otherwise. */
+  checked<T>(value: T): T {
+    if (this.problems.length > 0) throw new ConfigError([...new Set(this.problems)])
+    return value
+  }
+
   optional(name: string): string | undefined {
     const value = this.env[name]
     return value === undefined || value.trim() === '' ? undefined : value

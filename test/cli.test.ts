@@ -112,19 +112,29 @@ describe.concurrent('wrong usage ends with 2', () => {
 })
 
 describe.concurrent('wrong settings end with 78', () => {
+  const wrong = { SECRET_KEY: 'canary-1', PHONE_DEFAULT_REGION: 'canary-2' }
   test.each([[['serve']], [['migrate']], [['brand', 'status', 'acme', 'active']], [['outbox']]])(
     'otpost %j',
     async (command) => {
       const { env, file } = scene()
-      const result = await otpost(command, { ...env, PORT: 'canary-1', SECRET_KEY: 'canary-2' })
+      const result = await otpost(command, { ...env, ...wrong })
       expect(result.code).toBe(78)
       const text = complaint(result)
-      expect(text).toContain('PORT ')
       expect(text).toContain('SECRET_KEY ')
+      expect(text).toContain('PHONE_DEFAULT_REGION ')
       expect(text).not.toContain('canary')
       expect(existsSync(file)).toBe(false)
     },
   )
+
+  test('a command that delivers nothing does not ask how to deliver; the server does', async () => {
+    const { env } = scene()
+    const production = { ...env, NODE_ENV: 'production', PORT: 'none' }
+    expect((await otpost(['brand', 'list'], production)).code).toBe(0)
+    const server = await otpost(['serve'], production)
+    expect(server.code).toBe(78)
+    for (const name of ['SMS_PLAIN ', 'SMTP_URL ', 'PORT ']) expect(server.stderr).toContain(name)
+  })
 })
 
 test('migrate makes the database, and again changes nothing', async () => {

@@ -260,6 +260,10 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
   expect(verdict(await sending)).toBe('200')
   expect(await server.exited).toBe(0)
   expect(await server.stderr).toBe('')
+  // The log tells it all, to the last line.
+  const told = server.lines.map((line) => JSON.parse(line))
+  expect(told.find(({ route }) => route === '/otp/send')?.status).toBe(200)
+  expect(told.at(-1)?.msg).toBe('stopped')
 
   // What was answered is kept.
   const next = await story.start({ SMS_PLAIN: 'webhook', ...story.receiver.env })

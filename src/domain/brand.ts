@@ -1,5 +1,6 @@
 import { type Body, textProblem } from './body.ts'
 import { Failure } from './failures.ts'
+import type { Call } from './ports.ts'
 import { notifyTemplateKeys } from './templates.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
@@ -43,24 +44,29 @@ export function brandIdOf(value: unknown): string | undefined {
 }
 
 /** The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. */
-export async function approvedBrand(brands: Brands, body: Body): Promise<Brand> {
+export async function approvedBrand(brands: Brands, call: Call, body: Body): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  return approved(await brands.bySlug(slug))
+  return approved(call, await brands.bySlug(slug))
 }
 
 /**
  * The brand gate of SMS on /notify (spec 4.4 rule 8, design D9): brandId names the brand; without it,
  * variables.businessName does, by slug or display name.
  */
-export async function notifyBrand(brands: Brands, brandId: unknown, businessName: unknown): Promise<Brand> {
+export async function notifyBrand(
+  brands: Brands,
+  call: Call,
+  brandId: unknown,
+  businessName: unknown,
+): Promise<Brand> {
   const slug = brandIdOf(brandId)
-  if (slug !== undefined) return approved(await brands.bySlug(slug))
+  if (slug !== undefined) return approved(call, await brands.bySlug(slug))
   const name = brandIdOf(businessName)
   if (name === undefined) {
     throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
   }
-  return approved((await brands.bySlug(name)) ?? (await brands.byName(name)))
+  return approved(call, (await brands.bySlug(name)) ?? (await brands.byName(name)))
 }
 
 /** Whether a businessName names this brand, by slug or display name (design D9). */
@@ -69,7 +75,9 @@ export function isNamed(brand: Brand, businessName: string): boolean {
   return name === brand.slug || name === nameKey(brand.displayName)
 }
 
-function approved(brand: Brand | undefined): Brand {
+/** The brand goes into the log line before it is judged: a refusal is where it is looked for. */
+function approved(call: Call, brand: Brand | undefined): Brand {
+  if (brand) call.trail.brand = brand.slug
   if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
   if (brand.status === 'suspended') throw new Failure('brand_suspended')
   return brand

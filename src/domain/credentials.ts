@@ -35,3 +35,8 @@ export async function authenticate(ports: CredentialPorts, call: Call, body: Bod
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
+
+/** An appId in normal form: 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
+export function isAppId(appId: string): boolean {
+  return /^[^\s\p{C}:]{1,64}$/u.test(appId)
+}

@@ -1,6 +1,6 @@
 /**
  * Every failure that may cross the process boundary: its code and usual message, in the order of spec section 7,
- * followed by the two of design section 5. Codes are the contract; messages may change.
+ * followed by the three of design section 5. Codes are the contract; messages may change.
  */
 export const failureMessages = {
   validation_error: 'Invalid request',

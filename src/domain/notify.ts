@@ -50,8 +50,7 @@ export async function notify(ports: NotifyPorts, call: Call, body: Body): Promis
 async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
   call.trail.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
-  const brand = await notifyBrand(ports.brands, body.brandId, variables.businessName)
-  call.trail.brand = brand.slug
+  const brand = await notifyBrand(ports.brands, call, body.brandId, variables.businessName)
   refuseTemplateOfOthers(body, brand)
   await claim(ports, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
@@ -147,8 +146,17 @@ function templateSms(
   if (isGiven(businessName) && typeof businessName !== 'string') {
     throw new Failure('validation_error', 'variables.businessName must be a string')
   }
-  const rendered = render(template, { ...values, businessName: brand.displayName })
+  const rendered = rendering(template, { ...values, businessName: brand.displayName })
   return { text: rendered.text, template: { key: rendered.templateKey, variables: rendered.variables } }
+}
+
+/** A template that is wrong in itself is a failure to notify (spec 7, notification_failed). */
+function rendering(template: Template, variables: Rendered['variables']): Rendered {
+  try {
+    return render(template, variables)
+  } catch (cause) {
+    throw new Failure('notification_failed', undefined, { channel: 'SMS', cause })
+  }
 }
 
 /** A business that is named beside a brandId must be that brand (design D9). */

@@ -7,8 +7,8 @@ import {
   mayBecome,
   nameKey,
 } from './brand.ts'
+import { isAppId } from './credentials.ts'
 import type { Clock, Secrets } from './ports.ts'
-import { isAppId } from './verify-otp.ts'
 
 /** What an operator asked for can't be done; the message says why and what to do. */
 export class OperatorError extends Error {

@@ -133,7 +133,7 @@ export interface OutboxEntry extends OutboxMessage {
   readonly createdAt: string
 }
 
-/** Which messages: of one recipient in any spelling of it, and those after an id; at most `limit`, the newest ones. */
+/** Which messages: of one recipient in any spelling of it, and the first `limit` after an id or, without one, the last. */
 export interface OutboxQuery {
   readonly identity?: string
   readonly after?: number

@@ -50,8 +50,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
  */
 export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Promise<{ expiresIn: number }> {
   const appId = await authenticate(ports, call, body)
-  const brand = await approvedBrand(ports.brands, body)
-  call.trail.brand = brand.slug
+  const brand = await approvedBrand(ports.brands, call, body)
   const recipient = readRecipient(body, ports.nationalize)
   if (recipient) noteRecipient(call, recipient)
   const order = judged(() => readOrder(body, brand, recipient))

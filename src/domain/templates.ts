@@ -133,7 +133,11 @@ export function templateVariables(template: Template, given: Body): Record<strin
 
 /** Puts values into a template's text, in one pass: a value that looks like a variable stays as it is. */
 export function render(template: Template, variables: Readonly<Record<string, string>>): Rendered {
-  const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => variables[name] ?? '')
+  const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = variables[name]
+    if (value === undefined) throw new Error(`the text of ${template.key} has {${name}}, which nothing fills`)
+    return value
+  })
   return { templateKey: template.key, text, variables }
 }
 

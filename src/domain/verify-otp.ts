@@ -1,7 +1,7 @@
 import { type Body, isGiven, judged } from './body.ts'
 import { approvedBrand, type Brands } from './brand.ts'
 import { email, type Nationalize, noteRecipient, phone, type Recipient } from './contact.ts'
-import { authenticate, type CredentialPorts } from './credentials.ts'
+import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
 import { Failure } from './failures.ts'
 import { claim, failureBudget, globalLimit, type LimitSettings, refused, secondsUntil } from './limits.ts'
 import type { OtpStore } from './otp.ts'
@@ -18,8 +18,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
 /** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
 export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): Promise<void> {
   const appId = await authenticate(ports, call, body)
-  const brand = await approvedBrand(ports.brands, body)
-  call.trail.brand = brand.slug
+  const brand = await approvedBrand(ports.brands, call, body)
   const claims = [globalLimit(ports.limits, appId)]
   const answer = judged(() => readAnswer(body, appId, ports.nationalize))
   if (answer instanceof Failure) {
@@ -77,9 +76,4 @@ function readAnswer(
   if (recipient === undefined) throw new Failure('invalid_contact')
   if (!isAppId(appId)) throw new Failure('invalid_app_id')
   return { recipient, otp }
-}
-
-/** An appId in normal form: 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
-export function isAppId(appId: string): boolean {
-  return /^[^\s\p{C}:]{1,64}$/u.test(appId)
 }

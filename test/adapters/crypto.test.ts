@@ -120,9 +120,10 @@ describe('the file of the secret', () => {
   afterEach(() => folder.remove())
 
   test('it is made once, and read from then on', () => {
-    const secret = secretFrom(file)
+    const { secret, isNew } = secretFrom(file)
+    expect(isNew).toBe(true)
     expect(Buffer.byteLength(secret)).toBeGreaterThanOrEqual(32)
-    expect(secretFrom(file)).toBe(secret)
+    expect(secretFrom(file)).toEqual({ secret, isNew: false })
     expect(readFileSync(file, 'utf8').trim()).toBe(secret)
     expect(readdirSync(join(folder.path, 'folder'))).toEqual(['otpost.db.key'])
   })
@@ -142,9 +143,9 @@ describe('the file of the secret', () => {
     const outputs = await inProcesses(
       3,
       `import { secretFrom } from './src/adapters/crypto/secret-file.ts'`,
-      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretFrom(file))))`,
+      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretFrom(file).secret)))`,
     )
-    const kept = JSON.stringify(files.map((each) => secretFrom(each)))
+    const kept = JSON.stringify(files.map((each) => secretFrom(each).secret))
     expect(outputs).toEqual([kept, kept, kept])
     expect(readdirSync(join(folder.path, 'folder'))).toHaveLength(files.length)
   }, 30_000)
@@ -152,7 +153,7 @@ describe('the file of the secret', () => {
   test('an operator may bring a secret of their own', () => {
     const own = join(folder.path, 'own.key')
     writeFileSync(own, `${'k'.repeat(32)}\n`)
-    expect(secretFrom(own)).toBe('k'.repeat(32))
+    expect(secretFrom(own)).toEqual({ secret: 'k'.repeat(32), isNew: false })
   })
 
   const unusable: readonly (readonly [string, string])[] = [

@@ -12,6 +12,7 @@ import {
   notifyBrand,
 } from '../../src/domain/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import type { Call } from '../../src/domain/ports.ts'
 
 function brand(properties: Partial<Brand> = {}): Brand {
   return {
@@ -41,6 +42,10 @@ async function slugOrFailure(finding: Promise<Brand>): Promise<string> {
     ({ slug }) => slug,
     (error: unknown) => (error instanceof Failure ? error.kind : String(error)),
   )
+}
+
+function call(): Call {
+  return { requestId: 'r', clientIp: '192.0.2.1', trail: { attempts: [] } }
 }
 
 describe('the status of a brand (design D8)', () => {
@@ -86,7 +91,7 @@ describe('the brand check of /otp (spec 3.3, 4.1)', () => {
     ['old', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p: %s', async (brandId, expected) => {
-    expect(await slugOrFailure(approvedBrand(brands, { brandId }))).toBe(expected)
+    expect(await slugOrFailure(approvedBrand(brands, call(), { brandId }))).toBe(expected)
   })
 })
 
@@ -108,7 +113,7 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
     ['old', 'acme', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p and businessName %p: %s', async (brandId, businessName, expected) => {
-    expect(await slugOrFailure(notifyBrand(brands, brandId, businessName))).toBe(expected)
+    expect(await slugOrFailure(notifyBrand(brands, call(), brandId, businessName))).toBe(expected)
   })
 
   const names: readonly (readonly [string, boolean])[] = [

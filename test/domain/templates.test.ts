@@ -45,6 +45,17 @@ describe('the catalogue (spec 4.4 rules 5 and 6, design D10)', () => {
     expect(template(key).variables.map(({ name }) => name)).toEqual([...names])
   })
 
+  test.each([...notifyTemplateKeys])('every place in the text of %s is filled', (key) => {
+    const { text, variables } = template(key)
+    const places = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    expect(places.sort()).toEqual(['businessName', ...variables.map(({ name }) => name)].sort())
+  })
+
+  test('a place that nothing fills is an error, and no gap in a message', () => {
+    const mistyped: Template = { ...template('ORDER_PLACED'), text: 'Hi {custmerName}' }
+    expect(() => render(mistyped, { customerName: 'Ann' })).toThrow('custmerName')
+  })
+
   test.each(['LOGIN_OTP', 'LOGIN_OTP_WITH_ID'])('%s belongs to the OTP endpoints', (key) => {
     expect(template(key).audience).toBe('otp')
   })

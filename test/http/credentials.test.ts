@@ -167,6 +167,8 @@ describe('failed credentials (D22)', () => {
     const refused = await guess()
     expectError(refused, 429, 'rate_limited')
     expect(retryAfter(refused)).toBe(40)
+    // The right key too: else guessing would tell which it is.
+    expectError(await guarded.post('/otp/verify'), 429, 'rate_limited')
     guarded.advance(39)
     expectError(await guess(), 429, 'rate_limited')
     guarded.advance(1)

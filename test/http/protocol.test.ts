@@ -1,5 +1,15 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  codeIn,
+  createTestApp,
+  credentials,
+  otherThan,
+  type TestApp,
+  temporaryFolder,
+} from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 import {
   createBrokenApp,
@@ -647,3 +657,48 @@ function textOf(lines: readonly object[]): string {
       : value,
   )
 }
+
+describe('the log tells why', () => {
+  test('a brand was refused, by its name', async () => {
+    const app = await createTestApp()
+    await app.brand('old', { status: 'suspended' })
+    await app.post('/otp/send', { brandId: 'old', phone: '12025550143' })
+    await app.post('/notify', { channel: 'SMS', brandId: 'old', to: ['12025550143'], message: 'Hi' })
+    await logged()
+    expect(app.lines).toMatchObject([
+      { error: 'brand_suspended', brand: 'old' },
+      { error: 'brand_suspended', brand: 'old' },
+    ])
+    await app.close()
+  })
+
+  test('a provider broke its promise not to throw, with what it threw', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder.path, 'otpost.db')
+    const app = await createTestApp({ DATABASE_URL: `file:${file}` })
+    const database = new Database(file)
+    database.run('DROP TABLE outbox')
+    database.close()
+    const answer = await app.post('/otp/send', { phone: '12025550143' })
+    expectError(answer, 502, 'sms_failed')
+    await logged()
+    expect(app.lines).toMatchObject([
+      { error: 'sms_failed', attempts: [{ outcome: 'unknown' }], err: { code: 'SQLITE_ERROR' } },
+    ])
+    await app.close()
+    folder.remove()
+  })
+
+  test('the secret of a database that was there before is new', async () => {
+    const folder = temporaryFolder()
+    const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
+    const first = await createTestApp(env)
+    expect(first.lines).toEqual([])
+    await first.close()
+    rmSync(join(folder.path, 'otpost.db.key'))
+    const second = await createTestApp(env)
+    expect(second.lines).toMatchObject([{ file: join(folder.path, 'otpost.db.key') }])
+    await second.close()
+    folder.remove()
+  })
+})

@@ -200,12 +200,14 @@ describe('concurrent requests', () => {
     // The real store, but for a pause between what a verify reads and what it writes.
     const { store } = app.app.books
     const replaced = Promise.withResolvers<void>()
+    const allRead = Promise.withResolvers<void>()
     const reading: Promise<unknown>[] = []
     const paused: OtpStore = {
       ...store,
       find: (...scope) => {
         const found = store.find(...scope)
         reading.push(found)
+        if (reading.length === 3) allRead.resolve()
         return replaced.promise.then(() => found)
       },
     }
@@ -219,7 +221,7 @@ describe('concurrent requests', () => {
         (failure: unknown) => (failure instanceof Failure ? failure.kind : failure),
       )
     })
-    while (reading.length < underWay.length) await new Promise((resolve) => setImmediate(resolve))
+    await allRead.promise
     expect(tally([await app.post('/otp/resend', mailbox)])).toEqual({ '200': 1 })
     replaced.resolve()
     expect(await Promise.all(underWay)).toEqual(['not_found', 'not_found', 'not_found'])

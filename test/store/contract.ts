@@ -645,7 +645,9 @@ function testOutbox(outbox: () => Outbox): void {
     test('the newest messages are listed, oldest first', async () => {
       for (const text of ['a', 'b', 'c', 'd']) await outbox().add(message({ text }))
       expect(await texts({ limit: 2 })).toEqual(['c', 'd'])
-      const [, second] = await outbox().list({ limit: 10 })
+      const [first, second] = await outbox().list({ limit: 10 })
+      // Read on from an id, a page at a time, nothing is skipped.
+      expect(await texts({ limit: 2, after: first?.id ?? 0 })).toEqual(['b', 'c'])
       expect(await texts({ limit: 10, after: second?.id ?? 0 })).toEqual(['c', 'd'])
     })
 

@@ -10,9 +10,9 @@ import { staticRoutes } from './static.ts'
  * The description of the interface for machines (/openapi.json) and for people (/docs). The page and all it loads come
  * from this process, so that it works where the Internet does not, and tells nobody who reads it.
  */
-export function docsRoutes(version: string) {
+export function docsRoutes(version: string, withOutbox: boolean) {
   return staticRoutes({
-    '/openapi.json': { type: 'application/json', content: JSON.stringify(openApi(version)) },
+    '/openapi.json': { type: 'application/json', content: JSON.stringify(openApi(version, withOutbox)) },
     // Bun types an imported page as a bundle; as text it is a string.
     '/docs': { type: 'text/html', content: pageHtml as unknown as string },
     '/docs/page.css': { type: 'text/css', content: pageCss },

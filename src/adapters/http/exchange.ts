@@ -19,6 +19,8 @@ export interface Exchange extends Call {
 /** The exchanges under way, by request. Each has an id of its own from its first moment on (spec 2.4). */
 export class Exchanges {
   private readonly open = new WeakMap<Request, Exchange>()
+  private unlogged = 0
+  private readonly waiting: (() => void)[] = []
 
   constructor(private readonly trustedProxies: readonly Network[]) {}
 
@@ -30,7 +32,20 @@ export class Exchanges {
       startedAt: performance.now(),
     }
     this.open.set(request, exchange)
+    this.unlogged++
     return exchange
+  }
+
+  /** Says that a request has had its log line, which comes after its answer. */
+  end(): void {
+    this.unlogged--
+    if (this.unlogged === 0) for (const resolve of this.waiting.splice(0)) resolve()
+  }
+
+  /** Resolves when every request has had its log line. */
+  idle(): Promise<void> {
+    if (this.unlogged === 0) return Promise.resolve()
+    return new Promise((resolve) => this.waiting.push(resolve))
   }
 
   of(request: Request): Exchange {

@@ -4,8 +4,8 @@ import { maxBodyBytes } from './body.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
 
-/** The interface as OpenAPI 3.1. */
-export function openApi(version: string) {
+/** The interface as OpenAPI 3.1; the outbox is part of it where it is served. */
+export function openApi(version: string, withOutbox: boolean) {
   return {
     openapi: '3.1.1',
     info: {
@@ -20,11 +20,9 @@ export function openApi(version: string) {
       { name: 'Notifications', description: 'Transactional SMS and e-mail.' },
       { name: 'Onboarding', description: 'What there is, and how to ask for access. No credentials needed.' },
       { name: 'Operation', description: 'For whoever runs the server.' },
-      {
-        name: 'Development',
-        description:
-          'Messages that were kept instead of sent. Exists only while a route of the server ends in its outbox.',
-      },
+      ...(withOutbox
+        ? [{ name: 'Development', description: 'Messages that were kept instead of sent.' }]
+        : []),
     ],
     paths: {
       '/otp/send': { post: sendOperation('send') },
@@ -35,7 +33,7 @@ export function openApi(version: string) {
       '/integrations/requests': { post: requestOperation },
       '/platform/brands': { get: brandsOperation },
       '/health': { get: healthOperation },
-      '/outbox/messages': { get: outboxOperation },
+      ...(withOutbox ? { '/outbox/messages': { get: outboxOperation } } : {}),
     },
     components: {
       schemas: { ...schemas, Error: { title: 'Error', ...errorSchema(allCodes()) } },

@@ -37,7 +37,6 @@ export interface HttpSettings {
  */
 export function createHttp(ports: HttpPorts, { version, trustedProxies, log, outbox }: HttpSettings) {
   const exchanges = new Exchanges(trustedProxies)
-  const allowed = new Map<string, string[]>()
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
@@ -59,10 +58,15 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
       Object.assign(set.headers, headers)
       return envelope
     })
-    .onAfterResponse({ as: 'global' }, ({ request, set }) => {
-      const exchange = exchanges.of(request)
-      const route = allowed.has(pathOf(request.url)) ? pathOf(request.url) : 'unmatched'
-      logExchange(log, { method: request.method, route, status: Number(set.status ?? 200) }, exchange)
+    .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
+      const answered = {
+        method: request.method,
+        // The pattern, not the path: what a stranger asks for may be anything, a code or a number among it.
+        route: route ?? routeOf(pathOf(request.url))?.path ?? 'unmatched',
+        status: Number(set.status ?? 200),
+      }
+      logExchange(log, answered, exchanges.of(request))
+      exchanges.end()
     })
 
     .post('/otp/send', async ({ request, body }) => {
@@ -119,21 +123,43 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
       const brands = active.map(({ slug, displayName }) => ({ brandId: slug, displayName }))
       return { success: true, brands, requestId: exchanges.of(request).requestId }
     })
-    .use(docsRoutes(version))
+    .use(docsRoutes(version, outbox !== undefined))
 
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
-  for (const { path, method } of app.routes) {
-    allowed.set(path, [...(allowed.get(path) ?? []), method, ...(method === 'GET' ? ['HEAD'] : [])])
+  const known = routeTable(app.routes)
+  return { app, idle: () => exchanges.idle() }
+
+  function routeOf(path: string): KnownRoute | undefined {
+    return known.find(({ pattern }) => pattern.test(path))
   }
-  return app
 
   /** A path that exists answers a wrong method with 405 and what it allows (RFC 9110 section 15.5.6). */
   function unrouted(request: Request, headers: Record<string, unknown>): Failure {
-    const methods = allowed.get(pathOf(request.url))
-    if (!methods) return new Failure('route_not_found')
-    headers.allow = methods.join(', ')
-    return new Failure('method_not_allowed', `${pathOf(request.url)} takes ${methods.join(', ')}`)
+    const route = routeOf(pathOf(request.url))
+    if (!route) return new Failure('route_not_found')
+    headers.allow = route.methods.join(', ')
+    return new Failure('method_not_allowed', `${route.path} takes ${route.methods.join(', ')}`)
   }
+}
+
+interface KnownRoute {
+  readonly path: string
+  readonly pattern: RegExp
+  readonly methods: readonly string[]
+}
+
+/** The paths there are, with the methods of each; `:name` stands for one segment. */
+function routeTable(routes: readonly { path: string; method: string }[]): KnownRoute[] {
+  const byPath = Map.groupBy(routes, ({ path }) => path)
+  return [...byPath].map(([path, alike]) => ({
+    path,
+    pattern: new RegExp(`^${path.split('/').map(segmentPattern).join('/')}$`),
+    methods: alike.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+  }))
+}
+
+function segmentPattern(segment: string): string {
+  return segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment)
 }
 
 function databaseState(ports: HttpPorts, log: Log): 'ok' | 'unavailable' {

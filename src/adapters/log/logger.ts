@@ -15,10 +15,11 @@ export function createLogger(level: LogLevel): { logger: Logger; close: () => Pr
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   destination.on('error', () => {})
   const close = async () => {
-    // Not flushSync: it tries forever where the reader has gone, as would the hook that an undestroyed destination has.
+    // Not flushSync: it tries forever where the reader has gone, as would the hook that an open destination has.
     const { promise: written, resolve } = Promise.withResolvers<void>()
+    destination.once('close', resolve)
     destination.once('error', () => resolve())
-    destination.flush(() => resolve())
+    destination.end()
     const late = setTimeout(resolve, farewellMs)
     await written
     clearTimeout(late)

@@ -40,6 +40,7 @@ function brandOf(row: Row | undefined): Brand | undefined {
   return row && toBrand(row)
 }
 
-function toBrand({ nameKey: _, ...brand }: Row): Brand {
-  return brand
+function toBrand(row: Row): Brand {
+  const { slug, displayName, status, notifyTemplates, dltEnabled, loginIdEnabled, domain } = row
+  return { slug, displayName, status, notifyTemplates, dltEnabled, loginIdEnabled, domain }
 }

@@ -9,6 +9,8 @@ import { patiently, Writer } from './writer.ts'
 export interface Database {
   readonly orm: BetterSQLite3Database
   readonly writer: Writer
+  /** Whether there was no such file, or nothing in it, before. */
+  readonly isNew: boolean
   /** Whether a statement can be run; throws what the driver threw when not. */
   check(): void
   /** Waits for the writes under way, folds the log back into the file and closes. */
@@ -17,9 +19,6 @@ export interface Database {
 
 /** The oldest SQLite without the corruption of the write-ahead log that 3.51.3 mended. */
 const oldestSqlite = [3, 51, 3] as const
-
-/** How long a statement may wait for another process's lock while the event loop waits with it. */
-const busyTimeoutMs = 15
 
 /**
  * Opens the file, makes it and its folder if they are missing, and brings its schema up to date. Processes that do so at
@@ -32,10 +31,14 @@ export function openDatabase(file: string): Database {
   let driver: Driver.Database | undefined
   try {
     if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    const opened = new Driver(file, { timeout: busyTimeoutMs })
+    // SQLite waits for another process's lock by blocking the event loop; the writer waits off it.
+    const opened = new Driver(file, { timeout: 0 })
     driver = opened
-    patiently(() => prepare(opened))
-    return handle(opened)
+    let isNew = false
+    patiently(() => {
+      isNew = prepare(opened)
+    })
+    return handle(opened, isNew)
   } catch (error) {
     driver?.close()
     throw new DatabaseError(file, error)
@@ -79,7 +82,7 @@ function reasonOf(cause: unknown): string {
   }
 }
 
-function prepare(driver: Driver.Database): void {
+function prepare(driver: Driver.Database): boolean {
   requireSqlite(driver)
   driver.pragma('journal_mode = WAL')
   // An answer is given after its commit, and a commit is on the disk: the power may fail at any moment.
@@ -87,15 +90,16 @@ function prepare(driver: Driver.Database): void {
   driver.pragma('foreign_keys = ON')
   driver.pragma('trusted_schema = OFF')
   driver.pragma('journal_size_limit = 16777216')
-  migrate(driver)
+  return migrate(driver)
 }
 
-function handle(driver: Driver.Database): Database {
+function handle(driver: Driver.Database, isNew: boolean): Database {
   const writer = new Writer(driver)
   const probe = driver.prepare('SELECT count(*) FROM brands')
   return {
     orm: drizzle(driver),
     writer,
+    isNew,
     check: () => void probe.get(),
     close: async () => {
       await writer.idle()

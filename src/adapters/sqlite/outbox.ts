@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { and, desc, eq, gt } from 'drizzle-orm'
+import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Clock, Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
 import type { Database } from './database.ts'
@@ -20,11 +20,12 @@ export function createOutbox({ orm, writer }: Database, now: Clock): Outbox {
           after === undefined ? undefined : gt(outbox.id, after),
         ),
       )
-      .orderBy(desc(outbox.id))
+      // Whoever asks for what came after an id reads on from there; whoever does not wants the last.
+      .orderBy(after === undefined ? desc(outbox.id) : asc(outbox.id))
       .limit(limit)
       .all()
       .map(toEntry)
-      .reverse()
+      .sort((a, b) => a.id - b.id)
 
   return {
     list,

@@ -65,8 +65,8 @@ export class Writer {
       this.driver.exec('COMMIT')
     } catch (error) {
       // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
-      if (this.driver.inTransaction) this.driver.exec('ROLLBACK')
       for (const job of jobs) job.reject(error)
+      if (this.driver.inTransaction) this.driver.exec('ROLLBACK')
       this.wake()
       return
     }
@@ -81,11 +81,13 @@ export class Writer {
       return true
     } catch (error) {
       const now = performance.now()
-      const patient = isBusy(error) ? this.queue.filter((job) => job.giveUpAt > now) : []
-      const failed = this.queue.filter((job) => !patient.includes(job))
-      this.queue = patient
-      for (const job of failed) job.reject(error)
-      if (patient.length > 0) this.schedule(5 + Math.random() * 20)
+      const queue = this.queue
+      this.queue = []
+      for (const job of queue) {
+        if (isBusy(error) && job.giveUpAt > now) this.queue.push(job)
+        else job.reject(error)
+      }
+      if (this.queue.length > 0) this.schedule(1 + Math.random() * 9)
       else this.wake()
       return false
     }

@@ -20,7 +20,8 @@ export const selected = () => conversations.get(state.selected ?? '')
 
 /** @param {Message} message */
 export const keep = (message) => {
-  const { id, to, channel } = message
+  const { id, channel } = message
+  const to = recipientKey(message.to)
   const conversation = conversations.get(to) ?? { to, channel, sent: [], last: message, unread: 0 }
   conversations.set(to, conversation)
   conversation.sent.push(message)
