@@ -1,10 +1,13 @@
+// @ts-check
+
 // Shows /openapi.json with Swagger UI. A script of its own, since the page's policy allows none within the page.
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', followScheme)
 followScheme()
 
-globalThis.SwaggerUIBundle({
+// @ts-expect-error The bundle, which comes before this script, makes it.
+window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#api',
   layout: 'BaseLayout',
