@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import packageJson from '../package.json'
 import { secretFrom } from './adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from './adapters/crypto/secrets.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
+import { textOf } from './adapters/email/text.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
@@ -65,7 +67,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const books = openBooks(config, overrides)
   const log = overrides.log ?? silent
   const stopping = new AbortController()
-  const smtp = config.smtp && createSmtpMailer(config.smtp)
+  const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
   const tools = { now: books.now, outbox: books.outbox }
   const ports: HttpPorts = {
     ...books,
@@ -74,6 +76,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
       plain: config.smsRoutes.plain.map((make) => make(tools)),
       template: config.smsRoutes.template.map((make) => make(tools)),
     },
+    textOf,
     stopwatch: () => performance.now(),
     smsMode: config.smsMode,
     limits: config.limits,
@@ -124,18 +127,19 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     async close(): Promise<void> {
       clearInterval(sweeper)
       stopping.abort()
-      if (http.server) {
-        const drained = http.server.stop()
-        const patience = longestDeliveryMs(config.providerTimeoutMs) + drainMarginMs
-        const late = setTimeout(() => void http.server?.stop(true), patience)
-        await drained
-        clearTimeout(late)
-        // The log line of a request comes after its answer.
-        await Promise.race([idle(), new Promise((resolve) => setTimeout(resolve, 1000))])
-      }
+      if (http.server) await drain(http.server)
       smtp?.close()
       await books.close()
     },
+  }
+
+  /** Refuses what is new, waits for what is under way, and hangs up on clients that have not sent their request yet. */
+  async function drain(server: NonNullable<typeof http.server>): Promise<void> {
+    const closed = server.stop()
+    const patience = longestDeliveryMs(config.providerTimeoutMs) + drainMarginMs
+    await Promise.race([idle(), pause(patience)])
+    await Promise.race([closed, pause(farewellMs)])
+    await server.stop(true)
   }
 
   async function sweepAll(): Promise<void> {
@@ -149,5 +153,8 @@ export function createApp(config: Config, overrides: Overrides = {}) {
 
 /** What requests under way may take to end beyond the time of a delivery. */
 const drainMarginMs = 3000
+
+/** What an answer may take to leave once it has been given. */
+const farewellMs = 300
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { mailAddress } from './adapters/email/address.ts'
 import type { SmtpSettings } from './adapters/email/smtp.ts'
 import { type Network, network } from './adapters/http/client-ip.ts'
@@ -51,7 +52,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const smtp = readSmtp(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
   const config: Config = {
-    host: settings.text('HOST', '127.0.0.1').trim(),
+    host: readHost(settings),
     port: settings.integer('PORT', 3000, { min: 0, max: 65_535 }),
     reusePort: settings.flag('REUSE_PORT'),
     ...readBooks(settings),
@@ -97,13 +98,12 @@ function readBooks(settings: Settings): BooksConfig {
 const count = 1_000_000_000
 
 interface Route {
-  /** Whether OTP_SMS_MODE ever leads here; the settings of a route that is not used are not asked for. */
-  readonly used: boolean
   readonly providers: readonly MakeSmsProvider[]
   readonly developmentOnly: readonly string[]
   readonly usesOutbox: boolean
 }
 
+/** @param used whether OTP_SMS_MODE ever leads here */
 function readRoute(settings: Settings, name: string, used: boolean): Route {
   const names = settings.list(name, 'outbox')
   const vendors = names.flatMap((word) => {
@@ -114,10 +114,11 @@ function readRoute(settings: Settings, name: string, used: boolean): Route {
     }
     return [vendor]
   })
-  if (!used) return { used, providers: [], developmentOnly: [], usesOutbox: false }
+  // A route that is named is checked also where the mode does not lead to it yet.
+  const providers = vendors.map((vendor) => vendor.configure(settings))
+  if (!used) return { providers: [], developmentOnly: [], usesOutbox: false }
   return {
-    used,
-    providers: vendors.map((vendor) => vendor.configure(settings)),
+    providers,
     developmentOnly: vendors.filter((vendor) => vendor.developmentOnly).map((vendor) => vendor.name),
     usesOutbox: vendors.some((vendor) => vendor.name === 'outbox'),
   }
@@ -160,6 +161,19 @@ function readSmtp(settings: Settings): SmtpSettings | undefined {
   }
   if (from === undefined) settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
   return sender && { url, from: sender }
+}
+
+function readHost(settings: Settings): string {
+  const host = settings.text('HOST', '127.0.0.1').trim()
+  // What looks like an IPv4 address has to be one; a name is tried when the server listens.
+  const isName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)*\.?$/i.test(host) && !/^[0-9.]+$/.test(host)
+  if (isIP(host) === 0 && !isName) {
+    settings.refuse(
+      'HOST',
+      'must be an IP address or a host name of this machine, such as 127.0.0.1 or 0.0.0.0',
+    )
+  }
+  return host
 }
 
 function readDatabaseFile(settings: Settings): string {

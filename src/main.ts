@@ -21,6 +21,12 @@ const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
 // The database, its log and the secret are for the operator's eyes only.
 process.umask(0o077)
 
+// Whoever reads the output of a command may have seen enough of it.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(exit.ok)
+})
+
 try {
   await createProgram().parseAsync()
 } catch (error) {
@@ -212,7 +218,9 @@ function portError(error: unknown, { host, port }: Config): unknown {
   }
   if (code === 'EACCES')
     return new OperatorError(`port ${port} is not allowed to this user: choose a PORT above 1023`)
-  if (code === 'EADDRNOTAVAIL') return new OperatorError(`this machine has no address ${host}: correct HOST`)
+  if (code === 'EADDRNOTAVAIL' || code === 'EINVAL' || code === 'ENOTFOUND') {
+    return new ConfigError([`HOST is ${host}, but this machine has no such address`])
+  }
   return error
 }
 
@@ -241,7 +249,7 @@ async function printOutbox(options: { to?: string; wait?: number }): Promise<voi
     const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
     for (const entry of entries) print(JSON.stringify(entry))
     if (entries.length === 0 && options.wait) {
-      throw new OperatorError(`no message came within ${options.wait} seconds`)
+      throw new OperatorError(`no message came within ${options.wait} s`)
     }
   })
 }

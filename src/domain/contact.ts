@@ -52,13 +52,18 @@ export function email(raw: unknown): Recipient | undefined {
 const addrSpec = /^[^\s\p{C}@()<>[\]:;,"\\]+@[^\s\p{C}@()<>[\]:;,"\\]+$/u
 
 /** A recipient as it may appear in a log: enough to recognize one that is known, not enough to learn it. */
-export function mask(recipient: Recipient): string {
-  if (recipient.channel === 'SMS') {
-    const { address } = recipient
-    return `${address.slice(0, 2)}${'*'.repeat(address.length - 4)}${address.slice(-2)}`
-  }
-  const at = recipient.address.indexOf('@')
-  return `${recipient.address.slice(0, 1)}***${recipient.address.slice(at)}`
+export function mask({ channel, address }: Recipient): string {
+  return channel === 'SMS' ? maskPhone(address) : maskEmail(address)
+}
+
+/** The first two digits and the last two. */
+export function maskPhone(digits: string): string {
+  return `${digits.slice(0, 2)}${'*'.repeat(digits.length - 4)}${digits.slice(-2)}`
+}
+
+/** The first character and the domain. */
+export function maskEmail(address: string): string {
+  return `${address.slice(0, 1)}***${address.slice(address.indexOf('@'))}`
 }
 
 /** Lets the log line of a request tell who it was for. */

@@ -1,3 +1,4 @@
+import { maskEmail, maskPhone } from './contact.ts'
 import type {
   Attempt,
   Call,
@@ -50,8 +51,11 @@ export async function deliverSms(
     for (const provider of ports.smsRoutes[route]) {
       const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
       if (timeoutMs <= 0) return last
-      last = await attempt(call, ports.stopwatch, { provider: provider.name, route }, () =>
-        provider.send(message, route, timeoutMs),
+      last = await attempt(
+        call,
+        ports.stopwatch,
+        { recipient: maskPhone(message.to), provider: provider.name, route },
+        () => provider.send(message, route, timeoutMs),
       )
       if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) return last
     }
@@ -61,7 +65,7 @@ export async function deliverSms(
 
 /** Hands one mail to the mailer. */
 export function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promise<Outcome> {
-  return attempt(call, ports.stopwatch, { provider: ports.mailer.name }, () =>
+  return attempt(call, ports.stopwatch, { recipient: maskEmail(mail.to), provider: ports.mailer.name }, () =>
     ports.mailer.send(mail, ports.providerTimeoutMs),
   )
 }
@@ -69,7 +73,7 @@ export function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promi
 async function attempt(
   call: Call,
   stopwatch: Clock,
-  what: Pick<Attempt, 'provider' | 'route'>,
+  what: Pick<Attempt, 'recipient' | 'provider' | 'route'>,
   send: () => Promise<Outcome>,
 ): Promise<Outcome> {
   const startedAt = stopwatch()

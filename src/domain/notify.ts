@@ -25,6 +25,8 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly nationalize?: Nationalize
+  /** The plain text of a mail that is given as HTML. */
+  readonly textOf: (html: string) => string
 }
 
 /** What was accepted, for the success envelope (spec 2.4). */
@@ -82,7 +84,7 @@ async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: s
   requireMailChannel(body.channel)
   call.trail.channel = 'EMAIL'
   const to = readTo(body.to)
-  const content = readMail(body)
+  const content = readMail(body, ports.textOf)
   const recipients = addresses(to)
 
   const brand = await senderBrand(ports.brands, body.brandId)
@@ -178,7 +180,10 @@ function requireMailChannel(channel: unknown): void {
 }
 
 /** The fields of an e-mail (spec 4.4, modes and rule 3). */
-function readMail(body: Body): { subject: string; html: string; text: string | null } {
+function readMail(
+  body: Body,
+  textOf: NotifyPorts['textOf'],
+): { subject: string; html: string; text: string } {
   refuseOtp(body)
   const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
   const { html, template, data } = body
@@ -187,7 +192,8 @@ function readMail(body: Body): { subject: string; html: string; text: string | n
   }
   if (isGiven(data) && !isObject(data)) throw new Failure('validation_error', 'data must be an object')
   if (isGiven(html)) {
-    return { subject, html: text('html', html, { max: notifySizes.html, lines: 'many' }), text: null }
+    const source = text('html', html, { max: notifySizes.html, lines: 'many' })
+    return { subject, html: source, text: textOf(source) }
   }
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
   return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }

@@ -72,8 +72,8 @@ export interface Mail {
   readonly to: string
   readonly subject: string
   readonly html: string
-  /** The plain text part; null lets the mailer derive it from the HTML. */
-  readonly text: string | null
+  /** The plain text part. */
+  readonly text: string
 }
 
 /** A way to send e-mail. `send` answers within `timeoutMs` and never throws; `reason` holds no secret and no text. */
@@ -84,6 +84,8 @@ export interface Mailer {
 
 /** One provider call, as the log tells it. */
 export interface Attempt {
+  /** Masked. */
+  readonly recipient: string
   readonly provider: string
   readonly route?: SmsRoute
   readonly outcome: Outcome['kind']

@@ -31,7 +31,7 @@ import {
 } from './limits.ts'
 import type { OtpRecord, OtpStore } from './otp.ts'
 import type { Call, Outcome, Secrets } from './ports.ts'
-import { renderOtp } from './templates.ts'
+import { hasFullUrl, renderOtp } from './templates.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
@@ -108,6 +108,9 @@ function readOrder(body: Body, brand: Brand, recipient: Recipient | undefined): 
   if (recipient === undefined) throw new Failure('validation_error', `${field} is not valid`)
   const loginId = brand.loginIdEnabled ? optionalText('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalText('businessName', body.businessName, { max: 40 })
+  if (businessName !== undefined && hasFullUrl(businessName)) {
+    throw new Failure('validation_error', 'businessName must not contain a URL')
+  }
   return { recipient, loginId, businessName }
 }
 

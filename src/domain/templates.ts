@@ -175,10 +175,19 @@ export function hasUrl(text: string): boolean {
   return urlShapes.some((shape) => shape.test(text))
 }
 
-const urlShapes = [
+/** Whether a text holds an address in full. Brands may well be named like a host ("Booking.com"). */
+export function hasFullUrl(text: string): boolean {
+  return fullUrlShapes.some((shape) => shape.test(text))
+}
+
+const fullUrlShapes = [
   /[a-z][a-z0-9+.-]*:\/\/|\bwww\./iu,
   /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u,
+]
+
+const urlShapes = [
+  ...fullUrlShapes,
   /[\p{L}\p{N}-]{2,}\.(?:com|net|org|info|biz|app|dev|xyz|top|shop|site|online|link|click|live|io|co|me|ly|ru|cn|cc|tk|to|ai)(?![\p{L}\p{N}])/iu,
   /[\p{Ll}\p{N}-]{2,}\.[a-z]{2}(?![\p{L}\p{N}])/u,
 ]

@@ -195,7 +195,7 @@ describe('handing over a mail', () => {
     to: 'ann@example.com',
     subject: 'Hi',
     html: '<p>Hi</p>',
-    text: null,
+    text: 'Hi',
   }
 
   test('the mailer gets it once, with its time', async () => {
@@ -212,7 +212,13 @@ describe('handing over a mail', () => {
     expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('unavailable')
     expect(asked).toEqual([[mail, timeoutMs]])
     expect(call.trail.attempts).toEqual([
-      { provider: 'mailer', outcome: 'unavailable', reason: 'down', durationMs: 0 },
+      {
+        recipient: 'a***@example.com',
+        provider: 'mailer',
+        outcome: 'unavailable',
+        reason: 'down',
+        durationMs: 0,
+      },
     ])
   })
 

@@ -58,6 +58,8 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
   const arrivals: { count: number; resolve: () => void }[] = []
   let refusal: Refusal | undefined
   let held: Promise<void> | undefined
+  let closed = 0
+  const closings: { count: number; resolve: () => void }[] = []
 
   const refusalAt = (at: Refusal['at']): Error | null => {
     if (refusal?.at !== at) return null
@@ -93,6 +95,10 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
       await held
       done(refusalAt('RCPT'))
     },
+    onClose() {
+      closed++
+      for (const { count, resolve } of closings) if (closed >= count) resolve()
+    },
     async onData(stream, session, done) {
       const chunks: Buffer[] = []
       for await (const chunk of stream) chunks.push(Buffer.from(chunk))
@@ -125,6 +131,13 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
         held = undefined
         resolve()
       }
+    },
+    /** Resolves when this many connections have ended. */
+    hungUp(count: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      if (closed >= count) resolve()
+      else closings.push({ count, resolve })
+      return promise
     },
     /** Resolves when this many mails have been taken over. */
     arrived(count: number): Promise<void> {

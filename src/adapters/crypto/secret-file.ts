@@ -11,11 +11,20 @@ import { newSecretKey } from './secrets.ts'
  */
 export function secretFrom(file: string): { secret: string; isNew: boolean } {
   const isNew = !existsSync(file) && make(file)
-  const secret = readFileSync(file, 'utf8').trim()
+  const secret = read(file).trim()
   if (Buffer.byteLength(secret) < 32) {
     throw new Error(`${file} must hold a secret of at least 32 bytes: restore it, or set SECRET_KEY`)
   }
   return { secret, isNew }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Error(`${file} can not be read (${code}): let this user read it, or set SECRET_KEY`, { cause })
+  }
 }
 
 /** Makes the file whole or not at all; false where another process was first. */

@@ -1,5 +1,4 @@
 import type { Mailer, Outbox } from '../../domain/ports.ts'
-import { textOf } from './text.ts'
 
 /** Keeps each mail for the developer to look at, instead of sending it. */
 export function createOutboxMailer(outbox: Outbox): Mailer {
@@ -13,7 +12,7 @@ export function createOutboxMailer(outbox: Outbox): Mailer {
         brandId: brandSlug,
         brandName,
         subject,
-        text: text ?? textOf(html),
+        text,
         html,
         templateKey: null,
         variables: null,

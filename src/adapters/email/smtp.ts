@@ -2,7 +2,6 @@ import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
 import type { Mailer, Outcome } from '../../domain/ports.ts'
 import { isLoopback } from '../../settings.ts'
-import { textOf } from './text.ts'
 
 export interface SmtpSettings {
   /** nodemailer's connection URL, `smtp://` or `smtps://`, with its options as query parameters. */
@@ -18,8 +17,13 @@ export interface MailAddress {
 /** How many mails are handed over at the same time, each over a connection that is kept open. */
 const connections = 8
 
-/** Sends mail through an SMTP server, over a pool of connections. */
-export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(): void } {
+/**
+ * Sends mail through an SMTP server, over a pool of connections.
+ *
+ * @param stallMs after which a server that says nothing is hung up on: a mail that was given up must not be sent when the
+ * server recovers, nor keep its connection from the next
+ */
+export function createSmtpMailer({ url, from }: SmtpSettings, stallMs: number): Mailer & { close(): void } {
   const { hostname, searchParams } = new URL(url)
   const transport = createTransport({
     url,
@@ -30,10 +34,10 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
     ...(isLoopback(hostname) || searchParams.has('requireTLS') || searchParams.has('ignoreTLS')
       ? {}
       : { requireTLS: true }),
-    connectionTimeout: 5000,
-    greetingTimeout: 5000,
-    socketTimeout: 30_000,
-    dnsTimeout: 5000,
+    connectionTimeout: stallMs,
+    greetingTimeout: stallMs,
+    socketTimeout: stallMs,
+    dnsTimeout: stallMs,
     // Mail content comes from callers: it must never make this process read files or fetch addresses.
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -59,7 +63,7 @@ export function createSmtpMailer({ url, from }: SmtpSettings): Mailer & { close(
           messageId: `<${mail.id}@${domain}>`,
           headers: { 'X-Request-Id': mail.requestId },
           subject: mail.subject,
-          text: mail.text ?? textOf(mail.html),
+          text: mail.text,
           html: mail.html,
         })
         .then((): Outcome => ({ kind: 'accepted' }), outcomeOf)

@@ -30,14 +30,24 @@ export function clientIp(
 ): string {
   let client = parse(peer)
   if (client === undefined) return 'unknown'
-  const hops = (forwardedFor ?? '').split(',').reverse()
+  const hops = (forwardedFor ?? '')
+    .split(',')
+    .map((hop) => hop.trim())
+    .filter((hop) => hop !== '')
+    .reverse()
   for (const hop of hops) {
     if (!isTrusted(client, trusted)) break
-    const before = parse(hop.trim())
+    const before = parse(withoutPort(hop))
     if (before === undefined) break
     client = before
   }
   return client.kind() === 'ipv4' ? client.toString() : prefix64(client as ipaddr.IPv6)
+}
+
+/** Some proxies write the port too: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
+function withoutPort(hop: string): string {
+  const [, bracketed, dotted] = /^\[(.+)\](?::\d+)?$|^([0-9.]+):\d+$/.exec(hop) ?? []
+  return bracketed ?? dotted ?? hop
 }
 
 function parse(text: string | undefined): Address | undefined {

@@ -19,7 +19,7 @@ export interface Exchange extends Call {
 /** The exchanges under way, by request. Each has an id of its own from its first moment on (spec 2.4). */
 export class Exchanges {
   private readonly open = new WeakMap<Request, Exchange>()
-  private unlogged = 0
+  private readonly underWay = new Set<Exchange>()
   private readonly waiting: (() => void)[] = []
 
   constructor(private readonly trustedProxies: readonly Network[]) {}
@@ -32,19 +32,25 @@ export class Exchanges {
       startedAt: performance.now(),
     }
     this.open.set(request, exchange)
-    this.unlogged++
+    // One with a body is under way once that has come: a client may take its time, or never send it.
+    if (request.body === null) this.underWay.add(exchange)
     return exchange
   }
 
-  /** Says that a request has had its log line, which comes after its answer. */
-  end(): void {
-    this.unlogged--
-    if (this.unlogged === 0) for (const resolve of this.waiting.splice(0)) resolve()
+  /** Says that a request is here as a whole. */
+  received(request: Request): void {
+    this.underWay.add(this.of(request))
   }
 
-  /** Resolves when every request has had its log line. */
+  /** Says that a request has had its log line, which comes after its answer. */
+  end(request: Request): void {
+    this.underWay.delete(this.of(request))
+    if (this.underWay.size === 0) for (const resolve of this.waiting.splice(0)) resolve()
+  }
+
+  /** Resolves when every request that has come as a whole has been answered and has had its log line. */
   idle(): Promise<void> {
-    if (this.unlogged === 0) return Promise.resolve()
+    if (this.underWay.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.waiting.push(resolve))
   }
 

@@ -45,6 +45,7 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
       const body = await readBody(request)
+      exchanges.received(request)
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body
@@ -66,7 +67,7 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
         status: Number(set.status ?? 200),
       }
       logExchange(log, answered, exchanges.of(request))
-      exchanges.end()
+      exchanges.end(request)
     })
 
     .post('/otp/send', async ({ request, body }) => {
@@ -136,7 +137,8 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
   /** A path that exists answers a wrong method with 405 and what it allows (RFC 9110 section 15.5.6). */
   function unrouted(request: Request, headers: Record<string, unknown>): Failure {
     const route = routeOf(pathOf(request.url))
-    if (!route) return new Failure('route_not_found')
+    // A path such as /../health is another than it is read as here.
+    if (!route || route.methods.includes(request.method)) return new Failure('route_not_found')
     headers.allow = route.methods.join(', ')
     return new Failure('method_not_allowed', `${route.path} takes ${route.methods.join(', ')}`)
   }
