@@ -231,6 +231,8 @@ describe('what can not be used is refused by name', () => {
     ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"shop":""}' }],
     ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"":"canary"}' }],
     ['APP_CREDENTIALS', { APP_CREDENTIALS: '{"shop":"canary"' }],
+    ['HOST', { HOST: 'canary of mine' }],
+    ['HOST', { HOST: '300.1.1.1' }],
     ['OTP_SMS_MODE', { OTP_SMS_MODE: 'canary' }],
     ['OTP_SMS_MODE', { OTP_SMS_MODE: 'Plain ,' }],
     ['SMS_PLAIN', { SMS_PLAIN: 'canary' }],
@@ -290,8 +292,12 @@ describe('what can not be used is refused by name', () => {
 })
 
 describe('the settings of a provider', () => {
-  test('are not asked for where it is not used', () => {
-    expect(problemsOf({ SMS_TEMPLATE: 'webhook' })).toEqual([])
+  test('are asked for where it is named, though the mode does not lead to it yet', () => {
+    expect(namesOf({ SMS_TEMPLATE: 'webhook' })).toEqual(['SMS_WEBHOOK_URL', 'SMS_WEBHOOK_SECRET'])
+  })
+
+  test('are not asked for where it is not named', () => {
+    expect(problemsOf({ SMS_WEBHOOK_URL: 'canary' })).toEqual([])
     expect(problemsOf({ MAIL_FROM: 'codes@shop.example' })).toEqual([])
   })
 

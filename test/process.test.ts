@@ -271,6 +271,27 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
   expect(verdict(await next.post('/otp/verify', { phone, otp }))).toBe('200')
 })
 
+test.concurrent('SIGTERM does not wait for clients that have sent half a request', async () => {
+  await using story = await scene()
+  const server = await story.start({ PROVIDER_TIMEOUT_MS: '60000' })
+  const halves = [
+    'POST /otp/send HTT',
+    'POST /otp/send HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\ncontent-type: application/json\r\n\r\n{',
+  ]
+  for (const half of halves) {
+    const socket = await Bun.connect({
+      hostname: server.url.hostname,
+      port: Number(server.url.port),
+      socket: { data: () => {} },
+    })
+    socket.write(half)
+    socket.flush()
+  }
+  await server.get('/health')
+  // Were they waited for, this would take two minutes.
+  expect(await server.stop()).toBe(0)
+})
+
 test.concurrent('SIGTERM ends whoever waits for the outbox at once, with an answer', async () => {
   await using story = await scene()
   const server = await story.start()

@@ -124,6 +124,20 @@ describe('the client IP (D21)', () => {
       client: '198.51.100.1',
     },
     {
+      name: 'with a port, as some proxies write it',
+      peer: '10.1.2.3',
+      forwardedFor: '198.51.100.1:4711',
+      trusted: proxies,
+      client: '198.51.100.1',
+    },
+    {
+      name: 'before an empty entry',
+      peer: '10.1.2.3',
+      forwardedFor: '198.51.100.1, ',
+      trusted: proxies,
+      client: '198.51.100.1',
+    },
+    {
       name: 'of an IPv4 peer on an IPv6 socket, the IPv4 address',
       peer: '::ffff:203.0.113.7',
       forwardedFor: null,

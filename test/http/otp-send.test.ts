@@ -37,6 +37,12 @@ for (const path of ['/otp/send', '/otp/resend']) {
       error: null,
     },
     {
+      name: 'a businessName that is a host, as some brands are',
+      body: { phone: freshPhone(), businessName: 'Booking.com' },
+      status: 200,
+      error: null,
+    },
+    {
       name: 'a businessName of 40',
       body: { phone: freshPhone(), businessName: x40 },
       status: 200,
@@ -91,6 +97,12 @@ for (const path of ['/otp/send', '/otp/resend']) {
     {
       name: 'a businessName of 41',
       body: { phone: freshPhone(), businessName: `${x40}x` },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'a businessName with an address to open',
+      body: { phone: freshPhone(), businessName: 'Win at https://evil.test' },
       status: 400,
       error: 'validation_error',
     },
