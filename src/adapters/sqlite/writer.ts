@@ -16,19 +16,34 @@ interface Job {
 
 /**
  * Group commit: the writes of concurrent requests share one `BEGIN IMMEDIATE … COMMIT` and are answered after it, so that
- * a commit that waits for the disk costs one wait for all of them. Each runs in a savepoint of its own: one that throws
- * is undone and fails alone. Another process's lock is waited for without holding up the event loop.
+ * a commit that waits for the disk costs one wait for all of them. One that throws is undone and fails alone. Another
+ * process's lock is waited for without holding up the event loop.
  */
 export class Writer {
   private queue: Job[] = []
   private scheduled = false
   private readonly waiters: (() => void)[] = []
 
-  constructor(private readonly driver: Driver.Database) {}
+  private readonly sql: Record<
+    'begin' | 'commit' | 'rollback' | 'step' | 'stepDone' | 'stepUndone',
+    Driver.Statement
+  >
+
+  constructor(private readonly driver: Driver.Database) {
+    this.sql = {
+      begin: driver.prepare('BEGIN IMMEDIATE'),
+      commit: driver.prepare('COMMIT'),
+      rollback: driver.prepare('ROLLBACK'),
+      step: driver.prepare('SAVEPOINT step'),
+      stepDone: driver.prepare('RELEASE step'),
+      stepUndone: driver.prepare('ROLLBACK TO step'),
+    }
+  }
 
   /**
    * Runs a synchronous step within the next transaction and resolves to what it returned, once that is committed.
-   * Rejects with what it threw, or with the error of the transaction.
+   * Rejects with what it threw, or with the error of the transaction. The step may be run twice, the first time undone: it
+   * must leave no trace but in the database.
    */
   write<T>(step: () => Sync<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -59,25 +74,25 @@ export class Writer {
     if (!this.begin()) return
     const jobs = this.queue
     this.queue = []
-    const settle: (() => void)[] = []
+    let answers: (() => void)[]
     try {
-      for (const job of jobs) settle.push(this.run(job))
-      this.driver.exec('COMMIT')
+      answers = this.together(jobs) ?? jobs.map((job) => this.apart(job))
+      this.sql.commit.run()
     } catch (error) {
       // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
       for (const job of jobs) job.reject(error)
-      if (this.driver.inTransaction) this.driver.exec('ROLLBACK')
+      if (this.driver.inTransaction) this.sql.rollback.run()
       this.wake()
       return
     }
-    for (const answer of settle) answer()
+    for (const answer of answers) answer()
     this.wake()
   }
 
   /** Takes the write lock; while another process holds it, tries again later and fails what has waited too long. */
   private begin(): boolean {
     try {
-      this.driver.exec('BEGIN IMMEDIATE')
+      this.sql.begin.run()
       return true
     } catch (error) {
       const now = performance.now()
@@ -93,19 +108,36 @@ export class Writer {
     }
   }
 
-  /** Runs one step in its savepoint; returns how to answer it after the commit. Throws when the transaction is lost. */
-  private run(job: Job): () => void {
-    this.driver.exec('SAVEPOINT step')
+  /**
+   * Runs all steps in one savepoint, as goes well nearly always; when one throws, undoes all and returns nothing. Throws
+   * when the transaction is lost.
+   */
+  private together(jobs: readonly Job[]): (() => void)[] | undefined {
+    return this.inSavepoint(
+      () => jobs.map((job) => answerOf(job)),
+      () => undefined,
+    )
+  }
+
+  /** Runs one step in a savepoint of its own; returns how to answer it after the commit. */
+  private apart(job: Job): () => void {
+    return this.inSavepoint(
+      () => answerOf(job),
+      (error) => () => job.reject(error),
+    )
+  }
+
+  private inSavepoint<T>(work: () => T, undone: (error: unknown) => T): T {
+    this.sql.step.run()
     try {
-      const value = job.step()
-      if (isThenable(value))
-        throw new TypeError('a transaction step must be synchronous, but returned a promise')
-      this.driver.exec('RELEASE step')
-      return () => job.resolve(value as never)
+      const result = work()
+      this.sql.stepDone.run()
+      return result
     } catch (error) {
       if (!this.driver.inTransaction) throw error
-      this.driver.exec('ROLLBACK TO step; RELEASE step')
-      return () => job.reject(error)
+      this.sql.stepUndone.run()
+      this.sql.stepDone.run()
+      return undone(error)
     }
   }
 
@@ -113,6 +145,13 @@ export class Writer {
     if (this.queue.length > 0) return
     for (const resolve of this.waiters.splice(0)) resolve()
   }
+}
+
+/** Runs a step; returns how to answer it. */
+function answerOf(job: Job): () => void {
+  const value = job.step()
+  if (isThenable(value)) throw new TypeError('a transaction step must be synchronous, but returned a promise')
+  return () => job.resolve(value as never)
 }
 
 /**
