@@ -1,7 +1,7 @@
 import type { Recipient } from './contact.ts'
 import { Failure, type FailureKind, failureMessages } from './failures.ts'
 import type { OtpStore } from './otp.ts'
-import type { Clock } from './ports.ts'
+import { type Clock, clockToleranceMs } from './ports.ts'
 
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
@@ -49,31 +49,32 @@ export type Admission = { readonly admitted: true; readonly takings: readonly Ta
 /**
  * Decides a list of claims against the windows of the store, in order, all or nothing: the first claim whose window is
  * open and full refuses the whole. Otherwise it tells the windows as they are to be stored.
+ *
+ * A window that ends later than one opened now would is from before the clock was set back. It is cut to that, and told
+ * to be stored so also by a refusal: else it would stay shut until the clock has caught up.
  */
 export function decide(
   claims: readonly Claim[],
   windowOf: (claim: Claim) => Window | undefined,
   now: number,
 ): { admission: Admission; changes: readonly (Taking & Window)[] } {
-  const changes: (Taking & Window)[] = []
+  const cut: (Taking & Window)[] = []
+  const counted: (Taking & Window)[] = []
   for (const claim of claims) {
+    const { subject, name } = claim
+    const latest = now + claim.windowMs
     const stored = windowOf(claim)
-    const open = stored !== undefined && stored.endsAt > now ? stored : undefined
-    if (open !== undefined && open.count >= claim.max) {
-      return { admission: { admitted: false, refusedBy: claim, endsAt: open.endsAt }, changes: [] }
+    const open = stored && stored.endsAt > now ? stored : undefined
+    const isCut = open !== undefined && open.endsAt > latest + clockToleranceMs
+    const endsAt = open && !isCut ? open.endsAt : latest
+    if (isCut) cut.push({ subject, name, count: open.count, endsAt })
+    if (open && open.count >= claim.max) {
+      return { admission: { admitted: false, refusedBy: claim, endsAt }, changes: cut }
     }
-    if (claim.counted) {
-      const { subject, name } = claim
-      changes.push({
-        subject,
-        name,
-        count: (open?.count ?? 0) + 1,
-        endsAt: open?.endsAt ?? now + claim.windowMs,
-      })
-    }
+    if (claim.counted) counted.push({ subject, name, count: (open?.count ?? 0) + 1, endsAt })
   }
-  const takings = changes.map(({ subject, name, endsAt }) => ({ subject, name, endsAt }))
-  return { admission: { admitted: true, takings }, changes }
+  const takings = counted.map(({ subject, name, endsAt }) => ({ subject, name, endsAt }))
+  return { admission: { admitted: true, takings }, changes: [...cut, ...counted] }
 }
 
 /** The takings of an admission; throws the failure of the limit that refused it. */

@@ -4,6 +4,13 @@ import type { OtpRecord } from './otp.ts'
 /** The time in epoch milliseconds. */
 export type Clock = () => number
 
+/**
+ * How far the clock may be behind what the store tells of it: requests overtake each other, also between processes. What
+ * lies further ahead is from before the clock was set back. A code of that time is over, since its life can't be told any
+ * more; a window is cut to its length from now.
+ */
+export const clockToleranceMs = 5000
+
 /** Randomness and keyed hashing; the server's secret stays behind it. */
 export interface Secrets {
   /** A random UUID, version 4. */

@@ -14,6 +14,7 @@ import {
   sendLimits,
   type Window,
 } from '../../src/domain/limits.ts'
+import { clockToleranceMs } from '../../src/domain/ports.ts'
 
 const now = 1_000_000
 
@@ -33,6 +34,30 @@ function claim(name: string, properties: Partial<Claim> = {}): Claim {
 function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, Window>>) {
   return decide(claims, ({ name }) => windows[name], now)
 }
+
+describe('a window of before the clock was set back', () => {
+  const later = now + 3_600_000
+
+  test('is cut to what one opened now would last, and counts on', () => {
+    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt: later } })
+    const taking = { subject: 'someone', name: 'minute', endsAt: now + 60_000 }
+    expect(admission).toEqual({ admitted: true, takings: [taking] })
+    expect(changes.at(-1)).toEqual({ ...taking, count: 2 })
+  })
+
+  test('is left alone where it is ahead by no more than requests overtake each other by', () => {
+    const endsAt = now + 60_000 + clockToleranceMs
+    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt } })
+    expect(admission).toEqual({ admitted: true, takings: [{ subject: 'someone', name: 'minute', endsAt }] })
+    expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt }])
+  })
+
+  test('refuses while it is full, and is stored as cut all the same: it must not stay shut for an hour', () => {
+    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 2, endsAt: later } })
+    expect(admission).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: now + 60_000 })
+    expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }])
+  })
+})
 
 describe('one limit', () => {
   const rows: readonly (readonly [string, Window | undefined, Window | 'refused'])[] = [

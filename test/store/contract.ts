@@ -4,7 +4,13 @@ import type { Claim, Taking } from '../../src/domain/limits.ts'
 import type { AppBook, BrandBook } from '../../src/domain/operator.ts'
 import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/platform.ts'
-import type { Apps, Clock, Outbox, OutboxMessage } from '../../src/domain/ports.ts'
+import {
+  type Apps,
+  type Clock,
+  clockToleranceMs,
+  type Outbox,
+  type OutboxMessage,
+} from '../../src/domain/ports.ts'
 
 // What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.
 
@@ -175,6 +181,16 @@ function testLimits(store: () => OtpStore): void {
       })
     })
 
+    test('a full window frees after its length when the clock was set back, by way of a check too', async () => {
+      const hour = 3_600_000
+      await store().admit([claim({ max: 1 })], start + hour)
+      expect((await store().admit([claim({ max: 1 })], start)).admitted).toBe(false)
+      expect((await store().admit([claim({ max: 1 })], start + 60_000)).admitted).toBe(true)
+      await store().admit([claim({ max: 1, name: 'other' })], start + hour)
+      expect((await store().check(claim({ max: 1, name: 'other' }), start)).admitted).toBe(false)
+      expect((await store().check(claim({ max: 1, name: 'other' }), start + 60_000)).admitted).toBe(true)
+    })
+
     test('concurrent requests never pass a limit', async () => {
       const admissions = await Promise.all(
         Array.from({ length: 40 }, () => store().admit([claim({ max: 7 })], start)),
@@ -253,6 +269,14 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().find(scope, start + 300_000)).toBeUndefined()
       expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
       expect(await store().guess(guessing('right'), start + 299_999)).toEqual({ kind: 'verified' })
+    })
+
+    test('a code is over when the clock was set back to before it was made', async () => {
+      await begin(store())
+      const before = start - clockToleranceMs
+      expect(await store().find(scope, before - 1)).toBeUndefined()
+      expect(await store().guess(guessing('right'), before - 1)).toEqual({ kind: 'absent' })
+      expect(await store().guess(guessing('right'), before)).toEqual({ kind: 'verified' })
     })
 
     test('a guess for no record finds nothing and still counts for its claims', async () => {

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { type Claim, decide, type Taking, type Window } from '../../domain/limits.ts'
 import { type GuessAttempt, maxAttempts, type OtpStore, type Verdict } from '../../domain/otp.ts'
+import { clockToleranceMs } from '../../domain/ports.ts'
 import type { Database } from './database.ts'
 import { otps, windows } from './schema.ts'
 
@@ -42,7 +43,11 @@ export function createOtpStore({ orm, writer }: Database): OtpStore {
 
   return {
     admit: (claims, now) => writer.write(() => take(claims, now)),
-    check: async (claim, now) => decide([{ ...claim, counted: false }], windowOf, now).admission,
+    check: async (claim, now) => {
+      const uncounted = [{ ...claim, counted: false }]
+      const { admission, changes } = decide(uncounted, windowOf, now)
+      return changes.length === 0 ? admission : writer.write(() => take(uncounted, now))
+    },
     beginSend: (claims, record, now) =>
       writer.write(() => {
         const admission = take(claims, now)
@@ -75,6 +80,10 @@ function prepare(orm: Database['orm']) {
   const given = sql.placeholder
   const scope = and(eq(otps.subject, given('subject')), eq(otps.brandSlug, given('brandSlug')))
   const record = and(scope, eq(otps.id, given('id')))
+  const alive = and(
+    gt(otps.expiresAt, given('now')),
+    sql`${otps.createdAt} <= ${given('now')} + ${sql.raw(String(clockToleranceMs))}`,
+  )
   const window = and(eq(windows.subject, given('subject')), eq(windows.name, given('name')))
   const taken = and(window, eq(windows.endsAt, given('endsAt')))
   const fields = {
@@ -89,12 +98,12 @@ function prepare(orm: Database['orm']) {
     live: orm
       .select({ id: otps.id, salt: otps.salt, expiresAt: otps.expiresAt })
       .from(otps)
-      .where(and(scope, gt(otps.expiresAt, given('now'))))
+      .where(and(scope, alive))
       .prepare(),
     charge: orm
       .update(otps)
       .set({ attempts: sql`${otps.attempts} + 1` })
-      .where(and(record, lt(otps.attempts, maxAttempts), gt(otps.expiresAt, given('now'))))
+      .where(and(record, lt(otps.attempts, maxAttempts), alive))
       .returning({ hash: otps.hash })
       .prepare(),
     remove: orm.delete(otps).where(record).prepare(),
