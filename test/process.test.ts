@@ -271,6 +271,22 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
   expect(verdict(await next.post('/otp/verify', { phone, otp }))).toBe('200')
 })
 
+test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
+  await using story = await scene()
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../src/main.ts'), 'serve'], {
+    env: { DATABASE_URL: `file:${story.file}`, PORT: '0' },
+    stdout: 'pipe',
+    stderr: 'ignore',
+    // A server that does not end by itself ends the test with another code.
+    timeout: 10_000,
+    killSignal: 'SIGKILL',
+  })
+  // The first line says that it listens; leaving the loop closes the pipe.
+  for await (const _ of child.stdout) break
+  child.kill('SIGTERM')
+  expect(await child.exited).toBe(0)
+})
+
 test.concurrent('SIGTERM does not wait for clients that have sent half a request', async () => {
   await using story = await scene()
   const server = await story.start({ PROVIDER_TIMEOUT_MS: '60000' })
