@@ -84,7 +84,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     providerTimeoutMs: config.providerTimeoutMs,
     ...(config.nationalize ? { nationalize: config.nationalize } : {}),
   }
-  const { app: http, idle } = createHttp(ports, {
+  const { app: http, exchanges } = createHttp(ports, {
     version,
     trustedProxies: config.trustedProxies,
     log,
@@ -135,11 +135,17 @@ export function createApp(config: Config, overrides: Overrides = {}) {
 
   /** Refuses what is new, waits for what is under way, and hangs up on clients that have not sent their request yet. */
   async function drain(server: NonNullable<typeof http.server>): Promise<void> {
+    const done = new AbortController()
+    const waitMs = (ms: number) => pause(ms, undefined, { signal: done.signal }).catch(() => undefined)
+    const giveUpAt = performance.now() + longestDeliveryMs(config.providerTimeoutMs) + drainMarginMs
     const closed = server.stop()
-    const patience = longestDeliveryMs(config.providerTimeoutMs) + drainMarginMs
-    await Promise.race([idle(), pause(patience)])
-    await Promise.race([closed, pause(farewellMs)])
+    // Again where a request came as a whole in the meantime: it had been begun before the stop.
+    do {
+      await Promise.race([exchanges.idle(), waitMs(giveUpAt - performance.now())])
+      await Promise.race([closed, waitMs(farewellMs)])
+    } while (exchanges.busy && performance.now() < giveUpAt)
     await server.stop(true)
+    done.abort()
   }
 
   async function sweepAll(): Promise<void> {

@@ -51,10 +51,10 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
 export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Promise<{ expiresIn: number }> {
   const appId = await authenticate(ports, call, body)
   const brand = await approvedBrand(ports.brands, call, body)
-  const recipient = readRecipient(body, ports.nationalize)
-  if (recipient) noteRecipient(call, recipient)
-  const order = judged(() => readOrder(body, brand, recipient))
-  const claims = claimsOf(ports, appId, brand, recipient, !(order instanceof Failure))
+  const to = readAddressee(ports, body)
+  if (to) noteRecipient(call, to.recipient)
+  const order = judged(() => readOrder(body, brand, to))
+  const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
   if (order instanceof Failure) {
     await claim(ports, claims)
     throw order
@@ -62,7 +62,7 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
 
   // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
   const now = ports.now()
-  const { code, record } = newRecord(ports, brand, order.recipient, now)
+  const { code, record } = newRecord(ports, brand, order.subject, now)
   const takings = granted(await ports.store.beginSend(claims, record, now), now)
   const outcome = await deliver(ports, call, brand, order, code)
   if (outcome.kind !== 'accepted') {
@@ -80,38 +80,39 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-interface Order {
+/** A usable recipient, and what stands for it in the store. */
+interface Addressee {
   readonly recipient: Recipient
+  readonly subject: string
+}
+
+interface Order extends Addressee {
   readonly loginId: string | undefined
   readonly businessName: string | undefined
 }
 
 /** The recipient, if the body names a usable one: the limits need it before the fields have their turn. */
-function readRecipient(body: Body, nationalize: Nationalize | undefined): Recipient | undefined {
-  switch (channelOf(body)) {
-    case 'SMS':
-      return phone(body.phone, nationalize)
-    case 'EMAIL':
-      return email(body.email)
-    case undefined:
-      return undefined
-  }
+function readAddressee({ secrets, nationalize }: SendOtpPorts, body: Body): Addressee | undefined {
+  const channel = channelOf(body)
+  const recipient =
+    channel === 'SMS' ? phone(body.phone, nationalize) : channel === 'EMAIL' ? email(body.email) : undefined
+  return recipient && { recipient, subject: secrets.subject(recipient.channel, recipient.identity) }
 }
 
-function readOrder(body: Body, brand: Brand, recipient: Recipient | undefined): Order {
+function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
   const channel = channelOf(body)
   if (channel === undefined) throw new Failure('validation_error', 'channel must be SMS or EMAIL')
   const field = channel === 'SMS' ? 'phone' : 'email'
   if (!isGiven(body[field])) {
     throw new Failure('validation_error', `${field} is required when channel is ${channel}`)
   }
-  if (recipient === undefined) throw new Failure('validation_error', `${field} is not valid`)
+  if (to === undefined) throw new Failure('validation_error', `${field} is not valid`)
   const loginId = brand.loginIdEnabled ? optionalText('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalText('businessName', body.businessName, { max: 40 })
   if (businessName !== undefined && hasFullUrl(businessName)) {
     throw new Failure('validation_error', 'businessName must not contain a URL')
   }
-  return { recipient, loginId, businessName }
+  return { ...to, loginId, businessName }
 }
 
 function channelOf(body: Body): Channel | undefined {
@@ -126,14 +127,13 @@ function claimsOf(
   ports: SendOtpPorts,
   appId: string,
   brand: Brand,
-  recipient: Recipient | undefined,
+  to: Addressee | undefined,
   counted: boolean,
 ): Claim[] {
   const global = globalLimit(ports.limits, appId)
-  if (recipient === undefined) return [global]
+  if (to === undefined) return [global]
   const limits = sendLimits(ports.limits, {
-    recipient,
-    subject: ports.secrets.subject(recipient.channel, recipient.identity),
+    ...to,
     brandSlug: brand.slug,
     leaseMs: Math.max(
       ports.limits.smsCooldownSeconds * 1000,
@@ -149,7 +149,7 @@ const leaseMarginMs = 2000
 function newRecord(
   ports: SendOtpPorts,
   brand: Brand,
-  recipient: Recipient,
+  subject: string,
   now: number,
 ): { code: string; record: OtpRecord } {
   const { secrets } = ports
@@ -157,7 +157,7 @@ function newRecord(
   const identity = {
     id: secrets.newId(),
     brandSlug: brand.slug,
-    subject: secrets.subject(recipient.channel, recipient.identity),
+    subject,
     salt: secrets.newSalt(),
   }
   const record = {

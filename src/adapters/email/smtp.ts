@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
-import type { Mailer, Outcome } from '../../domain/ports.ts'
+import type { Mail, Mailer, Outcome } from '../../domain/ports.ts'
 import { isLoopback } from '../../settings.ts'
 
 export interface SmtpSettings {
@@ -45,6 +45,20 @@ export function createSmtpMailer({ url, from }: SmtpSettings, stallMs: number): 
   const slots = new Slots(connections)
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
+  /** Asynchronous as a whole, so that whatever is thrown on the way rejects, and gives the place back. */
+  async function handOver(mail: Mail): Promise<void> {
+    await transport.sendMail({
+      from: { name: mail.brandName ?? from.name ?? '', address: from.address },
+      to: { name: '', address: mail.to },
+      envelope: { from: from.address, to: [mail.to] },
+      messageId: `<${mail.id}@${domain}>`,
+      headers: { 'X-Request-Id': mail.requestId },
+      subject: mail.subject,
+      text: mail.text,
+      html: mail.html,
+    })
+  }
+
   return {
     name: 'smtp',
     async send(mail, timeoutMs) {
@@ -55,17 +69,7 @@ export function createSmtpMailer({ url, from }: SmtpSettings, stallMs: number): 
       const deadline = performance.now() + timeoutMs
       // Waiting here and not in nodemailer's queue: a mail whose time is up must not be sent when a server recovers.
       if (!(await slots.take(timeoutMs))) return { kind: 'unavailable', reason: 'no connection free in time' }
-      const sent = transport
-        .sendMail({
-          from: { name: mail.brandName ?? from.name ?? '', address: from.address },
-          to: { name: '', address: mail.to },
-          envelope: { from: from.address, to: [mail.to] },
-          messageId: `<${mail.id}@${domain}>`,
-          headers: { 'X-Request-Id': mail.requestId },
-          subject: mail.subject,
-          text: mail.text,
-          html: mail.html,
-        })
+      const sent = handOver(mail)
         .then((): Outcome => ({ kind: 'accepted' }), outcomeOf)
         .finally(() => slots.free())
       return inTime(sent, deadline - performance.now(), { kind: 'unknown', reason: 'time-out' })
@@ -86,10 +90,18 @@ class Slots {
       this.left--
       return Promise.resolve(true)
     }
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const had = () => resolve(true)
-    this.waiting.add(had)
-    return inTime(promise, timeoutMs, false).finally(() => this.waiting.delete(had))
+    return new Promise((resolve) => {
+      const had = () => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+      // Whoever gives up leaves the line at once: a place handed to nobody would be lost.
+      const timer = setTimeout(() => {
+        this.waiting.delete(had)
+        resolve(false)
+      }, timeoutMs)
+      this.waiting.add(had)
+    })
   }
 
   free(): void {

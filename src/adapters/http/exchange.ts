@@ -32,8 +32,10 @@ export class Exchanges {
       startedAt: performance.now(),
     }
     this.open.set(request, exchange)
-    // One with a body is under way once that has come: a client may take its time, or never send it.
-    if (request.body === null) this.underWay.add(exchange)
+    // One with a body is under way once that has come: a client may take its time, or never send it. The headers tell,
+    // since a look at the body itself would make a stream of it.
+    const { headers } = request
+    if (!headers.has('content-length') && !headers.has('transfer-encoding')) this.underWay.add(exchange)
     return exchange
   }
 
@@ -45,12 +47,17 @@ export class Exchanges {
   /** Says that a request has had its log line, which comes after its answer. */
   end(request: Request): void {
     this.underWay.delete(this.of(request))
-    if (this.underWay.size === 0) for (const resolve of this.waiting.splice(0)) resolve()
+    if (!this.busy) for (const resolve of this.waiting.splice(0)) resolve()
+  }
+
+  /** Whether a request that has come as a whole waits for its answer or its log line. */
+  get busy(): boolean {
+    return this.underWay.size > 0
   }
 
   /** Resolves when every request that has come as a whole has been answered and has had its log line. */
   idle(): Promise<void> {
-    if (this.underWay.size === 0) return Promise.resolve()
+    if (!this.busy) return Promise.resolve()
     return new Promise((resolve) => this.waiting.push(resolve))
   }
 

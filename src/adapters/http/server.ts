@@ -44,8 +44,7 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
       set.headers['x-request-id'] = requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const body = await readBody(request)
-      exchanges.received(request)
+      const body = await readBody(request).finally(() => exchanges.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body
@@ -128,7 +127,7 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
 
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
   const known = routeTable(app.routes)
-  return { app, idle: () => exchanges.idle() }
+  return { app, exchanges }
 
   function routeOf(path: string): KnownRoute | undefined {
     return known.find(({ pattern }) => pattern.test(path))

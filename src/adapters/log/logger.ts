@@ -15,6 +15,8 @@ export function createLogger(level: LogLevel): { logger: Logger; close: () => Pr
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   destination.on('error', () => {})
   const close = async () => {
+    // Whoever still has something to say, such as a request that was hung up on, must not find a closed file.
+    logger.level = 'silent'
     // Not flushSync: it tries forever where the reader has gone, as would the hook that an open destination has.
     const { promise: written, resolve } = Promise.withResolvers<void>()
     destination.once('close', resolve)
