@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import packageJson from '../package.json'
-import { secretFrom } from './adapters/crypto/secret-file.ts'
+import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from './adapters/crypto/secrets.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
@@ -14,7 +14,7 @@ import { type Database, openDatabase } from './adapters/sqlite/database.ts'
 import { createIntegrationRequests } from './adapters/sqlite/integration-requests.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
-import { sweep } from './adapters/sqlite/sweep.ts'
+import { createSweep } from './adapters/sqlite/sweep.ts'
 import type { BooksConfig, Config } from './config.ts'
 import { longestDeliveryMs } from './domain/delivery.ts'
 
@@ -27,39 +27,43 @@ export interface Overrides {
   readonly demo?: Demo
 }
 
-/** How often rows that are over are looked for. */
-const sweepMs = 5000
+/** How long the sweep rests after it has been through everything, and between steps that found little. */
+const sweepRestMs = { round: 5000, step: 20 } as const
 
 /** Opens the store and what is kept in it, for the server and for commands alike. */
 export function openBooks(config: BooksConfig, { now = Date.now, log = silent }: Overrides = {}) {
   const database = openDatabase(config.databaseFile)
-  const secretKey = config.secretKey ?? secretBeside(config.databaseFile, database, log)
+  const sweep = createSweep(database)
+  const secretKeys = config.secretKeys ?? secretsBeside(config.databaseFile, database, log)
   return {
     now,
-    secrets: createSecrets(secretKey),
+    secrets: createSecrets(...secretKeys),
     store: createOtpStore(database),
     brands: createBrandBook(database),
     apps: createAppBook(database, sha256, config.appCredentials),
     requests: createIntegrationRequests(database),
     outbox: createOutbox(database, now),
     checkDatabase: () => database.check(),
-    sweep: () => sweep(database, now()),
+    /** Takes one step of the sweep. */
+    sweep: () => sweep(now()),
+    /** Lets a server write on while what it has written is folded back into the file. */
+    checkpointBeside: () => database.checkpointBeside(log),
     close: () => database.close(),
   }
 }
 
-/** The secret that is kept beside a database. */
-function secretBeside(databaseFile: string, database: Database, log: Log): string {
-  if (databaseFile === ':memory:') return newSecretKey()
+/** The secrets that are kept beside a database. */
+function secretsBeside(databaseFile: string, database: Database, log: Log): SecretKeys {
+  if (databaseFile === ':memory:') return [newSecretKey()]
   const file = `${databaseFile}.key`
-  const { secret, isNew } = secretFrom(file)
+  const { secrets, isNew } = secretsFrom(file)
   if (isNew && !database.isNew) {
     log.warn(
       { file },
       'the secret of this database was missing, and a new one was made: codes sent before do not verify',
     )
   }
-  return secret
+  return secrets
 }
 
 /** The whole service, wired but not yet listening. */
@@ -97,7 +101,6 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         }
       : undefined,
   })
-  let sweeper: ReturnType<typeof setInterval> | undefined
 
   return {
     books,
@@ -119,18 +122,49 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         // The body reader has a limit of its own, which answers with an envelope; the server's answers with nothing.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       })
-      sweeper = setInterval(() => void sweepAll(), sweepMs)
+      books.checkpointBeside()
+      void sweepOnAndOn()
       if (!http.server) throw new Error('the server did not start')
       return http.server.url
     },
-    /** Ends waiting readers, lets requests under way finish, then closes what is open; refuses new requests at once. */
+    /**
+     * Takes leave of its clients, ends waiting readers, lets requests under way finish, then closes what is open. New
+     * connections are refused from the end of the leave on.
+     */
     async close(): Promise<void> {
-      clearInterval(sweeper)
+      if (http.server) await takeLeave(http.server)
       stopping.abort()
       if (http.server) await drain(http.server)
       smtp?.close()
       await books.close()
     },
+  }
+
+  /**
+   * Tells clients to leave, and returns in a lull of their requests. A stop resets what it finds unread: connections that
+   * nobody has accepted yet, and a request that a client wrote on a kept connection a moment ago. So every answer says
+   * beforehand that its connection ends with it, and a client sends its next request elsewhere. Where the requests go on,
+   * because others connect meanwhile, an ever shorter lull will do.
+   */
+  async function takeLeave(server: NonNullable<typeof http.server>): Promise<void> {
+    const startedAt = performance.now()
+    let requests = 0
+    server.reload({
+      routes: {},
+      fetch: async (request) => {
+        requests++
+        const answer = await http.fetch(request)
+        answer.headers.set('connection', 'close')
+        return answer
+      },
+    })
+    let [seen, quietTurns] = [0, 0]
+    while (quietTurns < lullTurns * (1 - (performance.now() - startedAt) / longestLeaveMs)) {
+      // Turns tell more than a span of time does: on a busy machine the clients are as slow as this loop.
+      await pause(1)
+      quietTurns = requests === seen ? quietTurns + 1 : 0
+      seen = requests
+    }
   }
 
   /** Refuses what is new, waits for what is under way, and hangs up on clients that have not sent their request yet. */
@@ -148,14 +182,26 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     done.abort()
   }
 
-  async function sweepAll(): Promise<void> {
-    try {
-      while (!stopping.signal.aborted && (await books.sweep()));
-    } catch (error) {
-      log.error({ err: error }, 'expired rows could not be removed; it is tried again')
+  async function sweepOnAndOn(): Promise<void> {
+    const { signal } = stopping
+    while (!signal.aborted) {
+      let restMs: number = sweepRestMs.round
+      try {
+        const { isRound, isBusy } = await books.sweep()
+        if (!isRound) restMs = isBusy ? 0 : sweepRestMs.step
+      } catch (error) {
+        log.error({ err: error }, 'expired rows could not be removed; it is tried again')
+      }
+      await pause(restMs, undefined, { signal, ref: false }).catch(() => undefined)
     }
   }
 }
+
+/** For how many turns of a millisecond no request has come when a stop disturbs nobody: some round trips. */
+const lullTurns = 40
+
+/** How long such a lull is waited for. */
+const longestLeaveMs = 1000
 
 /** What requests under way may take to end beyond the time of a delivery. */
 const drainMarginMs = 3000

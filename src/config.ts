@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { type SecretKeys, secretKeysIn } from './adapters/crypto/secret-file.ts'
 import { mailAddress } from './adapters/email/address.ts'
 import type { SmtpSettings } from './adapters/email/smtp.ts'
 import { type Network, network } from './adapters/http/client-ip.ts'
@@ -17,8 +18,8 @@ export type MakeSmsProvider = (tools: VendorTools) => SmsProvider
 export interface BooksConfig {
   /** Path of the SQLite file, or `:memory:`. */
   readonly databaseFile: string
-  /** Undefined: made once and kept in a file beside the database. */
-  readonly secretKey: string | undefined
+  /** The present secret, then former ones. Undefined: made once and kept in a file beside the database. */
+  readonly secretKeys: SecretKeys | undefined
   /** appId → API key, beside the apps issued by command. */
   readonly appCredentials: ReadonlyMap<string, string>
   readonly nationalize: Nationalize | undefined
@@ -88,7 +89,7 @@ export function readBooksConfig(env: Readonly<Record<string, string | undefined>
 function readBooks(settings: Settings): BooksConfig {
   return {
     databaseFile: readDatabaseFile(settings),
-    secretKey: readSecretKey(settings),
+    secretKeys: readSecretKeys(settings),
     appCredentials: readAppCredentials(settings),
     nationalize: readRegion(settings),
   }
@@ -184,12 +185,17 @@ function readDatabaseFile(settings: Settings): string {
   return path
 }
 
-function readSecretKey(settings: Settings): string | undefined {
-  const key = settings.optional('SECRET_KEY')
-  if (key !== undefined && Buffer.byteLength(key) < 32) {
-    settings.refuse('SECRET_KEY', 'must be at least 32 bytes, such as the output of: openssl rand -base64 32')
+function readSecretKeys(settings: Settings): SecretKeys | undefined {
+  const text = settings.optional('SECRET_KEY')
+  if (text === undefined) return undefined
+  const keys = secretKeysIn(text)
+  if (!keys) {
+    settings.refuse(
+      'SECRET_KEY',
+      'must be at least 32 bytes, such as the output of: openssl rand -base64 32; or several such, separated by commas, the present one first',
+    )
   }
-  return key
+  return keys
 }
 
 function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {

@@ -2,13 +2,12 @@ import type { Body } from './body.ts'
 import { Failure } from './failures.ts'
 import { claim, credentialFailures, granted } from './limits.ts'
 import type { OtpStore } from './otp.ts'
-import type { Apps, Call, Clock, Secrets } from './ports.ts'
+import type { Apps, Call } from './ports.ts'
+import { type SubjectPorts, subjectOf } from './subject.ts'
 
-export interface CredentialPorts {
+export interface CredentialPorts extends SubjectPorts {
   readonly apps: Apps
-  readonly store: Pick<OtpStore, 'admit' | 'check'>
-  readonly secrets: Pick<Secrets, 'subject'>
-  readonly now: Clock
+  readonly store: Pick<OtpStore, 'admit' | 'check' | 'adopt'>
 }
 
 /**
@@ -18,7 +17,7 @@ export interface CredentialPorts {
  */
 export async function authenticate(ports: CredentialPorts, call: Call, body: Body): Promise<string> {
   const { appId, apiKey } = body
-  const failures = credentialFailures(ports.secrets.subject('ip', call.clientIp))
+  const failures = credentialFailures(await subjectOf(ports, 'ip', call.clientIp))
   const now = ports.now()
   granted(await ports.store.check(failures, now), now)
   const failed = async (failure: Failure) => {

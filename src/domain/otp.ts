@@ -12,9 +12,9 @@ export interface OtpScope {
 
 /** A code as it is stored: its keyed hash, never itself. Each send makes a new one, with an id of its own. */
 export interface OtpRecord extends OtpScope {
+  /** 128 random bits in base64url: the record's name, and the salt of its hash. */
   readonly id: string
-  readonly salt: string
-  /** HMAC-SHA-256 over id, scope, salt and code, in base64url. */
+  /** HMAC-SHA-256 over id, brand, recipient and code, in base64url. */
   readonly hash: string
   /** Epoch milliseconds. */
   readonly createdAt: number
@@ -30,16 +30,24 @@ export type Verdict =
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
-/** A guess against one stored record: the hash that the submitted code has under that record's salt. */
-export interface Guess {
-  readonly recordId: string
-  readonly hash: string
+/** A submitted code, and the limits that judge it. */
+export interface GuessAttempt {
+  readonly claims: readonly Claim[]
+  /** Counts wrong guesses over all codes of the scope; undefined when it is turned off. */
+  readonly failureBudget: Claim | undefined
+  readonly scope: OtpScope
+  /**
+   * The hash that the submitted code has within the record of this id, under each key that may have made it. Synchronous,
+   * since it is asked in the middle of the step, and without effects, since a step may be run again.
+   */
+  readonly hashesOf: (recordId: string) => readonly string[]
 }
 
 /**
  * Codes and the limits around them. Every method is one atomic step, also against other processes on the same store,
  * and is durable when its promise resolves. A rejected promise means that the step has not happened, or (when the store
- * was lost at the moment of its commit) that it may have; it never means that half of it did.
+ * was lost at the moment of its commit) that it may have; it never means that half of it did. What each step does is
+ * written in `ledger.ts`.
  */
 export interface OtpStore {
   /** Takes all claims or none. */
@@ -48,24 +56,23 @@ export interface OtpStore {
   check(claim: Claim, now: number): Promise<Admission>
   /** Takes all claims and makes this record the only one of its scope, so that an older code is dead; or neither. */
   beginSend(claims: readonly Claim[], record: OtpRecord, now: number): Promise<Admission>
-  /** Lets the window of a taking end at another instant: the lease of a cooldown becomes the cooldown. */
-  moveEnd(taking: Taking, endsAt: number): Promise<void>
+  /**
+   * Lets the window of a taking end at another instant, unless another is open in its place: a lease becomes a
+   * cooldown, also where it is over by then.
+   */
+  moveEnd(taking: Taking, endsAt: number, now: number): Promise<void>
   /** Removes this record, unless a newer one has taken its place, and gives its takings back to their windows. */
-  abandonSend(record: Pick<OtpRecord, 'id' | keyof OtpScope>, takings: readonly Taking[]): Promise<void>
-  /** The live record of a scope, of which a guess needs the id and the salt. */
-  find(scope: OtpScope, now: number): Promise<Pick<OtpRecord, 'id' | 'salt'> | undefined>
+  abandonSend(
+    record: Pick<OtpRecord, 'id' | keyof OtpScope>,
+    takings: readonly Taking[],
+    now: number,
+  ): Promise<void>
   /**
    * Judges a guess: takes the claims, then charges the attempt, compares in constant time, and removes the record on a
    * match. `failureBudget` is taken only by a guess that was compared and wrong, and is forgotten on a match; when it is
-   * used up the guess is refused like by any other claim. A guess of undefined, or one for a record that has been
-   * replaced or is over, finds nothing.
+   * used up the guess is refused like by any other claim.
    */
   guess(attempt: GuessAttempt, now: number): Promise<Verdict>
-}
-
-export interface GuessAttempt {
-  readonly claims: readonly Claim[]
-  readonly failureBudget: Claim | undefined
-  readonly scope: OtpScope
-  readonly guess: Guess | undefined
+  /** Moves what is kept of former names of a subject (hashes under former keys) to its present one. */
+  adopt(subject: string, former: readonly string[], now: number): Promise<void>
 }

@@ -4,7 +4,8 @@ import { Failure } from './failures.ts'
 import { claim, integrationRequests, type LimitSettings } from './limits.ts'
 import { notifySizes } from './notify.ts'
 import { maxAttempts, type OtpStore } from './otp.ts'
-import type { Call, Clock, Secrets } from './ports.ts'
+import type { Call, Secrets } from './ports.ts'
+import { type SubjectPorts, subjectOf } from './subject.ts'
 import { businessNameRule, notifyTemplates } from './templates.ts'
 
 /** What an integrator asks for, kept for the operator (design D18). */
@@ -26,11 +27,10 @@ export interface IntegrationRequests {
   add(request: IntegrationRequest): Promise<void>
 }
 
-export interface IntegrationPorts {
+export interface IntegrationPorts extends SubjectPorts {
   readonly requests: IntegrationRequests
-  readonly store: Pick<OtpStore, 'admit'>
-  readonly secrets: Pick<Secrets, 'newId' | 'subject'>
-  readonly now: Clock
+  readonly store: Pick<OtpStore, 'admit' | 'adopt'>
+  readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
 }
 
 /** Sizes of its fields, in characters. */
@@ -45,7 +45,7 @@ export const requestSizes = {
 /** POST /integrations/requests (design D18): resolves to the id of the kept request. */
 export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
   const fields = readRequest(body)
-  const limit = integrationRequests(ports.secrets.subject('ip', call.clientIp))
+  const limit = integrationRequests(await subjectOf(ports, 'ip', call.clientIp))
   await claim(ports, [limit])
   const id = ports.secrets.newId()
   await ports.requests.add({ id, createdAt: ports.now(), ...fields })

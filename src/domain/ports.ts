@@ -1,5 +1,4 @@
 import type { Channel } from './contact.ts'
-import type { OtpRecord } from './otp.ts'
 
 /** The time in epoch milliseconds. */
 export type Clock = () => number
@@ -11,20 +10,38 @@ export type Clock = () => number
  */
 export const clockToleranceMs = 5000
 
-/** Randomness and keyed hashing; the server's secret stays behind it. */
+/**
+ * Randomness and keyed hashing; the server's secrets stay behind it. While a secret is being replaced there are two: the
+ * first one makes hashes, and what former ones made is still recognized.
+ */
 export interface Secrets {
   /** A random UUID, version 4. */
   newId(): string
   /** Six digits, uniform over 000000 to 999999, from a cryptographic source. */
   newCode(): string
-  /** A random salt of 128 bits, in base64url. */
-  newSalt(): string
-  /** HMAC-SHA-256 of a code within its record, in base64url. */
-  codeHash(record: Pick<OtpRecord, 'id' | 'brandSlug' | 'subject' | 'salt'>, code: string): string
+  /** The id of a new record: 128 random bits, in base64url. */
+  newRecordId(): string
+  /**
+   * HMAC-SHA-256 of a code within its record, in base64url, under the present secret and then each former one: a record
+   * stores the first.
+   */
+  codeHashes(record: CodeOwner, code: string): readonly [string, ...string[]]
   /** A new API key and what is stored of it. */
   newApiKey(): { readonly key: string; readonly sha256: string }
-  /** A keyed hash that stands for a recipient or a network address in the store, in base64url. */
-  subject(kind: 'SMS' | 'EMAIL' | 'ip', value: string): string
+  /**
+   * A keyed hash that stands for a recipient or a network address in the store, in base64url, under the present secret
+   * and then each former one.
+   */
+  subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
+}
+
+/** What the hash of a code is bound to, so that it is worth nothing in another row. */
+export interface CodeOwner {
+  readonly id: string
+  readonly brandSlug: string
+  readonly channel: Channel
+  /** The recipient in its normal form. */
+  readonly identity: string
 }
 
 /** What an application's key is compared with. */
@@ -115,6 +132,8 @@ export interface Call {
     channel?: Channel
     recipient?: string
     recipients?: number
+    /** What went wrong and did not change the answer. */
+    fault?: unknown
     readonly attempts: Attempt[]
   }
 }

@@ -6,6 +6,7 @@ import { Failure } from './failures.ts'
 import { claim, failureBudget, globalLimit, type LimitSettings, refused, secondsUntil } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Call, Secrets } from './ports.ts'
+import { subjectOf } from './subject.ts'
 
 export interface VerifyOtpPorts extends CredentialPorts {
   readonly brands: Brands
@@ -28,18 +29,16 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
   const { recipient, otp } = answer
   noteRecipient(call, recipient)
 
-  const scope = {
-    brandSlug: brand.slug,
-    subject: ports.secrets.subject(recipient.channel, recipient.identity),
-  }
+  const { channel, identity } = recipient
+  const brandSlug = brand.slug
+  const subject = await subjectOf(ports, channel, identity)
   const now = ports.now()
-  const record = await ports.store.find(scope, now)
   const verdict = await ports.store.guess(
     {
       claims,
-      failureBudget: failureBudget(ports.limits, scope.subject, scope.brandSlug),
-      scope,
-      guess: record && { recordId: record.id, hash: ports.secrets.codeHash({ ...scope, ...record }, otp) },
+      failureBudget: failureBudget(ports.limits, subject, brandSlug),
+      scope: { brandSlug, subject },
+      hashesOf: (id) => ports.secrets.codeHashes({ id, brandSlug, channel, identity }, otp),
     },
     now,
   )

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { secretFrom } from '../../src/adapters/crypto/secret-file.ts'
+import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
+import type { CodeOwner } from '../../src/domain/ports.ts'
 import { inProcesses } from '../store/at-once.ts'
 import { temporaryFolder } from '../support/app.ts'
 
@@ -38,27 +39,28 @@ describe('codes', () => {
 })
 
 describe('the hash of a code', () => {
-  const record = { id: 'id', brandSlug: 'acme', subject: 'someone', salt: 'salt' }
-  const hash = secrets.codeHash(record, '012345')
+  const owner = { id: 'id', brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const hashOf = (given: CodeOwner, code: string, by = secrets) => by.codeHashes(given, code)[0]
+  const hash = hashOf(owner, '012345')
 
   test('it is the same for the same record, code and key, and tells nothing of them', () => {
-    expect(createSecrets(key).codeHash({ ...record }, '012345')).toBe(hash)
+    expect(hashOf({ ...owner }, '012345', createSecrets(key))).toBe(hash)
     expect(hash).toMatch(/^[A-Za-z0-9_-]{43}$/)
   })
 
   const others: readonly (readonly [string, () => string])[] = [
-    ['another code', () => secrets.codeHash(record, '012346')],
-    ['another record', () => secrets.codeHash({ ...record, id: 'other' }, '012345')],
-    ['another brand', () => secrets.codeHash({ ...record, brandSlug: 'globex' }, '012345')],
-    ['another recipient', () => secrets.codeHash({ ...record, subject: 'other' }, '012345')],
-    ['another salt', () => secrets.codeHash({ ...record, salt: 'pepper' }, '012345')],
-    ['another key', () => createSecrets(`${key}.`).codeHash(record, '012345')],
+    ['another code', () => hashOf(owner, '012346')],
+    ['another record', () => hashOf({ ...owner, id: 'other' }, '012345')],
+    ['another brand', () => hashOf({ ...owner, brandSlug: 'globex' }, '012345')],
+    ['another recipient', () => hashOf({ ...owner, identity: '12025550144' }, '012345')],
+    ['another channel', () => hashOf({ ...owner, channel: 'EMAIL' }, '012345')],
+    ['another key', () => hashOf(owner, '012345', createSecrets(`${key}.`))],
+    ['the same letters parted elsewhere', () => hashOf({ ...owner, id: 'ida', brandSlug: 'cme' }, '012345')],
     [
-      'the same letters parted elsewhere',
-      () => secrets.codeHash({ ...record, id: 'ida', brandSlug: 'cme' }, '012345'),
+      'a recipient that holds a part of the code',
+      () => hashOf({ ...owner, identity: '120255501430' }, '12345'),
     ],
-    ['a salt that holds a part of the code', () => secrets.codeHash({ ...record, salt: 'salt0' }, '12345')],
-    ['a quote in a field', () => secrets.codeHash({ ...record, id: 'id","acme', brandSlug: '' }, '012345')],
+    ['a quote in a field', () => hashOf({ ...owner, id: 'id","acme', brandSlug: '' }, '012345')],
     ['the plain SHA-256 of the code', () => sha256('012345')],
   ]
   test.each(others)('it is another than for %s', (_, other) => {
@@ -66,10 +68,39 @@ describe('the hash of a code', () => {
   })
 })
 
+describe('while a secret is replaced', () => {
+  const owner = { id: 'id', brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const former = createSecrets('f'.repeat(32))
+  const both = createSecrets(key, 'f'.repeat(32))
+
+  test('hashes are made under the present one and recognized under the former one', () => {
+    expect(both.codeHashes(owner, '012345')).toEqual([
+      ...secrets.codeHashes(owner, '012345'),
+      ...former.codeHashes(owner, '012345'),
+    ])
+    expect(both.subjects('SMS', '12025550143')).toEqual([
+      ...secrets.subjects('SMS', '12025550143'),
+      ...former.subjects('SMS', '12025550143'),
+    ])
+  })
+
+  test.each([
+    ['one secret', 'a'.repeat(32), ['a'.repeat(32)]],
+    ['two, by comma', `${'a'.repeat(32)},${'b'.repeat(40)}`, ['a'.repeat(32), 'b'.repeat(40)]],
+    ['two, by line', `${'a'.repeat(32)}\n${'b'.repeat(32)}\n`, ['a'.repeat(32), 'b'.repeat(32)]],
+    ['spaces around', ` ${'a'.repeat(32)} , ${'b'.repeat(32)} `, ['a'.repeat(32), 'b'.repeat(32)]],
+    ['a short one beside a long one', `${'a'.repeat(32)},${'b'.repeat(31)}`, undefined],
+    ['a comma too many', `${'a'.repeat(32)},`, undefined],
+    ['nothing', '', undefined],
+  ])('%s', (_, text, keys) => {
+    expect(secretKeysIn(text)).toEqual(keys as never)
+  })
+})
+
 describe('what is random', () => {
   const rows: readonly (readonly [string, () => string, RegExp])[] = [
     ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
-    ['salts', () => secrets.newSalt(), /^[A-Za-z0-9_-]{22}$/],
+    ['ids of records', () => secrets.newRecordId(), /^[A-Za-z0-9_-]{22}$/],
     ['API keys', () => secrets.newApiKey().key, /^[A-Za-z0-9_]{64,}$/],
     ['secret keys', newSecretKey, /^[A-Za-z0-9_-]{43}$/],
   ]
@@ -92,17 +123,17 @@ describe('what is random', () => {
 })
 
 describe('the subject that stands for a recipient', () => {
-  const subject = secrets.subject('SMS', '12025550143')
+  const [subject] = secrets.subjects('SMS', '12025550143')
 
   test('it is the same each time, and tells nothing of the recipient', () => {
-    expect(createSecrets(key).subject('SMS', '12025550143')).toBe(subject)
+    expect(createSecrets(key).subjects('SMS', '12025550143')).toEqual([subject])
     expect(subject).toMatch(/^[A-Za-z0-9_-]{43}$/)
   })
 
   const others: readonly (readonly [string, () => string])[] = [
-    ['another number', () => secrets.subject('SMS', '12025550144')],
-    ['another kind', () => secrets.subject('ip', '12025550143')],
-    ['another key', () => createSecrets(`${key}.`).subject('SMS', '12025550143')],
+    ['another number', () => secrets.subjects('SMS', '12025550144')[0]],
+    ['another kind', () => secrets.subjects('ip', '12025550143')[0]],
+    ['another key', () => createSecrets(`${key}.`).subjects('SMS', '12025550143')[0]],
     ['the plain SHA-256 of the number', () => sha256('12025550143')],
   ]
   test.each(others)('it is another than for %s', (_, other) => {
@@ -120,10 +151,13 @@ describe('the file of the secret', () => {
   afterEach(() => folder.remove())
 
   test('it is made once, and read from then on', () => {
-    const { secret, isNew } = secretFrom(file)
+    const {
+      secrets: [secret],
+      isNew,
+    } = secretsFrom(file)
     expect(isNew).toBe(true)
     expect(Buffer.byteLength(secret)).toBeGreaterThanOrEqual(32)
-    expect(secretFrom(file)).toEqual({ secret, isNew: false })
+    expect(secretsFrom(file)).toEqual({ secrets: [secret], isNew: false })
     expect(readFileSync(file, 'utf8').trim()).toBe(secret)
     expect(readdirSync(join(folder.path, 'folder'))).toEqual(['otpost.db.key'])
   })
@@ -131,7 +165,7 @@ describe('the file of the secret', () => {
   test('only its owner may read it, whatever the umask', () => {
     const umask = process.umask(0)
     try {
-      secretFrom(file)
+      secretsFrom(file)
     } finally {
       process.umask(umask)
     }
@@ -142,10 +176,10 @@ describe('the file of the secret', () => {
     const files = Array.from({ length: 50 }, (_, index) => join(folder.path, 'folder', `${index}.key`))
     const outputs = await inProcesses(
       3,
-      `import { secretFrom } from './src/adapters/crypto/secret-file.ts'`,
-      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretFrom(file).secret)))`,
+      `import { secretsFrom } from './src/adapters/crypto/secret-file.ts'`,
+      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretsFrom(file).secrets)))`,
     )
-    const kept = JSON.stringify(files.map((each) => secretFrom(each).secret))
+    const kept = JSON.stringify(files.map((each) => secretsFrom(each).secrets))
     expect(outputs).toEqual([kept, kept, kept])
     expect(readdirSync(join(folder.path, 'folder'))).toHaveLength(files.length)
   }, 30_000)
@@ -153,7 +187,7 @@ describe('the file of the secret', () => {
   test('an operator may bring a secret of their own', () => {
     const own = join(folder.path, 'own.key')
     writeFileSync(own, `${'k'.repeat(32)}\n`)
-    expect(secretFrom(own)).toEqual({ secret: 'k'.repeat(32), isNew: false })
+    expect(secretsFrom(own)).toEqual({ secrets: ['k'.repeat(32)], isNew: false })
   })
 
   const unusable: readonly (readonly [string, string])[] = [
@@ -165,7 +199,7 @@ describe('the file of the secret', () => {
     const own = join(folder.path, 'own.key')
     writeFileSync(own, content)
     chmodSync(own, 0o600)
-    expect(() => secretFrom(own)).toThrow(/32 bytes/)
+    expect(() => secretsFrom(own)).toThrow(/32 bytes/)
     expect(readFileSync(own, 'utf8')).toBe(content)
   })
 })

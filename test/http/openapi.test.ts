@@ -453,7 +453,7 @@ async function withoutProviders(app: TestApp): Promise<void> {
 /** A database that lost its tables, as a wrong file in its place would have. */
 async function withoutTables(app: TestApp): Promise<void> {
   const other = new Driver(join(folder.path, 'broken.db'))
-  for (const table of ['brands', 'integration_requests', 'otps', 'outbox', 'windows']) {
+  for (const table of ['brands', 'integration_requests', 'ledgers', 'outbox']) {
     other.exec(`DROP TABLE ${table}`)
   }
   other.close()

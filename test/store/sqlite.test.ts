@@ -11,8 +11,9 @@ import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { integrationRequests } from '../../src/adapters/sqlite/schema.ts'
-import { sweep } from '../../src/adapters/sqlite/sweep.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
+import type { Claim } from '../../src/domain/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
@@ -53,7 +54,7 @@ describe('SQLite', () => {
   const all = <Row>(statement: string) => database.orm.all<Row>(sql.raw(statement))
 
   describe('the schema', () => {
-    const tables = ['apps', 'brands', 'integration_requests', 'otps', 'outbox', 'windows']
+    const tables = ['apps', 'brands', 'integration_requests', 'ledgers', 'outbox']
 
     test('every table is STRICT', () => {
       const rows = all<{ name: string; strict: number }>(
@@ -90,12 +91,10 @@ describe('SQLite', () => {
           .map(({ detail }) => detail)
           .join('; ')
       for (const statement of [
-        'SELECT 1 FROM otps WHERE expires_at <= 1',
-        'SELECT 1 FROM windows WHERE ends_at <= 1',
         'SELECT 1 FROM outbox WHERE created_at <= 1',
         "SELECT 1 FROM outbox WHERE identity = 'a' ORDER BY id DESC",
-        "SELECT 1 FROM otps WHERE subject = 'a' AND brand_slug = 'b'",
-        "SELECT 1 FROM windows WHERE subject = 'a' AND name = 'b'",
+        "SELECT state FROM ledgers WHERE subject = 'a'",
+        "SELECT subject FROM ledgers WHERE subject > 'a' ORDER BY subject",
         "SELECT 1 FROM brands WHERE name_key = 'a'",
       ]) {
         expect({ statement, plan: plan(statement) }).toEqual({
@@ -106,21 +105,10 @@ describe('SQLite', () => {
     })
 
     const hash = `'${'h'.repeat(43)}'`
-    const salt = `'${'s'.repeat(22)}'`
     const row = (table: string, values: Readonly<Record<string, string>>) =>
       `INSERT INTO ${table} (${Object.keys(values)}) VALUES (${Object.values(values)})`
     const good = {
-      otps: {
-        subject: "'a'",
-        brand_slug: "'b'",
-        id: "'c'",
-        salt,
-        hash,
-        attempts: '0',
-        created_at: '1',
-        expires_at: '2',
-      },
-      windows: { subject: "'a'", name: "'b'", count: '1', ends_at: '1' },
+      ledgers: { subject: "'a'", ends_at: '1', state: "'{}'" },
       brands: {
         slug: "'a'",
         display_name: "'A'",
@@ -151,15 +139,10 @@ describe('SQLite', () => {
       },
     } as const
     const bad: readonly (readonly [keyof typeof good, Readonly<Record<string, string>>])[] = [
-      ['otps', { attempts: '4' }],
-      ['otps', { attempts: '-1' }],
-      ['otps', { attempts: "'many'" }],
-      ['otps', { expires_at: '1' }],
-      ['otps', { hash: "'123456'" }],
-      ['otps', { salt: "''" }],
-      ['otps', { id: 'NULL' }],
-      ['windows', { count: '0' }],
-      ['windows', { ends_at: "'soon'" }],
+      ['ledgers', { state: "'[]'" }],
+      ['ledgers', { state: "'not JSON'" }],
+      ['ledgers', { ends_at: "'soon'" }],
+      ['ledgers', { subject: 'NULL' }],
       ['brands', { status: "'gone'" }],
       ['brands', { dlt_enabled: '2' }],
       ['brands', { login_id_enabled: '-1' }],
@@ -207,7 +190,9 @@ describe('SQLite', () => {
       await database.close()
       expect((await writing).admitted).toBe(true)
       database = openDatabase(file)
-      expect(all('SELECT subject, name FROM windows')).toEqual([{ subject: 'a', name: 'b' }])
+      expect(all('SELECT subject, state FROM ledgers')).toEqual([
+        { subject: 'a', state: '{"windows":[["b",1,2]]}' },
+      ])
     })
 
     test('a file written by a newer program is refused and left as it was', () => {
@@ -231,8 +216,8 @@ describe('SQLite', () => {
       const broken = new Driver(join(folder.path, 'broken.db'))
       const [first] = migrations
       if (!first) throw new Error('there are no migrations')
-      const failing = { ...first, statements: [...first.statements, 'CREATE TABLE otps (again INTEGER)'] }
-      expect(() => migrate(broken, [failing])).toThrow(/otps/)
+      const failing = { ...first, statements: [...first.statements, 'CREATE TABLE brands (again INTEGER)'] }
+      expect(() => migrate(broken, [failing])).toThrow(/brands/)
       expect(broken.prepare('SELECT * FROM sqlite_schema').all()).toEqual([])
       broken.close()
     })
@@ -250,7 +235,7 @@ describe('SQLite', () => {
         `import { openDatabase } from './src/adapters/sqlite/database.ts'`,
         `for (const file of ${JSON.stringify(files)}) {
           const database = openDatabase(file)
-          database.check()
+          await database.check()
           await database.close()
         }`,
       )
@@ -268,6 +253,8 @@ describe('SQLite', () => {
   describe('group commit', () => {
     let driver: Driver.Database
     let writer: Writer
+    /** What the writer told its unit. */
+    let flushed: string[]
     const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
     const numbers = () => driver.prepare('SELECT n FROM numbers ORDER BY n').pluck().all()
 
@@ -275,7 +262,14 @@ describe('SQLite', () => {
       driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 15 })
       driver.pragma('journal_mode = WAL')
       driver.exec('CREATE TABLE numbers (n INTEGER NOT NULL CHECK (n >= 0)) STRICT')
-      writer = new Writer(driver)
+      flushed = []
+      writer = new Writer(driver, {
+        guard: () => void flushed.push('guard'),
+        begin: () => void flushed.push('begin'),
+        flush: (now) => void flushed.push(`flush ${now}`),
+        discard: () => void flushed.push('discard'),
+        committed: () => void flushed.push('committed'),
+      })
     })
     afterEach(() => void driver.close())
 
@@ -299,6 +293,19 @@ describe('SQLite', () => {
       expect(values).toEqual([1, 2, 3])
       expect([...seenOutside]).toEqual([0])
       expect(numbers()).toEqual([1, 2, 3])
+    })
+
+    test('the unit is written before the commit, by the earliest time of its steps', async () => {
+      await Promise.all([writer.write(() => void insert(1), 20), writer.write(() => void insert(2), 10)])
+      expect(flushed).toEqual(['guard', 'begin', 'flush 10', 'committed'])
+    })
+
+    test('the unit forgets what is undone, and is written step by step where one fails', async () => {
+      const failing = writer.write(() => insert(-1), 10)
+      const good = writer.write(() => void insert(2), 20)
+      expect(await failing.catch(() => 'failed')).toBe('failed')
+      await good
+      expect(flushed).toEqual(['guard', 'begin', 'discard', 'discard', 'flush 20', 'committed'])
     })
 
     test('an answer is given after the commit', async () => {
@@ -367,25 +374,21 @@ describe('SQLite', () => {
         message: '',
       } as const
       const other = new Driver(file)
-      other.exec("BEGIN IMMEDIATE; INSERT INTO windows VALUES ('a', 'other', 1, 1)")
+      other.exec('BEGIN IMMEDIATE')
       let settled = 0
       const writing = ['one', 'two'].map((name) => store.admit([{ ...claim, name }], 1).then(() => settled++))
       // Turns of the event loop go by while the writes wait, and reads are answered meanwhile.
       const before = performance.now()
       for (let turn = 0; turn < 100; turn++) {
         await new Promise((resolve) => setImmediate(resolve))
-        expect((await store.check({ ...claim, name: 'other' }, 0)).admitted).toBe(true)
+        expect((await store.check({ ...claim, subject: `${turn}`, name: 'other' }, 0)).admitted).toBe(true)
       }
       expect(settled).toBe(0)
       expect(performance.now() - before).toBeLessThan(4000)
       other.exec('COMMIT')
       other.close()
       await Promise.all(writing)
-      expect(all('SELECT name FROM windows ORDER BY name')).toEqual([
-        { name: 'one' },
-        { name: 'other' },
-        { name: 'two' },
-      ])
+      expect(all('SELECT state FROM ledgers')).toEqual([{ state: '{"windows":[["one",1,2],["two",1,2]]}' }])
     })
 
     test('idle resolves when nothing waits to be written', async () => {
@@ -403,6 +406,69 @@ describe('SQLite', () => {
     })
   })
 
+  describe('the unit of a transaction', () => {
+    const claim = (properties: Partial<Claim> = {}): Claim => ({
+      subject: 'someone',
+      name: 'minute',
+      max: 3,
+      windowMs: 60_000,
+      counted: true,
+      failure: 'rate_limited',
+      message: '',
+      ...properties,
+    })
+    const stateOf = (subject: string) =>
+      all<{ state: string }>(`SELECT state FROM ledgers WHERE subject = '${subject}'`)[0]?.state
+
+    test('what another connection wrote is seen by the next step and the next check', async () => {
+      const store = createOtpStore(database)
+      await store.admit([claim()], 0)
+      const other = new Driver(file)
+      other.prepare('UPDATE ledgers SET state = ?').run('{"windows":[["minute",3,60000]]}')
+      other.close()
+      await new Promise((resolve) => setImmediate(resolve))
+      expect((await store.check(claim(), 1)).admitted).toBe(false)
+      expect((await store.admit([claim()], 1)).admitted).toBe(false)
+    })
+
+    test('what was changed in a transaction that is undone is forgotten', async () => {
+      const store = createOtpStore(database)
+      await store.admit([claim()], 0)
+      database.orm.run(
+        sql.raw(`CREATE TEMP TRIGGER full BEFORE UPDATE ON main.ledgers
+        BEGIN SELECT RAISE(ROLLBACK, 'the disk is full'); END`),
+      )
+      expect(await store.admit([claim()], 1).catch((error: Error) => error.message)).toBe('the disk is full')
+      database.orm.run(sql.raw('DROP TRIGGER full'))
+      for (const _ of [2, 3]) expect((await store.admit([claim()], 2)).admitted).toBe(true)
+      expect((await store.admit([claim()], 2)).admitted).toBe(false)
+    })
+
+    test('windows and codes that are over are dropped with the next write, and an empty ledger with them', async () => {
+      const store = createOtpStore(database)
+      await store.admit([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], 0)
+      const admission = await store.admit([claim({ name: 'other', windowMs: 10 })], 60_000)
+      expect(stateOf('someone')).toBe('{"windows":[["hour",1,3600000],["other",1,60010]]}')
+      const record = { id: 'r', subject: 'someone', brandSlug: 'acme' }
+      await store.abandonSend(record, admission.admitted ? admission.takings : [], 3_600_000)
+      expect(stateOf('someone')).toBeUndefined()
+    })
+
+    test('more subjects than are kept in memory are all remembered by the file', async () => {
+      const store = createOtpStore(database)
+      const subjects = Array.from({ length: 2500 }, (_, index) => `subject ${index}`)
+      const admitted = async () => {
+        const admissions = await Promise.all(
+          subjects.map((subject) => store.admit([claim({ subject, max: 1 })], 0)),
+        )
+        return admissions.filter((admission) => admission.admitted).length
+      }
+      expect(await admitted()).toBe(2500)
+      expect(await admitted()).toBe(0)
+      expect(all('SELECT count(*) AS n FROM ledgers')).toEqual([{ n: 2500 }])
+    })
+  })
+
   describe('the sweep', () => {
     const now = 1_000_000_000
     const day = 86_400_000
@@ -410,12 +476,9 @@ describe('SQLite', () => {
 
     function fill(rows: number, endsAt: number, label: string): void {
       const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`
+      const state = JSON.stringify({ windows: [['minute', 1, endsAt]] })
       database.orm.run(
-        sql.raw(`${numbers} INSERT INTO otps SELECT '${label}' || i, 'acme', 'id', '${'s'.repeat(22)}',
-          '${'h'.repeat(43)}', 0, ${endsAt - 300_000}, ${endsAt} FROM n`),
-      )
-      database.orm.run(
-        sql.raw(`${numbers} INSERT INTO windows SELECT '${label}' || i, 'minute', 1, ${endsAt} FROM n`),
+        sql.raw(`${numbers} INSERT INTO ledgers SELECT i || ' ${label}', ${endsAt}, '${state}' FROM n`),
       )
       database.orm.run(
         sql.raw(`${numbers} INSERT INTO outbox (created_at, channel, recipient, identity, text, request_id)
@@ -426,33 +489,37 @@ describe('SQLite', () => {
     test('it removes what is over at this instant and nothing else', async () => {
       fill(2, now, 'over')
       fill(3, now + 1, 'alive')
-      expect(await sweep(database, now)).toBe(false)
-      expect(all("SELECT 1 FROM otps WHERE subject LIKE 'alive%'")).toHaveLength(3)
-      expect(['otps', 'windows', 'outbox'].map(count)).toEqual([3, 3, 3])
+      expect(await createSweep(database)(now)).toEqual({ isRound: true, isBusy: false })
+      expect(all("SELECT 1 FROM ledgers WHERE subject LIKE '% alive'")).toHaveLength(3)
+      expect(['ledgers', 'outbox'].map(count)).toEqual([3, 3])
       expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
     })
 
-    test('it goes in small batches and says when there is more', async () => {
-      fill(450, now, 'over')
+    test('it goes in small steps, says when it has been through, and begins anew', async () => {
+      fill(2300, now, 'over')
       fill(5, now + 1, 'alive')
-      const left: (number | undefined)[] = []
-      let more = true
-      while (more) {
-        const before = count('otps') ?? 0
-        more = await sweep(database, now)
-        left.push(count('otps'))
-        expect(before - (count('otps') ?? 0)).toBeWithin(0, 201)
+      const sweep = createSweep(database)
+      let steps = 0
+      for (let isRound = false; !isRound; steps++) {
+        const before = count('ledgers') ?? 0
+        isRound = (await sweep(now)).isRound
+        expect(before - (count('ledgers') ?? 0)).toBeWithin(0, 501)
       }
-      expect(left.length).toBeGreaterThan(2)
-      expect(['otps', 'windows', 'outbox'].map(count)).toEqual([5, 5, 5])
-      expect(await sweep(database, now)).toBe(false)
+      expect(steps).toBeGreaterThan(4)
+      expect(count('ledgers')).toBe(5)
+      fill(3, now, 'over')
+      while (!(await sweep(now)).isRound);
+      expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
     })
 
-    test('a locked code stays until it would have expired', async () => {
-      fill(1, now + 1, 'locked')
-      database.orm.run(sql.raw('UPDATE otps SET attempts = 3'))
-      await sweep(database, now)
-      expect(count('otps')).toBe(1)
+    test('emptied pages are given back to the disk', async () => {
+      fill(20_000, now, 'over')
+      const pages = () => all<{ page_count: number }>('PRAGMA page_count')[0]?.page_count ?? 0
+      const before = pages()
+      const sweep = createSweep(database)
+      for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now))
+      expect(count('ledgers')).toBe(0)
+      expect(pages()).toBeLessThan(before / 2)
     })
   })
 })

@@ -6,16 +6,25 @@ import { newSecretKey } from './secrets.ts'
  * The server's secret from its file; makes the file, readable by its owner only, if there is none. Of processes that
  * start together one makes it and all read the same.
  *
- * @returns the secret, and whether it is new
- * @throws when the file can't be read or holds less than 32 bytes
+ * @returns the secrets, the present one first, and whether they are new
+ * @throws when the file can't be read or holds a secret of less than 32 bytes
  */
-export function secretFrom(file: string): { secret: string; isNew: boolean } {
+export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean } {
   const isNew = !existsSync(file) && make(file)
-  const secret = read(file).trim()
-  if (Buffer.byteLength(secret) < 32) {
+  const secrets = secretKeysIn(read(file))
+  if (!secrets)
     throw new Error(`${file} must hold a secret of at least 32 bytes: restore it, or set SECRET_KEY`)
-  }
-  return { secret, isNew }
+  return { secrets, isNew }
+}
+
+/** The present secret, then former ones. */
+export type SecretKeys = readonly [string, ...string[]]
+
+/** Secrets as they are written, separated by commas or line breaks; undefined where one has less than 32 bytes. */
+export function secretKeysIn(text: string): SecretKeys | undefined {
+  const [present = '', ...former] = text.trim().split(/\s*[,\n]\s*/)
+  const keys = [present, ...former] as const
+  return keys.every((key) => Buffer.byteLength(key) >= 32) ? keys : undefined
 }
 
 function read(file: string): string {

@@ -1,23 +1,40 @@
 import { createHash, createHmac, hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
-import type { Secrets } from '../../domain/ports.ts'
+import type { CodeOwner, Secrets } from '../../domain/ports.ts'
 
-/** Keyed hashing under the server's secret, with a key of its own for each purpose (HKDF, RFC 5869). */
-export function createSecrets(secretKey: string): Secrets {
-  const codeKey = subkey(secretKey, 'otpost code v1')
-  const subjectKey = subkey(secretKey, 'otpost subject v1')
+/**
+ * Keyed hashing under the server's secret, with a key of its own for each purpose (HKDF, RFC 5869).
+ *
+ * @param secretKeys the present secret, then former ones whose hashes are still recognized
+ */
+export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
+  const codeKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost code v2'))
+  const subjectKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost subject v1'))
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
-    newSalt: () => randomBytes(16).toString('base64url'),
-    // JSON keeps the parts apart whatever they contain; binding id and scope makes a hash useless in another row.
-    codeHash: ({ id, brandSlug, subject, salt }, code) =>
-      hmac(codeKey, JSON.stringify([id, brandSlug, subject, salt, code])),
+    newRecordId: () => randomBytes(16).toString('base64url'),
+    codeHashes: (owner, code) => {
+      const text = codeText(owner, code)
+      return mapped(codeKeys, (key) => hmac(key, text))
+    },
     newApiKey: () => {
       const key = `otp_live_${randomBytes(32).toString('hex')}`
       return { key, sha256: sha256(key) }
     },
-    subject: (kind, value) => hmac(subjectKey, JSON.stringify([kind, value])),
+    subjects: (kind, value) => {
+      const text = JSON.stringify([kind, value])
+      return mapped(subjectKeys, (key) => hmac(key, text))
+    },
   }
+}
+
+/** JSON keeps the parts apart whatever they contain; binding id and owner makes a hash useless in another row. */
+function codeText({ id, brandSlug, channel, identity }: CodeOwner, code: string): string {
+  return JSON.stringify([id, brandSlug, channel, identity, code])
+}
+
+function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
+  return [make(first), ...rest.map(make)]
 }
 
 /** SHA-256 in base64url: how an API key is stored. Keys are long and random, so a slow hash would add nothing. */

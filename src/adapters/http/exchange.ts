@@ -76,8 +76,8 @@ export function logExchange(
   exchange: Exchange,
 ): void {
   const { requestId, trail, failure } = exchange
-  const { attempts, ...facts } = trail
-  const cause = failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error
+  const { attempts, fault, ...facts } = trail
+  const cause = failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error ?? fault
   const line = {
     requestId,
     ...answered,

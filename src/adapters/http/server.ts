@@ -19,8 +19,8 @@ export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, In
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
-  /** Throws when the database can't be used. */
-  readonly checkDatabase: () => void
+  /** Rejects when the database can't be read or written. */
+  readonly checkDatabase: () => Promise<void>
 }
 
 export interface HttpSettings {
@@ -95,8 +95,8 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
       }
     })
 
-    .get('/health', ({ request, set }) => {
-      const database = databaseState(ports, log)
+    .get('/health', async ({ request, set }) => {
+      const database = await databaseState(ports, log)
       if (database !== 'ok') set.status = 503
       const status = database === 'ok' ? 'ok' : 'unavailable'
       return { status, version, checks: { database }, requestId: exchanges.of(request).requestId }
@@ -163,9 +163,9 @@ function segmentPattern(segment: string): string {
   return segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment)
 }
 
-function databaseState(ports: HttpPorts, log: Log): 'ok' | 'unavailable' {
+async function databaseState(ports: HttpPorts, log: Log): Promise<'ok' | 'unavailable'> {
   try {
-    ports.checkDatabase()
+    await ports.checkDatabase()
     return 'ok'
   } catch (error) {
     log.error({ err: error }, 'the database can not be used')

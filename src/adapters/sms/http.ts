@@ -6,13 +6,19 @@ export type HttpResult =
 
 /**
  * One POST to a provider: within its time, without following redirects, without reading more of the answer than its
- * status, and never repeated, since a message that may have been taken must not be sent twice.
+ * status, and never repeated, since a message that may have been taken must not be sent twice. A call that does not get
+ * its turn in the first half of its time is not made.
  */
 export async function post(
   url: string,
   request: { headers: Readonly<Record<string, string>>; body: string },
   timeoutMs: number,
 ): Promise<HttpResult> {
+  const giveUpAt = performance.now() + timeoutMs
+  const line = lineOf(new URL(url).host)
+  if (!(await line.turn(timeoutMs / 2))) {
+    return unanswered({ kind: 'unavailable', reason: 'too many calls under way' })
+  }
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   // The signal alone is not relied on: a fetch that fails to notice it must not outlive its deadline.
@@ -20,14 +26,11 @@ export async function post(
     timer = setTimeout(() => {
       resolve('time-out')
       abort.abort()
-    }, timeoutMs)
+    }, giveUpAt - performance.now())
   })
-  const answer = fetch(url, { method: 'POST', ...request, redirect: 'manual', signal: abort.signal }).then(
-    (response) => {
-      response.body?.cancel().catch(() => undefined)
-      return { answered: true, status: response.status } as const
-    },
-  )
+  const answer = answerTo(url, { ...request, signal: abort.signal })
+    // A call that is past its deadline counts until it has ended indeed.
+    .finally(() => line.leave())
   try {
     const first = await Promise.race([answer, timeUp])
     return first === 'time-out' ? unanswered({ kind: 'unknown', reason: 'time-out' }) : first
@@ -37,6 +40,89 @@ export async function post(
     clearTimeout(timer)
     answer.catch(() => undefined)
   }
+}
+
+async function answerTo(url: string, request: RequestInit): Promise<HttpResult> {
+  const response = await fetch(url, { method: 'POST', redirect: 'manual', ...request })
+  response.body?.cancel().catch(() => undefined)
+  return { answered: true, status: response.status }
+}
+
+/**
+ * How many calls there may be at once. Bun's fetch makes 256 and keeps any more back within itself, where their time runs
+ * out unsent, or where they are sent at the moment that ends the calls before them: too late, and uncalled for.
+ */
+const mostCalls = 240
+
+/** How many calls may wait for their turn at one provider; the next is refused at once. */
+const mostWaiting = 1000
+
+let calls = 0
+
+/**
+ * The calls to one host, and those that wait. It may have as many under way as are left for others: a provider that
+ * hangs takes half of all at most, and there is always room for one that is healthy.
+ */
+class Line {
+  private calls = 0
+  /** In their order; each is called when its turn has come. */
+  private readonly waiting = new Set<() => void>()
+
+  /** Whether the turn of a call came within this time. Then `leave` must follow. */
+  async turn(patienceMs: number): Promise<boolean> {
+    if (this.waiting.size === 0 && this.hasRoom) {
+      this.enter()
+      return true
+    }
+    if (this.waiting.size >= mostWaiting) return false
+    return new Promise((resolve) => {
+      const start = () => {
+        clearTimeout(timer)
+        this.waiting.delete(start)
+        this.enter()
+        resolve(true)
+      }
+      const timer = setTimeout(() => {
+        this.waiting.delete(start)
+        resolve(false)
+      }, patienceMs)
+      this.waiting.add(start)
+    })
+  }
+
+  leave(): void {
+    this.calls--
+    calls--
+    for (const line of lines.values()) line.advance()
+  }
+
+  private enter(): void {
+    this.calls++
+    calls++
+  }
+
+  private advance(): void {
+    for (const start of this.waiting) {
+      if (!this.hasRoom) return
+      start()
+    }
+  }
+
+  private get hasRoom(): boolean {
+    return this.calls < mostCalls - calls
+  }
+}
+
+/** By host; providers are few, and named by the settings. */
+const lines = new Map<string, Line>()
+
+function lineOf(host: string): Line {
+  let line = lines.get(host)
+  if (!line) {
+    line = new Line()
+    lines.set(host, line)
+  }
+  return line
 }
 
 /** What a status says when a provider defines no more than HTTP does. */

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { AppBook } from '../../domain/operator.ts'
 import type { Apps } from '../../domain/ports.ts'
+import { remembered } from './changes.ts'
 import type { Database } from './database.ts'
 import { apps } from './schema.ts'
 
@@ -12,7 +13,7 @@ import { apps } from './schema.ts'
  * @param credentials appId → API key
  */
 export function createAppBook(
-  { orm, writer }: Database,
+  { orm, writer, changes }: Database,
   sha256: (apiKey: string) => string,
   credentials: ReadonlyMap<string, string>,
 ): AppBook & Apps {
@@ -24,11 +25,12 @@ export function createAppBook(
     .from(apps)
     .where(and(eq(apps.appId, sql.placeholder('appId')), isNull(apps.revokedAt)))
     .prepare()
+  const keyOf = remembered(changes, (appId: string) => live.get({ appId })?.keySha256)
 
   return {
     accepts: async (appId, apiKey) => {
       const given = Buffer.from(sha256(apiKey))
-      const issued = timingSafeEqual(given, Buffer.from(live.get({ appId })?.keySha256 ?? nobody))
+      const issued = timingSafeEqual(given, Buffer.from(keyOf(appId) ?? nobody))
       const set = timingSafeEqual(given, Buffer.from(configured.get(appId) ?? nobody))
       return issued || set
     },
@@ -40,22 +42,24 @@ export function createAppBook(
         .all(),
     issue: (appId, keySha256, now) =>
       writer.write(() => {
+        changes.tell()
         const row = { keySha256, createdAt: now, revokedAt: null }
-        const { changes } = orm
+        const changed = orm
           .insert(apps)
           .values({ appId, ...row })
           .onConflictDoUpdate({ target: apps.appId, set: row, setWhere: isNotNull(apps.revokedAt) })
           .run()
-        return changes === 1
+        return changed.changes === 1
       }),
     revoke: (appId, now) =>
       writer.write(() => {
-        const { changes } = orm
+        changes.tell()
+        const changed = orm
           .update(apps)
           .set({ revokedAt: now })
           .where(and(eq(apps.appId, appId), isNull(apps.revokedAt)))
           .run()
-        return changes === 1
+        return changed.changes === 1
       }),
   }
 }

@@ -1,7 +1,10 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
+import { Changes } from './changes.ts'
+import { type CheckpointLog, Checkpoints } from './checkpoints.ts'
+import { LedgerTable } from './ledgers.ts'
 import { migrate } from './migrate.ts'
 import { patiently, Writer } from './writer.ts'
 
@@ -9,13 +12,29 @@ import { patiently, Writer } from './writer.ts'
 export interface Database {
   readonly orm: BetterSQLite3Database
   readonly writer: Writer
+  /** What is kept of recipients, applications and addresses, as the writer's steps see it. */
+  readonly ledgers: LedgerTable
+  readonly changes: Changes
   /** Whether there was no such file, or nothing in it, before. */
   readonly isNew: boolean
-  /** Whether a statement can be run; throws what the driver threw when not. */
-  check(): void
+  /** Whether the database can be read and written; rejects with what stands against it when not. */
+  check(): Promise<void>
+  /** Gives some emptied pages back to the disk, where they are a good part of the file; returns whether it did. */
+  readonly shrink: () => boolean
+  /**
+   * Lets another thread fold the log back into the file from now on, which waits for the disk and would hold up the
+   * event loop. For a server; a command writes too little to need it.
+   */
+  checkpointBeside(log: CheckpointLog): void
   /** Waits for the writes under way, folds the log back into the file and closes. */
   close(): Promise<void>
 }
+
+/** Pages given back to the disk at a time. */
+const vacuumPages = 100
+
+/** Emptied pages that are kept for what comes next, however few others there are. */
+const sparePages = 256
 
 /** The oldest SQLite without the corruption of the write-ahead log that 3.51.3 mended. */
 const oldestSqlite = [3, 51, 3] as const
@@ -38,7 +57,7 @@ export function openDatabase(file: string): Database {
     patiently(() => {
       isNew = prepare(opened)
     })
-    return handle(opened, isNew)
+    return handle(opened, isNew, identityOf(file))
   } catch (error) {
     driver?.close()
     throw new DatabaseError(file, error)
@@ -84,6 +103,8 @@ function reasonOf(cause: unknown): string {
 
 function prepare(driver: Driver.Database): boolean {
   requireSqlite(driver)
+  // Before the first table, so that what the sweep has emptied can be given back to the disk.
+  driver.pragma('auto_vacuum = INCREMENTAL')
   driver.pragma('journal_mode = WAL')
   // An answer is given after its commit, and a commit is on the disk: the power may fail at any moment.
   driver.pragma('synchronous = FULL')
@@ -93,16 +114,84 @@ function prepare(driver: Driver.Database): boolean {
   return migrate(driver)
 }
 
-function handle(driver: Driver.Database, isNew: boolean): Database {
-  const writer = new Writer(driver)
+/** How long a commit proves that the database can be written. */
+const proofMs = 1000
+
+/**
+ * What tells a file from another of the same name; undefined for one in memory, which nobody can take away. Throws where
+ * there is no file.
+ */
+function identityOf(file: string): string | undefined {
+  if (file === ':memory:') return undefined
+  const { dev, ino } = statSync(file)
+  return `${dev} ${ino}`
+}
+
+/**
+ * Throws when the file that was opened is not the one of its name any more: what is written would be lost with the last
+ * process that has it open.
+ */
+function requireSameFile(file: string, identity: string | undefined): void {
+  if (identity === undefined) return
+  let found: string | undefined
+  try {
+    found = identityOf(file)
+  } catch (cause) {
+    throw new Error(`${file} is gone while it is in use: put it back, or start again`, { cause })
+  }
+  if (found !== identity) {
+    throw new Error(`${file} was replaced while it is in use: put the old one back, or start again`)
+  }
+}
+
+function handle(driver: Driver.Database, isNew: boolean, identity: string | undefined): Database {
+  const orm = drizzle(driver)
+  const changes = new Changes(driver)
+  const ledgers = new LedgerTable(driver, orm, changes)
+  const guard = () => requireSameFile(driver.name, identity)
+  const writer = new Writer(driver, {
+    guard,
+    begin: () => {
+      changes.look()
+      ledgers.refresh()
+    },
+    flush: (now) => ledgers.flush(now),
+    discard: () => ledgers.discard(),
+    committed: () => checkpoints?.consider(),
+  })
+  const userVersion = driver.pragma('user_version', { simple: true })
+  const freePages = driver.prepare('PRAGMA freelist_count').pluck()
+  const allPages = driver.prepare('PRAGMA page_count').pluck()
+  let checkpoints: Checkpoints | undefined
   const probe = driver.prepare('SELECT count(*) FROM brands')
   return {
-    orm: drizzle(driver),
+    orm,
     writer,
+    ledgers,
+    changes,
     isNew,
-    check: () => void probe.get(),
+    check: async () => {
+      guard()
+      probe.get()
+      // A server that is left alone because it was unwell would stay so if it did not try by itself.
+      if (!writer.hasWritten(proofMs)) {
+        await writer.write(() => void driver.pragma(`user_version = ${userVersion}`), undefined, proofMs)
+      }
+    },
+    shrink: () => {
+      const [free, all] = [Number(freePages.get()), Number(allPages.get())]
+      if (free <= sparePages || free < all / 4) return false
+      // Not by a prepared statement: of those the driver takes the first step only, which is one page.
+      driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
+      return true
+    },
+    checkpointBeside: (log) => {
+      if (driver.memory) return
+      checkpoints ??= new Checkpoints(driver, log)
+    },
     close: async () => {
       await writer.idle()
+      await checkpoints?.close()
       driver.pragma('wal_checkpoint(TRUNCATE)')
       driver.close()
     },

@@ -1,45 +1,23 @@
 import { sql } from 'drizzle-orm'
-import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { check, index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
 // the outbox, which exists to show messages to a developer.
 
-/** Live codes: one row per brand and recipient. Rows of one recipient lie side by side. */
-export const otps = sqliteTable(
-  'otps',
+/**
+ * What is kept of each recipient, application and network address: open windows and live codes, as `ledgers.ts` writes
+ * them. One row each, since a row under a random key costs a page of the log. There is no index by time: the sweep goes
+ * by the key, so that rows that are side by side are removed with one change of their page.
+ */
+export const ledgers = sqliteTable(
+  'ledgers',
   {
-    subject: text().notNull(),
-    brandSlug: text('brand_slug').notNull(),
-    id: text().notNull(),
-    salt: text().notNull(),
-    hash: text().notNull(),
-    attempts: integer().notNull(),
-    createdAt: integer('created_at').notNull(),
-    expiresAt: integer('expires_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.subject, table.brandSlug] }),
-    index('otps_by_expiry').on(table.expiresAt),
-    check('otps_attempts', sql`${table.attempts} BETWEEN 0 AND 3`),
-    check('otps_lifetime', sql`${table.expiresAt} > ${table.createdAt}`),
-    check('otps_hash', sql`length(${table.hash}) = 43 AND length(${table.salt}) = 22`),
-  ],
-)
-
-/** The open windows of all limits. */
-export const windows = sqliteTable(
-  'windows',
-  {
-    subject: text().notNull(),
-    name: text().notNull(),
-    count: integer().notNull(),
+    subject: text().primaryKey().notNull(),
+    /** From this instant on nothing in it matters. */
     endsAt: integer('ends_at').notNull(),
+    state: text().notNull(),
   },
-  (table) => [
-    primaryKey({ columns: [table.subject, table.name] }),
-    index('windows_by_end').on(table.endsAt),
-    check('windows_count', sql`${table.count} >= 1`),
-  ],
+  (table) => [check('ledgers_state', sql`json_type(${table.state}) = 'object'`)],
 )
 
 export const brands = sqliteTable(

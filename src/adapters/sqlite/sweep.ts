@@ -1,26 +1,53 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 
-/** Rows removed in one step: few enough that requests beside it don't wait noticeably. */
-const batch = 100
+/** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
+const batch = 500
+
+/** Messages of the outbox removed in one step. */
+const outboxBatch = 100
 
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
 
+/** What one step of the sweep did. */
+export interface SweepStep {
+  /** Whether the end of the table was reached: the next step begins anew. */
+  readonly isRound: boolean
+  /** Whether it is worth going on at once: there was much to remove, or there is room to give back. */
+  readonly isBusy: boolean
+}
+
 /**
- * Removes up to a batch of what is over from each table: codes, windows, old messages of the outbox. Resolves to whether
- * there may be more.
+ * Makes the sweep, which removes what is over (ledgers and old messages of the outbox) and gives emptied pages back to
+ * the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by time has
+ * to be kept, and the rows of one page go together.
+ *
+ * @returns takes one step
  */
-export function sweep({ orm, writer }: Database, now: number): Promise<boolean> {
-  return writer.write(() => {
-    const removed = [
-      sql`DELETE FROM otps WHERE (subject, brand_slug) IN
-        (SELECT subject, brand_slug FROM otps WHERE expires_at <= ${now} LIMIT ${batch})`,
-      sql`DELETE FROM windows WHERE (subject, name) IN
-        (SELECT subject, name FROM windows WHERE ends_at <= ${now} LIMIT ${batch})`,
-      sql`DELETE FROM outbox WHERE id IN
-        (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${batch})`,
-    ].map((statement) => orm.run(statement).changes)
-    return removed.some((changes) => changes === batch)
-  })
+export function createSweep({ orm, writer, shrink }: Database): (now: number) => Promise<SweepStep> {
+  let after = ''
+
+  return async (now) => {
+    const from = after
+    const { next, ...step } = await writer.write(() => {
+      const [last] = orm.all<{ subject: string }>(
+        sql`SELECT subject FROM ledgers WHERE subject > ${from} ORDER BY subject LIMIT 1 OFFSET ${batch - 1}`,
+      )
+      const range = last ? sql`subject > ${from} AND subject <= ${last.subject}` : sql`subject > ${from}`
+      const ledgers = orm.run(sql`DELETE FROM ledgers WHERE ${range} AND ends_at <= ${now}`).changes
+      const messages = orm.run(
+        sql`DELETE FROM outbox WHERE id IN
+          (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
+      ).changes
+      const isShrinking = shrink()
+      return {
+        next: last?.subject ?? '',
+        isRound: last === undefined && messages < outboxBatch,
+        isBusy: ledgers > batch / 4 || messages === outboxBatch || isShrinking,
+      }
+    })
+    after = next
+    return step
+  }
 }

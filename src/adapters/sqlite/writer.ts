@@ -6,8 +6,23 @@ type Sync<T> = T extends PromiseLike<unknown> ? never : T
 /** How long a write waits for another process's lock before it fails. */
 const lockPatienceMs = 5000
 
+/** What steps keep in memory of the transaction they run in. */
+export interface Unit {
+  /** A transaction is about to begin. Throws where it must not. */
+  guard(): void
+  /** The write lock has been had: what was known before may be out of date. */
+  begin(): void
+  /** Writes what has been changed in memory. `now`: the earliest time that a step since the last flush went by. */
+  flush(now: number): void
+  /** Forgets what has been changed in memory, since it is undone. */
+  discard(): void
+  /** The transaction has been committed. Must not throw. */
+  committed(): void
+}
+
 interface Job {
   readonly step: () => unknown
+  readonly now: number
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
   /** When the job fails if the lock has still not been had. */
@@ -20,6 +35,8 @@ interface Job {
  * process's lock is waited for without holding up the event loop.
  */
 export class Writer {
+  private lostBy: unknown
+  private committedAt = Number.NEGATIVE_INFINITY
   private queue: Job[] = []
   private scheduled = false
   private readonly waiters: (() => void)[] = []
@@ -29,7 +46,10 @@ export class Writer {
     Driver.Statement
   >
 
-  constructor(private readonly driver: Driver.Database) {
+  constructor(
+    private readonly driver: Driver.Database,
+    private readonly unit: Unit,
+  ) {
     this.sql = {
       begin: driver.prepare('BEGIN IMMEDIATE'),
       commit: driver.prepare('COMMIT'),
@@ -43,13 +63,21 @@ export class Writer {
   /**
    * Runs a synchronous step within the next transaction and resolves to what it returned, once that is committed.
    * Rejects with what it threw, or with the error of the transaction. The step may be run twice, the first time undone: it
-   * must leave no trace but in the database.
+   * must leave no trace but in the database and in the unit.
+   *
+   * @param now the time that the step goes by, where it changes anything in the unit
+   * @param patienceMs how long another process's lock is waited for
    */
-  write<T>(step: () => Sync<T>): Promise<T> {
+  write<T>(step: () => Sync<T>, now = Number.POSITIVE_INFINITY, patienceMs = lockPatienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + lockPatienceMs })
+      this.queue.push({ step, now, resolve, reject, giveUpAt: performance.now() + patienceMs })
       this.schedule(0)
     })
+  }
+
+  /** Whether a transaction was committed within the last so many milliseconds, and none was lost since. */
+  hasWritten(withinMs: number): boolean {
+    return this.lostBy === undefined && performance.now() - this.committedAt <= withinMs
   }
 
   /** Resolves when nothing is waiting to be written. */
@@ -74,24 +102,40 @@ export class Writer {
     if (!this.begin()) return
     const jobs = this.queue
     this.queue = []
-    let answers: (() => void)[]
+    let answers: readonly (() => void)[]
     try {
+      this.unit.begin()
       answers = this.together(jobs) ?? jobs.map((job) => this.apart(job))
       this.sql.commit.run()
     } catch (error) {
+      this.lostBy = error
       // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
+      this.undo()
       for (const job of jobs) job.reject(error)
-      if (this.driver.inTransaction) this.sql.rollback.run()
       this.wake()
       return
     }
+    this.lostBy = undefined
+    this.committedAt = performance.now()
     for (const answer of answers) answer()
+    this.unit.committed()
     this.wake()
+  }
+
+  /** Ends a transaction that is lost; where even that fails, SQLite has ended it, or will by the next `BEGIN` failing. */
+  private undo(): void {
+    this.unit.discard()
+    try {
+      if (this.driver.inTransaction) this.sql.rollback.run()
+    } catch {
+      // The error that lost the transaction is the one to tell.
+    }
   }
 
   /** Takes the write lock; while another process holds it, tries again later and fails what has waited too long. */
   private begin(): boolean {
     try {
+      this.unit.guard()
       this.sql.begin.run()
       return true
     } catch (error) {
@@ -99,8 +143,12 @@ export class Writer {
       const queue = this.queue
       this.queue = []
       for (const job of queue) {
-        if (isBusy(error) && job.giveUpAt > now) this.queue.push(job)
-        else job.reject(error)
+        if (isBusy(error) && job.giveUpAt > now) {
+          this.queue.push(job)
+        } else {
+          this.lostBy = error
+          job.reject(error)
+        }
       }
       if (this.queue.length > 0) this.schedule(1 + Math.random() * 9)
       else this.wake()
@@ -112,9 +160,13 @@ export class Writer {
    * Runs all steps in one savepoint, as goes well nearly always; when one throws, undoes all and returns nothing. Throws
    * when the transaction is lost.
    */
-  private together(jobs: readonly Job[]): (() => void)[] | undefined {
+  private together(jobs: readonly Job[]): readonly (() => void)[] | undefined {
     return this.inSavepoint(
-      () => jobs.map((job) => answerOf(job)),
+      () => {
+        const answers = jobs.map((job) => answerOf(job))
+        this.unit.flush(Math.min(...jobs.map((job) => job.now)))
+        return answers
+      },
       () => undefined,
     )
   }
@@ -122,7 +174,11 @@ export class Writer {
   /** Runs one step in a savepoint of its own; returns how to answer it after the commit. */
   private apart(job: Job): () => void {
     return this.inSavepoint(
-      () => answerOf(job),
+      () => {
+        const answer = answerOf(job)
+        this.unit.flush(job.now)
+        return answer
+      },
       (error) => () => job.reject(error),
     )
   }
@@ -135,6 +191,7 @@ export class Writer {
       return result
     } catch (error) {
       if (!this.driver.inTransaction) throw error
+      this.unit.discard()
       this.sql.stepUndone.run()
       this.sql.stepDone.run()
       return undone(error)

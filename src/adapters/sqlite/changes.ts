@@ -1,0 +1,59 @@
+import type Driver from 'better-sqlite3'
+
+/**
+ * Tells whether what was read before may have changed. SQLite counts the commits of other connections for this one
+ * (`PRAGMA data_version`), those of other processes among them; commits of this one are told by whoever makes them. The
+ * counter is looked at once in a turn of the event loop, so that what is remembered is at most one turn old.
+ */
+export class Changes {
+  private version = 0
+  private lookedThisTurn = false
+  private count = 0
+  private readonly dataVersion: Driver.Statement<[], number>
+
+  constructor(driver: Driver.Database) {
+    this.dataVersion = driver.prepare<[], number>('PRAGMA data_version')
+    this.dataVersion.pluck()
+  }
+
+  /** Is another number whenever something may have changed. */
+  get token(): number {
+    if (!this.lookedThisTurn) {
+      this.lookedThisTurn = true
+      setImmediate(() => {
+        this.lookedThisTurn = false
+      })
+      this.look()
+    }
+    return this.count
+  }
+
+  /** Looks at the counter now, as a transaction has to that goes by what was read before it began. */
+  look(): void {
+    const version = this.dataVersion.get() ?? 0
+    if (version !== this.version) this.count++
+    this.version = version
+  }
+
+  /** Says that this connection has changed something. */
+  tell(): void {
+    this.count++
+  }
+}
+
+/** Remembers what `read` told of each key until something may have changed. */
+export function remembered<K, V>(changes: Changes, read: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  let seen = -1
+  return (key) => {
+    const { token } = changes
+    // Keys come from callers, who may ask for any number of them.
+    if (seen !== token || known.size > 1000) known.clear()
+    seen = token
+    const value = known.get(key)
+    if (value !== undefined || known.has(key)) return value as V
+    const found = read(key)
+    known.set(key, found)
+    return found
+  }
+}

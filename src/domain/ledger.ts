@@ -1,0 +1,168 @@
+import { type Admission, type Claim, decide, type Taking, type Window } from './limits.ts'
+import { type GuessAttempt, maxAttempts, type OtpRecord, type OtpScope, type Verdict } from './otp.ts'
+import { clockToleranceMs } from './ports.ts'
+
+// What a store does in each step of `OtpStore`, as plain functions over what it keeps of the subjects concerned. A store
+// reads, runs one of these and writes, as one atomic step; the rules are here and nowhere else.
+
+/** A code as a ledger holds it, under the slug of its brand. */
+export interface Code {
+  readonly id: string
+  readonly hash: string
+  /** Guesses charged so far. */
+  readonly attempts: number
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
+}
+
+/** All that is kept of one subject (a recipient, an application, a network address), together so that it is one row. */
+export interface Ledger {
+  /** The open windows of its limits, by name. */
+  readonly windows: Map<string, Window>
+  /** Its live codes, by slug of the brand (spec 2.2: one per brand and recipient). */
+  readonly codes: Map<string, Code>
+}
+
+/** The ledgers that a step reads and changes; a subject nothing is known of has an empty one. */
+export interface Ledgers {
+  read(subject: string): Ledger
+  /** The ledger to be changed: it is stored when the step is over. */
+  change(subject: string): Ledger
+}
+
+/** `OtpStore.admit`: takes all claims or none. */
+export function take(ledgers: Ledgers, claims: readonly Claim[], now: number): Admission {
+  const { admission, changes } = decide(
+    claims,
+    ({ subject, name }) => ledgers.read(subject).windows.get(name),
+    now,
+  )
+  for (const { subject, name, count, endsAt } of changes) {
+    ledgers.change(subject).windows.set(name, { count, endsAt })
+  }
+  return admission
+}
+
+/** `OtpStore.beginSend`: takes the claims and replaces the code of the scope, or does neither. */
+export function begin(
+  ledgers: Ledgers,
+  claims: readonly Claim[],
+  { subject, brandSlug, id, hash, createdAt, expiresAt }: OtpRecord,
+  now: number,
+): Admission {
+  const admission = take(ledgers, claims, now)
+  if (admission.admitted) {
+    ledgers.change(subject).codes.set(brandSlug, { id, hash, attempts: 0, createdAt, expiresAt })
+  }
+  return admission
+}
+
+/** `OtpStore.moveEnd`: lets the window of a taking end at another instant, unless another is open in its place. */
+export function moveEnd(ledgers: Ledgers, taking: Taking, endsAt: number, now: number): void {
+  const window = ledgers.read(taking.subject).windows.get(taking.name)
+  const isOwn = window?.endsAt === taking.endsAt
+  if (window && !isOwn && window.endsAt > now) return
+  ledgers.change(taking.subject).windows.set(taking.name, { count: isOwn ? window.count : 1, endsAt })
+}
+
+/** `OtpStore.abandonSend`: removes the code unless a newer one has replaced it, and gives the takings back. */
+export function abandon(
+  ledgers: Ledgers,
+  { id, subject, brandSlug }: Pick<OtpRecord, 'id' | keyof OtpScope>,
+  takings: readonly Taking[],
+): void {
+  if (ledgers.read(subject).codes.get(brandSlug)?.id === id) ledgers.change(subject).codes.delete(brandSlug)
+  for (const taking of takings) giveBack(ledgers, taking)
+}
+
+/** A window that counted nothing else is closed again: windows open with their first counted request (design D3). */
+function giveBack(ledgers: Ledgers, taking: Taking): void {
+  const window = windowOf(ledgers, taking)
+  if (!window) return
+  const { windows } = ledgers.change(taking.subject)
+  if (window.count === 1) windows.delete(taking.name)
+  else windows.set(taking.name, { ...window, count: window.count - 1 })
+}
+
+/** The window that counted a taking, unless a later one has taken its place. */
+function windowOf(ledgers: Ledgers, { subject, name, endsAt }: Taking): Window | undefined {
+  const window = ledgers.read(subject).windows.get(name)
+  return window?.endsAt === endsAt ? window : undefined
+}
+
+/**
+ * `OtpStore.guess` (spec 3.1, design D1, D23): takes the claims; charges the attempt; and removes the code on a match.
+ *
+ * @param equal compares two hashes in constant time
+ */
+export function judge(
+  ledgers: Ledgers,
+  { claims, failureBudget, scope, hashesOf }: GuessAttempt,
+  now: number,
+  equal: (a: string, b: string) => boolean,
+): Verdict {
+  const { subject, brandSlug } = scope
+  const code = ledgers.read(subject).codes.get(brandSlug)
+  const isLive = code !== undefined && code.expiresAt > now && code.createdAt <= now + clockToleranceMs
+  // Computed before anything is changed: what a step throws must leave nothing behind.
+  const hashes = isLive && code.attempts < maxAttempts ? hashesOf(code.id) : []
+
+  // The budget is looked at with the other limits, and counted only once the code is known to be wrong.
+  const budget = failureBudget && { ...failureBudget, counted: false }
+  const admission = take(ledgers, budget ? [...claims, budget] : claims, now)
+  if (!admission.admitted) return { kind: 'refused', refusal: admission }
+  if (!isLive) return { kind: 'absent' }
+  if (code.attempts >= maxAttempts) return { kind: 'locked', expiresAt: code.expiresAt }
+
+  const { codes, windows } = ledgers.change(subject)
+  if (hashes.some((hash) => equal(code.hash, hash))) {
+    codes.delete(brandSlug)
+    if (failureBudget) windows.delete(failureBudget.name)
+    return { kind: 'verified' }
+  }
+  codes.set(brandSlug, { ...code, attempts: code.attempts + 1 })
+  if (failureBudget) take(ledgers, [failureBudget], now)
+  return { kind: 'mismatch' }
+}
+
+/**
+ * `OtpStore.adopt`: moves what is kept of former names of a subject to its present one. Where both were used, the newer
+ * code counts, and of a window all that was counted.
+ */
+export function adopt(ledgers: Ledgers, subject: string, former: readonly string[]): void {
+  for (const name of former) {
+    const { windows, codes } = ledgers.read(name)
+    if (windows.size === 0 && codes.size === 0) continue
+    const into = ledgers.change(subject)
+    for (const [brandSlug, code] of codes) {
+      const own = into.codes.get(brandSlug)
+      if (!own || own.createdAt < code.createdAt) into.codes.set(brandSlug, code)
+    }
+    for (const [limit, { count, endsAt }] of windows) {
+      const own = into.windows.get(limit)
+      into.windows.set(limit, {
+        count: count + (own?.count ?? 0),
+        endsAt: Math.max(endsAt, own?.endsAt ?? 0),
+      })
+    }
+    const left = ledgers.change(name)
+    left.windows.clear()
+    left.codes.clear()
+  }
+}
+
+/** Drops what is over, and tells the instant from which on nothing of the rest matters; undefined when nothing is left. */
+export function prune({ windows, codes }: Ledger, now: number): number | undefined {
+  let endsAt: number | undefined
+  for (const [name, window] of windows) {
+    if (window.endsAt <= now) windows.delete(name)
+    else endsAt = Math.max(endsAt ?? 0, window.endsAt)
+  }
+  for (const [brandSlug, code] of codes) {
+    if (code.expiresAt <= now) codes.delete(brandSlug)
+    else endsAt = Math.max(endsAt ?? 0, code.expiresAt)
+  }
+  return endsAt
+}

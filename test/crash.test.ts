@@ -1,0 +1,263 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { createApp, openBooks } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { putBrand } from '../src/domain/operator.ts'
+import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
+import { held, startReceiver } from './support/receiver.ts'
+import { startServer, type TestServer } from './support/server.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const phone = '12025550143'
+
+/** Ended here should a story have failed before it ended them. */
+const running = new Set<TestServer>()
+afterAll(() => {
+  for (const server of running) server.child.kill('SIGKILL')
+})
+
+/** A database of its own with brands `acme` and `globex`, a gateway, and servers on them one after another; all ended after it. */
+async function scene(env: Readonly<Record<string, string>> = {}) {
+  const ending = new AsyncDisposableStack()
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const file = join(folder.path, 'otpost.db')
+  const settings = {
+    DATABASE_URL: `file:${file}`,
+    PROVIDER_TIMEOUT_MS: '30000',
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+    ...env,
+  }
+  const books = openBooks(readConfig(settings))
+  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
+  await putBrand(books.brands, 'globex', { displayName: 'Globex' })
+  await books.close()
+  return {
+    file,
+    receiver,
+    async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+      const server = await startServer({ ...settings, ...more })
+      running.add(server)
+      ending.defer(async () => {
+        await server.stop('SIGKILL')
+        running.delete(server)
+      })
+      return server
+    },
+    /** The service in this process, on the same database, with another clock. */
+    later(seconds: number) {
+      const config = readConfig({
+        ...settings,
+        APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+        GLOBAL_LIMIT_PER_MINUTE: '1000000',
+      })
+      const app = createApp(config, { now: () => Date.now() + seconds * 1000 })
+      ending.defer(() => app.close())
+      return async (path: string, fields: object): Promise<string> => {
+        const response = await app.handle(
+          new Request(`http://localhost${path}`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ ...credentials, brandId: 'acme', ...fields }),
+          }),
+        )
+        return verdict({ status: response.status, body: await response.json() })
+      }
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  }
+}
+
+type Scene = Awaited<ReturnType<typeof scene>>
+
+/** What an answer says in one word. */
+function verdict({ status, body }: Pick<Answer, 'status' | 'body'>): string {
+  return body.error === undefined ? String(status) : `${status} ${body.error}`
+}
+
+// CRASH_SEED lets the same clients ask the same again, as far as a busy machine allows.
+test('of a server that is killed under load and started again, again and again, every answer holds', async () => {
+  const seed = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
+  const random = randomNumbers(seed)
+  const limits = { cooldownMs: 1000, phonePerMinute: 3 }
+  await using story = await scene({ SMS_COOLDOWN_SECONDS: '1' })
+  const history = new History(story.receiver)
+
+  for (let round = 1; round <= 4; round++) {
+    const server = await story.start()
+    // Some phones are of the rounds before, whose codes, guesses and cooldowns are still about.
+    const phones = Array.from({ length: 100 }, (_, index) => `1${2_000_000_000 + 35 * round + index}`)
+    let answersLeft = 300 + Math.floor(600 * random())
+    await load(
+      history,
+      () => server.post,
+      { seed: seed + round, clients: 24, phones },
+      () => {
+        if (--answersLeft === 0) server.child.kill('SIGKILL')
+      },
+    )
+    expect(await server.exited).toBe(137)
+  }
+  const last = await story.start()
+  await readBack(history, last.post)
+  await last.stop()
+
+  const problems = contradictions(history, limits)
+  if (problems.length > 0) throw new Error(`CRASH_SEED=${seed}\n${problems.join('\n')}`)
+  // Enough of everything has happened for that to mean something.
+  for (const answer of ['200', '401 mismatch', '404 not_found', '429 max_attempts', '429 cooldown_active']) {
+    if (history.answers(answer) <= 20) throw new Error(`CRASH_SEED=${seed}: too few answers are ${answer}`)
+  }
+  const database = new Database(story.file, { readonly: true })
+  expect(database.query('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+  database.close()
+})
+
+/** How long a send keeps its phone while nobody knows its end: both its provider calls and a margin. */
+const leaseSeconds = 62
+
+const crashPoints: readonly {
+  readonly name: string
+  readonly delivered: boolean
+  /** What the next send to the phone is answered. */
+  readonly next: '200' | '429 cooldown_active'
+  /** Lets a send come as far as this, kills the server there and waits until it is gone. */
+  reach(story: Scene): Promise<void>
+}[] = [
+  {
+    name: 'half of it has come',
+    delivered: false,
+    next: '200',
+    async reach(story) {
+      const server = await story.start()
+      const socket = await Bun.connect({
+        hostname: server.url.hostname,
+        port: Number(server.url.port),
+        socket: { data: () => {} },
+      })
+      const body = JSON.stringify({ ...credentials, brandId: 'acme', phone })
+      const head = `POST /otp/send HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+      socket.write(`${head}\r\n\r\n${body.slice(0, -1)}`)
+      socket.flush()
+      // Connections are taken in their order: once a later one is answered, this one is with the server.
+      await server.get('/health')
+      await server.stop('SIGKILL')
+    },
+  },
+  {
+    name: 'its code is stored and the gateway has not got a byte of it',
+    delivered: false,
+    next: '429 cooldown_active',
+    async reach(story) {
+      const connected = Promise.withResolvers<void>()
+      // Nothing is read here: that a connection is made tells that the call is about to begin.
+      const gateway = Bun.listen({
+        hostname: '127.0.0.1',
+        port: 0,
+        socket: {
+          open: (socket) => {
+            socket.pause()
+            connected.resolve()
+          },
+          data: () => {},
+        },
+      })
+      const server = await story.start({ SMS_WEBHOOK_URL: `http://127.0.0.1:${gateway.port}` })
+      const sending = server.post('/otp/send', { phone }).then(verdict, () => 'no answer')
+      await connected.promise
+      await server.stop('SIGKILL')
+      expect(await sending).toBe('no answer')
+      gateway.stop(true)
+    },
+  },
+  {
+    name: 'the gateway has it and has not answered',
+    delivered: true,
+    next: '429 cooldown_active',
+    async reach(story) {
+      const received = Promise.withResolvers<void>()
+      story.receiver.answer(() => {
+        received.resolve()
+        return held().promise
+      })
+      const server = await story.start()
+      const sending = server.post('/otp/send', { phone }).then(verdict, () => 'no answer')
+      await received.promise
+      await server.stop('SIGKILL')
+      expect(await sending).toBe('no answer')
+      story.receiver.answer(() => new Response())
+    },
+  },
+]
+
+test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $name', async (point) => {
+  await using story = await scene({ PHONE_LIMIT_PER_MINUTE: '1' })
+  await point.reach(story)
+  const server = await story.start()
+  // A send goes out within its request or not at all.
+  expect(story.receiver.received).toHaveLength(point.delivered ? 1 : 0)
+  expect(verdict(await server.post('/otp/send', { phone }))).toBe(point.next)
+  if (point.delivered) {
+    const other = await server.post('/otp/send', { phone, brandId: 'globex' })
+    expect(verdict(other)).toBe('429 rate_limited')
+  }
+  if (point.next === '429 cooldown_active') {
+    expect(await story.later(leaseSeconds - 20)('/otp/send', { phone })).toBe('429 cooldown_active')
+  }
+  // Whoever got nothing can ask again when the delivery that was under way can't arrive any more.
+  const ask = point.next === '200' || point.delivered ? story.later(0) : story.later(leaseSeconds + 1)
+  if (story.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
+
+  expect(story.receiver.received).toHaveLength(1)
+  const otp = codeIn(story.receiver.received[0]?.body.text)
+  expect(await ask('/otp/verify', { phone, otp: otherThan(otp) })).toBe('401 mismatch')
+  expect(await ask('/otp/verify', { phone, otp })).toBe('200')
+  expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
+})
+
+test('a server is killed as the gateway answers: what was delivered verifies once and is not sent again', async () => {
+  await using story = await scene({ SMS_COOLDOWN_SECONDS: '60' })
+  // The gateway answers half of the sends at first, so that the server knows its way when the others are answered; from
+  // there on its death is another number of turns away each time.
+  for (const [index, turns] of [0, 200, 400, 800].entries()) {
+    const server = await story.start()
+    const phones = Array.from({ length: 8 }, (_, place) => `1${2_000_000_000 + 10 * index + place}`)
+    const halves = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const all = Promise.withResolvers<void>()
+    story.receiver.answer(async () => {
+      const place = story.receiver.received.length - phones.length * index
+      if (place === phones.length) all.resolve()
+      await halves[place <= 4 ? 0 : 1].promise
+      return new Response()
+    })
+    const sends = phones.map((to) => server.post('/otp/send', { phone: to }).then(verdict, () => 'no answer'))
+    await all.promise
+    halves[0].resolve()
+    await Promise.any(sends)
+    halves[1].resolve()
+    for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
+    server.child.kill('SIGKILL')
+    expect(await server.exited).toBe(137)
+    for (const answer of await Promise.all(sends)) expect(['200', 'no answer']).toContain(answer)
+  }
+
+  const server = await story.start()
+  const ask = async (path: string, fields: Readonly<Record<string, unknown>>) =>
+    verdict(await server.post(path, fields))
+  const deliveries = story.receiver.received.map(({ body }) => ({ phone: body.to, otp: codeIn(body.text) }))
+  expect(deliveries).toHaveLength(32)
+  expect(new Set(deliveries.map((delivery) => delivery.phone)).size).toBe(32)
+  for (const { phone, otp } of deliveries) {
+    expect(await ask('/otp/send', { phone })).toBe('429 cooldown_active')
+    expect(await ask('/otp/verify', { phone, otp })).toBe('200')
+    expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
+  }
+  expect(story.receiver.received).toHaveLength(32)
+})

@@ -1,0 +1,557 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { post } from '../src/adapters/sms/http.ts'
+import { openBooks } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { putBrand } from '../src/domain/operator.ts'
+import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { held, startReceiver } from './support/receiver.ts'
+import { expectError, expectSuccess, freshPhone, retryAfter } from './support/rows.ts'
+import { startServer } from './support/server.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const compiler = process.platform === 'linux' ? Bun.which('cc') : null
+if (!compiler) {
+  console.warn(
+    'faults of disk and clock: skipped, since they need Linux and a C compiler (apt-get install gcc libc6-dev)',
+  )
+}
+
+const shared = temporaryFolder()
+const library = join(shared.path, 'faults.so')
+/** The folder of a database with brand `acme`, to be copied. */
+const prepared = join(shared.path, 'data')
+
+beforeAll(async () => {
+  const books = openBooks(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
+  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
+  await books.close()
+  if (!compiler) return
+  const source = join(import.meta.dir, 'support/faults.c')
+  const built = Bun.spawnSync([compiler, '-O2', '-shared', '-fPIC', '-o', library, source])
+  expect(built.stderr.toString()).toBe('')
+})
+
+afterAll(() => shared.remove())
+
+/** The numbers of errors that a disk answers a write with. */
+const errno = { EIO: 5, ENOSPC: 28, EROFS: 30 } as const
+
+/** A server with brand `acme`, a gateway for its SMS, and a disk and a clock that fail when they are told to. */
+async function scene(env: Readonly<Record<string, string>> = {}) {
+  const ending = new AsyncDisposableStack()
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const disk = join(folder.path, 'data')
+  const faults = join(folder.path, 'faults')
+  mkdirSync(faults)
+  const file = join(disk, 'otpost.db')
+  cpSync(prepared, disk, { recursive: true })
+  const server = await startServer({
+    DATABASE_URL: `file:${file}`,
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+    ...(compiler ? { LD_PRELOAD: library, FAULTS: faults, FAULTY_DISK: disk } : {}),
+    ...env,
+  })
+  ending.defer(async () => void (await server.stop('SIGKILL')))
+
+  const story = {
+    server,
+    receiver,
+    /** The folder of the database. */
+    disk,
+    /** The database file. */
+    file,
+    /** Lets a fault begin, or end when no number is given. */
+    fault(name: 'write' | 'sync' | 'clock', number?: number): void {
+      const path = join(faults, name)
+      if (number === undefined) rmSync(path, { force: true })
+      else {
+        // By way of a draft: a file that is there holds its number.
+        writeFileSync(`${path}.draft`, String(number))
+        renameSync(`${path}.draft`, path)
+      }
+    },
+    send: (phone: string) => server.post('/otp/send', { phone }),
+    verify: (phone: string, otp: string) => server.post('/otp/verify', { phone, otp }),
+    /** How many SMS the gateway got for a phone. */
+    smsTo: (phone: string) => receiver.received.filter(({ body }) => body.to === phone).length,
+    /** The code in the last SMS to a phone. */
+    codeOf: (phone: string) => codeIn(receiver.received.findLast(({ body }) => body.to === phone)?.body.text),
+    /** A phone with a code that was sent to it. */
+    async sent(): Promise<{ phone: string; otp: string }> {
+      const phone = freshPhone()
+      expectSuccess(await story.send(phone), ['expiresIn'])
+      return { phone, otp: story.codeOf(phone) }
+    },
+    /** Nothing can be kept: what would have to be is refused, nothing is sent, and the health of the server says so. */
+    async expectClosed(code: { phone: string; otp: string }): Promise<void> {
+      const phone = freshPhone()
+      expectError(await story.send(phone), 500, 'internal_error')
+      expectError(await story.verify(code.phone, code.otp), 500, 'internal_error')
+      expectError(await story.verify(code.phone, otherThan(code.otp)), 500, 'internal_error')
+      expect(story.smsTo(phone)).toBe(0)
+      await story.expectHealth(503, 'unavailable')
+    },
+    /** The same server serves again, and a code from before is as good as it was. */
+    async expectHealed(code: { phone: string; otp: string }): Promise<void> {
+      await story.expectHealth(200, 'ok')
+      const next = await story.sent()
+      expectSuccess(await story.verify(next.phone, next.otp))
+      expectSuccess(await story.verify(code.phone, code.otp))
+      expectError(await story.verify(code.phone, code.otp), 404, 'not_found')
+    },
+    async expectHealth(status: number, word: string): Promise<void> {
+      const { status: answered, body } = await server.get('/health')
+      expect({ status: answered, body }).toMatchObject({ status, body: { status: word } })
+    },
+    /** Ends the server and asks SQLite whether the file is sound. */
+    async expectSoundFile(): Promise<void> {
+      expect(await server.stop()).toBe(0)
+      const db = new Database(file, { readonly: true })
+      expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+      db.close()
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  }
+  return story
+}
+
+type Scene = Awaited<ReturnType<typeof scene>>
+
+describe.skipIf(!compiler)('a disk that fails', () => {
+  test.concurrent('full under load refuses what it cannot keep, sends none of it, and serves on when there is room', async () => {
+    await using story = await scene()
+    const before = await Promise.all(Array.from({ length: 6 }, () => story.sent()))
+    const [first] = before
+    if (!first) throw new Error('nothing was sent')
+    const load = startLoad(story, 12)
+    await load.answers(60)
+    story.fault('write', errno.ENOSPC)
+    const full = load.mark()
+    await load.answers(60)
+    await story.expectClosed(first)
+    const room = load.mark()
+    story.fault('write')
+    await load.answers(60)
+    const tries = await load.stop()
+
+    const broken: string[] = []
+    for (const { phone, begun, ended, sent, verified } of tries) {
+      const told = `${phone}: send ${sent.status}, verify ${verified?.status}`
+      const within = begun > full && ended < room
+      const sms = story.smsTo(phone)
+      for (const answer of [sent, verified]) {
+        if (answer === undefined || answer.status === 200) continue
+        expectError(answer, 500, 'internal_error')
+      }
+      if (within && sent.status === 200) broken.push(`${told}, while nothing could be kept`)
+      if (sms !== (sent.status === 200 ? 1 : 0) && (within || sent.status === 200))
+        broken.push(`${told}, ${sms} SMS`)
+      if (verified) {
+        const again = (await story.verify(phone, story.codeOf(phone))).status
+        const expected = verified.status === 200 ? 404 : 200
+        if (again !== expected) broken.push(`${told}, then ${again}`)
+      }
+    }
+    expect(broken).toEqual([])
+    const count = (status: number) => tries.filter(({ sent }) => sent.status === status).length
+    expect(count(200)).toBeGreaterThan(10)
+    expect(count(500)).toBeGreaterThan(10)
+    for (const code of before) await story.expectHealed(code)
+    await story.expectSoundFile()
+  })
+
+  test.concurrent('read-only, faulty, or unable to sync once, it refuses what it cannot keep, and heals', async () => {
+    await using story = await scene()
+    for (const number of [errno.EROFS, errno.EIO]) {
+      const code = await story.sent()
+      story.fault('write', number)
+      await story.expectClosed(code)
+      story.fault('write')
+      await story.expectHealed(code)
+    }
+    // What a failed sync leaves on the disk is unknown: its commit is not to be relied on, the next one writes anew.
+    const code = await story.sent()
+    const phone = freshPhone()
+    story.fault('sync', 1)
+    expectError(await story.send(phone), 500, 'internal_error')
+    expect(story.smsTo(phone)).toBe(0)
+    await story.expectHealed(code)
+    await story.expectSoundFile()
+  })
+
+  test.concurrent('that fills up while an SMS is on its way leaves its code good', async () => {
+    // A cooldown shorter than a delivery may take is set at its end, which is what fails here.
+    await using story = await scene({ SMS_COOLDOWN_SECONDS: '1' })
+    const phone = freshPhone()
+    story.receiver.answer(() => {
+      story.fault('write', errno.ENOSPC)
+      return new Response()
+    })
+    // It was accepted, and that is what counts for whoever waits for it; the next one waits rather longer than a second.
+    expectSuccess(await story.send(phone), ['expiresIn'])
+    story.fault('write')
+    story.receiver.answer(() => new Response())
+    expectError(await story.send(phone), 429, 'cooldown_active')
+    expect(story.smsTo(phone)).toBe(1)
+    expectSuccess(await story.verify(phone, story.codeOf(phone)))
+  })
+})
+
+/** Where the database of a server goes, and how it comes back. */
+const losses: readonly {
+  name: string
+  lose(story: Scene, aside: string): void
+  restore(story: Scene, aside: string): void
+}[] = [
+  {
+    name: 'folder moved away',
+    lose: ({ disk }, aside) => renameSync(disk, aside),
+    restore: ({ disk }, aside) => renameSync(aside, disk),
+  },
+  {
+    name: 'file moved away',
+    lose: ({ file }, aside) => renameSync(file, aside),
+    restore: ({ file }, aside) => renameSync(aside, file),
+  },
+  {
+    name: 'file replaced by a copy',
+    lose: ({ file }, aside) => {
+      renameSync(file, aside)
+      cpSync(aside, file)
+    },
+    restore: ({ file }, aside) => renameSync(aside, file),
+  },
+]
+
+test.concurrent('a database that is gone, or another, is not served from memory', async () => {
+  await using story = await scene()
+  for (const { lose, restore } of losses) {
+    const aside = `${story.disk}.aside`
+    const code = await story.sent()
+    lose(story, aside)
+    await story.expectClosed(code)
+    restore(story, aside)
+    await story.expectHealed(code)
+  }
+  await story.expectSoundFile()
+})
+
+test.concurrent("another process's lock is waited for, not for ever, and holds up nobody else", async () => {
+  await using story = await scene()
+  const code = await story.sent()
+  const other = new Database(story.file)
+  other.run('BEGIN IMMEDIATE')
+  const phones = Array.from({ length: 20 }, () => freshPhone())
+  let answered = 0
+  const sends = phones.map((phone) => story.send(phone).finally(() => answered++))
+  // What needs no write is answered all the while.
+  for (let turn = 0; turn < 50; turn++) {
+    expect((await story.server.get('/integrations/catalog')).status).toBe(200)
+    expect((await story.server.get('/platform/brands')).status).toBe(200)
+  }
+  expect(answered).toBe(0)
+  for (const send of await Promise.all(sends)) expectError(send, 500, 'internal_error')
+  await story.expectHealth(503, 'unavailable')
+  const late = story.send(freshPhone())
+  other.run('ROLLBACK')
+  other.close()
+  expectSuccess(await late, ['expiresIn'])
+  expect(phones.map((phone) => story.smsTo(phone))).toEqual(phones.map(() => 0))
+  await story.expectHealed(code)
+})
+
+test.concurrent.skipIf(!compiler)(
+  'a clock that is set back an hour, and right again, lengthens nothing and shuts nobody out',
+  async () => {
+    await using story = await scene({ GLOBAL_LIMIT_PER_MINUTE: '30', SMS_COOLDOWN_SECONDS: '30' })
+    const timestamp = () => Number(story.receiver.received.at(-1)?.headers.get('webhook-timestamp'))
+    const old = await story.sent()
+    const wentAt = timestamp()
+    story.fault('clock', -3600)
+    // The code is of a time to come: its life can't be told any more.
+    expectError(await story.verify(old.phone, old.otp), 404, 'not_found')
+    const again = await story.send(old.phone)
+    expectError(again, 429, 'cooldown_active')
+    expect(retryAfter(again)).toBeLessThanOrEqual(30)
+    const past = await story.sent()
+    expect(timestamp()).toBeLessThan(wentAt - 3500)
+    const wrong = await story.verify(past.phone, otherThan(past.otp))
+    expectError(wrong, 401, 'mismatch')
+    await story.expectHealth(200, 'ok')
+
+    story.fault('clock')
+    expectError(await story.verify(past.phone, past.otp), 404, 'not_found')
+    // All of the windows of that hour are over: its cooldown too.
+    expectSuccess(await story.send(past.phone), ['expiresIn'])
+    expectSuccess(await story.verify(past.phone, story.codeOf(past.phone)))
+  },
+)
+
+test.concurrent('a gateway that never answers holds up 500 sends and nobody else, and leaves nothing behind', async () => {
+  await using story = await scene({ PROVIDER_TIMEOUT_MS: '4000', PHONE_LIMIT_PER_MINUTE: '1' })
+  const codes = await Promise.all(Array.from({ length: 100 }, () => story.sent()))
+  const { pid } = story.server.child
+  const before = { descriptors: descriptorsOf(pid), kibibytes: residentKibibytes(pid) }
+  story.receiver.received.length = 0
+  const dead = new Promise<Response>(() => {})
+  story.receiver.answer(() => dead)
+
+  const phones = Array.from({ length: 500 }, () => freshPhone())
+  let answered = 0
+  // Each on a connection of its own: fetch would keep half of them back.
+  const sends = phones.map((phone) => postOnSocket(story.server.url, { phone }).finally(() => answered++))
+  for (const { phone, otp } of codes) {
+    expectError(await story.verify(phone, otherThan(otp)), 401, 'mismatch')
+    expectSuccess(await story.verify(phone, otp))
+    await story.expectHealth(200, 'ok')
+  }
+  expect(answered).toBe(0)
+
+  const tally = Map.groupBy(await Promise.all(sends), (answer) => answer)
+  expect(Object.fromEntries([...tally].map(([answer, alike]) => [answer, alike.length]))).toEqual({
+    '502 sms_failed': 500,
+  })
+  // A call that could not be made in time was not made: nothing comes out of it later.
+  const calls = story.receiver.received.length
+  expect(new Set(story.receiver.received.map(({ body }) => body.to)).size).toBe(calls)
+  expect(descriptorsOf(pid)).toBeLessThan(before.descriptors + 20)
+  expect(residentKibibytes(pid)).toBeLessThan(before.kibibytes + 100 * 1024)
+
+  story.receiver.answer(() => new Response())
+  for (const phone of [phones[0], phones[250], phones[499]] as string[]) {
+    expectError(await story.verify(phone, '123456'), 404, 'not_found')
+    // One a minute and one a cooldown: the failed ones do not count.
+    expectSuccess(await story.send(phone), ['expiresIn'])
+    expectSuccess(await story.verify(phone, story.codeOf(phone)))
+  }
+
+  expect(await story.server.stop()).toBe(0)
+  const attempts = story.server.lines
+    .map((line) => JSON.parse(line))
+    .filter(({ status }) => status === 502)
+    .flatMap(({ attempts }) =>
+      attempts.map(({ outcome, reason }: Record<string, string>) => `${outcome}: ${reason}`),
+    )
+  const attemptsOf = Map.groupBy(attempts, (attempt) => attempt)
+  expect(Object.fromEntries([...attemptsOf].map(([attempt, alike]) => [attempt, alike.length]))).toEqual({
+    'unknown: time-out': calls,
+    'unavailable: too many calls under way': 500 - calls,
+  })
+})
+
+describe('a log reader', () => {
+  test.concurrent('that stalls misses nothing once it reads on, and holds up nobody', async () => {
+    await using logged = await startUnread()
+    const ids = await logged.ask(1000)
+    const rest = logged.readOn()
+    expect(await logged.stop()).toBe(0)
+    const lines = (await rest).map((line) => JSON.parse(line))
+    const told = new Set(lines.map(({ requestId }) => requestId))
+    expect(ids.filter((id) => !told.has(id))).toEqual([])
+    expect(lines.at(-1).msg).toBe('stopped')
+  })
+
+  test.concurrent('that stalls for good does not keep the server from ending', async () => {
+    await using logged = await startUnread()
+    await logged.ask(1000)
+    expect(await logged.stop()).toBe(0)
+  })
+
+  test.concurrent('that goes away takes nothing with it', async () => {
+    await using logged = await startUnread()
+    await logged.hangUp()
+    await logged.ask(200)
+    expect(await logged.stop()).toBe(0)
+  })
+})
+
+/** A server of which nobody has read more of the log than that it listens. */
+async function startUnread() {
+  const folder = temporaryFolder()
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../src/main.ts'), 'serve'], {
+    env: { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, PORT: '0' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+    // A server that does not end by itself ends the test with another code.
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+  })
+  const reader = child.stdout.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  while (!text.includes('\n')) text += decoder.decode((await reader.read()).value, { stream: true })
+  const url = new URL(JSON.parse(text.slice(0, text.indexOf('\n'))).url)
+  return {
+    /** Asks it so many times, some at once, and must be answered; resolves to the ids of the requests. */
+    async ask(count: number): Promise<string[]> {
+      const ids: string[] = []
+      const client = async () => {
+        while (ids.length < count) {
+          const index = ids.push('') - 1
+          const { status, headers } = await fetch(new URL('/health', url))
+          expect(status).toBe(200)
+          ids[index] = headers.get('x-request-id') ?? ''
+        }
+      }
+      await Promise.all(Array.from({ length: 20 }, client))
+      return ids
+    },
+    /** Reads the log to its end. */
+    async readOn(): Promise<string[]> {
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return text.split('\n').filter((line) => line !== '')
+        text += decoder.decode(value, { stream: true })
+      }
+    },
+    hangUp: () => reader.cancel(),
+    stop(): Promise<number> {
+      child.kill('SIGTERM')
+      return child.exited
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      child.kill('SIGKILL')
+      await child.exited
+      folder.remove()
+    },
+  }
+}
+
+describe('calls to gateways', () => {
+  const call = (url: string, timeoutMs = 20_000) => post(url, { headers: {}, body: '{}' }, timeoutMs)
+
+  test('more than there may be at once take turns, and all are made', async () => {
+    const [gateway, other] = [startReceiver(), startReceiver()]
+    let open = 0
+    let most = 0
+    const full = Promise.withResolvers<void>()
+    const { promise: go, release } = held()
+    gateway.answer(async () => {
+      most = Math.max(most, ++open)
+      if (open === 120) full.resolve()
+      await go
+      open--
+      return new Response()
+    })
+    const calls = Array.from({ length: 300 }, () => call(gateway.url))
+    await full.promise
+    // Were there more to come, they would have by the time that another call is answered.
+    expect(await call(other.url)).toEqual({ answered: true, status: 204 })
+    release(new Response())
+    const results = await Promise.all(calls)
+    expect(results.filter((result) => result.answered && result.status === 200)).toHaveLength(300)
+    expect({ received: gateway.received.length, most }).toEqual({ received: 300, most: 120 })
+    await Promise.all([gateway.stop(), other.stop()])
+  })
+
+  test('that hang leave room for another gateway, and for the next call when they end', async () => {
+    const [dead, healthy] = [startReceiver(() => new Promise<Response>(() => {})), startReceiver()]
+    let ended = 0
+    const hanging = Array.from({ length: 1200 }, () => call(dead.url, 1000).finally(() => ended++))
+    // Beyond those under way and those that wait for their turn, at once.
+    const refused = { kind: 'unavailable', reason: 'too many calls under way' } as const
+    for (const late of hanging.slice(-80)) expect(await late).toEqual({ answered: false, outcome: refused })
+    expect(ended).toBe(80)
+    expect(await call(healthy.url)).toEqual({ answered: true, status: 204 })
+    expect(ended).toBe(80)
+
+    const outcomes = (await Promise.all(hanging)).map((result) =>
+      result.answered ? 'answered' : result.outcome.kind,
+    )
+    const made = dead.received.length
+    expect(outcomes.filter((kind) => kind === 'unknown')).toHaveLength(made)
+    expect(outcomes.filter((kind) => kind === 'unavailable')).toHaveLength(1200 - made)
+    dead.answer(() => new Response())
+    expect(await call(dead.url)).toEqual({ answered: true, status: 200 })
+    await Promise.all([dead.stop(), healthy.stop()])
+  })
+})
+
+/** A try of the load: a send to a phone of its own and, when that went well, the verify of its code. */
+interface Try {
+  readonly phone: string
+  /** Counts answers; between which two moments of the load it happened. */
+  readonly begun: number
+  readonly ended: number
+  readonly sent: Answer
+  readonly verified: Answer | undefined
+}
+
+/** Sends and verifies from many clients at once, until it is stopped. */
+function startLoad(story: Scene, clients: number) {
+  const tries: Try[] = []
+  let moment = 0
+  let stopping = false
+  let awaited = { count: Number.POSITIVE_INFINITY, resolve: () => {} }
+  const client = async () => {
+    while (!stopping) {
+      const phone = freshPhone()
+      const begun = ++moment
+      const sent = await story.send(phone)
+      const verified = sent.status === 200 ? await story.verify(phone, story.codeOf(phone)) : undefined
+      tries.push({ phone, begun, ended: ++moment, sent, verified })
+      if (tries.length >= awaited.count) awaited.resolve()
+    }
+  }
+  const running = Promise.all(Array.from({ length: clients }, client))
+  // Should the test fail before it stops the load.
+  running.catch(() => undefined)
+  return {
+    /** Resolves when so many more tries have ended. */
+    answers(count: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      awaited = { count: tries.length + count, resolve }
+      return promise
+    },
+    /** This moment, to compare tries with. */
+    mark: () => ++moment,
+    async stop(): Promise<readonly Try[]> {
+      stopping = true
+      await running
+      return tries
+    },
+  }
+}
+
+/** A send on a connection of its own, which is closed after it; resolves to what was answered, in a few words. */
+async function postOnSocket(url: URL, fields: object): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let text = ''
+  const body = JSON.stringify({ ...credentials, brandId: 'acme', ...fields })
+  await Bun.connect({
+    hostname: url.hostname,
+    port: Number(url.port),
+    socket: {
+      open(socket) {
+        socket.write(
+          `POST /otp/send HTTP/1.1\r\nhost: ${url.host}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        )
+      },
+      data(_, bytes) {
+        text += bytes.toString()
+      },
+      close: () => resolve(text),
+    },
+  })
+  const [head = '', json = ''] = (await promise).split('\r\n\r\n')
+  const envelope = json.startsWith('{') ? JSON.parse(json) : { error: json }
+  return `${head.slice(9, 12)} ${envelope.error}`
+}
+
+function descriptorsOf(pid: number): number {
+  return process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0
+}
+
+function residentKibibytes(pid: number): number {
+  if (process.platform !== 'linux') return 0
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}

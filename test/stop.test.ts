@@ -1,0 +1,318 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { createApp, openBooks } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { putBrand } from '../src/domain/operator.ts'
+import { type Answer, credentials, temporaryFolder } from './support/app.ts'
+import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
+import { startReceiver } from './support/receiver.ts'
+import { startServer, type TestServer } from './support/server.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+/** Ended here should a story have failed before it ended them. */
+const running = new Set<TestServer>()
+afterAll(() => {
+  for (const server of running) server.child.kill('SIGKILL')
+})
+
+const shop = {
+  APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+  GLOBAL_LIMIT_PER_MINUTE: '1000000',
+}
+
+/** A database of its own with brand `acme`, a gateway and the history of both; all ended after it. */
+async function scene() {
+  const ending = new AsyncDisposableStack()
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const file = join(folder.path, 'otpost.db')
+  const settings = {
+    DATABASE_URL: `file:${file}`,
+    PROVIDER_TIMEOUT_MS: '30000',
+    SMS_COOLDOWN_SECONDS: '1',
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+  }
+  const books = openBooks(readConfig(settings))
+  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
+  await books.close()
+  const history = new History(receiver)
+  const scene = {
+    history,
+    async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+      const server = await startServer({ ...settings, ...more })
+      running.add(server)
+      ending.defer(async () => {
+        await server.stop('SIGKILL')
+        running.delete(server)
+      })
+      return server
+    },
+    /** Serves in this process; `lines` is its log. */
+    serve() {
+      const lines: object[] = []
+      const take = (fields: object) => void lines.push(fields)
+      const config = readConfig({ ...settings, ...shop, PORT: '0' })
+      const app = createApp(config, { log: { info: take, warn: take, error: take } })
+      return { app, url: app.listen(), lines }
+    },
+    /** Asks a server for what it knows of the history, and compares; fails with what does not fit. */
+    async check(seed: number): Promise<void> {
+      const server = await scene.start()
+      await readBack(history, server.post)
+      expect(await server.stop()).toBe(0)
+      const problems = contradictions(history, { cooldownMs: 1000, phonePerMinute: 3 })
+      if (problems.length > 0) throw new Error(`STOP_SEED=${seed}\n${problems.join('\n')}`)
+      const database = new Database(file, { readonly: true })
+      expect(database.query('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+      database.close()
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  }
+  return scene
+}
+
+/**
+ * A client of HTTP/1.1 that keeps its connection for as long as the server does, or has one for each request. An answer
+ * without its end is an error of its own.
+ */
+class Client {
+  private connection: Connection | undefined
+
+  constructor(
+    private readonly url: URL,
+    private readonly keepsAlive: boolean,
+  ) {}
+
+  async connect(): Promise<void> {
+    this.connection = await connect(this.url)
+  }
+
+  /** Whether the connection is there for a next request. */
+  get isConnected(): boolean {
+    return this.connection?.isOpen ?? false
+  }
+
+  /** A POST as the shop; on a kept connection all of it is handed to the system before this returns. */
+  readonly ask: Ask = (path, fields) => {
+    if (this.connection?.isOpen) return this.exchange(this.connection, path, fields)
+    return connect(this.url).then((connection) => {
+      this.connection = connection
+      return this.exchange(connection, path, fields)
+    })
+  }
+
+  private async exchange(
+    connection: Connection,
+    path: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): Promise<Answer> {
+    const body = JSON.stringify({ ...credentials, brandId: 'acme', ...fields })
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      `host: ${this.url.host}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      ...(this.keepsAlive ? [] : ['connection: close']),
+    ]
+    connection.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+    const answer = await connection.answer()
+    if (!this.keepsAlive || answer.headers.get('connection') === 'close') {
+      connection.end()
+      this.connection = undefined
+    }
+    return answer
+  }
+}
+
+type Connection = Awaited<ReturnType<typeof connect>>
+
+async function connect(url: URL) {
+  let text = ''
+  let isOpen = true
+  let wake = () => {}
+  const socket = await Bun.connect({
+    hostname: url.hostname,
+    port: Number(url.port),
+    socket: {
+      data: (_, bytes) => {
+        text += bytes.toString()
+        wake()
+      },
+      end: () => {
+        isOpen = false
+        wake()
+      },
+      error: () => {},
+      close: () => {
+        isOpen = false
+        wake()
+      },
+    },
+  })
+  return {
+    get isOpen() {
+      return isOpen
+    },
+    write(request: string): void {
+      if (socket.write(request) !== request.length) throw new NotServed('the connection takes no more')
+    },
+    end: () => socket.end(),
+    /** The next whole answer. */
+    async answer(): Promise<Answer> {
+      for (;;) {
+        const parsed = parse(text)
+        if (parsed) {
+          text = text.slice(parsed.length)
+          return parsed.answer
+        }
+        if (!isOpen && text === '') throw new NotServed('the connection ended without an answer')
+        if (!isOpen) throw new Error(`an answer without its end: ${text}`)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+  }
+}
+
+/** The first answer of a text, and how much of the text it is; undefined while it has not come as a whole. */
+function parse(text: string): { answer: Answer; length: number } | undefined {
+  const bodyStart = text.indexOf('\r\n\r\n') + 4
+  const [statusLine = '', ...fields] = text.slice(0, Math.max(0, bodyStart - 4)).split('\r\n')
+  const headers = new Headers(fields.map((line) => line.split(/:\s*/, 2) as [string, string]))
+  const length = bodyStart + Number(headers.get('content-length'))
+  if (bodyStart < 4 || text.length < length) return undefined
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1])
+  return { answer: { status, headers, body: JSON.parse(text.slice(bodyStart, length)) }, length }
+}
+
+/** STOP_SEED lets the same clients ask the same again, as far as a busy machine allows. */
+function newSeed(): number {
+  return Number(process.env.STOP_SEED ?? Date.now() % 1_000_000)
+}
+
+/** The phones of a load. */
+const phones = Array.from({ length: 90 }, (_, index) => `1${2_000_000_000 + index}`)
+
+/** In how many log lines the answered requests of a history are, and how many of them in so many. */
+function logLines(history: History, lines: readonly object[]): Record<number, number> {
+  const logged = Map.groupBy(lines, (line) => ('requestId' in line ? line.requestId : undefined))
+  const counts: Record<number, number> = {}
+  for (const { requestId } of history.operations) {
+    if (requestId === undefined) continue
+    const count = logged.get(requestId)?.length ?? 0
+    counts[count] = (counts[count] ?? 0) + 1
+  }
+  return counts
+}
+
+function logOf(servers: readonly TestServer[]): object[] {
+  return servers.flatMap(({ lines }) => lines.map((line) => JSON.parse(line)))
+}
+
+test('a stop answers what clients write as it begins, and tells them that their connections end', async () => {
+  await using story = await scene()
+  const { history } = story
+  const { app, url, lines } = story.serve()
+  const kept = Array.from({ length: 32 }, () => new Client(url, true))
+  const fresh = Array.from({ length: 32 }, () => new Client(url, false))
+  await Promise.all(
+    kept.map((client, index) => history.verify(client.ask, `1300${1_000_000 + index}`, '123456')),
+  )
+  await Promise.all(fresh.map((client) => client.connect()))
+
+  const closed = app.close()
+  // In the same turn: the server finds these on connections that it held for idle, or has not accepted yet.
+  const sends = [...kept, ...fresh].map((client, index) =>
+    history.send(client.ask, '/otp/send', phones[index] ?? ''),
+  )
+  const verdicts = (await Promise.allSettled(sends)).map((it) =>
+    it.status === 'fulfilled' ? it.value.verdict : String(it.reason),
+  )
+  expect(verdicts).toEqual(sends.map(() => '200'))
+  expect(kept.filter((client) => client.isConnected)).toEqual([])
+  await closed
+  expect(logLines(history, lines)).toEqual({ 1: 96 })
+  await story.check(0)
+})
+
+test('SIGTERM under load: what was begun is answered and kept, what is not served has no effect', async () => {
+  const seed = newSeed()
+  await using story = await scene()
+  const { history } = story
+  const server = await story.start()
+  const clients = Array.from({ length: 64 }, () => new Client(server.url, true))
+  await Promise.all(clients.map((client) => client.connect()))
+  let answersLeft = 300 + (seed % 300)
+  let stoppedAt = 0
+  await load(
+    history,
+    (index) => clients[index]?.ask ?? server.post,
+    { seed, clients: clients.length, phones },
+    () => {
+      if (--answersLeft !== 0) return
+      stoppedAt = history.operations.length
+      server.child.kill('SIGTERM')
+    },
+  )
+
+  expect(await server.exited).toBe(0)
+  expect(await server.stderr).toBe('')
+  expect(JSON.parse(server.lines.at(-1) ?? '').msg).toBe('stopped')
+  const before = history.operations.slice(0, stoppedAt)
+  expect(before.filter(({ requestId }) => requestId === undefined)).toEqual([])
+  const answered = history.operations.filter(({ requestId }) => requestId !== undefined)
+  expect(logLines(history, logOf([server]))).toEqual({ 1: answered.length })
+  await story.check(seed)
+})
+
+test('with REUSE_PORT=1 servers hand over under load, and keep every promise together', async () => {
+  const seed = newSeed()
+  await using story = await scene()
+  const { history } = story
+  const servers = [await story.start({ REUSE_PORT: '1' })]
+  const [{ url } = { url: new URL('http://nobody') }] = servers
+  const [handOvers, clients] = [2, 24]
+  let isOver = false
+  let answersLeft = 0
+  let enough = () => {}
+  /** Resolves after so many answers, or when no client is left. */
+  const answers = (count: number) => {
+    answersLeft = count
+    const { promise, resolve } = Promise.withResolvers<void>()
+    enough = resolve
+    return Promise.race([promise, loading])
+  }
+  const loading = load(
+    history,
+    (index) => new Client(url, index % 2 === 0).ask,
+    { seed, clients, phones, goesOn: () => !isOver },
+    () => {
+      if (--answersLeft === 0) enough()
+    },
+  )
+  for (let handOver = 0; handOver < handOvers; handOver++) {
+    const old = servers.at(-1)
+    servers.push(await story.start({ REUSE_PORT: '1', PORT: url.port }))
+    await answers(50)
+    expect(await old?.stop()).toBe(0)
+    expect(await old?.stderr).toBe('')
+  }
+  await answers(50)
+  isOver = true
+  await loading
+  expect(await servers.at(-1)?.stop()).toBe(0)
+
+  expect(history.operations.filter(({ verdict }) => verdict === undefined)).toEqual([])
+  // The system resets what it has queued for a server that stops listening, and says so to the client: that must not
+  // have been served, which is looked at with everything else.
+  const answered = history.operations.filter(({ requestId }) => requestId !== undefined)
+  expect(logLines(history, logOf(servers))).toEqual({ 1: answered.length })
+  await story.check(seed)
+})

@@ -1,0 +1,1455 @@
+import { existsSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import type { Received } from './receiver.ts'
+import type { ReceivedMail } from './smtp.ts'
+
+// Random requests, most of them wrong in one place, and what every answer, log line and byte of the database must keep
+// to whatever was asked.
+//
+// FUZZ_SEED=<integer> plays the requests of a seed again, FUZZ_SEED=random draws one; FUZZ_RUNS=<count> sets how many
+// requests each run makes. Without them seed and number are fixed: a run that turns red then says something of the
+// change under test and not of the day's luck, and whoever hunts has the variables. Codes, salts and ids come from the
+// system's randomness all the same; no check depends on their values.
+
+/** The seed of this process, told by every failure. */
+export const fuzzSeed = readSeed(process.env.FUZZ_SEED)
+
+/** How many requests a run makes. */
+export function fuzzRuns(usual: number): number {
+  return Number(process.env.FUZZ_RUNS ?? usual)
+}
+
+function readSeed(text: string | undefined): number {
+  if (text === 'random') return crypto.getRandomValues(new Int32Array(1))[0] ?? 0
+  return Number(text ?? 20_260_101)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Canaries: words that stand in everything secret, so that one search finds whatever got out
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** In what belongs nowhere but in a message: keys, addresses, texts. */
+export const secretMark = 'qz7canary'
+/** In what an error message may repeat to its caller (spec 7: the business, the template key, the variable's name). */
+const echoMark = 'qz7echo'
+/** In what is kept for the operator: integration requests. */
+const storedMark = 'qz7stored'
+/** In the middle of every phone number; a mask shows two digits at either end. */
+const phoneMark = '70815926'
+
+/** Applications that may call: appId and API key. */
+export const fuzzApps: Readonly<Record<string, string>> = {
+  shop: `${secretMark}-key-of-the-shop`,
+  kiosk: `${secretMark}-key-of-the-kiosk`,
+  // Not in normal form: verify refuses it with invalid_app_id.
+  'old:shop': `${secretMark}-key-of-the-old-shop`,
+}
+
+export const fuzzSecretKey = `${secretMark}-secret-key-of-the-server`
+
+/** What a server of either run is set to: real providers, secrets that can be searched for, all that can be logged. */
+export function fuzzEnv(receiver: { env: Record<string, string> }, smtp: { url: string }) {
+  return {
+    APP_CREDENTIALS: JSON.stringify(fuzzApps),
+    SECRET_KEY: fuzzSecretKey,
+    OTP_SMS_MODE: 'hybrid',
+    SMS_PLAIN: 'webhook',
+    SMS_TEMPLATE: 'webhook',
+    ...receiver.env,
+    SMTP_URL: smtp.url,
+    MAIL_FROM: 'Codes <codes@shop.example>',
+    PROVIDER_TIMEOUT_MS: '30000',
+    LOG_LEVEL: 'trace',
+  }
+}
+
+/** The brands of both runs, as `brand put` takes them. */
+export const fuzzBrands = {
+  acme: {
+    displayName: 'Acme',
+    notifyTemplates: ['ORDER_PLACED', 'OUT_FOR_DELIVERY', 'ORDER_DELIVERED'],
+    loginIdEnabled: true,
+  },
+  delta: {
+    displayName: 'Delta Stores',
+    notifyTemplates: ['ORDER_PLACED'],
+    dltEnabled: true,
+    domain: 'delta.example',
+  },
+  waiting: { displayName: 'Waiting', status: 'pending' },
+  closed: { displayName: 'Closed', status: 'suspended' },
+} as const
+const activeBrands = ['acme', 'delta'] as const
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The contract: what may be answered where (spec 4 and 7, design 5 and 6)
+// ---------------------------------------------------------------------------------------------------------------------
+
+const credentialCodes = ['401 unauthorized', '403 forbidden']
+const brandCodes = ['400 brand_id_required', '403 brand_not_approved', '403 brand_suspended']
+const bodyCodes = ['400 validation_error', '413 validation_error']
+const gate = [...bodyCodes, ...credentialCodes, ...brandCodes, '429 rate_limited']
+
+interface Route {
+  readonly method: 'GET' | 'POST'
+  /** Status and code of each documented answer; a success has the code `ok`. */
+  readonly codes: ReadonlySet<string>
+  /** The keys of a success, `templateKey` of /notify aside. */
+  readonly keys: readonly string[]
+}
+
+function route(method: Route['method'], keys: readonly string[], codes: readonly string[]): Route {
+  return { method, keys: [...keys, 'requestId'].sort(), codes: new Set(codes) }
+}
+
+const send = route('POST', ['success', 'message', 'expiresIn'], ['200 ok', ...gate, '429 cooldown_active'])
+const routes: ReadonlyMap<string, Route> = new Map([
+  ['/otp/send', send],
+  ['/otp/resend', send],
+  [
+    '/otp/verify',
+    route(
+      'POST',
+      ['success', 'message'],
+      [
+        '200 ok',
+        ...gate,
+        '400 invalid_input',
+        '400 invalid_otp_format',
+        '400 invalid_contact',
+        '400 invalid_app_id',
+        '401 mismatch',
+        '404 not_found',
+        '429 max_attempts',
+      ],
+    ),
+  ],
+  [
+    '/notify',
+    route(
+      'POST',
+      ['success', 'message', 'channel'],
+      [
+        '200 ok',
+        ...gate,
+        '400 invalid_channel',
+        '400 otp_template_not_supported',
+        '400 invalid_template',
+        '400 unsupported_business',
+        '400 missing_variable',
+        '403 template_not_allowed',
+      ],
+    ),
+  ],
+  [
+    '/integrations/requests',
+    route(
+      'POST',
+      ['success', 'message', 'integrationRequestId', 'status'],
+      ['201 ok', ...bodyCodes, '429 rate_limited'],
+    ),
+  ],
+  ['/health', route('GET', ['status', 'version', 'checks'], ['200 ok'])],
+  ['/integrations/catalog', route('GET', ['success', 'channels', 'templates', 'limits'], ['200 ok'])],
+  ['/platform/brands', route('GET', ['success', 'brands'], ['200 ok'])],
+])
+const getPaths = [...routes.keys()].filter((path) => routes.get(path)?.method === 'GET')
+
+/** The ways in which a target may be read as a path: as it stands, with dot segments resolved, percent-decoded. */
+function pathsOf(target: string): Set<string> {
+  const asked = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '')
+  const paths = [asked]
+  if (URL.canParse(`http://localhost${asked}`)) paths.push(new URL(`http://localhost${asked}`).pathname)
+  for (const path of [...paths]) {
+    try {
+      paths.push(decodeURIComponent(path))
+    } catch {
+      // Percent signs that encode nothing have one reading only.
+    }
+  }
+  return new Set(paths)
+}
+
+/** Every answer that a method and a target may get. */
+function documented(method: string, target: string): ReadonlySet<string> {
+  return new Set(
+    [...pathsOf(target)].flatMap((path) => {
+      const known = routes.get(path)
+      if (!known) return ['404 not_found']
+      if (known.method !== method && !(known.method === 'GET' && method === 'HEAD')) {
+        return ['405 method_not_allowed']
+      }
+      return [...known.codes]
+    }),
+  )
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Requests
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A request as it was drawn; what only the run knows, such as a code that was sent, is filled in by `Run.load`. */
+export interface Shot {
+  readonly kind: string
+  readonly method: string
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined
+  /** Which of the last codes the body is about, where it is about one. */
+  readonly recent: number
+  /** How large the body is made by what takes the place of %PADDING%. */
+  readonly bytes?: number
+  /** The only answers it may get, where the contract leaves fewer than those of its route. */
+  readonly only?: readonly string[]
+  /** Answers it must not get, since what they complain of is right in it. */
+  readonly never?: readonly string[]
+}
+
+/** The shots of a seed. */
+export function drawShots(count: number, seed = fuzzSeed): Shot[] {
+  return fc.sample(
+    fc.gen().map((generate) => drawShot(new Draw(generate))),
+    { numRuns: count, seed },
+  )
+}
+
+/** Random values by name of what they are. */
+export class Draw {
+  constructor(private readonly generate: fc.GeneratorValue) {}
+
+  of<Value>(arbitrary: fc.Arbitrary<Value>): Value {
+    return this.generate(() => arbitrary)
+  }
+
+  integer(min: number, max: number): number {
+    return this.of(fc.noBias(fc.integer({ min, max })))
+  }
+
+  percent(chance: number): boolean {
+    return this.integer(1, 100) <= chance
+  }
+
+  pick<const Value>(values: readonly Value[]): Value {
+    const value = values[this.integer(0, values.length - 1)]
+    return value as Value
+  }
+
+  /** One of the names, each as often as its weight says. */
+  weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
+    const entries = Object.entries(weights) as [Name, number][]
+    let left = this.integer(
+      1,
+      entries.reduce((sum, [, weight]) => sum + weight, 0),
+    )
+    const found = entries.find(([, weight]) => {
+      left -= weight
+      return left <= 0
+    })
+    return (found ?? (entries[0] as [Name, number]))[0]
+  }
+}
+
+const json = 'application/json'
+
+function drawShot(draw: Draw): Shot {
+  const what = draw.weighted({ post: 84, get: 4, target: 8, method: 4 })
+  if (what === 'post') return drawPost(draw)
+  if (what === 'get') {
+    return {
+      ...bare(),
+      kind: 'get',
+      target: withQuery(draw, draw.pick(getPaths)),
+      headers: drawHeaders(draw),
+    }
+  }
+  if (what === 'method') {
+    const path = draw.pick([...routes.keys()])
+    const method = draw.pick(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+    return { ...bare(), kind: 'method', method, target: path, headers: drawHeaders(draw) }
+  }
+  const post = drawPost(draw)
+  const { only: _, never: __, ...shot } = post
+  if (draw.percent(50)) return { ...shot, kind: 'target', target: drawTarget(draw) }
+  return { ...bare(), kind: 'target', target: drawTarget(draw), headers: drawHeaders(draw) }
+}
+
+function bare(): Shot {
+  return { kind: '', method: 'GET', target: '/', headers: {}, body: undefined, recent: 0 }
+}
+
+function withQuery(draw: Draw, path: string): string {
+  return draw.percent(20) ? `${path}?apiKey=${secretMark}&phone=44${phoneMark}001` : path
+}
+
+/** A path that is none, or one in disguise. */
+function drawTarget(draw: Draw): string {
+  const path = draw.pick([...routes.keys()])
+  const at = draw.integer(1, path.length - 1)
+  switch (draw.weighted({ near: 4, encoded: 3, dots: 3, long: 1, hostile: 4 })) {
+    case 'near':
+      return draw.pick([
+        `${path}/`,
+        `/${path}`,
+        path.toUpperCase(),
+        `${path}s`,
+        path.slice(0, -1),
+        `${path};v=1`,
+        `${path}/${secretMark}`,
+        path.replaceAll('/', '//'),
+        `/v1${path}`,
+        `${path}.json`,
+        `${path} `,
+      ])
+    case 'encoded': {
+      const hex = path.charCodeAt(at).toString(16)
+      return draw.pick([
+        `${path.slice(0, at)}%${hex}${path.slice(at + 1)}`,
+        `${path.slice(0, at)}%25${hex}${path.slice(at + 1)}`,
+        `${path}%00`,
+        `${path}%0d%0aX-Injected:%20${secretMark}`,
+        `${path}%2f`,
+        `/%2e%2e${path}`,
+        `${path}%`,
+        `${path}%E0%A4%A`,
+        `/%C0%AF${path.slice(1)}`,
+        `${path}%F0%9F%98%80`,
+      ])
+    }
+    case 'dots':
+      return draw.pick([
+        `/..${path}`,
+        `/.${path}`,
+        `/x/..${path}`,
+        `${path}/..`,
+        `${path}/.`,
+        `/..%2f..%2f..%2fetc/passwd`,
+        `/../../../../etc/passwd`,
+        `${path}/../../docs.ts`,
+        `/..\\..${path}`,
+      ])
+    case 'long':
+      return `${path}/${'x'.repeat(draw.integer(1000, 8000))}`
+    case 'hostile':
+      return draw.pick([
+        '/',
+        '/__proto__',
+        '/constructor',
+        '/toString',
+        '/otp/__proto__',
+        '/:name',
+        '/*',
+        `/<script>alert(1)</script>`,
+        `/${secretMark}?${secretMark}=44${phoneMark}001`,
+        `/{"level":60}`,
+        `/outbox`,
+        `/outbox/messages`,
+        `/.env`,
+        `/favicon.ico`,
+        '/?',
+        '//',
+        '/otp/send?brandId=acme&__proto__[x]=1',
+      ])
+  }
+}
+
+function drawHeaders(draw: Draw): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (draw.percent(15)) {
+    headers.accept = draw.pick([
+      'text/html',
+      '*/*;q=0',
+      'application/xml',
+      '',
+      ',,,',
+      'x'.repeat(2000),
+      secretMark,
+    ])
+  }
+  if (draw.percent(10)) headers['x-request-id'] = draw.pick(['mine', secretMark, 'a\tb', '{"level":60}', ''])
+  if (draw.percent(5)) headers.authorization = `Bearer ${secretMark}`
+  if (draw.percent(5)) headers.cookie = `${secretMark}=1; __proto__=1`
+  if (draw.percent(5))
+    headers['user-agent'] = draw.pick([secretMark, '', '\u00e9\u00ff', `\${jndi:ldap://${secretMark}}`])
+  if (draw.percent(3)) headers['if-none-match'] = draw.pick(['*', '"x"'])
+  if (draw.percent(3)) headers.origin = 'https://evil.example'
+  headers['x-forwarded-for'] = draw.percent(90)
+    ? `198.${draw.integer(18, 19)}.${draw.integer(0, 255)}.${draw.integer(0, 255)}`
+    : draw.pick([
+        '999.1.1.1',
+        'unknown',
+        '::1, 192.0.2.7',
+        `[2001:db8::1]:80`,
+        ',,,',
+        '127.0.0.1, 127.0.0.1',
+        '10.0.0.1,'.repeat(400),
+        '2001:db8::%eth0',
+        `192.0.2.1 ${secretMark}`,
+        '0x7f.1',
+        '1.2.3.4:99999',
+        '-1.0.0.0',
+      ])
+  return headers
+}
+
+/** A body as pairs of a key and the JSON of its value, which need not be what JSON.stringify makes. */
+type Fields = (readonly [key: string, value: string])[]
+
+function textOf(fields: Fields): string {
+  return `{${fields.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`
+}
+
+function fieldsOf(body: Readonly<Record<string, unknown>>): Fields {
+  return Object.entries(body)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => [key, JSON.stringify(value)])
+}
+
+/** A POST that is right but for what its kind says. */
+export function drawPost(draw: Draw): Shot {
+  const shot = drawCall(draw)
+  if (!shot.target.startsWith('/integrations') || typeof shot.body !== 'string') return shot
+  // What an integrator asks for is kept.
+  return { ...shot, body: shot.body.replaceAll(secretMark, storedMark) }
+}
+
+function drawCall(draw: Draw): Shot {
+  const target = draw.weighted({
+    '/otp/send': 26,
+    '/otp/resend': 12,
+    '/otp/verify': 28,
+    '/notify': 30,
+    '/integrations/requests': 4,
+  })
+  const fields = rightFields(draw, target)
+  const guarded = target !== '/integrations/requests'
+  const kind = draw.weighted({
+    right: 30,
+    field: 32,
+    credentials: guarded ? 8 : 0,
+    brand: guarded ? 8 : 0,
+    missing: 6,
+    extra: 5,
+    duplicate: 4,
+    broken: 6,
+    type: 4,
+    size: 2,
+  })
+  const shot = {
+    kind,
+    method: 'POST',
+    target: withQuery(draw, target),
+    headers: { ...drawHeaders(draw), 'content-type': json },
+    // Often the same one, so that wrong guesses add up.
+    recent: draw.pick([0, 0, 0, 0, 0, 1, 2, 9]),
+  }
+  const past = [...credentialCodes, ...(target === '/notify' ? [] : brandCodes)]
+  const at = draw.integer(0, fields.length - 1)
+  switch (kind) {
+    case 'right':
+      return { ...shot, body: textOf(fields), never: [...past, ...brandCodes, ...bodyCodes] }
+    case 'field': {
+      const changed = draw.percent(80) ? 1 : 2
+      let wrong = fields
+      for (let count = 0; count < changed; count++) wrong = withWrongField(draw, target, wrong)
+      return { ...shot, body: textOf(wrong), never: [...past, '413 validation_error'] }
+    }
+    case 'credentials': {
+      const only = [...credentialCodes, '429 rate_limited']
+      return { ...shot, body: textOf(withWrongCredentials(draw, fields)), only }
+    }
+    case 'brand': {
+      const { fields: wrong, isSpelling } = withWrongBrand(draw, fields)
+      const only = [...brandCodes, '429 rate_limited']
+      return { ...shot, body: textOf(wrong), ...(isSpelling || target === '/notify' ? {} : { only }) }
+    }
+    case 'missing':
+      return { ...shot, body: textOf(fields.toSpliced(at, 1)) }
+    case 'extra': {
+      const key = draw.pick([
+        ...hostileNames,
+        'otp',
+        'code',
+        'attempts',
+        'expiresAt',
+        'requestId',
+        'success',
+        '',
+      ])
+      const value = draw.pick([JSON.stringify(fuzzApps), '{"channel":"SMS"}', '"123456"', '1', 'null', '[]'])
+      const extra: Fields[number] = [key, value]
+      return { ...shot, body: textOf(fields.toSpliced(at, 0, extra)), never: past }
+    }
+    case 'duplicate': {
+      const [key = ''] = fields[at] ?? []
+      const first = draw.percent(50)
+      const value = ['templateKey', 'template', 'variables'].includes(key)
+        ? weird(draw).replaceAll(secretMark, echoMark)
+        : weird(draw)
+      const twice = fields.toSpliced(first ? 0 : fields.length, 0, [key, value])
+      return { ...shot, body: textOf(twice), ...(first ? { never: past } : {}) }
+    }
+    case 'broken':
+      return { ...shot, ...broken(draw, textOf(fields)) }
+    case 'type': {
+      const type = draw.pick([
+        '',
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data; boundary=x',
+        'multipart/form-data',
+        'text/html',
+        'application/xml',
+        'application/octet-stream',
+        'text/json',
+        'application/javascript',
+        '*/*',
+        ';',
+        'x'.repeat(3000),
+      ])
+      const body = draw.percent(50)
+        ? textOf(fields)
+        : `--x\r\nContent-Disposition: form-data; name="apiKey"\r\n\r\n${secretMark}\r\n--x--\r\n`
+      return {
+        ...shot,
+        headers: { ...shot.headers, 'content-type': type },
+        body,
+        only: ['400 validation_error'],
+      }
+    }
+    case 'size': {
+      const over = draw.percent(40)
+      const bytes = bodyLimit + (over ? draw.pick([1, 2, 50_000, 400_000]) : draw.pick([0, -1, -2]))
+      const body = textOf([...fields, ['padding', '"%PADDING%"']])
+      const code = ['413 validation_error']
+      return { ...shot, body, bytes, ...(over ? { only: code } : { never: code }) }
+    }
+  }
+}
+
+/** The largest body that is read (design D4). */
+const bodyLimit = 256 * 1024
+
+const phones = 120
+const mailboxes = 60
+
+/** A phone in one of its spellings; the mark stays in one piece, so that any copy of it is found. */
+function phone(draw: Draw): string {
+  const last = String(draw.integer(0, phones - 1)).padStart(3, '0')
+  return draw.pick([`44${phoneMark}${last}`, `+44 ${phoneMark} ${last}`, `44 (${phoneMark}) ${last}.`])
+}
+
+function mailbox(draw: Draw): string {
+  const address = `${secretMark}${draw.integer(0, mailboxes - 1)}@mail.example`
+  return draw.percent(80) ? address : ` ${address.toUpperCase()} `
+}
+
+function rightFields(draw: Draw, target: string): Fields {
+  const appId = draw.pick(['shop', 'shop', 'kiosk'])
+  const caller = { appId, apiKey: fuzzApps[appId] }
+  const brandId = draw.pick(activeBrands)
+  switch (target) {
+    case '/otp/send':
+    case '/otp/resend': {
+      const isMail = draw.percent(25)
+      return fieldsOf({
+        ...caller,
+        brandId,
+        ...(isMail
+          ? { channel: draw.pick(['EMAIL', 'email']), email: mailbox(draw) }
+          : {
+              ...(draw.percent(50) ? { channel: draw.pick(['SMS', 'sms', null]) } : {}),
+              phone: phone(draw),
+            }),
+        ...(draw.percent(20) ? { businessName: `${secretMark} Store` } : {}),
+        ...(draw.percent(20) ? { loginId: `${secretMark}-login` } : {}),
+      })
+    }
+    case '/otp/verify':
+      return rightVerification(draw, caller, brandId)
+    case '/notify':
+      return rightNotification(draw, { ...caller, brandId })
+    default:
+      return fieldsOf({
+        companyName: `${storedMark} Ltd`,
+        contactName: storedMark,
+        contactEmail: `${storedMark}@mail.example`,
+        brandName: storedMark,
+        ...(draw.percent(50) ? { channels: ['SMS', 'email'], website: `https://${storedMark}.example` } : {}),
+        ...(draw.percent(50) ? { useCase: `${storedMark}\nand more` } : {}),
+      })
+  }
+}
+
+function rightVerification(draw: Draw, caller: Readonly<Record<string, unknown>>, brandId: string): Fields {
+  switch (draw.weighted({ sent: 22, wrong: 58, absent: 10, appId: 10 })) {
+    case 'sent':
+      return [...fieldsOf({ ...caller, brandId: '%BRAND%' }), ['%FIELD%', '"%CONTACT%"'], ['otp', '"%CODE%"']]
+    case 'wrong':
+      return [
+        ...fieldsOf({ ...caller, brandId: '%BRAND%' }),
+        ['%FIELD%', '"%CONTACT%"'],
+        ['otp', '"%WRONG%"'],
+      ]
+    case 'absent':
+      return fieldsOf({ ...caller, brandId, email: `${secretMark}-nobody@mail.example`, otp: '482915' })
+    case 'appId': {
+      const old = { appId: 'old:shop', apiKey: fuzzApps['old:shop'] }
+      return fieldsOf({ ...old, brandId, phone: phone(draw), otp: '482915' })
+    }
+  }
+}
+
+function rightNotification(draw: Draw, caller: Readonly<Record<string, unknown>>): Fields {
+  const count = draw.pick([1, 1, 1, 1, 1, 1, 2, 3, 9])
+  const sms = { channel: draw.pick(['SMS', 'Sms']), to: Array.from({ length: count }, () => phone(draw)) }
+  const mail = {
+    channel: 'EMAIL',
+    to: Array.from({ length: count }, () => mailbox(draw)),
+    subject: secretMark,
+  }
+  switch (draw.weighted({ text: 30, template: 35, html: 15, frame: 20 })) {
+    case 'text':
+      return fieldsOf({ ...caller, ...sms, message: `${secretMark} says hello, 123456 of them` })
+    case 'template': {
+      const variables = { customerName: secretMark, orderId: `A/${secretMark}`, orderDate: '2026-02-28' }
+      const templateKey = 'ORDER_PLACED'
+      return fieldsOf({ ...caller, ...sms, templateKey, variables })
+    }
+    case 'html':
+      return fieldsOf({ ...caller, ...mail, html: `<p>${secretMark}</p>` })
+    case 'frame': {
+      const template = `${secretMark} {{name}}`
+      return fieldsOf({ ...caller, ...mail, template, data: { name: secretMark, [secretMark]: 1 } })
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// What is wrong in them
+// ---------------------------------------------------------------------------------------------------------------------
+
+const hostileNames = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'valueOf',
+  'hasOwnProperty',
+  '__defineGetter__',
+  'then',
+  'toJSON',
+  'length',
+] as const
+
+const hostileTexts: readonly string[] = [
+  ...hostileNames,
+  '',
+  ' ',
+  '\r\n',
+  '\u0000',
+  `a\u0000${secretMark}`,
+  `${secretMark}\n{"level":60,"msg":"forged"}`,
+  `${secretMark}\r\nBcc: evil@mail.example`,
+  `${secretMark}\u2028{"level":60}\u2029`,
+  `\u001b[2J${secretMark}`,
+  `\u202e${secretMark}\u202c`,
+  `\u2066${secretMark}\u2069`,
+  `\u200b${secretMark}\ufeff`,
+  `\ud800${secretMark}`,
+  `${secretMark}\udc00`,
+  '\ud83d\ude80\ud83d\ude80',
+  '\u0130\u0131\u017f\u00df',
+  '\uff10\uff11\uff12\uff13\uff14\uff15',
+  '\u0661\u0662\u0663\u0664\u0665\u0666',
+  'e\u0301',
+  'null',
+  'undefined',
+  'NaN',
+  '[object Object]',
+  "'; DROP TABLE otps; --",
+  `<script>${secretMark}</script>`,
+  '{{7*7}}%s%n$&$1$`',
+  '../../../../etc/passwd',
+  `http://${secretMark}.example/x`,
+  `=cmd|' /C calc'!A0`,
+]
+
+/** Lengths at which a rule of design D4 to D10 turns. */
+const edges = [
+  1, 6, 15, 16, 39, 40, 41, 63, 64, 65, 254, 255, 256, 320, 1023, 1025, 1599, 1600, 1601, 9999, 10_001,
+]
+
+const anyText = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(...hostileTexts) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 24 }) },
+  { weight: 2, arbitrary: fc.string({ unit: 'grapheme', maxLength: 24 }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom(...edges),
+        fc.constantFrom('x', '5', ' ', '\u00e9', '\ud83d\ude80', '.', '@', '{', 'a.'),
+      )
+      .map(([length, unit]) => `${secretMark}${unit.repeat(Math.max(0, length - secretMark.length))}`),
+  },
+)
+
+const anyJson = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      'null',
+      'true',
+      'false',
+      '0',
+      '-0',
+      '1',
+      '-1',
+      '0.1',
+      '1e999',
+      '-1e999',
+      '1e-999',
+      '9007199254740993',
+      '-9223372036854775809',
+      '4294967296',
+      '9'.repeat(400),
+      '123456',
+      '[]',
+      '{}',
+      '[[]]',
+      '[null]',
+      '[""]',
+      '{"length":3}',
+      '{"toString":1,"valueOf":1}',
+      '{"__proto__":{"phone":"1"},"constructor":{"prototype":{"x":1}}}',
+      `["${secretMark}"]`,
+      `{"${secretMark}":"${secretMark}"}`,
+      '"\\ud800"',
+      '"\\u0000"',
+      `${'['.repeat(1000)}${']'.repeat(1000)}`,
+      `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`,
+      `[${'"x",'.repeat(100)}"x"]`,
+    ),
+  },
+  { weight: 6, arbitrary: anyText.map((text) => JSON.stringify(text)) },
+  { weight: 2, arbitrary: fc.json({ maxDepth: 2 }) },
+)
+
+/** The JSON of a value of any type. */
+function weird(draw: Draw): string {
+  return draw.of(anyJson)
+}
+
+/** Text that a caller may be told again, with its own mark. */
+function echoable(draw: Draw): string {
+  return draw.of(anyText).replaceAll(secretMark, echoMark)
+}
+
+/** One field that is neither credentials nor brand, made wrong or strange. */
+function withWrongField(draw: Draw, target: string, fields: Fields): Fields {
+  const free = fields.filter(([key]) => !['appId', 'apiKey', 'brandId'].includes(key)).map(([key]) => key)
+  const key = draw.pick([...free, ...free, ...(optional[target] ?? [])])
+  const value = strange(draw, key)
+  // A message beside it would be what is complained of.
+  const alone = key === 'templateKey' && draw.percent(80)
+  const rest = fields.filter(([name]) => name !== key && !(alone && name === 'message'))
+  const variables: Fields = alone && !free.includes('variables') ? [['variables', '{}']] : []
+  return [...rest, ...variables, [key, value]]
+}
+
+const optional: Readonly<Record<string, readonly string[]>> = {
+  '/otp/send': ['channel', 'phone', 'email', 'loginId', 'businessName'],
+  '/otp/resend': ['channel', 'phone', 'email', 'loginId', 'businessName'],
+  '/otp/verify': ['phone', 'email', 'otp'],
+  '/notify': [
+    'channel',
+    'to',
+    'message',
+    'templateKey',
+    'templateKey',
+    'variables',
+    'variables',
+    'variables',
+    'variables',
+    'subject',
+    'template',
+    'data',
+    'otp',
+  ],
+}
+
+function strange(draw: Draw, key: string): string {
+  if (draw.percent(30) && key !== 'templateKey' && key !== 'template') return weird(draw)
+  switch (key) {
+    case 'phone':
+      return JSON.stringify(strangePhone(draw))
+    case 'email':
+    case 'contactEmail':
+      return JSON.stringify(strangeAddress(draw))
+    case 'otp':
+      return draw.pick([
+        '"12345"',
+        '"1234567"',
+        '" 23456"',
+        '"12345a"',
+        '"１２３４５６"',
+        '123456',
+        '"000000\\n"',
+        '""',
+      ])
+    case 'channel':
+      return draw.pick([
+        '"FAX"',
+        '"sms"',
+        '"EMAIL"',
+        '" SMS"',
+        '"ſms"',
+        '"SMS\\u0000"',
+        '["SMS"]',
+        '"emaıl"',
+        '""',
+      ])
+    case 'to':
+      return strangeTo(draw)
+    case 'templateKey':
+      return draw.pick([
+        '"LOGIN_OTP"',
+        '"LOGIN_OTP_WITH_ID"',
+        '"ORDER_DELIVERED"',
+        '"OUT_FOR_DELIVERY"',
+        '"order_placed"',
+        JSON.stringify(draw.pick(hostileNames)),
+        JSON.stringify(draw.pick(hostileNames)),
+        JSON.stringify(draw.pick(hostileNames)),
+        JSON.stringify(echoable(draw)),
+        '{}',
+        '1',
+      ])
+    case 'variables':
+      return strangeVariables(draw)
+    case 'template':
+      return JSON.stringify(
+        draw.pick([
+          `{{${echoable(draw)}}}`,
+          `{{__proto__}}${secretMark}`,
+          '{{constructor}}',
+          `{{ name }}{{name}}{{name`,
+          '{'.repeat(9000),
+          `${'{{'.repeat(2000)}${'}}'.repeat(2000)}`,
+          `${'\n \n'.repeat(3000)}x`,
+          `<script>${secretMark}</script>`,
+        ]),
+      )
+    case 'data':
+      return `{"name":${weird(draw)},${JSON.stringify(draw.of(anyText))}:${weird(draw)},"__proto__":${weird(draw)}}`
+    case 'html':
+      return JSON.stringify(
+        draw.pick([
+          `<script>${secretMark}</script>`,
+          `${'<div>'.repeat(2000)}${secretMark}`,
+          `<a href="javascript:x">${secretMark}</a>`,
+          '<'.repeat(5000),
+          `&#x${secretMark};`,
+          '<table>'.repeat(300),
+          draw.of(anyText),
+        ]),
+      )
+    default:
+      return JSON.stringify(draw.of(anyText))
+  }
+}
+
+function strangePhone(draw: Draw): string {
+  const right = `44${phoneMark}${String(draw.integer(0, phones - 1)).padStart(3, '0')}`
+  return draw.pick([
+    `${right}x12`,
+    `+${right}+`,
+    `${right}\n`,
+    `00${right}`,
+    `${right}00`,
+    `${right}000`,
+    right.replaceAll('4', '\uff14'),
+    `${right}\u0665`,
+    `tel:${right}`,
+    '------',
+    '123456',
+    '1234567',
+    '1'.repeat(15),
+    '1'.repeat(16),
+    `${right}${' '.repeat(5000)}`,
+    `\u202a${right}`,
+  ])
+}
+
+/** Of the longest, 253 and 255 characters: 254 are allowed here, but the mail server of these tests takes 253. */
+function strangeAddress(draw: Draw): string {
+  const right = `${secretMark}${draw.integer(0, mailboxes - 1)}@mail.example`
+  return draw.pick([
+    `${right}, evil@mail.example`,
+    `${right}\r\nBcc: evil@mail.example`,
+    `${right}\r\nRCPT TO:<evil@mail.example>`,
+    `"${secretMark}"@mail.example`,
+    `${secretMark}(x)@mail.example`,
+    `<${right}>`,
+    `group:${right};`,
+    `${secretMark}@mail.example@mail.example`,
+    `${secretMark}\uff20mail.example`,
+    `${secretMark}@[127.0.0.1]`,
+    `@mail.example`,
+    `${secretMark}@`,
+    `${secretMark}@mail..example`,
+    `${secretMark}@.mail.example`,
+    `${secretMark}\u0000@mail.example`,
+    `${secretMark}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`,
+    `${secretMark}\u200b@mail.example`,
+    `${secretMark}+tag_%'$\`{|}~!#=?^&*/@mail.example`,
+    `${secretMark}@mail.example.`,
+    `${secretMark}@localhost`,
+    `${secretMark}\ud800@mail.example`,
+  ])
+}
+
+function strangeTo(draw: Draw): string {
+  const list = (values: readonly unknown[]) => JSON.stringify(values)
+  return draw.pick([
+    '[]',
+    '"x"',
+    '{"0":"x","length":1}',
+    list(Array.from({ length: 101 }, () => `44${phoneMark}001`)),
+    list(Array.from({ length: 20_000 }, () => 'x')),
+    list([strangePhone(draw)]),
+    list([`44${phoneMark}001`, strangePhone(draw)]),
+    list([strangeAddress(draw)]),
+    list([mailbox(draw), strangeAddress(draw)]),
+    list([null]),
+    list([[phone(draw)]]),
+    `[${weird(draw)}]`,
+    `["44${phoneMark}001",${weird(draw)}]`,
+  ])
+}
+
+function strangeVariables(draw: Draw): string {
+  const variables = {
+    customerName: `"${secretMark}"`,
+    orderId: `"${secretMark}"`,
+    orderDate: '"2026-02-28"',
+    deliveryDateTime: '"2026-02-28T10:00"',
+  }
+  const names = [
+    'customerName',
+    'orderId',
+    'orderDate',
+    'deliveryDateTime',
+    'otp',
+    ...hostileNames,
+    draw.of(anyText),
+  ]
+  const name = draw.percent(30) ? 'businessName' : draw.pick(names)
+  const dates = [
+    '"2026-02-30"',
+    '"2026-2-3"',
+    '"0000-00-00"',
+    '"9999-99-99"',
+    '"2026-02-28T25:00"',
+    '"-000001-01-01"',
+  ]
+  const texts = ['"https://x.example/y"', '"{otp}{customerName}"', '"x.com"', '"St.John"']
+  const value =
+    name === 'businessName'
+      ? draw.pick([
+          '"acme"',
+          '"ACME"',
+          '" Delta Stores "',
+          '"waiting"',
+          '"nobody"',
+          JSON.stringify(echoable(draw)),
+          '1',
+          'null',
+        ])
+      : draw.percent(50)
+        ? weird(draw)
+        : draw.pick([...dates, ...texts])
+  const rest = Object.entries(variables).filter(([key]) => key !== name)
+  const given: Fields = draw.percent(20) ? rest.slice(draw.integer(1, 3)) : rest
+  return textOf([...given, [name, value]])
+}
+
+function withWrongCredentials(draw: Draw, fields: Fields): Fields {
+  const rest = fields.filter(([key]) => key !== 'appId' && key !== 'apiKey')
+  const { shop = '', kiosk = '' } = fuzzApps
+  const pair = (appId: string | undefined, apiKey: string | undefined): Fields => [
+    ...(appId === undefined ? [] : ([['appId', appId]] as const)),
+    ...(apiKey === undefined ? [] : ([['apiKey', apiKey]] as const)),
+    ...rest,
+  ]
+  const quoted = JSON.stringify
+  switch (draw.weighted({ key: 4, app: 3, absent: 3, type: 3, swap: 2 })) {
+    case 'key': {
+      const keys = [
+        kiosk,
+        ` ${shop}`,
+        shop.toUpperCase(),
+        shop.slice(0, -1),
+        `${shop}\u0000`,
+        `${secretMark}-wrong`,
+      ]
+      return pair('"shop"', quoted(draw.pick([...keys, ...hostileNames, draw.of(anyText)])))
+    }
+    case 'app':
+      return pair(
+        quoted(draw.pick(['SHOP', ' shop', 'shop\u0000', ...hostileNames, draw.of(anyText)])),
+        quoted(shop),
+      )
+    case 'absent':
+      return draw.pick([pair(undefined, quoted(shop)), pair('"shop"', undefined), pair(undefined, undefined)])
+    case 'type': {
+      // Text may be a pair that is right; no other type is.
+      const value = draw.pick([
+        'null',
+        '""',
+        '1',
+        'true',
+        '["shop"]',
+        '{"toString":"shop"}',
+        `[${quoted(shop)}]`,
+      ])
+      return draw.percent(50) ? pair(value, quoted(shop)) : pair('"shop"', value)
+    }
+    case 'swap':
+      return pair(quoted(shop), '"shop"')
+  }
+}
+
+function withWrongBrand(draw: Draw, fields: Fields): { fields: Fields; isSpelling: boolean } {
+  const rest = fields.filter(([key]) => key !== 'brandId')
+  const spellings = ['"ACME"', '" acme "', '"Delta\\n"']
+  if (draw.percent(15)) return { fields: [...rest, ['brandId', draw.pick(spellings)]], isSpelling: true }
+  const names = ['unknown', 'Acme Inc', 'acme\u0000', 'delta stores', ...hostileNames, draw.of(anyText)]
+  const absent = [undefined, 'null', '""', '1', '["acme"]', '{"toString":"acme"}']
+  const value = draw.pick(['"waiting"', '"closed"', JSON.stringify(draw.pick(names)), draw.pick(absent)])
+  return { fields: value === undefined ? rest : [...rest, ['brandId', value]], isSpelling: false }
+}
+
+/** Bytes that are no JSON object, or a strange one. */
+function broken(draw: Draw, text: string): Pick<Shot, 'body' | 'only'> {
+  const only = ['400 validation_error']
+  const bytes = (encoding: 'utf16le' | 'latin1') => new Uint8Array(Buffer.from(text, encoding))
+  switch (
+    draw.weighted({
+      cut: 4,
+      more: 2,
+      whole: 4,
+      utf16: 2,
+      utf8: 3,
+      mark: 1,
+      deep: 2,
+      noise: 2,
+      empty: 1,
+      comma: 1,
+    })
+  ) {
+    case 'cut':
+      return { body: text.slice(0, draw.integer(0, text.length - 1)), only }
+    case 'more':
+      return { body: text + draw.pick(['{}', ',', '\u0000', ' x', ']', '\n{"level":60}']), only }
+    case 'whole': {
+      // Whatever it is, an object with credentials is not among it.
+      const value = draw.pick([
+        'null',
+        'true',
+        '5',
+        '-0',
+        '1e999',
+        '"x"',
+        '[]',
+        `[${text}]`,
+        JSON.stringify(text),
+      ])
+      return { body: value, only }
+    }
+    case 'utf16':
+      return {
+        body: draw.percent(50) ? bytes('utf16le') : new Uint8Array([0xff, 0xfe, ...bytes('utf16le')]),
+        only,
+      }
+    case 'utf8': {
+      const wrong = draw.pick([[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]])
+      const plain = new TextEncoder().encode(text.slice(0, -1))
+      return {
+        body: new Uint8Array([...plain, ...new TextEncoder().encode(',"x":"'), ...wrong, 0x22, 0x7d]),
+        only,
+      }
+    }
+    case 'mark':
+      return { body: `\ufeff${text}` }
+    case 'deep': {
+      const depth = 100_000
+      return draw.pick<Pick<Shot, 'body' | 'only'>>([
+        { body: `${'['.repeat(depth)}${']'.repeat(depth)}`, only },
+        { body: '{"a":'.repeat(50_000), only },
+        { body: `${text.slice(0, -1)},"x":${'['.repeat(depth)}${']'.repeat(depth)}}` },
+        { body: `{"appId":${'['.repeat(depth)}${']'.repeat(depth)}}` },
+        { body: `${'{"a":'.repeat(40_000)}1${'}'.repeat(40_000)}` },
+      ])
+    }
+    case 'noise':
+      return { body: draw.of(fc.uint8Array({ minLength: 1, maxLength: 64 })) as Uint8Array<ArrayBuffer> }
+    case 'empty':
+      return { body: draw.pick(['', ' ', '\r\n\r\n']), only }
+    case 'comma':
+      return { body: draw.pick([text.replace(/}$/, ',}'), text.replaceAll('"', "'"), `//x\n${text}`]), only }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The run and its judge
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A shot with everything filled in, as it goes out. */
+export interface Sent {
+  readonly shot: Shot
+  readonly number: number
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined
+}
+
+/** What came back, before anything is made of it. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+interface SentCode {
+  readonly brandId: string
+  readonly field: 'phone' | 'email'
+  readonly contact: string
+  readonly code: string
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/**
+ * One run: knows what was sent and delivered, judges what is answered, logged and stored, and collects what is wrong, so
+ * that a failure shows more than its first sign.
+ */
+export class Run {
+  /** Status and code of every answer, by path. */
+  private readonly reached = new Set<string>()
+  private answered = 0
+  /** Answers of protected routes that were neither a matter of the body's form, nor of credentials, nor of the brand. */
+  private deep = 0
+  private readonly ids = new Set<string>()
+  private readonly delivered = new Map<string, string[]>()
+  private readonly codes: SentCode[] = []
+  /** Six digits that belong to a request, sent by it or given to it, by its id. */
+  private readonly digits = new Map<string, ReadonlySet<string>>()
+  private readonly accepted = new Set<string>()
+  private readonly problems: string[] = []
+  private seen = { sms: 0, mail: 0 }
+
+  constructor(
+    private readonly receiver: { readonly received: readonly Received[] },
+    private readonly smtp: { readonly received: readonly ReceivedMail[] },
+    /** Keys and secrets without a mark in them. */
+    private readonly otherSecrets: readonly string[],
+  ) {}
+
+  /** Fills in what the run knows. */
+  load(shot: Shot, number: number): Sent {
+    if (typeof shot.body !== 'string' || !shot.body.includes('%')) return { shot, number, body: shot.body }
+    // One code stays the target for a while.
+    const target = Math.floor((this.codes.length - 1) / 24) * 24 - shot.recent
+    const about = this.codes[Math.max(0, target)] ?? {
+      brandId: 'acme',
+      field: 'phone',
+      contact: `44${phoneMark}000`,
+      code: '482915',
+    }
+    const wrong = about.code === '111111' ? '222222' : '111111'
+    const body = shot.body
+      .replaceAll('%BRAND%', () => about.brandId)
+      .replaceAll('%FIELD%', () => about.field)
+      .replaceAll('%CONTACT%', () => about.contact)
+      .replaceAll('%CODE%', () => about.code)
+      .replaceAll('%WRONG%', () => wrong)
+    const padding = (shot.bytes ?? 0) - Buffer.byteLength(body) + '%PADDING%'.length
+    return { shot, number, body: body.replace('%PADDING%', () => 'p'.repeat(Math.max(0, padding))) }
+  }
+
+  /**
+   * An answer that has to be in an envelope, and one that its request may get.
+   *
+   * @param story what a failure tells beside the request and its answer
+   */
+  judge(sent: Sent, reply: Reply, story = ''): void {
+    this.collect()
+    this.answered++
+    const { shot } = sent
+    const wrong = (what: string) =>
+      this.problem(`${what}\n    ${described(sent)}\n    ${answerOf(reply)}${story}`)
+    const requestId = reply.headers.get('x-request-id') ?? ''
+    if (!uuid.test(requestId)) wrong('X-Request-Id is no UUID')
+    if (this.ids.has(requestId)) wrong('a request id came twice')
+    this.ids.add(requestId)
+    this.judgeSecrets(
+      `${[...reply.headers].flat().join('\n')}\n${reply.text}`,
+      [secretMark, storedMark],
+      wrong,
+    )
+
+    if (shot.method === 'HEAD' && reply.text === '') return
+    if (!/^application\/json/.test(reply.headers.get('content-type') ?? '')) wrong('the answer is no JSON')
+    const answer = objectOf(reply.text)
+    if (!answer) {
+      wrong('the body is no JSON object')
+      return
+    }
+    if (answer.requestId !== requestId) wrong('requestId is not that of X-Request-Id')
+
+    const code = `${reply.status} ${typeof answer.error === 'string' ? answer.error : 'ok'}`
+    const paths = [...pathsOf(shot.target)]
+    const path = paths.find((candidate) => routes.get(candidate)?.codes.has(code)) ?? 'elsewhere'
+    this.reached.add(`${path} ${code}`)
+    if (!documented(shot.method, shot.target).has(code)) wrong(`${code} is not documented here`)
+    if (shot.only && !shot.only.includes(code)) wrong(`${code} is none of ${shot.only.join(', ')}`)
+    if (shot.never?.includes(code)) wrong(`${code}, but what it complains of is right`)
+    if (this.isDeep(path, code, shot)) this.deep++
+
+    const body = typeof sent.body === 'string' ? objectOf(sent.body.replace(/^\ufeff/, '')) : undefined
+    this.judgeEnvelope(answer, reply, path, body, wrong)
+    this.judgeDelivery(requestId, code, path, body, wrong)
+    this.judgeDigits(requestId, answer, body, wrong)
+  }
+
+  private isDeep(path: string, code: string, shot: Shot): boolean {
+    const guarded = path.startsWith('/otp/') || path === '/notify'
+    const shallow = [...credentialCodes, ...brandCodes, '413 validation_error']
+    return guarded && !shallow.includes(code) && !['broken', 'type'].includes(shot.kind)
+  }
+
+  private judgeEnvelope(
+    answer: Answered,
+    { status, headers }: Reply,
+    path: string,
+    body: Answered | undefined,
+    wrong: (what: string) => void,
+  ): void {
+    const keys = Object.keys(answer).sort().join()
+    if (status < 400) {
+      const expected = [...(routes.get(path)?.keys ?? [])]
+      if (path === '/notify' && isGiven(body?.templateKey) && answer.channel === 'SMS')
+        expected.push('templateKey')
+      if (keys !== expected.sort().join()) wrong(`the success has the keys ${keys}`)
+      if (path !== '/health' && answer.success !== true) wrong('success is not true')
+    } else {
+      if (keys !== 'error,message,requestId,success') wrong(`the error has the keys ${keys}`)
+      if (answer.success !== false) wrong('success is not false')
+      if (typeof answer.message !== 'string' || answer.message === '') wrong('an error without a message')
+      if (/\n\s+at |node_modules|\.ts:\d|sqlite/i.test(String(answer.message)))
+        wrong('a message of the inside')
+    }
+    const retryAfter = headers.get('retry-after')
+    if (status === 429 ? !/^[1-9]\d*$/.test(retryAfter ?? '') : retryAfter !== null) {
+      wrong(`Retry-After is ${retryAfter}`)
+    }
+    if (status === 405 && !headers.get('allow')) wrong('a 405 that does not say what is allowed')
+  }
+
+  /** A success delivered what it says, and nothing else delivered anything. */
+  private judgeDelivery(
+    requestId: string,
+    code: string,
+    path: string,
+    body: Answered | undefined,
+    wrong: (what: string) => void,
+  ): void {
+    const messages = this.delivered.get(requestId) ?? []
+    const isSend = path === '/otp/send' || path === '/otp/resend'
+    if (code !== '200 ok' || !(isSend || path === '/notify')) {
+      if (messages.length > 0) wrong(`refused, and yet ${messages.length} messages were delivered`)
+      return
+    }
+    this.accepted.add(requestId)
+    const count = isSend ? 1 : Array.isArray(body?.to) ? body.to.length : 0
+    if (count < 1 || count > 100) wrong(`a success with ${count} recipients`)
+    if (messages.length !== count) wrong(`${messages.length} messages in the place of ${count}`)
+    if (!isSend || !body || messages.length === 0) return
+    const isMail = typeof body.channel === 'string' && body.channel.toLowerCase() === 'email'
+    const digits = messages.flatMap((text) => text.match(/(?<!\d)\d{6}(?!\d)/g) ?? [])
+    const [sentCode] = digits
+    if (sentCode === undefined) {
+      wrong('a message without a code')
+      return
+    }
+    this.digits.set(requestId, new Set(digits))
+    this.codes.push({
+      brandId: String(body.brandId).trim().toLowerCase(),
+      field: isMail ? 'email' : 'phone',
+      contact: String(isMail ? body.email : body.phone).trim(),
+      code: sentCode,
+    })
+  }
+
+  private judgeDigits(
+    requestId: string,
+    answer: Answered,
+    body: Answered | undefined,
+    wrong: (what: string) => void,
+  ): void {
+    const digits = new Set(this.digits.get(requestId))
+    if (typeof body?.otp === 'string' && /^\d{6}$/.test(body.otp)) digits.add(body.otp)
+    if (digits.size === 0) return
+    this.digits.set(requestId, digits)
+    const { requestId: _, ...rest } = answer
+    const text = JSON.stringify(rest)
+    for (const code of digits) if (text.includes(code)) wrong(`the answer holds the code ${code}`)
+  }
+
+  /**
+   * The log: each line one JSON object and none an error; each answered request has exactly one line, and there is no
+   * line that no request has, such as one that was smuggled in.
+   *
+   * @param complete whether every request was answered; requests that were hung up on have a line and no answer
+   */
+  judgeLog(lines: readonly string[], complete: boolean): void {
+    const logged = new Set<string>()
+    for (const line of lines) {
+      const wrong = (what: string) => this.problem(`${what}\n    log: ${line.slice(0, 1000)}`)
+      this.judgeSecrets(line, [secretMark, echoMark, storedMark], wrong)
+      const entry = objectOf(line)
+      if (!entry) {
+        wrong('a log line that is no JSON object')
+        continue
+      }
+      if (typeof entry.level !== 'number' || typeof entry.msg !== 'string')
+        wrong('a log line of another form')
+      if (Number(entry.level) >= 50) wrong('a log line of an error')
+      if (entry.requestId === undefined) {
+        if (!['listening', 'stopped'].includes(String(entry.msg)) && entry.signal === undefined) {
+          wrong('a log line of no request')
+        }
+        continue
+      }
+      const requestId = String(entry.requestId)
+      if (logged.has(requestId)) wrong('a second line of a request')
+      logged.add(requestId)
+      if (complete && !this.ids.has(requestId)) wrong('a line of a request that was never answered')
+      // Times and ids are digits by chance.
+      const { requestId: _, time: __, durationMs: ___, attempts, ...facts } = entry
+      const tries = (Array.isArray(attempts) ? attempts : []).map((attempt) => ({
+        ...attempt,
+        durationMs: 0,
+      }))
+      const text = JSON.stringify([facts, tries])
+      for (const code of this.digits.get(requestId) ?? []) {
+        if (text.includes(code)) wrong(`the log holds the code ${code}`)
+      }
+    }
+    for (const id of this.ids) if (!logged.has(id)) this.problem(`no log line of ${id}`)
+  }
+
+  /** The bytes of the database and its log, which hold no message, recipient or secret. */
+  judgeDatabase(file: string): void {
+    for (const path of [file, `${file}-wal`]) {
+      if (!existsSync(path)) continue
+      const bytes = readFileSync(path).toString('latin1').toLowerCase()
+      this.judgeSecrets(bytes, [secretMark, echoMark], (what) => this.problem(`${what}\n    in ${path}`))
+    }
+  }
+
+  /** Every value of the database: none is a code that was sent. */
+  judgeValues(values: Iterable<unknown>): void {
+    const codes = new Set(this.codes.map(({ code }) => code))
+    for (const value of values) {
+      for (const word of String(value).split(/[^0-9A-Za-z_-]+/)) {
+        if (codes.has(word)) this.problem(`the database holds the code ${word}: ${String(value)}`)
+      }
+    }
+  }
+
+  /** Everything that was delivered belongs to a request that was accepted; for a run in which each was answered. */
+  judgeDeliveries(): void {
+    this.collect()
+    for (const [requestId, { length }] of this.delivered) {
+      if (!this.accepted.has(requestId))
+        this.problem(`${length} messages for ${requestId}, which nobody asked for`)
+    }
+  }
+
+  /**
+   * A run that never gets past the first checks proves nothing.
+   *
+   * @param expected answers that it must have met, such as `/otp/send 200 ok`
+   */
+  judgeReach(expected: readonly string[]): void {
+    for (const code of expected) if (!this.reached.has(code)) this.problem(`never met: ${code}`)
+    if (this.deep < 0.4 * this.answered)
+      this.problem(`only ${this.deep} answers came from behind the first checks`)
+  }
+
+  problem(what: string): void {
+    this.problems.push(what)
+  }
+
+  /** Fails with everything that was found. */
+  conclude(): void {
+    if (this.problems.length === 0) return
+    const shown = this.problems.slice(0, 8).map((problem, index) => `  ${index + 1}. ${problem}`)
+    const runs = process.env.FUZZ_RUNS === undefined ? '' : ` FUZZ_RUNS=${process.env.FUZZ_RUNS}`
+    const count = `${this.problems.length} problems in ${this.answered} answers`
+    throw new Error(`FUZZ_SEED=${fuzzSeed}${runs}: ${count}\n${shown.join('\n')}`)
+  }
+
+  private judgeSecrets(text: string, marks: readonly string[], wrong: (what: string) => void): void {
+    const lower = text.toLowerCase()
+    for (const mark of [...marks, phoneMark, ...this.otherSecrets]) {
+      if (lower.includes(mark.toLowerCase())) wrong(`${mark} got out`)
+    }
+  }
+
+  /** Reads what the gateway and the mail server got since it was last asked. */
+  private collect(): void {
+    for (const { body } of this.receiver.received.slice(this.seen.sms)) this.add(body.requestId, body.text)
+    this.seen.sms = this.receiver.received.length
+    for (const { mail, to } of this.smtp.received.slice(this.seen.mail)) {
+      const requestId = mail.headers.find(({ key }) => key === 'x-request-id')?.value ?? ''
+      if (to.length !== 1) this.problem(`a mail to ${to.length} recipients: ${to.join()}`)
+      this.add(requestId, mail.text ?? '')
+    }
+    this.seen.mail = this.smtp.received.length
+  }
+
+  private add(requestId: string, text: string): void {
+    const texts = this.delivered.get(requestId)
+    if (texts) texts.push(text)
+    else this.delivered.set(requestId, [text])
+  }
+}
+
+type Answered = Readonly<Record<string, unknown>>
+
+function objectOf(text: string): Answered | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Answered)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function described({ shot, number, body }: Sent): string {
+  const text = typeof body === 'string' ? body : JSON.stringify(Buffer.from(body ?? '').toString('latin1'))
+  const excerpt = text.length > 1500 ? `${text.slice(0, 1000)} … ${text.length} … ${text.slice(-400)}` : text
+  const headers = JSON.stringify(shot.headers)
+  return `request ${number} (${shot.kind}): ${shot.method} ${shot.target.slice(0, 300)} ${headers.slice(0, 600)} ${excerpt}`
+}
+
+function answerOf({ status, headers, text }: Reply): string {
+  return `answer: ${status} ${JSON.stringify(Object.fromEntries(headers))} ${text.slice(0, 600)}`
+}
