@@ -817,6 +817,8 @@ function strange(draw: Draw, key: string): string {
         '"LOGIN_OTP_WITH_ID"',
         '"ORDER_DELIVERED"',
         '"OUT_FOR_DELIVERY"',
+        '"OUT_FOR_DELIVERY"',
+        '"ORDER_DELIVERED"',
         '"order_placed"',
         JSON.stringify(draw.pick(hostileNames)),
         JSON.stringify(draw.pick(hostileNames)),

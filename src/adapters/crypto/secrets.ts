@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
 import type { CodeOwner, Secrets } from '../../domain/ports.ts'
 
 /**
@@ -39,7 +39,7 @@ function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) =>
 
 /** SHA-256 in base64url: how an API key is stored. Keys are long and random, so a slow hash would add nothing. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return Bun.CryptoHasher.hash('sha256', text, 'base64url')
 }
 
 /** A new server secret of 256 bits. */
@@ -48,7 +48,8 @@ export function newSecretKey(): string {
 }
 
 function hmac(key: Buffer, text: string): string {
-  return createHmac('sha256', key).update(text).digest('base64url')
+  // Bun's own, since it takes half the time of node:crypto's.
+  return new Bun.CryptoHasher('sha256', key).update(text).digest('base64url')
 }
 
 function subkey(secretKey: string, purpose: string): Buffer {

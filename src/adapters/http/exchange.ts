@@ -16,9 +16,12 @@ export interface Exchange extends Call {
   failure?: { readonly code: string; readonly failure: Failure }
 }
 
+const tracked = Symbol('exchange')
+type Tracked = Request & { [tracked]?: Exchange }
+
 /** The exchanges under way, by request. Each has an id of its own from its first moment on (spec 2.4). */
 export class Exchanges {
-  private readonly open = new WeakMap<Request, Exchange>()
+  private readonly peers = new Map<string, string>()
   private readonly underWay = new Set<Exchange>()
   private readonly waiting: (() => void)[] = []
 
@@ -27,16 +30,29 @@ export class Exchanges {
   begin(request: Request, peer: string | undefined): Exchange {
     const exchange: Exchange = {
       requestId: randomUUID(),
-      clientIp: clientIp(peer, request.headers.get('x-forwarded-for'), this.trustedProxies),
+      clientIp: this.clientIp(peer, request),
       trail: { attempts: [] },
       startedAt: performance.now(),
     }
-    this.open.set(request, exchange)
+    // On the request itself: a map beside it would cost more than all the rest of this.
+    ;(request as Tracked)[tracked] = exchange
     // One with a body is under way once that has come: a client may take its time, or never send it. The headers tell,
     // since a look at the body itself would make a stream of it.
     const { headers } = request
     if (!headers.has('content-length') && !headers.has('transfer-encoding')) this.underWay.add(exchange)
     return exchange
+  }
+
+  private clientIp(peer: string | undefined, { headers }: Request): string {
+    // Without trusted proxies it depends on the peer alone, and peers come back.
+    if (this.trustedProxies.length > 0)
+      return clientIp(peer, headers.get('x-forwarded-for'), this.trustedProxies)
+    const known = peer === undefined ? undefined : this.peers.get(peer)
+    if (known !== undefined) return known
+    const ip = clientIp(peer, null, [])
+    if (this.peers.size >= 1000) this.peers.clear()
+    if (peer !== undefined) this.peers.set(peer, ip)
+    return ip
   }
 
   /** Says that a request is here as a whole. */
@@ -62,7 +78,7 @@ export class Exchanges {
   }
 
   of(request: Request): Exchange {
-    return this.open.get(request) ?? this.begin(request, undefined)
+    return (request as Tracked)[tracked] ?? this.begin(request, undefined)
   }
 }
 
@@ -93,7 +109,8 @@ export function logExchange(
 
 /** The path of a URL, without its query. */
 export function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('://') + 3)
+  // Bun gives a path alone where the Host is missing, empty or odd.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('?', start)
   return start < 0 ? '/' : url.slice(start, end < 0 ? undefined : end)
 }

@@ -25,7 +25,7 @@ export interface SweepStep {
  *
  * @returns takes one step
  */
-export function createSweep({ orm, writer, shrink }: Database): (now: number) => Promise<SweepStep> {
+export function createSweep({ orm, writer, changes, shrink }: Database): (now: number) => Promise<SweepStep> {
   let after = ''
 
   return async (now) => {
@@ -40,6 +40,8 @@ export function createSweep({ orm, writer, shrink }: Database): (now: number) =>
         sql`DELETE FROM outbox WHERE id IN
           (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
       ).changes
+      // What is remembered of them must not outlive them.
+      if (ledgers > 0) changes.tell()
       const isShrinking = shrink()
       return {
         next: last?.subject ?? '',
