@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import packageJson from '../package.json'
 import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
-import { createSecrets, newSecretKey, sha256 } from './adapters/crypto/secrets.ts'
+import { createSecrets, newSecretKey, saltedHash, sha256 } from './adapters/crypto/secrets.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -11,11 +11,11 @@ import { createHttp, type HttpPorts } from './adapters/http/server.ts'
 import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from './adapters/sqlite/database.ts'
-import { createIntegrationRequests } from './adapters/sqlite/integration-requests.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
-import { createSweep } from './adapters/sqlite/sweep.ts'
+import { startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig, Config } from './config.ts'
+import { databaseWork } from './database-work.ts'
 import { longestDeliveryMs } from './domain/delivery.ts'
 
 export const version = packageJson.version
@@ -25,30 +25,52 @@ export interface Overrides {
   readonly now?: () => number
   readonly log?: Log
   readonly demo?: Demo
+  /** Whether a thread of its own writes the database, as for a server that listens. */
+  readonly databaseThread?: boolean
 }
 
 /** How long the sweep rests after it has been through everything, and between steps that found little. */
 const sweepRestMs = { round: 5000, step: 20 } as const
 
 /** Opens the store and what is kept in it, for the server and for commands alike. */
-export function openBooks(config: BooksConfig, { now = Date.now, log = silent }: Overrides = {}) {
+export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
+  const { now = Date.now, log = silent, databaseThread = false } = overrides
   const database = openDatabase(config.databaseFile)
-  const sweep = createSweep(database)
   const secretKeys = config.secretKeys ?? secretsBeside(config.databaseFile, database, log)
+  // Each connection to a database in memory has one of its own.
+  const thread =
+    databaseThread && config.databaseFile !== ':memory:' ? openThread(config, database, log) : undefined
+  const work = thread?.work ?? databaseWork(database, now)
+  const { check } = createOtpStore(database, saltedHash)
   return {
     now,
     secrets: createSecrets(...secretKeys),
-    store: createOtpStore(database),
+    store: { ...work, check },
     brands: createBrandBook(database),
     apps: createAppBook(database, sha256, config.appCredentials),
-    requests: createIntegrationRequests(database),
-    outbox: createOutbox(database, now),
-    checkDatabase: () => database.check(),
+    requests: { add: work.keepRequest },
+    outbox: { ...createOutbox(database, now), add: work.keepMessage },
+    checkDatabase: work.checkDatabase,
     /** Takes one step of the sweep. */
-    sweep: () => sweep(now()),
-    /** Lets a server write on while what it has written is folded back into the file. */
-    checkpointBeside: () => database.checkpointBeside(log),
-    close: () => database.close(),
+    sweep: () => work.sweep(now()),
+    close: async () => {
+      await thread?.close()
+      await database.close()
+    },
+  }
+}
+
+/** Two threads for a server's database: one writes it, and one folds its log back into the file. */
+function openThread({ databaseFile }: BooksConfig, database: Database, log: Log) {
+  const checkpoints = database.startCheckpoints(log)
+  const start = () => new Worker(new URL('./database-thread.ts', import.meta.url).href)
+  const { work, close } = startThread(databaseFile, start, () => checkpoints.consider())
+  return {
+    work,
+    close: async () => {
+      await close()
+      await checkpoints.close()
+    },
   }
 }
 
@@ -122,7 +144,6 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         // The body reader has a limit of its own, which answers with an envelope; the server's answers with nothing.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       })
-      books.checkpointBeside()
       void sweepOnAndOn()
       if (!http.server) throw new Error('the server did not start')
       return http.server.url

@@ -172,7 +172,7 @@ async function serve(
 ): Promise<void> {
   const { createApp, createLogger, version } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel)
-  const app = createApp(config, { ...overrides, log: logger })
+  const app = createApp(config, { ...overrides, log: logger, databaseThread: true })
   let stopping = false
   const stop = async (code: number) => {
     if (stopping) process.exit(exit.failed)

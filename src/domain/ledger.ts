@@ -95,20 +95,17 @@ function windowOf(ledgers: Ledgers, { subject, name, endsAt }: Taking): Window |
 /**
  * `OtpStore.guess` (spec 3.1, design D1, D23): takes the claims; charges the attempt; and removes the code on a match.
  *
- * @param equal compares two hashes in constant time
+ * @param isHashOf whether a stored hash is that of a keyed code within the record of this id; compares in constant time
  */
 export function judge(
   ledgers: Ledgers,
-  { claims, failureBudget, scope, hashesOf }: GuessAttempt,
+  { claims, failureBudget, scope, keyedCodes }: GuessAttempt,
   now: number,
-  equal: (a: string, b: string) => boolean,
+  isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean,
 ): Verdict {
   const { subject, brandSlug } = scope
   const code = ledgers.read(subject).codes.get(brandSlug)
   const isLive = code !== undefined && code.expiresAt > now && code.createdAt <= now + clockToleranceMs
-  // Computed before anything is changed: what a step throws must leave nothing behind.
-  const hashes = isLive && code.attempts < maxAttempts ? hashesOf(code.id) : []
-
   // The budget is looked at with the other limits, and counted only once the code is known to be wrong.
   const budget = failureBudget && { ...failureBudget, counted: false }
   const admission = take(ledgers, budget ? [...claims, budget] : claims, now)
@@ -117,7 +114,7 @@ export function judge(
   if (code.attempts >= maxAttempts) return { kind: 'locked', expiresAt: code.expiresAt }
 
   const { codes, windows } = ledgers.change(subject)
-  if (hashes.some((hash) => equal(code.hash, hash))) {
+  if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
     codes.delete(brandSlug)
     if (failureBudget) windows.delete(failureBudget.name)
     return { kind: 'verified' }

@@ -14,7 +14,7 @@ export interface OtpScope {
 export interface OtpRecord extends OtpScope {
   /** 128 random bits in base64url: the record's name, and the salt of its hash. */
   readonly id: string
-  /** HMAC-SHA-256 over id, brand, recipient and code, in base64url. */
+  /** The salted hash of the keyed code (`Secrets.saltedHash`), in base64url. */
   readonly hash: string
   /** Epoch milliseconds. */
   readonly createdAt: number
@@ -36,11 +36,8 @@ export interface GuessAttempt {
   /** Counts wrong guesses over all codes of the scope; undefined when it is turned off. */
   readonly failureBudget: Claim | undefined
   readonly scope: OtpScope
-  /**
-   * The hash that the submitted code has within the record of this id, under each key that may have made it. Synchronous,
-   * since it is asked in the middle of the step, and without effects, since a step may be run again.
-   */
-  readonly hashesOf: (recordId: string) => readonly string[]
+  /** The submitted code under each key that may have made the record: it is right if one of them is. */
+  readonly keyedCodes: readonly string[]
 }
 
 /**

@@ -22,10 +22,12 @@ export interface Secrets {
   /** The id of a new record: 128 random bits, in base64url. */
   newRecordId(): string
   /**
-   * HMAC-SHA-256 of a code within its record, in base64url, under the present secret and then each former one: a record
-   * stores the first.
+   * HMAC-SHA-256 of a code for its owner, in base64url, under the present secret and then each former one. It is never
+   * stored.
    */
-  codeHashes(record: CodeOwner, code: string): readonly [string, ...string[]]
+  keyedCodes(owner: CodeOwner, code: string): readonly [string, ...string[]]
+  /** What a record stores of a keyed code: SHA-256 over the record's id and it, in base64url. */
+  saltedHash(recordId: string, keyedCode: string): string
   /** A new API key and what is stored of it. */
   newApiKey(): { readonly key: string; readonly sha256: string }
   /**
@@ -35,9 +37,8 @@ export interface Secrets {
   subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
 }
 
-/** What the hash of a code is bound to, so that it is worth nothing in another row. */
+/** Whom a code is for: bound to that, its hash is worth nothing in another row. */
 export interface CodeOwner {
-  readonly id: string
   readonly brandSlug: string
   readonly channel: Channel
   /** The recipient in its normal form. */

@@ -178,7 +178,8 @@ function newRecord(
 ): { code: string; record: OtpRecord } {
   const code = secrets.newCode()
   const id = secrets.newRecordId()
-  const [hash] = secrets.codeHashes({ id, brandSlug, channel, identity }, code)
+  const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, code)
+  const hash = secrets.saltedHash(id, keyedCode)
   return {
     code,
     record: { subject, brandSlug, id, hash, createdAt: now, expiresAt: now + otpTtlSeconds * 1000 },

@@ -38,7 +38,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
       claims,
       failureBudget: failureBudget(ports.limits, subject, brandSlug),
       scope: { brandSlug, subject },
-      hashesOf: (id) => ports.secrets.codeHashes({ id, brandSlug, channel, identity }, otp),
+      keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp),
     },
     now,
   )

@@ -39,8 +39,10 @@ describe('codes', () => {
 })
 
 describe('the hash of a code', () => {
-  const owner = { id: 'id', brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
-  const hashOf = (given: CodeOwner, code: string, by = secrets) => by.codeHashes(given, code)[0]
+  const id = 'id'
+  const owner = { brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const hashOf = (given: CodeOwner, code: string, by = secrets, record = id) =>
+    by.saltedHash(record, by.keyedCodes(given, code)[0])
   const hash = hashOf(owner, '012345')
 
   test('it is the same for the same record, code and key, and tells nothing of them', () => {
@@ -50,17 +52,20 @@ describe('the hash of a code', () => {
 
   const others: readonly (readonly [string, () => string])[] = [
     ['another code', () => hashOf(owner, '012346')],
-    ['another record', () => hashOf({ ...owner, id: 'other' }, '012345')],
+    ['another record', () => hashOf(owner, '012345', secrets, 'other')],
     ['another brand', () => hashOf({ ...owner, brandSlug: 'globex' }, '012345')],
     ['another recipient', () => hashOf({ ...owner, identity: '12025550144' }, '012345')],
     ['another channel', () => hashOf({ ...owner, channel: 'EMAIL' }, '012345')],
     ['another key', () => hashOf(owner, '012345', createSecrets(`${key}.`))],
-    ['the same letters parted elsewhere', () => hashOf({ ...owner, id: 'ida', brandSlug: 'cme' }, '012345')],
+    [
+      'the same letters parted elsewhere',
+      () => hashOf({ ...owner, brandSlug: 'acme1', identity: '2025550143' }, '012345'),
+    ],
     [
       'a recipient that holds a part of the code',
       () => hashOf({ ...owner, identity: '120255501430' }, '12345'),
     ],
-    ['a quote in a field', () => hashOf({ ...owner, id: 'id","acme', brandSlug: '' }, '012345')],
+    ['a quote in a field', () => hashOf({ ...owner, brandSlug: 'acme","SMS' }, '012345')],
     ['the plain SHA-256 of the code', () => sha256('012345')],
   ]
   test.each(others)('it is another than for %s', (_, other) => {
@@ -69,14 +74,14 @@ describe('the hash of a code', () => {
 })
 
 describe('while a secret is replaced', () => {
-  const owner = { id: 'id', brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
+  const owner = { brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
   const former = createSecrets('f'.repeat(32))
   const both = createSecrets(key, 'f'.repeat(32))
 
   test('hashes are made under the present one and recognized under the former one', () => {
-    expect(both.codeHashes(owner, '012345')).toEqual([
-      ...secrets.codeHashes(owner, '012345'),
-      ...former.codeHashes(owner, '012345'),
+    expect(both.keyedCodes(owner, '012345')).toEqual([
+      ...secrets.keyedCodes(owner, '012345'),
+      ...former.keyedCodes(owner, '012345'),
     ])
     expect(both.subjects('SMS', '12025550143')).toEqual([
       ...secrets.subjects('SMS', '12025550143'),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { createSecrets, sha256 } from '../../src/adapters/crypto/secrets.ts'
+import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
 import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
 import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
@@ -339,7 +339,7 @@ function adaptersOf(database: Database): Adapters {
   return {
     apps: createAppBook(database, sha256, new Map([[credentials.appId, credentials.apiKey]])),
     brands: createBrandBook(database),
-    store: createOtpStore(database),
+    store: createOtpStore(database, saltedHash),
   }
 }
 

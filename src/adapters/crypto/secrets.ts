@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
-import type { CodeOwner, Secrets } from '../../domain/ports.ts'
+import type { Secrets } from '../../domain/ports.ts'
 
 /**
  * Keyed hashing under the server's secret, with a key of its own for each purpose (HKDF, RFC 5869).
@@ -13,10 +13,12 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
     newRecordId: () => randomBytes(16).toString('base64url'),
-    codeHashes: (owner, code) => {
-      const text = codeText(owner, code)
+    // JSON keeps the parts apart whatever they contain.
+    keyedCodes: ({ brandSlug, channel, identity }, code) => {
+      const text = JSON.stringify([brandSlug, channel, identity, code])
       return mapped(codeKeys, (key) => hmac(key, text))
     },
+    saltedHash,
     newApiKey: () => {
       const key = `otp_live_${randomBytes(32).toString('hex')}`
       return { key, sha256: sha256(key) }
@@ -28,9 +30,9 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   }
 }
 
-/** JSON keeps the parts apart whatever they contain; binding id and owner makes a hash useless in another row. */
-function codeText({ id, brandSlug, channel, identity }: CodeOwner, code: string): string {
-  return JSON.stringify([id, brandSlug, channel, identity, code])
+/** `Secrets.saltedHash`, which needs no secret: what it hashes is keyed already. */
+export function saltedHash(recordId: string, keyedCode: string): string {
+  return sha256(`${recordId} ${keyedCode}`)
 }
 
 function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {

@@ -15,7 +15,7 @@ const enoughPages = 500
  * What SQLite folds back by itself within a commit. With the other thread at work that is only a brake, which keeps the
  * log at some 16 MiB; without it, SQLite's own default.
  */
-const ownCheckpointPages = { beside: 3500, alone: 1000 } as const
+export const ownCheckpointPages = { beside: 3500, alone: 1000 } as const
 
 /**
  * Folds the write-ahead log back into the file on another thread. SQLite does so by itself within some unlucky commit,

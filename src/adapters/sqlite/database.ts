@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { Changes } from './changes.ts'
-import { type CheckpointLog, Checkpoints } from './checkpoints.ts'
+import { type CheckpointLog, Checkpoints, ownCheckpointPages } from './checkpoints.ts'
 import { LedgerTable } from './ledgers.ts'
 import { migrate } from './migrate.ts'
 import { patiently, Writer } from './writer.ts'
@@ -21,11 +21,10 @@ export interface Database {
   check(): Promise<void>
   /** Gives some emptied pages back to the disk, where they are a good part of the file; returns whether it did. */
   readonly shrink: () => boolean
-  /**
-   * Lets another thread fold the log back into the file from now on, which waits for the disk and would hold up the
-   * event loop. For a server; a command writes too little to need it.
-   */
-  checkpointBeside(log: CheckpointLog): void
+  /** Leaves it to another connection to fold the log back into the file, but for a log that grows too long. */
+  leaveCheckpoints(): void
+  /** Has another thread fold the log back into the file from now on; for a server, since a command writes too little. */
+  startCheckpoints(log: CheckpointLog): Checkpoints
   /** Waits for the writes under way, folds the log back into the file and closes. */
   close(): Promise<void>
 }
@@ -157,12 +156,10 @@ function handle(driver: Driver.Database, isNew: boolean, identity: string | unde
     },
     flush: (now) => ledgers.flush(now),
     discard: () => ledgers.discard(),
-    committed: () => checkpoints?.consider(),
   })
   const userVersion = driver.pragma('user_version', { simple: true })
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
   const allPages = driver.prepare('PRAGMA page_count').pluck()
-  let checkpoints: Checkpoints | undefined
   const probe = driver.prepare('SELECT count(*) FROM brands')
   return {
     orm,
@@ -185,13 +182,10 @@ function handle(driver: Driver.Database, isNew: boolean, identity: string | unde
       driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
       return true
     },
-    checkpointBeside: (log) => {
-      if (driver.memory) return
-      checkpoints ??= new Checkpoints(driver, log)
-    },
+    leaveCheckpoints: () => void driver.pragma(`wal_autocheckpoint = ${ownCheckpointPages.beside}`),
+    startCheckpoints: (log) => new Checkpoints(driver, log),
     close: async () => {
       await writer.idle()
-      await checkpoints?.close()
       driver.pragma('wal_checkpoint(TRUNCATE)')
       driver.close()
     },

@@ -2,10 +2,18 @@ import { timingSafeEqual } from 'node:crypto'
 import { abandon, adopt, begin, judge, moveEnd, take } from '../../domain/ledger.ts'
 import { decide } from '../../domain/limits.ts'
 import type { OtpStore } from '../../domain/otp.ts'
+import type { Secrets } from '../../domain/ports.ts'
 import type { Database } from './database.ts'
 
-/** Codes and limits in SQLite: each step of the port is one synchronous callback of the writer. */
-export function createOtpStore({ ledgers, writer }: Database): OtpStore {
+/**
+ * Codes and limits in SQLite: each step of the port is one synchronous callback of the writer.
+ *
+ * @param saltedHash as `Secrets.saltedHash`
+ */
+export function createOtpStore({ ledgers, writer }: Database, saltedHash: Secrets['saltedHash']): OtpStore {
+  const isHashOf = (hash: string, recordId: string, keyedCode: string) =>
+    equal(hash, saltedHash(recordId, keyedCode))
+
   return {
     admit: (claims, now) => writer.write(() => take(ledgers, claims, now), now),
     check: async (claim, now) => {
@@ -21,7 +29,7 @@ export function createOtpStore({ ledgers, writer }: Database): OtpStore {
     beginSend: (claims, record, now) => writer.write(() => begin(ledgers, claims, record, now), now),
     moveEnd: (taking, endsAt, now) => writer.write(() => moveEnd(ledgers, taking, endsAt, now), now),
     abandonSend: (record, takings, now) => writer.write(() => abandon(ledgers, record, takings), now),
-    guess: (attempt, now) => writer.write(() => judge(ledgers, attempt, now, equal), now),
+    guess: (attempt, now) => writer.write(() => judge(ledgers, attempt, now, isHashOf), now),
     adopt: async (subject, former, now) => {
       ledgers.refresh()
       const isKept = former.some((name) => {

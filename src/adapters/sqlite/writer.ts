@@ -16,8 +16,6 @@ export interface Unit {
   flush(now: number): void
   /** Forgets what has been changed in memory, since it is undone. */
   discard(): void
-  /** The transaction has been committed. Must not throw. */
-  committed(): void
 }
 
 interface Job {
@@ -118,7 +116,6 @@ export class Writer {
     this.lostBy = undefined
     this.committedAt = performance.now()
     for (const answer of answers) answer()
-    this.unit.committed()
     this.wake()
   }
 

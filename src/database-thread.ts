@@ -1,0 +1,13 @@
+import { openDatabase } from './adapters/sqlite/database.ts'
+import { serveThread } from './adapters/sqlite/thread.ts'
+import { databaseWork } from './database-work.ts'
+
+// The thread that writes the database of a server, on a connection of its own.
+
+declare const self: Worker
+
+serveThread(self, (databaseFile) => {
+  const database = openDatabase(databaseFile)
+  database.leaveCheckpoints()
+  return { work: databaseWork(database, Date.now), close: () => database.close() }
+})

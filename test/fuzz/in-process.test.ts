@@ -1,0 +1,154 @@
+import { Database } from 'bun:sqlite'
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import pino from 'pino'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { issueApp, putBrand } from '../../src/domain/operator.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { drawShots, fuzzBrands, fuzzEnv, fuzzRuns, fuzzSeed, Run, type Sent } from '../support/fuzz.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { logged } from '../support/rows.ts'
+import { startSmtp } from '../support/smtp.ts'
+
+// Thousands of requests to the whole service in this process; how to play a seed again is said in support/fuzz.ts.
+
+setDefaultTimeout(120_000)
+
+/** Answers that the run must have met. */
+const expected: readonly string[] = [
+  ...['/otp/send', '/otp/resend'].flatMap((path) =>
+    [
+      '200 ok',
+      '400 validation_error',
+      '400 brand_id_required',
+      '401 unauthorized',
+      '403 forbidden',
+      '403 brand_not_approved',
+      '403 brand_suspended',
+      '429 cooldown_active',
+    ].map((code) => `${path} ${code}`),
+  ),
+  ...[
+    '200 ok',
+    '400 validation_error',
+    '400 invalid_input',
+    '400 invalid_otp_format',
+    '400 invalid_contact',
+    '400 invalid_app_id',
+    '400 brand_id_required',
+    '401 unauthorized',
+    '401 mismatch',
+    '403 forbidden',
+    '403 brand_not_approved',
+    '403 brand_suspended',
+    '404 not_found',
+    '429 max_attempts',
+    '429 rate_limited',
+  ].map((code) => `/otp/verify ${code}`),
+  ...[
+    '200 ok',
+    '400 validation_error',
+    '400 invalid_channel',
+    '400 unsupported_business',
+    '400 invalid_template',
+    '400 otp_template_not_supported',
+    '400 missing_variable',
+    '400 brand_id_required',
+    '401 unauthorized',
+    '403 forbidden',
+    '403 brand_not_approved',
+    '403 brand_suspended',
+    '403 template_not_allowed',
+    '413 validation_error',
+    '429 rate_limited',
+  ].map((code) => `/notify ${code}`),
+  '/integrations/requests 201 ok',
+  '/integrations/requests 400 validation_error',
+  '/health 200 ok',
+  '/integrations/catalog 200 ok',
+  '/platform/brands 200 ok',
+  'elsewhere 404 not_found',
+  'elsewhere 405 method_not_allowed',
+]
+
+/** How many requests are under way at the same time; between two such waves the clock moves. */
+const wave = 24
+
+test('no input makes the service say, log or keep what it must not', async () => {
+  await using ending = new AsyncDisposableStack()
+  const folder = temporaryFolder()
+  ending.defer(() => folder.remove())
+  const receiver = startReceiver()
+  ending.defer(() => receiver.stop())
+  const smtp = await startSmtp()
+  ending.defer(() => smtp.stop())
+  const file = join(folder.path, 'otpost.db')
+  const log: string[] = []
+  const logger = pino({ level: 'trace', base: null }, { write: (text: string) => void log.push(text) })
+  const clock = { now: Date.UTC(2026, 0, 1, 12) }
+  const config = readConfig({
+    ...fuzzEnv(receiver, smtp),
+    DATABASE_URL: `file:${file}`,
+    GLOBAL_LIMIT_PER_MINUTE: '45',
+  })
+  const app = createApp(config, { now: () => clock.now, log: logger })
+  ending.defer(() => app.close())
+  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(app.books.brands, slug, brand)
+  const issued = await issueApp(app.books, 'till')
+  const run = new Run(receiver, smtp, [issued, receiver.secret])
+
+  const call = async (sent: Sent) => {
+    const { shot, body } = sent
+    const headers = new Headers(shot.headers)
+    // A body whose length is told is read in another way than one that comes as a stream.
+    if (body !== undefined && sent.number % 2 === 0)
+      headers.set('content-length', String(Buffer.byteLength(body)))
+    const hasBody = body !== undefined && shot.method !== 'GET' && shot.method !== 'HEAD'
+    const request = new Request(`http://localhost${shot.target}`, {
+      method: shot.method,
+      headers,
+      ...(hasBody ? { body } : {}),
+    })
+    const response = await app.handle(request)
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+
+  const shots = drawShots(fuzzRuns(4200))
+  const steps = fc.sample(fc.constantFrom(0, 1, 2, 5, 10, 31, 61, 310), {
+    numRuns: Math.ceil(shots.length / wave),
+    seed: fuzzSeed,
+  })
+  for (const [index, seconds] of steps.entries()) {
+    const first = index * wave
+    const sent = shots.slice(first, first + wave).map((shot, offset) => run.load(shot, first + offset))
+    const replies = await Promise.all(sent.map(call))
+    for (const [offset, reply] of replies.entries()) {
+      const request = sent[offset]
+      if (request) run.judge(request, reply)
+    }
+    clock.now += seconds * 1000
+  }
+
+  await logged()
+  run.judgeReach(expected)
+  run.judgeDeliveries()
+  run.judgeLog(log.join('').split('\n').slice(0, -1), true)
+  run.judgeDatabase(file)
+  run.judgeValues(valuesOf(file))
+  run.conclude()
+  expect(({} as { x?: unknown }).x).toBeUndefined()
+})
+
+/** Every value of every table. */
+function* valuesOf(file: string): Iterable<unknown> {
+  const database = new Database(file, { readonly: true })
+  const tables = database
+    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .all()
+  for (const { name } of tables) {
+    for (const row of database.query(`SELECT * FROM "${name}"`).values()) yield* row
+  }
+  database.close()
+}

@@ -1,0 +1,571 @@
+import { routesOf } from '../../src/domain/delivery.ts'
+import {
+  brands,
+  type Handover,
+  type History,
+  name,
+  type Operation,
+  otpTtlMs,
+  people,
+  providerTimeoutMs,
+  type StoreCall,
+} from './history.ts'
+
+// What must hold of every history, judged from outside. A request whose outcome nobody was told (a 500, a crash, an
+// answer still under way) may or may not have happened, and each rule allows both; two things of the same step may have
+// come in either order.
+//
+// A call of the store is atomic, and the order of calls is known. So a code is made at the last call before its first
+// handover, and a verdict falls at the last call before its answer.
+
+/** The promise that a history broke. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+}
+
+/** Requests overtake each other by less than this, between reading the clock and what the store makes of it. */
+export const overtakingMs = 5000
+
+/** A cooldown runs from the end of the delivery, give or take this. */
+const cooldownToleranceMs = 500
+
+export class Invariants {
+  constructor(private readonly history: History) {}
+
+  /** Judges a message that a provider was handed. */
+  handedOver(send: Operation, handover: Handover): void {
+    const { identity, channel } = people[send.person]
+    if (send.kind !== 'send') broken(`${name(send)} delivers something`)
+    if (send.answer) broken(`${name(send)} hands a message over after its answer`)
+    if (send.callsBefore === 0) broken(`${name(send)} hands over a code that is not stored`)
+    if (handover.code !== send.code)
+      broken(`${name(send)} delivers the code ${handover.code}, not ${send.code}`)
+    if (handover.to !== identity && handover.to.toLowerCase() !== identity) {
+      broken(`${name(send)} delivers to ${handover.to}`)
+    }
+    if (handover.brandSlug !== send.brand) broken(`${name(send)} delivers for ${handover.brandSlug}`)
+    const [first] = send.handovers
+    if (!first || first === handover) return
+    if (channel === 'EMAIL') broken(`${name(send)} sends a second mail`)
+    if (first.messageId !== handover.messageId) broken(`${name(send)} makes a second message`)
+    const before = send.handovers.at(-2)
+    if (!before?.answer) broken(`${name(send)} tries a second provider beside the first`)
+    if (endsDelivery(before)) broken(`${name(send)} tries another provider after ${kindOf(before)}`)
+    if (handover.startedAtMs >= first.startedAtMs + 2 * providerTimeoutMs) {
+      broken(`${name(send)} tries a provider after its deadline`)
+    }
+  }
+
+  /** Judges a send by the limits, now that its code is made and on its way. */
+  begun(send: Operation): void {
+    const birth = birthCall(send)
+    if (!birth || this.wasSetBackBy(birth.step)) return
+    const { limits } = this.history.profile
+    if (people[send.person].channel === 'SMS') {
+      this.oneAtATime(send, birth)
+      this.within(send, birth, limits.phonePerMinute, 60_000, 'a minute')
+      this.within(send, birth, limits.phonePerHour, 3_600_000, 'an hour')
+    } else if (limits.emailPerHour > 0) {
+      this.within(send, birth, limits.emailPerHour, 3_600_000, 'an hour')
+    }
+  }
+
+  /** Judges an answer. */
+  answered(operation: Operation): void {
+    const { answer } = operation
+    if (!answer) return
+    if (answer.kind === 'error') {
+      if (operation.faults === 0) broken(`${name(operation)} fails without a fault: ${String(answer.error)}`)
+      return
+    }
+    if (operation.kind === 'send') this.sendAnswered(operation, answer)
+    else this.verifyAnswered(operation, answer)
+    this.withinGlobal(operation)
+  }
+
+  /** Judges everything again with what is known at the end, and that every request has been answered. */
+  ended(): void {
+    for (const operation of this.history.operations) {
+      if (!operation.answer && operation.lostAtStep === undefined) broken(`${name(operation)} hangs`)
+      this.answered(operation)
+    }
+  }
+
+  private sendAnswered(send: Operation, answer: NonNullable<Operation['answer']>): void {
+    const last = send.handovers.at(-1)
+    const accepted = send.handovers.filter((handover) => kindOf(handover) === 'accepted')
+    if (answer.kind === 'ok') {
+      if (accepted.length !== 1 || accepted[0] !== last) {
+        broken(`${name(send)} is answered 200 with ${accepted.length} accepted deliveries`)
+      }
+      return
+    }
+    if (answer.kind !== 'refused') return
+    switch (answer.failure) {
+      case 'sms_failed':
+        if (!last) broken(`${name(send)} is answered 502, but no provider was asked`)
+        if (accepted.length > 0) broken(`${name(send)} is answered 502, but a provider took the message`)
+        if (!endsDelivery(last)) this.allWereTried(send)
+        return
+      case 'cooldown_active':
+        this.deliveredNothing(send)
+        this.cooldownExplained(send)
+        return
+      case 'rate_limited':
+        this.deliveredNothing(send)
+        this.limitExplained(send)
+        return
+      default:
+        broken(`${name(send)} is answered ${answer.failure}`)
+    }
+  }
+
+  private deliveredNothing(send: Operation): void {
+    if (send.handovers.length > 0) broken(`${name(send)} is refused, but delivered`)
+  }
+
+  private allWereTried(send: Operation): void {
+    if (people[send.person].channel === 'EMAIL') return
+    const [first] = send.handovers
+    const last = send.handovers.at(-1)
+    const { smsMode, plainProviders } = this.history.profile
+    const routes = routesOf(smsMode, brands[send.brand])
+    const providers = routes.flatMap((route) =>
+      route === 'plain' ? Array(plainProviders).fill(0) : [0],
+    ).length
+    if (send.handovers.length === providers) return
+    const endedAtMs = last?.answer?.elapsedMs ?? 0
+    if (first && endedAtMs >= first.startedAtMs + 2 * providerTimeoutMs) return
+    broken(`${name(send)} gives up after ${send.handovers.length} of ${providers} providers`)
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Codes
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private verifyAnswered(verify: Operation, answer: NonNullable<Operation['answer']>): void {
+    if (answer.kind === 'ok') {
+      this.verified(verify)
+      return
+    }
+    if (answer.kind !== 'refused') return
+    switch (answer.failure) {
+      case 'mismatch':
+        this.mismatched(verify)
+        return
+      case 'max_attempts':
+        if (!this.candidates(verify).some((send) => this.mayBeLocked(send, verify))) {
+          broken(`${name(verify)} is told max_attempts, but no code of it can have three wrong guesses`)
+        }
+        return
+      case 'not_found': {
+        const live = this.sends(verify).find((send) => this.isSurelyLive(send, verify))
+        if (live) broken(`${name(verify)} finds nothing, but ${name(live)} is alive`)
+        return
+      }
+      case 'rate_limited':
+        this.limitExplained(verify)
+        return
+      default:
+        broken(`${name(verify)} is answered ${answer.failure}`)
+    }
+  }
+
+  private verified(verify: Operation): void {
+    const verdict = verdictStep(verify)
+    const send = this.sends(verify).find(({ code }) => code === verify.guess)
+    if (!send) broken(`${name(verify)} succeeds with a code that is not of its brand and recipient`)
+    const twin = this.verifications(verify).find(
+      (other) => other !== verify && other.guess === verify.guess && other.answer?.kind === 'ok',
+    )
+    if (twin) broken(`${name(verify)} succeeds with the code that ${name(twin)} has used`)
+    const killer = this.deathOf(send, verify)
+    if (killer && killer.step < verdict) broken(`${name(verify)} succeeds, but its code ${killer.cause}`)
+    if (!this.mayBeInTime(send, verify)) broken(`${name(verify)} succeeds, but its code is expired`)
+    const wrong = this.verifications(verify).filter(
+      (other) => verdictStep(other) < verdict && this.surelyJudgedBy(other) === send,
+    )
+    if (wrong.length >= 3) broken(`${name(verify)} succeeds after three wrong guesses`)
+  }
+
+  private mismatched(verify: Operation): void {
+    const send = this.surelyJudgedBy(verify)
+    if (send === null)
+      broken(`${name(verify)} is told mismatch, but there is no code that it can have missed`)
+    if (send === undefined) return
+    const wrong = this.verifications(verify).filter((other) => this.surelyJudgedBy(other) === send)
+    if (wrong.length > 3) broken(`${wrong.length} wrong guesses of ${name(send)} are evaluated`)
+  }
+
+  /** The code that a wrong guess was compared with: undefined when it may be one of several, null when there is none. */
+  private surelyJudgedBy(verify: Operation): Operation | undefined | null {
+    if (verify.answer?.kind !== 'refused' || verify.answer.failure !== 'mismatch') return undefined
+    const others = this.candidates(verify).filter(({ code }) => code !== verify.guess)
+    return others.length > 1 ? undefined : (others[0] ?? null)
+  }
+
+  /** The codes that may have been the live one while a verification was under way. */
+  private candidates(verify: Operation): Operation[] {
+    const verdict = verdictStep(verify)
+    return this.sends(verify).filter((send) => {
+      const births = birthSteps(send)
+      if (births.length === 0 || Math.min(...births) > verdict) return false
+      const killer = this.deathOf(send, verify)
+      return !(killer && killer.step < verify.startedAtStep) && this.mayBeInTime(send, verify)
+    })
+  }
+
+  /** When a code died for certain, and of what. */
+  private deathOf(send: Operation, except: Operation): { step: number; cause: string } | undefined {
+    const born = Math.max(...birthSteps(send))
+    const deaths: { step: number; cause: string }[] = []
+    for (const other of this.sends(send)) {
+      const step = birthCall(other)?.step
+      if (other !== send && step !== undefined && step > born) {
+        deaths.push({ step, cause: `was replaced by ${name(other)}` })
+      }
+    }
+    for (const other of this.verifications(send)) {
+      if (other !== except && other.guess === send.code && other.answer?.kind === 'ok') {
+        deaths.push({ step: verdictStep(other), cause: `was used by ${name(other)}` })
+      }
+    }
+    if (send.answer?.kind === 'refused' && send.answer.failure === 'sms_failed') {
+      deaths.push({ step: send.answer.step, cause: 'was revoked when its delivery failed' })
+    }
+    return deaths.sort((a, b) => a.step - b.step)[0]
+  }
+
+  /** Whether a verification must find this code, in use or locked: nothing can have ended it. */
+  private isSurelyLive(send: Operation, verify: Operation): boolean {
+    const birth = birthCall(send)
+    const verdict = verdictStep(verify)
+    if (!birth || birth.step >= verify.startedAtStep) return false
+    const replaced = this.sends(send).some(
+      (other) => other !== send && birthSteps(other).some((step) => step >= birth.step && step <= verdict),
+    )
+    const used = this.verifications(send).some(
+      (other) =>
+        other !== verify &&
+        other.guess === send.code &&
+        (other.answer?.kind === 'ok' || isUnknown(other)) &&
+        other.calls.some(({ step }) => step >= birth.step && step <= verdict),
+    )
+    if (replaced || used || mayBeRevoked(send, verdict)) return false
+    // Whoever has met a time at which the code is over may have ended it.
+    const created = this.timesBetween(send.startedAtStep, birth.step)
+    const times = this.timesBetween(birth.step, verdict)
+    return times.max < created.min + otpTtlMs && times.min >= created.max - overtakingMs
+  }
+
+  private mayBeInTime(send: Operation, verify: Operation): boolean {
+    const created = this.timesBetween(send.startedAtStep, Math.max(...birthSteps(send)))
+    const times = this.timesBetween(verify.startedAtStep, verdictStep(verify))
+    return times.min < created.max + otpTtlMs && times.max >= created.min - overtakingMs
+  }
+
+  private mayBeLocked(send: Operation, verify: Operation): boolean {
+    const born = Math.min(...birthSteps(send))
+    const verdict = verdictStep(verify)
+    const wrong = this.verifications(send).filter(
+      (other) =>
+        other !== verify &&
+        mayBeWrong(other) &&
+        other.calls.some(({ step }) => step >= born && step <= verdict),
+    )
+    return wrong.length >= 3
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Limits
+  // -------------------------------------------------------------------------------------------------------------------
+
+  /** One SMS under way per brand and phone, and one per cooldown. */
+  private oneAtATime(send: Operation, birth: StoreCall): void {
+    const cooldownMs = this.history.profile.limits.smsCooldownSeconds * 1000
+    for (const earlier of this.sends(send)) {
+      const began = birthCall(earlier)
+      if (!began || began.order >= birth.order || mayBeRevoked(earlier, birth.step)) continue
+      const isOvertaken = this.sends(send).some(
+        (other) =>
+          other !== send &&
+          other !== earlier &&
+          birthCalls(other).some(({ order }) => order > began.order && order < birth.order),
+      )
+      if (isOvertaken) continue
+      const at = timeOf(birth)
+      const underWayUntil = began.reading + Math.max(cooldownMs, 2 * providerTimeoutMs)
+      if (earlier.answer?.kind === 'ok') {
+        // Where the end of the delivery met a fault, the time that it may have taken holds in the cooldown's place.
+        const cooled = earlier.reading + cooldownMs - cooldownToleranceMs
+        const end = earlier.faults > 0 ? Math.min(cooled, underWayUntil) : cooled
+        if (earlier.answer.step < birth.step && at < end) {
+          broken(`${name(send)} begins in the cooldown of ${name(earlier)}`)
+        }
+      } else if (earlier.calls.length === earlier.callsBefore) {
+        if (at < underWayUntil) broken(`${name(send)} begins while ${name(earlier)} is under way`)
+      }
+    }
+  }
+
+  /** The sends to one recipient fit into fixed windows, of which each counts at most so many. */
+  private within(send: Operation, birth: StoreCall, max: number, windowMs: number, what: string): void {
+    const counted = this.history.operations.flatMap((other): Counted[] => {
+      if (other.kind !== 'send' || other.person !== send.person) return []
+      const isSure = other.handovers.length > 0 && !mayBeRevoked(other, birth.step)
+      return birthCalls(other).map((call) => ({ ...call, isSure }))
+    })
+    if (!fits(upTo(counted, birth.order), max, windowMs)) {
+      broken(`${name(send)} is more than ${max} sends ${what} to its recipient`)
+    }
+  }
+
+  /** The requests of one application, and the wrong guesses of one brand and recipient, fit into theirs. */
+  private withinGlobal(operation: Operation): void {
+    const last = operation.calls.at(-1)
+    if (!last || this.wasSetBackBy(last.step)) return
+    const { globalPerMinute, failureBudgetPerDay } = this.history.profile.limits
+    if (globalPerMinute <= 100) {
+      const counted = this.history.operations
+        .filter(({ app }) => app === operation.app)
+        .flatMap((other) => admissions(other))
+      if (!fits(upTo(counted, last.order), globalPerMinute, 60_000)) {
+        broken(`${name(operation)} is more than ${globalPerMinute} requests a minute of ${operation.app}`)
+      }
+    }
+    if (failureBudgetPerDay === 0 || operation.kind !== 'verify') return
+    const verifications = this.verifications(operation)
+    const cleared = Math.max(-1, ...verifications.filter(isVerified).map(verdictOrder))
+    const perhapsCleared = Math.max(-1, ...verifications.filter(isUnknown).map(verdictOrder))
+    const counted = verifications.flatMap((other): Counted[] => {
+      const call = other.calls.at(-1)
+      if (!call || call.order < cleared || !mayBeWrong(other)) return []
+      return [{ ...call, isSure: other.answer?.kind === 'refused' && call.order > perhapsCleared }]
+    })
+    if (!fits(upTo(counted, last.order), failureBudgetPerDay, 86_400_000)) {
+      broken(`${name(operation)} is evaluated beyond the budget of ${failureBudgetPerDay} wrong guesses`)
+    }
+  }
+
+  private cooldownExplained(send: Operation): void {
+    const refusal = send.calls.at(-1)
+    if (!refusal || this.wasSetBackBy(refusal.step)) return
+    const cooldownMs = this.history.profile.limits.smsCooldownSeconds * 1000
+    const isExplained = this.sends(send).some((other) => {
+      const began = birthCalls(other).at(-1)
+      if (other === send || !began || began.step > refusal.step) return false
+      if (isSurelyRevoked(other, send)) return false
+      if (other.answer?.kind === 'ok' && other.faults === 0 && other.answer.step < send.startedAtStep) {
+        return other.reading + cooldownMs + cooldownToleranceMs > refusal.reading
+      }
+      // How long a delivery under way holds the cooldown is not part of the contract, but it is not for ever.
+      const held = began.reading + Math.max(cooldownMs, 60_000)
+      return Math.max(held, other.reading + cooldownMs) > refusal.reading
+    })
+    if (!isExplained) broken(`${name(send)} is told cooldown_active, but there is none`)
+  }
+
+  private limitExplained(operation: Operation): void {
+    const refusal = operation.calls.at(-1)
+    if (!refusal || this.wasSetBackBy(refusal.step)) return
+    const { limits } = this.history.profile
+    const since = (windowMs: number) => refusal.reading - windowMs - overtakingMs
+    const { operations } = this.history
+    const isUsedUp = (max: number, windowMs: number, counted: readonly Operation[]) =>
+      counted.filter(
+        (other) =>
+          other !== operation &&
+          other.calls.some(({ reading, step }) => reading > since(windowMs) && step <= refusal.step),
+      ).length >= max
+    const requests = operations.filter(({ app, answer }) => app === operation.app && !isLimited(answer))
+    if (isUsedUp(limits.globalPerMinute, 60_000, requests)) return
+    if (operation.kind === 'verify') {
+      const wrong = this.verifications(operation)
+      const cleared = Math.max(
+        -1,
+        ...wrong
+          .filter((other) => isVerified(other) && other.answer && other.answer.step < operation.startedAtStep)
+          .map(verdictOrder),
+      )
+      const counted = wrong.filter((other) => mayBeWrong(other) && verdictOrder(other) >= cleared)
+      const budget = limits.failureBudgetPerDay
+      if (budget > 0 && isUsedUp(budget, 86_400_000, counted)) return
+    } else {
+      const sends = operations.filter(
+        (other) =>
+          other.person === operation.person &&
+          birthCalls(other).length > 0 &&
+          !isSurelyRevoked(other, operation),
+      )
+      if (people[operation.person].channel === 'EMAIL') {
+        if (limits.emailPerHour > 0 && isUsedUp(limits.emailPerHour, 3_600_000, sends)) return
+      } else {
+        if (isUsedUp(limits.phonePerMinute, 60_000, sends)) return
+        if (isUsedUp(limits.phonePerHour, 3_600_000, sends)) return
+      }
+    }
+    broken(`${name(operation)} is told rate_limited, but no limit can be used up`)
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The history
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private sends(of: Operation): Operation[] {
+    return this.inScope(of, 'send')
+  }
+
+  private verifications(of: Operation): Operation[] {
+    return this.inScope(of, 'verify')
+  }
+
+  private inScope({ brand, person }: Operation, kind: Operation['kind']): Operation[] {
+    return this.history.operations.filter(
+      (other) => other.kind === kind && other.brand === brand && other.person === person,
+    )
+  }
+
+  private wasSetBackBy(step: number): boolean {
+    return this.history.firstSetBack <= step
+  }
+
+  /** The earliest and the latest time of day that could be read from one step to another. */
+  private timesBetween(from: number, to: number): { min: number; max: number } {
+    let min = Number.POSITIVE_INFINITY
+    let max = Number.NEGATIVE_INFINITY
+    const { clock } = this.history
+    for (let index = clock.length - 1; index >= 0; index--) {
+      const entry = clock[index]
+      if (!entry || entry.step > to) continue
+      min = Math.min(min, entry.timeMs)
+      max = Math.max(max, entry.timeMs)
+      // The entry in force when the span began is the last that counts; one of the same step may have come after.
+      if (entry.step < from) break
+    }
+    return { min, max }
+  }
+}
+
+/** A request as a window counts it; one that is not sure may have opened the window all the same. */
+interface Counted extends StoreCall {
+  readonly isSure: boolean
+}
+
+function upTo(counted: readonly Counted[], order: number): Counted[] {
+  return counted.filter((call) => call.order <= order).sort((a, b) => a.order - b.order)
+}
+
+/** When a call was made, by the clock or by what had been removed by then as over. */
+function timeOf({ reading, timeMs }: StoreCall): number {
+  return Math.max(reading, timeMs)
+}
+
+/** Whether there are fixed windows, each opened by one of the requests, of which none counts more than `max`. */
+function fits(
+  counted: readonly Counted[],
+  max: number,
+  windowMs: number,
+  from = 0,
+  window = { endsAt: Number.NEGATIVE_INFINITY, count: 0 },
+): boolean {
+  let { endsAt, count } = window
+  for (const [index, call] of counted.entries()) {
+    if (index < from) continue
+    const isOpen = call.reading < endsAt
+    if (isOpen && timeOf(call) < endsAt) {
+      if (call.isSure && ++count > max) return false
+      continue
+    }
+    // The window is over, or it is for whoever removes what is over. This request opens the next, if it was counted.
+    const next = { endsAt: call.reading + windowMs, count: call.isSure ? 1 : 0 }
+    if (call.isSure && !isOpen) {
+      endsAt = next.endsAt
+      count = next.count
+    } else {
+      if (fits(counted, max, windowMs, index + 1, next)) return true
+      if (call.isSure && ++count > max) return false
+    }
+  }
+  return true
+}
+
+/** The call at which a code was made for certain. */
+function birthCall(send: Operation): StoreCall | undefined {
+  return send.handovers.length > 0 ? send.calls[send.callsBefore - 1] : undefined
+}
+
+/** The calls at which a code was made, or may have been. */
+function birthCalls(send: Operation): readonly StoreCall[] {
+  if (send.kind !== 'send') return []
+  const birth = birthCall(send)
+  if (birth) return [birth]
+  return isUnknown(send) ? send.calls : []
+}
+
+function birthSteps(send: Operation): number[] {
+  return birthCalls(send).map(({ step }) => step)
+}
+
+/** Whether a send may have revoked its code by a step: it has called the store after a delivery that failed. */
+function mayBeRevoked(send: Operation, step: number): boolean {
+  const last = send.handovers.at(-1)
+  if (!last?.answer || kindOf(last) === 'accepted') return false
+  return send.calls.slice(send.callsBefore).some((call) => call.step <= step)
+}
+
+function isSurelyRevoked({ answer }: Operation, before: Operation): boolean {
+  return answer?.kind === 'refused' && answer.failure === 'sms_failed' && answer.step < before.startedAtStep
+}
+
+function kindOf({ answer }: Handover): string {
+  if (!answer) return 'nothing yet'
+  return answer.outcome === 'threw' ? 'threw' : answer.outcome.kind
+}
+
+function endsDelivery({ answer }: Handover): boolean {
+  if (!answer || answer.outcome === 'threw') return false
+  const { outcome } = answer
+  return outcome.kind === 'accepted' || (outcome.kind === 'rejected' && outcome.scope === 'recipient')
+}
+
+function isUnknown({ answer }: Operation): boolean {
+  return answer === undefined || answer.kind === 'error'
+}
+
+function isVerified({ answer }: Operation): boolean {
+  return answer?.kind === 'ok'
+}
+
+function mayBeWrong(verify: Operation): boolean {
+  const { answer } = verify
+  return isUnknown(verify) || (answer?.kind === 'refused' && answer.failure === 'mismatch')
+}
+
+function isLimited(answer: Operation['answer']): boolean {
+  return (
+    answer?.kind === 'refused' && (answer.failure === 'rate_limited' || answer.failure === 'cooldown_active')
+  )
+}
+
+/** The calls at which the limits counted a request, or may have. */
+function admissions(operation: Operation): Counted[] {
+  if (isLimited(operation.answer)) return []
+  if (operation.kind === 'send') {
+    const isSure = operation.handovers.length > 0
+    return birthCalls(operation).map((call) => ({ ...call, isSure }))
+  }
+  const isSure = !isUnknown(operation)
+  return operation.calls.slice(isSure ? -1 : 0).map((call) => ({ ...call, isSure }))
+}
+
+function verdictStep(verify: Operation): number {
+  return verify.calls.at(-1)?.step ?? verify.answer?.step ?? verify.startedAtStep
+}
+
+function verdictOrder(verify: Operation): number {
+  return verify.calls.at(-1)?.order ?? -1
+}
+
+function broken(what: string): never {
+  throw new Violation(what)
+}

@@ -1,0 +1,960 @@
+import { copyFileSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { sql } from 'drizzle-orm'
+import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
+import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
+import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import type { Body } from '../../src/domain/body.ts'
+import { Failure } from '../../src/domain/failures.ts'
+import type { LimitSettings } from '../../src/domain/limits.ts'
+import { putBrand } from '../../src/domain/operator.ts'
+import type { Call, Mailer, Outcome, Secrets, SmsProvider } from '../../src/domain/ports.ts'
+import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
+import { verifyOtp } from '../../src/domain/verify-otp.ts'
+import { codeIn } from '../support/app.ts'
+import {
+  type Answer,
+  type BrandSlug,
+  brands,
+  type Handover,
+  type History,
+  name,
+  type Operation,
+  otpTtlMs,
+  type Person,
+  type Profile,
+  people,
+  providerTimeoutMs,
+} from './history.ts'
+import { Invariants, overtakingMs, Violation } from './invariants.ts'
+import { Random } from './random.ts'
+
+/** How often each thing has come about, over all histories. */
+export type Reached = Map<string, number>
+
+/**
+ * Plays the history of a seed and judges it after every step. One scheduler, driven by the seed alone, decides what goes
+ * on next: everything that waits for a port waits for its decision.
+ *
+ * @returns all events, in order
+ * @throws Error with the seed, what was broken, and the last events
+ */
+export async function simulate(seed: number, ground: Ground, reached: Reached): Promise<readonly string[]> {
+  const simulation = new Simulation(seed, ground, reached)
+  try {
+    await simulation.run()
+  } catch (error) {
+    const what =
+      error instanceof Violation ? error.message : error instanceof Error ? error.stack : String(error)
+    throw new Error(
+      `seed ${seed}: ${what}\n${simulation.events.slice(-30).join('\n')}\nreplay: SIMULATION_SEED=${seed} bun test test/simulation`,
+    )
+  } finally {
+    await simulation.close()
+  }
+  return simulation.events
+}
+
+const apiKeys = { shop: 'key-of-the-shop', desk: 'key-of-the-desk' } as const
+
+/** The numbers of the contract, and smaller ones that short histories reach. */
+const limitSets: readonly LimitSettings[] = [
+  limits({}),
+  limits({ phonePerMinute: 1, failureBudgetPerDay: 4, emailPerHour: 3 }),
+  limits({ phonePerMinute: 2, phonePerHour: 3, failureBudgetPerDay: 2, emailPerHour: 2 }),
+  limits({ smsCooldownSeconds: 5, phonePerMinute: 2, emailPerHour: 0 }),
+  limits({ globalPerMinute: 6, smsCooldownSeconds: 5, failureBudgetPerDay: 0 }),
+]
+
+function limits(others: Partial<LimitSettings>): LimitSettings {
+  return {
+    globalPerMinute: 1000,
+    phonePerMinute: 3,
+    phonePerHour: 10,
+    smsCooldownSeconds: 30,
+    failureBudgetPerDay: 100,
+    emailPerHour: 30,
+    ...others,
+  }
+}
+
+/** How likely it is that the database itself fails; one in memory has no lock and takes any number of pages. */
+const breakages = { memory: 0, 'shared file': 4, 'own file': 25 } as const
+
+const spansMs = [
+  1, 10, 999, 1000, 3999, 4000, 4001, 5000, 8000, 10_000, 25_000, 29_999, 30_000, 30_001, 31_000, 31_000,
+  59_999, 60_000, 61_000, 120_000, 240_000, 299_999, 300_000, 301_000, 3_599_999, 3_600_000, 86_400_000,
+] as const
+const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
+
+/** How one seed differs from the next: few brands and recipients, so that requests meet; faults rare or frequent. */
+export function profileOf(seed: number): Profile {
+  const random = new Random(seed ^ 0x5eed)
+  const storage = random.weighted([
+    [872, 'memory'],
+    [120, 'shared file'],
+    [8, 'own file'],
+  ] as const)
+  const pickSome = <T>(list: readonly T[]): T[] => {
+    const rest = [...list]
+    const count = 1 + Math.min(random.below(list.length), random.below(list.length))
+    return Array.from({ length: count }, () => rest.splice(random.below(rest.length), 1)).flat()
+  }
+  return {
+    storage,
+    servers: storage !== 'memory' && random.chance(0.4) ? 2 : 1,
+    steps: 40 + random.below(41),
+    clients: 5 + random.below(6),
+    apps: random.pick([['shop'], ['shop', 'desk']]),
+    brands: pickSome(Object.keys(brands) as BrandSlug[]),
+    people: pickSome(Object.keys(people) as Person[]),
+    limits: random.pick(limitSets),
+    smsMode: random.pick(['plain', 'template', 'hybrid', 'hybrid']),
+    plainProviders: random.pick([1, 2]),
+    storeFaults: random.pick([0, 0.05, 0.2]),
+    providerFaults: random.pick([0.1, 0.4, 0.7]),
+    clockIsSet: random.chance(0.25),
+    isSlow: random.chance(0.3),
+    crashes: storage === 'own file' || random.chance(0.5),
+    wrongGuesses: random.pick([20, 35, 120]),
+  }
+}
+
+/** A process of the service; a crash ends it and another takes its place. */
+interface Server {
+  readonly database: Database
+  readonly store: SendOtpPorts['store']
+  readonly brands: SendOtpPorts['brands']
+  readonly apps: SendOtpPorts['apps']
+  readonly sweep: ReturnType<typeof createSweep>
+}
+
+/** Something that waits for the scheduler on its way to the database or back. */
+interface WaitingCall {
+  readonly server: Server
+  readonly operation: Operation
+  readonly what: string
+  /** Milliseconds since the beginning at which the operation had last read its clock. */
+  readonly readAtMs: number
+  readonly reading: number
+  /** Carries the call out; undefined for an answer on its way back. */
+  readonly run: (() => Promise<unknown>) | undefined
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly giveAnswer: () => void
+}
+
+interface WaitingHandover {
+  readonly server: Server
+  readonly operation: Operation
+  readonly handover: Handover
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Fault = 'none' | 'busy' | 'full' | 'answer lost' | 'answer late'
+
+const realSecrets = createSecrets('a secret of the simulation, 32 bytes or more')
+
+class Simulation {
+  readonly events: string[] = []
+  private readonly profile: Profile
+  private readonly random: Random
+  private readonly secrets: Secrets
+  private readonly history: History
+  private readonly invariants: Invariants
+  private readonly servers: Server[] = []
+  private readonly clients: { operation: Operation | undefined }[]
+  private calls: WaitingCall[] = []
+  private handovers: WaitingHandover[] = []
+  /** What has come since the last judgement. */
+  private begun: Operation[] = []
+  private answered: Operation[] = []
+  private violation: unknown
+  private step = 0
+  private order = 0
+  /** Calls that the real store is carrying out. */
+  private underWay = 0
+  private elapsedMs = 0
+  private readonly startMs: number
+  private timeMs: number
+  private readAtMs = new Map<Operation, number>()
+  /** Whether the database itself has been made to fail. */
+  private databaseFails = false
+  private file = ''
+
+  constructor(
+    seed: number,
+    private readonly ground: Ground,
+    private readonly reached: Reached,
+  ) {
+    this.profile = profileOf(seed)
+    this.startMs = ground.beginning()
+    this.timeMs = this.startMs
+    this.random = new Random(seed)
+    this.secrets = seededSecrets(new Random(seed ^ 0xc0de))
+    this.history = {
+      profile: this.profile,
+      operations: [],
+      clock: [{ step: -1, timeMs: this.startMs }],
+      firstSetBack: Number.POSITIVE_INFINITY,
+    }
+    this.invariants = new Invariants(this.history)
+    this.clients = Array.from({ length: this.profile.clients }, () => ({ operation: undefined }))
+  }
+
+  async run(): Promise<void> {
+    this.log(JSON.stringify(this.profile))
+    await this.open()
+    while (this.step < this.profile.steps) {
+      this.step++
+      await this.advance()
+      await this.judge()
+    }
+    await this.end()
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.servers) {
+      if (!this.ground.isShared(server)) await server.database.close()
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The scheduler
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private async advance(): Promise<void> {
+    const { random, profile } = this
+    const idle = this.clients.filter(({ operation }) => operation === undefined)
+    const waiting = this.clients.filter(({ operation }) => operation !== undefined)
+    const decision = random.weighted<() => void | Promise<void>>([
+      [idle.length > 0 ? 45 : 0, () => this.request(random.pick(idle))],
+      [this.calls.length > 0 ? 90 : 0, () => this.letThrough()],
+      [this.handovers.length > 0 ? (profile.isSlow ? 12 : 40) : 0, () => this.endHandover()],
+      [25, () => this.passTime(random.pick(spansMs.slice(0, random.pick([8, 16, 22, spansMs.length]))))],
+      [profile.clockIsSet ? 6 : 0, () => this.setClock(random.pick(settingsMs))],
+      [profile.crashes ? 4 : 0, () => this.crash()],
+      [4, () => this.sweep()],
+      [waiting.length > 0 ? 4 : 0, () => this.cancel(random.pick(waiting))],
+      [this.calls.length > 0 ? breakages[profile.storage] : 0, () => this.breakDatabase()],
+    ])
+    await decision()
+  }
+
+  /** Lets the event loop turn until everything waits for the scheduler again, and judges what has come about. */
+  private async judge(): Promise<void> {
+    do await turn()
+    while (this.underWay > 0)
+    if (this.violation !== undefined) throw this.violation
+    for (const operation of this.begun.splice(0)) this.invariants.begun(operation)
+    for (const operation of this.answered.splice(0)) this.invariants.answered(operation)
+  }
+
+  /** Everything that is under way ends without further faults; then the last code of everyone is tried, twice. */
+  private async end(): Promise<void> {
+    this.log('the end: nothing fails any more')
+    await this.settleAll()
+    const scopes = new Map<string, Operation>()
+    for (const operation of this.history.operations) {
+      if (operation.handovers.length > 0) scopes.set(`${operation.brand} ${operation.person}`, operation)
+    }
+    for (let time = 0; time < 2; time++) {
+      this.step++
+      for (const { app, brand, person, code } of scopes.values()) {
+        this.start({ kind: 'verify', app, brand, person, guess: code })
+      }
+      await this.judge()
+      await this.settleAll()
+    }
+    this.invariants.ended()
+  }
+
+  private async settleAll(): Promise<void> {
+    while (this.calls.length + this.handovers.length > 0) {
+      this.step++
+      const server = (this.calls[0] ?? this.handovers[0])?.server
+      for (const call of this.calls.filter((waiting) => waiting.server === server)) this.release(call, 'none')
+      for (const handover of this.handovers.splice(0)) this.answer(handover, { kind: 'accepted' }, true)
+      await this.judge()
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Clients
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private request(client: { operation: Operation | undefined }): void {
+    const { random, profile } = this
+    const last = this.history.operations.at(-1)
+    if (last && random.chance(0.06)) {
+      this.note('request repeated')
+      client.operation = this.start(last)
+      return
+    }
+    const app = random.pick(profile.apps)
+    const brand = random.pick(profile.brands)
+    const person = random.pick(profile.people)
+    const codes = this.codesOf((send) => send.brand === brand && send.person === person)
+    const latest = codes.at(-1)
+    const isUsed = this.history.operations.some(
+      ({ guess, answer }) => guess === latest && answer?.kind === 'ok',
+    )
+    const isSend = random.chance(latest === undefined ? 0.85 : isUsed ? 0.6 : 0.3)
+    const guess = isSend ? undefined : this.guess(codes, brand, person)
+    const request = { kind: isSend ? 'send' : 'verify', app, brand, person, guess } as const
+    client.operation = this.start(request)
+    if (random.chance(0.06)) {
+      this.note('request duplicated')
+      this.start(request)
+    }
+  }
+
+  /** The codes that providers were handed, latest last. */
+  private codesOf(filter: (send: Operation) => boolean): string[] {
+    return this.history.operations.flatMap((send) =>
+      send.handovers.length > 0 && send.code !== undefined && filter(send) ? [send.code] : [],
+    )
+  }
+
+  private guess(codes: readonly string[], brand: BrandSlug, person: Person): string {
+    const { random } = this
+    const others = this.codesOf((send) => send.brand !== brand || send.person !== person)
+    const wrong = `9${random.below(100_000).toString().padStart(5, '0')}`
+    const latest = codes.at(-1) ?? wrong
+    return random.weighted([
+      [50, () => latest],
+      [this.profile.wrongGuesses, () => wrong],
+      [10, () => (codes.length > 1 ? random.pick(codes.slice(0, -1)) : latest)],
+      [5, () => (others.length > 0 ? random.pick(others) : wrong)],
+    ])()
+  }
+
+  private cancel(client: { operation: Operation | undefined }): void {
+    this.note('request cancelled')
+    this.log(`a client no longer waits for ${client.operation?.kind} ${client.operation?.id}`)
+    client.operation = undefined
+  }
+
+  private start(request: Pick<Operation, 'kind' | 'app' | 'brand' | 'person' | 'guess'>): Operation {
+    const { kind, app, brand, person, guess } = request
+    const operation: Operation = {
+      id: this.history.operations.length + 1,
+      kind,
+      app,
+      brand,
+      person,
+      guess,
+      startedAtStep: this.step,
+      calls: [],
+      handovers: [],
+      code: undefined,
+      callsBefore: 0,
+      reading: this.timeMs,
+      faults: 0,
+      answer: undefined,
+      lostAtStep: undefined,
+    }
+    this.history.operations.push(operation)
+    this.readAtMs.set(operation, this.elapsedMs)
+    const server = this.random.pick(this.servers)
+    this.log(
+      `${name(operation)} begins${this.servers.length > 1 ? ` at server ${this.servers.indexOf(server)}` : ''}`,
+    )
+    const ports = this.portsOf(server, operation)
+    const recipient = people[person]
+    const contact = this.random.pick(recipient.spellings)
+    const body: Body = {
+      appId: app,
+      apiKey: apiKeys[app as keyof typeof apiKeys],
+      brandId: brand,
+      ...(recipient.channel === 'SMS' ? { phone: contact } : { email: contact }),
+      ...(kind === 'send' ? { channel: recipient.channel } : { otp: guess }),
+    }
+    const call: Call = { requestId: `${operation.id}`, clientIp: '192.0.2.1', trail: { attempts: [] } }
+    const answer: Promise<unknown> =
+      kind === 'send' ? sendOtp(ports, call, body) : verifyOtp(ports, call, body)
+    answer.then(
+      () => this.settle(operation, { kind: 'ok', step: this.step }),
+      (error) =>
+        this.settle(
+          operation,
+          error instanceof Failure
+            ? { kind: 'refused', failure: error.kind, step: this.step }
+            : { kind: 'error', error, step: this.step },
+        ),
+    )
+    return operation
+  }
+
+  private settle(operation: Operation, answer: Answer): void {
+    operation.answer = answer
+    const what = answer.kind === 'refused' ? answer.failure : answer.kind
+    this.note(`${operation.kind}: ${what}`)
+    this.log(`${name(operation)} is answered ${what}`)
+    const open = this.calls.find((waiting) => waiting.operation === operation)
+    if (open) this.fail(`${name(operation)} is answered while ${open.what} is under way`)
+    this.noteOrder(operation, what)
+    for (const client of this.clients) if (client.operation === operation) client.operation = undefined
+    this.answered.push(operation)
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The ports
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private portsOf(server: Server, operation: Operation): SendOtpPorts {
+    const { smsMode, plainProviders, limits } = this.profile
+    const provider = (title: string): SmsProvider => ({
+      name: title,
+      send: ({ id, to, brandSlug, text, template }, route, timeoutMs) => {
+        if (template && template.variables.otp !== codeIn(text)) this.fail(`${name(operation)} has two codes`)
+        return this.handOver(server, operation, {
+          ...{ messageId: id, to, brandSlug, route, timeoutMs },
+          provider: title,
+          code: codeIn(text),
+        })
+      },
+    })
+    const mailer: Mailer = {
+      name: 'mailer',
+      send: ({ id, to, brandSlug, text }, timeoutMs) =>
+        this.handOver(server, operation, {
+          ...{ messageId: id, to, brandSlug, timeoutMs },
+          route: 'mail',
+          provider: 'mailer',
+          code: codeIn(text),
+        }),
+    }
+    return {
+      apps: this.intercepted('apps', server.apps, (what, run) => this.read(server, operation, what, run)),
+      brands: this.intercepted('brands', server.brands, (what, run) =>
+        this.read(server, operation, what, run),
+      ),
+      store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
+      secrets: {
+        ...this.secrets,
+        newCode: () => {
+          operation.code = this.secrets.newCode()
+          return operation.code
+        },
+      },
+      limits,
+      otpTtlSeconds: otpTtlMs / 1000,
+      providerTimeoutMs,
+      smsMode,
+      smsRoutes: {
+        plain: Array.from({ length: plainProviders }, (_, index) => provider(`plain ${index}`)),
+        template: [provider('template')],
+      },
+      mailer,
+      now: () => {
+        operation.reading = this.timeMs
+        this.readAtMs.set(operation, this.elapsedMs)
+        return this.timeMs
+      },
+      stopwatch: () => this.elapsedMs,
+    }
+  }
+
+  /** The port with each of its methods going through `through`. */
+  private intercepted<T extends object>(
+    title: string,
+    port: T,
+    through: (what: string, run: () => unknown) => unknown,
+  ): T {
+    return new Proxy(port, {
+      get: (target, key) => {
+        const method: unknown = Reflect.get(target, key, target)
+        if (typeof method !== 'function') return method
+        return (...given: unknown[]) =>
+          through(`${title}.${String(key)}`, () => Reflect.apply(method, target, given))
+      },
+    })
+  }
+
+  private call(server: Server, operation: Operation, what: string, run: () => unknown): Promise<unknown> {
+    return this.wait(server, operation, what, async () => await run())
+  }
+
+  /** Reading who may call mostly takes no time; now and then its answer is late or lost. */
+  private read(server: Server, operation: Operation, what: string, run: () => unknown): unknown {
+    const result = run()
+    if (!(result instanceof Promise) || !this.random.chance(0.08)) return result
+    return result.then((value) => {
+      const answer = this.wait(server, operation, what, undefined, value)
+      return answer
+    })
+  }
+
+  private wait(
+    server: Server,
+    operation: Operation,
+    what: string,
+    run: (() => Promise<unknown>) | undefined,
+    value?: unknown,
+  ): Promise<unknown> {
+    if (operation.answer) this.fail(`${name(operation)} calls ${what} after its answer`)
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.calls.push({
+      ...{ server, operation, what, run, resolve, reject },
+      readAtMs: this.readAtMs.get(operation) ?? this.elapsedMs,
+      reading: operation.reading,
+      giveAnswer: () => resolve(value),
+    })
+    return promise
+  }
+
+  private handOver(
+    server: Server,
+    operation: Operation,
+    message: Omit<Handover, 'step' | 'startedAtMs' | 'arrived' | 'answer'>,
+  ): Promise<Outcome> {
+    const handover: Handover = {
+      ...message,
+      step: this.step,
+      startedAtMs: this.elapsedMs,
+      // It may arrive before the provider answers, and be used before the send is answered.
+      arrived: this.random.chance(0.3),
+      answer: undefined,
+    }
+    if (operation.handovers.length === 0) {
+      operation.callsBefore = operation.calls.length
+      this.begun.push(operation)
+    }
+    operation.handovers.push(handover)
+    this.log(`${name(operation)} hands ${handover.code} over to ${handover.provider}`)
+    try {
+      this.invariants.handedOver(operation, handover)
+    } catch (violation) {
+      this.violation ??= violation
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
+    this.handovers.push({ server, operation, handover, resolve, reject })
+    return promise
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // What may come about
+  // -------------------------------------------------------------------------------------------------------------------
+
+  /** One call of the database goes on, or all that wait there at once, which then share a transaction. */
+  private letThrough(): void {
+    const first = this.random.pick(this.calls)
+    const together = this.random.chance(0.35)
+      ? this.calls.filter(({ server }) => server === first.server)
+      : [first]
+    if (together.length > 1) this.note('calls together')
+    for (const call of together) this.release(call, this.fault())
+  }
+
+  private fault(): Fault {
+    const { random, profile } = this
+    if (random.chance(0.08)) return 'answer late'
+    if (!random.chance(profile.storeFaults)) return 'none'
+    return random.pick(['busy', 'full', 'answer lost', 'answer lost'])
+  }
+
+  private release(call: WaitingCall, fault: Fault): void {
+    this.calls.splice(this.calls.indexOf(call), 1)
+    const { operation, what } = call
+    this.log(`${what} of ${operation.kind} ${operation.id}${call.run ? '' : ' (answer)'}: ${fault}`)
+    if (fault !== 'none') this.note(`store: ${fault}`)
+    if (fault === 'busy' || fault === 'full') {
+      operation.faults++
+      call.reject(
+        fault === 'busy'
+          ? new Driver.SqliteError('database is locked', 'SQLITE_BUSY')
+          : new Driver.SqliteError('database or disk is full', 'SQLITE_FULL'),
+      )
+      return
+    }
+    if (!call.run) {
+      if (fault === 'answer lost') this.loseAnswer(call)
+      else call.giveAnswer()
+      return
+    }
+    operation.calls.push({
+      order: this.order++,
+      step: this.step,
+      reading: call.reading,
+      timeMs: this.timeMs,
+    })
+    this.underWay++
+    call
+      .run()
+      .then(
+        (value) => {
+          if (fault === 'answer lost') this.loseAnswer(call)
+          else if (fault === 'answer late') {
+            this.calls.push({ ...call, run: undefined, giveAnswer: () => call.resolve(value) })
+          } else call.resolve(value)
+        },
+        (error) => {
+          if (this.databaseFails) {
+            operation.faults++
+            this.note(`database: ${(error as { code?: string }).code}`)
+            this.log(
+              `${what} of ${operation.kind} ${operation.id} fails: ${(error as { code?: string }).code}`,
+            )
+          }
+          call.reject(error)
+        },
+      )
+      .finally(() => {
+        this.underWay--
+      })
+  }
+
+  private loseAnswer({ operation, reject }: WaitingCall): void {
+    operation.faults++
+    reject(new Driver.SqliteError('disk I/O error', 'SQLITE_IOERR'))
+  }
+
+  private async endHandover(): Promise<void> {
+    const { random } = this
+    const waiting = random.pick(this.handovers)
+    if (!random.chance(this.profile.providerFaults)) {
+      this.answer(waiting, { kind: 'accepted' }, true)
+      return
+    }
+    const reason = 'simulated'
+    const isLost = random.chance(0.5)
+    const fault = random.weighted<() => void | Promise<void>>([
+      [3, () => this.answer(waiting, { kind: 'unavailable', reason }, false)],
+      [2, () => this.answer(waiting, { kind: 'rejected', scope: 'recipient', reason }, false)],
+      [
+        1,
+        () =>
+          this.answer(
+            waiting,
+            { kind: 'rejected', scope: random.pick(['message', 'account']), reason },
+            false,
+          ),
+      ],
+      [2, () => this.answer(waiting, { kind: 'unknown', reason }, isLost)],
+      [2, () => this.answer(waiting, 'threw', isLost)],
+      [3, () => this.timeOut(waiting, isLost)],
+    ])
+    await fault()
+  }
+
+  /** The provider does not answer within the time it has. */
+  private async timeOut(waiting: WaitingHandover, arrived: boolean): Promise<void> {
+    const { startedAtMs, timeoutMs } = waiting.handover
+    await this.passTime(Math.max(0, startedAtMs + timeoutMs - this.elapsedMs))
+    this.note('provider: time-out')
+    this.answer(waiting, { kind: 'unknown', reason: 'time-out' }, arrived)
+  }
+
+  private answer(waiting: WaitingHandover, outcome: Outcome | 'threw', arrives: boolean): void {
+    const { operation, handover } = waiting
+    this.handovers = this.handovers.filter((other) => other !== waiting)
+    if (arrives) handover.arrived = true
+    handover.answer = { elapsedMs: this.elapsedMs, outcome }
+    const what =
+      outcome === 'threw'
+        ? 'throws'
+        : outcome.kind === 'rejected'
+          ? `rejects the ${outcome.scope}`
+          : outcome.kind
+    const isLost = handover.arrived && (outcome === 'threw' || outcome.kind !== 'accepted')
+    const isLate = this.elapsedMs > handover.startedAtMs + handover.timeoutMs
+    this.note(`provider: ${what}`)
+    if (isLost) this.note('provider: answer lost')
+    if (isLate) this.note(`provider: ${what}, late`)
+    const title = `${handover.provider} for ${operation.kind} ${operation.id}`
+    this.log(`${title}: ${what}${isLost ? ', although it has arrived' : ''}`)
+    if (outcome === 'threw') waiting.reject(new Error('the provider broke'))
+    else waiting.resolve(outcome)
+  }
+
+  private async passTime(ms: number): Promise<void> {
+    await this.hurry(ms)
+    this.elapsedMs += ms
+    this.timeMs += ms
+    this.history.clock.push({ step: this.step, timeMs: this.timeMs })
+    this.log(`${ms} ms pass`)
+  }
+
+  private async setClock(ms: number): Promise<void> {
+    await this.hurry(Number.POSITIVE_INFINITY)
+    this.timeMs += ms
+    this.history.clock.push({ step: this.step, timeMs: this.timeMs })
+    if (ms < 0) this.history.firstSetBack = Math.min(this.history.firstSetBack, this.step)
+    this.note(`clock set ${ms < 0 ? 'back' : 'forwards'}`)
+    this.log(`the clock is set by ${ms} ms`)
+  }
+
+  /**
+   * The store carries a call out, or fails it, soon after it was made: before more time passes than that, what waits too
+   * long goes on.
+   */
+  private async hurry(ms: number): Promise<void> {
+    for (;;) {
+      const due = this.calls.filter(({ readAtMs }) => this.elapsedMs + ms - readAtMs >= overtakingMs)
+      const [first] = due
+      if (!first) return
+      for (const call of due) {
+        if (call.server === first.server) this.release(call, this.random.chance(0.1) ? 'busy' : 'none')
+      }
+      await this.judge()
+      this.step++
+    }
+  }
+
+  private async sweep(): Promise<void> {
+    const { sweep } = this.random.pick(this.servers)
+    this.note('sweep')
+    this.log('expired rows are removed')
+    // Beside whatever is let through at the same time.
+    if (this.calls.length > 0 && this.servers.length === 1 && this.random.chance(0.5)) this.letThrough()
+    while (!(await sweep(this.timeMs)).isRound);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Crashes and the database
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private async open(): Promise<void> {
+    const { storage, servers } = this.profile
+    this.file = storage === 'own file' ? this.ground.newFile() : this.ground.file
+    if (storage === 'own file') await makeFile(this.file)
+    for (let index = 0; index < servers; index++) {
+      this.servers.push(
+        storage === 'own file' ? serverOn(openQuickly(this.file)) : this.ground.server(storage),
+      )
+    }
+  }
+
+  /** A process is gone: nothing that it waited for comes back to it, and another one starts on what it has left. */
+  private async crash(): Promise<void> {
+    const index = this.random.below(this.servers.length)
+    const server = this.servers[index]
+    if (!server) return
+    for (const operation of [...this.calls, ...this.handovers]
+      .filter((waiting) => waiting.server === server)
+      .map((waiting) => waiting.operation)) {
+      operation.lostAtStep = this.step
+      for (const client of this.clients) if (client.operation === operation) client.operation = undefined
+    }
+    for (const { handover } of this.handovers.filter((waiting) => waiting.server === server)) {
+      handover.arrived ||= this.random.chance(0.7)
+      if (handover.arrived) this.note('crash between delivery and answer')
+    }
+    this.calls = this.calls.filter((waiting) => waiting.server !== server)
+    this.handovers = this.handovers.filter((waiting) => waiting.server !== server)
+    this.note(`crash (${this.profile.storage})`)
+    this.log(`server ${index} crashes`)
+    const { storage } = this.profile
+    if (storage !== 'own file') {
+      this.servers[index] = this.ground.server(storage)
+      return
+    }
+    const before = this.file
+    // What a process leaves that is killed: the file and its log, not yet folded together.
+    if (this.servers.length === 1) {
+      this.file = this.ground.newFile()
+      for (const suffix of ['', '-wal']) {
+        if (existsSync(before + suffix)) copyFileSync(before + suffix, this.file + suffix)
+      }
+    }
+    this.servers[index] = serverOn(openQuickly(this.file))
+    await server.database.close()
+  }
+
+  /** The database itself fails: it has no room for another page, or another process holds its lock for a moment. */
+  private async breakDatabase(): Promise<void> {
+    const first = this.random.pick(this.calls)
+    const together = this.calls.filter(({ server }) => server === first.server)
+    const { orm } = first.server.database
+    if (this.random.chance(0.7)) {
+      this.log('the database has no room for another page')
+      this.databaseFails = true
+      // The least that SQLite takes is the number of pages there are.
+      fill(orm)
+      orm.get(sql`PRAGMA max_page_count = 1`)
+      for (const call of together) this.release(call, 'none')
+      await this.judge()
+      orm.get(sql`PRAGMA max_page_count = 1073741823`)
+      orm.run(sql`DELETE FROM filler`)
+      this.databaseFails = false
+      return
+    }
+    this.note('database: locked')
+    this.log('another process holds the lock')
+    const other = new Driver(this.file)
+    other.exec('BEGIN IMMEDIATE')
+    for (const call of together) this.release(call, 'none')
+    for (let time = 0; time < 3; time++) await turn()
+    other.exec('ROLLBACK')
+    other.close()
+    await this.judge()
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The record
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private log(event: string): void {
+    this.events.push(`${this.step} ${(this.timeMs - this.startMs) / 1000} s: ${event}`)
+  }
+
+  private note(what: string): void {
+    this.reached.set(what, (this.reached.get(what) ?? 0) + 1)
+  }
+
+  /** Orders of things that are rare and yet must come about. */
+  private noteOrder({ id, kind, brand, person, guess }: Operation, what: string): void {
+    const sends = this.history.operations.filter((send) => send.brand === brand && send.person === person)
+    if (kind === 'send' && what === 'sms_failed') {
+      if (sends.some((send) => send.id > id && send.handovers.length > 0))
+        this.note('failure of an older send')
+    }
+    const send = kind === 'verify' && what === 'ok' && sends.find(({ code }) => code === guess)
+    if (!send) return
+    if (send.lostAtStep !== undefined) this.note('code used after a crash')
+    else if (send.answer === undefined) this.note('code used before its send was answered')
+    else if (send.answer.kind === 'error') this.note('code used although its send was answered 500')
+  }
+
+  private fail(what: string): void {
+    this.violation ??= new Violation(what)
+  }
+}
+
+/** The hashes of the few recipients there are, each made once. */
+const subjects = new Map<string, ReturnType<Secrets['subjects']>>()
+
+function knownSubjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): ReturnType<Secrets['subjects']> {
+  const hashes = subjects.get(kind + value) ?? realSecrets.subjects(kind, value)
+  subjects.set(kind + value, hashes)
+  return hashes
+}
+
+/** Seeded ids and codes over the real keyed hashes. No code comes twice, and none begins with 9. */
+function seededSecrets(random: Random): Secrets {
+  const used = new Set<string>()
+  return {
+    ...realSecrets,
+    subjects: knownSubjects,
+    newId: () => {
+      const hex = random.bytes(16).toString('hex')
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
+    },
+    newRecordId: () => random.bytes(16).toString('base64url'),
+    newCode: () => {
+      for (;;) {
+        const code = random.below(900_000).toString().padStart(6, '0')
+        if (used.has(code)) continue
+        used.add(code)
+        return code
+      }
+    },
+  }
+}
+
+function serverOn(database: Database): Server {
+  return {
+    database,
+    store: createOtpStore(database, saltedHash),
+    brands: createBrandBook(database),
+    apps: createAppBook(database, sha256, new Map(Object.entries(apiKeys))),
+    sweep: createSweep(database),
+  }
+}
+
+/**
+ * What histories run on: a database in memory and a file that they share one after another, with servers that take
+ * turns, since to open one takes longer than a history; and a folder for the files of those that have one of their own.
+ */
+export class Ground {
+  readonly file: string
+  private readonly memory = openDatabase(':memory:')
+  private readonly inMemory: Server[] = []
+  private readonly onFile: Server[] = []
+  private turns = 0
+  private files = 0
+  private histories = 0
+
+  constructor(private readonly folder: string) {
+    this.file = this.newFile()
+  }
+
+  async prepare(): Promise<void> {
+    await makeFile(this.file)
+    await makeBrands(this.memory)
+    for (let count = 0; count < 4; count++) {
+      this.inMemory.push(serverOn(this.memory))
+      this.onFile.push(serverOn(openQuickly(this.file)))
+    }
+  }
+
+  /** When the next history begins: so long after the last that all of it is over, however its clock was set. */
+  beginning(): number {
+    return Date.UTC(2026, 0, 1, 12) + 400 * 86_400_000 * this.histories++
+  }
+
+  /** A server that was not there a moment ago. */
+  server(storage: 'memory' | 'shared file'): Server {
+    const servers = storage === 'memory' ? this.inMemory : this.onFile
+    const server = servers[this.turns++ % servers.length]
+    if (!server) throw new Error('the ground is not prepared')
+    return server
+  }
+
+  isShared(server: Server): boolean {
+    return this.inMemory.includes(server) || this.onFile.includes(server)
+  }
+
+  /** The name of a file that does not exist. */
+  newFile(): string {
+    return join(this.folder, `${this.files++}.db`)
+  }
+
+  async close(): Promise<void> {
+    await this.memory.close()
+    for (const { database } of this.onFile) await database.close()
+  }
+}
+
+/** Makes a database with the brands of every history, in small pages, so that a few rows already need a new one. */
+async function makeFile(file: string): Promise<void> {
+  const driver = new Driver(file)
+  driver.pragma('page_size = 512')
+  driver.exec('VACUUM')
+  driver.close()
+  const database = openDatabase(file)
+  database.orm.run(sql`CREATE TABLE filler (bytes BLOB)`)
+  await makeBrands(database)
+  await database.close()
+}
+
+/** The power does not fail here, so nothing has to wait for the disk. */
+function openQuickly(file: string): Database {
+  const database = openDatabase(file)
+  database.orm.run(sql`PRAGMA synchronous = OFF`)
+  return database
+}
+
+async function makeBrands(database: Database): Promise<void> {
+  const book = createBrandBook(database)
+  for (const [slug, dltEnabled] of Object.entries(brands)) {
+    await putBrand(book, slug, { displayName: slug, dltEnabled })
+  }
+}
+
+/** Uses up the empty pages of a file. */
+function fill(orm: Database['orm']): void {
+  while ((orm.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)?.freelist_count ?? 0) > 0) {
+    orm.run(sql`INSERT INTO filler VALUES (zeroblob(400))`)
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
