@@ -1,0 +1,76 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import Driver from 'better-sqlite3'
+
+/** For how long the rows are live at least: longer than any measurement. */
+const liveMs = 3_600_000
+
+/** Over how long they end: rows of one page do not end together. */
+const endSpreadMs = 300_000
+
+/**
+ * Puts rows into a database as so many sends to different recipients would leave them, all live for an hour. The schema
+ * must be there, and no server may run on it. They go in by the order of their keys, which makes ten million of them a
+ * matter of a minute.
+ */
+export function fill(databaseFile: string, rows: number, now: number): void {
+  const driver = new Driver(databaseFile)
+  // Nothing is lost should this be interrupted: the file is filled anew.
+  driver.pragma('journal_mode = MEMORY')
+  driver.pragma('synchronous = OFF')
+  const insert = driver.prepare('INSERT INTO ledgers (subject, ends_at, state) VALUES (?, ?, ?)')
+  driver.transaction(() => {
+    for (let index = 0; index < rows; index += 1) {
+      const random = randomBytes(64)
+      const endsAt = now + liveMs + Math.floor((random.readUInt32LE(32) / 2 ** 32) * endSpreadMs)
+      insert.run(ascendingKey(index, rows, random), endsAt, stateOfSend(now, endsAt, random))
+    }
+  })()
+  driver.pragma('journal_mode = WAL')
+  driver.close()
+  // Else the disk would still be busy with it while something is measured.
+  const file = openSync(databaseFile, 'r+')
+  fsyncSync(file)
+  closeSync(file)
+}
+
+/** What is kept of a recipient who was sent one code: three limits and the code's hash. */
+function stateOfSend(now: number, endsAt: number, random: Buffer): string {
+  const hash = random.toString('base64url', 0, 32)
+  return JSON.stringify({
+    windows: [
+      ['cooldown:acme', 1, now + 30_000],
+      ['minute', 1, now + 60_000],
+      ['hour', 1, endsAt],
+    ],
+    codes: [['acme', randomUUID(), hash, 0, now, now + 300_000]],
+  })
+}
+
+/** Whether there are rows that are over at an instant. */
+export function hasRowsOver(databaseFile: string, now: number): boolean {
+  const driver = new Driver(databaseFile, { readonly: true })
+  try {
+    return driver.prepare('SELECT 1 FROM ledgers WHERE ends_at <= ? LIMIT 1').get(now) !== undefined
+  } finally {
+    driver.close()
+  }
+}
+
+/** The characters of base64url in the order that SQLite compares them in. */
+const alphabet = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+
+/** How many characters of a key tell its place; the others are random. */
+const placeLength = 5
+
+/** A key like the keyed hash of a recipient, of 43 characters, greater than those of lower indexes. */
+function ascendingKey(index: number, rows: number, random: Buffer): string {
+  const step = alphabet.length ** placeLength / rows
+  let place = Math.floor((index + random.readUInt32LE(36) / 2 ** 32) * step)
+  let key = random.toString('base64url', 0, 32).slice(placeLength)
+  for (let count = 0; count < placeLength; count += 1) {
+    key = (alphabet[place % alphabet.length] ?? '') + key
+    place = Math.floor(place / alphabet.length)
+  }
+  return key
+}

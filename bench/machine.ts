@@ -1,0 +1,53 @@
+import { closeSync, fdatasyncSync, openSync, statfsSync, writeSync } from 'node:fs'
+import { availableParallelism, cpus, release, type as systemName, totalmem } from 'node:os'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import packageJson from '../package.json'
+import { megabytes, milliseconds } from './report.ts'
+import { median } from './statistics.ts'
+import { wrkVersion } from './wrk.ts'
+
+/** What was measured, on what; the figures mean nothing without it. */
+export function machine(folder: string, subject: string): string[] {
+  const driver = new Driver(':memory:')
+  const { sqlite } = driver.prepare('SELECT sqlite_version() AS sqlite').get() as { sqlite: string }
+  driver.close()
+  const cores = availableParallelism()
+  return [
+    `${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${cores} cores, ${megabytes(totalmem())} of memory; ${systemName()} ${release()}`,
+    `${fileSystem(folder)}, where one write waits ${milliseconds(syncMs(folder))} for the disk (median of ${syncs} fdatasync)`,
+    `otpost ${packageJson.version} (${subject}), Bun ${Bun.version}, SQLite ${sqlite} with synchronous=FULL, ${wrkVersion()} on the same machine with 64 connections`,
+  ]
+}
+
+const syncs = 200
+
+/** How long the disk takes to keep one page. A disk that takes no time at all keeps nothing. */
+function syncMs(folder: string): number {
+  const file = openSync(join(folder, 'sync'), 'w')
+  const page = Buffer.alloc(4096, 1)
+  const times: number[] = []
+  for (let count = 0; count < syncs; count += 1) {
+    const startedAt = performance.now()
+    writeSync(file, page)
+    fdatasyncSync(file)
+    times.push(performance.now() - startedAt)
+  }
+  closeSync(file)
+  return median(times)
+}
+
+/** The names of the magic numbers that statfs(2) lists. */
+const fileSystems = new Map([
+  [0xef53, 'ext4'],
+  [0x58465342, 'XFS'],
+  [0x9123683e, 'Btrfs'],
+  [0x01021994, 'tmpfs (in memory: nothing of this is durable)'],
+  [0x794c7630, 'overlayfs'],
+  [0x2fc12fc1, 'ZFS'],
+])
+
+function fileSystem(folder: string): string {
+  const { type } = statfsSync(folder)
+  return fileSystems.get(type) ?? `file system 0x${type.toString(16)}`
+}

@@ -1,0 +1,97 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { svg } from './chart.ts'
+import { machine } from './machine.ts'
+import { compare } from './parts/compare.ts'
+import { latency } from './parts/latency.ts'
+import { memory } from './parts/memory.ts'
+import { ratios } from './parts/ratios.ts'
+import { rows } from './parts/rows.ts'
+import { start } from './parts/start.ts'
+import { sweep } from './parts/sweep.ts'
+import { markdown, type PartResult, withTable } from './report.ts'
+import { full, quick } from './scale.ts'
+import { Bench, root } from './servers.ts'
+import { wrkVersion } from './wrk.ts'
+
+const parts = { ratios, latency, rows, memory, sweep, start, compare }
+type PartName = keyof typeof parts
+
+const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--readme]
+
+Measures the real process and prints a Markdown table, which it also writes to
+bench/results.md, with a chart in bench/results.svg. Takes about twenty minutes.
+
+  --quick        about two minutes: fewer and shorter rounds, fewer rows; writes nothing
+  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
+  --binary PATH  a compiled otpost instead of the source, but for stalls and the
+                 sweep, which are looked at from inside the source
+  --readme       also puts the table into README.md
+  --help
+
+It needs Linux and wrk (apt-get install wrk). Databases are made in TMPDIR, which
+should be on a real disk.
+`
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    binary: { type: 'string' },
+    readme: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (options.help) {
+  process.stdout.write(help)
+  process.exit()
+}
+if (wrkVersion() === undefined)
+  fail('wrk is not installed, and the bench drives the servers with it: apt-get install wrk')
+const names = options.only?.split(',') ?? Object.keys(parts)
+const unknown = names.filter((name) => !isPart(name))
+if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
+if (options.readme && (options.quick || options.only !== undefined)) {
+  fail('--readme is for a whole run: neither --quick nor --only')
+}
+
+const binary = options.binary === undefined ? undefined : resolve(options.binary)
+await using bench = new Bench(binary)
+const lines = machine(bench.folder, binary === undefined ? 'from source' : 'compiled')
+const results: PartResult[] = []
+let isWhole = !options.quick && options.only === undefined
+for (const name of names.filter(isPart)) {
+  const startedAt = performance.now()
+  process.stderr.write(`${name} … `)
+  try {
+    results.push(await parts[name](bench, options.quick ? quick : full))
+    process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
+  } catch (error) {
+    // What the other parts find is not lost with it.
+    process.stderr.write(`failed: ${error instanceof Error ? error.message : error}\n`)
+    process.exitCode = 1
+    isWhole = false
+    await bench.killAll()
+  }
+}
+
+const table = markdown(lines, results)
+process.stdout.write(`\n${table}`)
+if (isWhole) {
+  writeFileSync(join(import.meta.dir, 'results.md'), table)
+  writeFileSync(join(import.meta.dir, 'results.svg'), svg(results.flatMap(({ chart }) => chart ?? [])))
+}
+if (options.readme && isWhole) {
+  const readme = join(root, 'README.md')
+  writeFileSync(readme, withTable(readFileSync(readme, 'utf8'), table))
+}
+
+function isPart(name: string): name is PartName {
+  return Object.hasOwn(parts, name)
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`)
+  process.exit(2)
+}

@@ -1,0 +1,142 @@
+import { percentile } from './statistics.ts'
+import { connections } from './wrk.ts'
+
+/** What requests at a fixed rate took, each counted from the instant it was due. */
+export interface Latency {
+  readonly requests: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+  readonly statuses: ReadonlyMap<number, number>
+}
+
+/**
+ * Sends requests at a fixed rate, whether or not the server keeps up, over as many connections as wrk has. A request is
+ * timed from the instant it was due, so that the time it waits for a connection counts too: a server that stalls can't
+ * hide it by not being asked meanwhile (the "coordinated omission" of a client that waits for each answer). What the
+ * timer of this client is late, at most about a millisecond, counts against the server as well.
+ *
+ * @param nextBody the JSON body of the next request
+ */
+export async function pace(
+  url: URL,
+  { path, nextBody, perSecond }: { path: string; nextBody: () => string; perSecond: number },
+): Promise<{ stop(): Promise<Latency> }> {
+  const latenciesMs: number[] = []
+  const statuses = new Map<number, number>()
+  /** When each request was or is due, and how many of them have been sent. */
+  const due: number[] = []
+  let begun = 0
+  const idle: Connection[] = []
+  let failure: Error | undefined
+  let settle = () => {}
+
+  const dispatch = () => {
+    for (;;) {
+      const instant = due[begun]
+      if (instant === undefined) break
+      const connection = idle.pop()
+      if (!connection) return
+      begun += 1
+      connection.send(path, nextBody(), instant)
+    }
+    if (idle.length === connections) settle()
+  }
+  const answered = (connection: Connection, status: number, dueAt: number) => {
+    latenciesMs.push(performance.now() - dueAt)
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    idle.push(connection)
+    dispatch()
+  }
+  const broken = () => {
+    failure = new Error('the server closed a connection')
+    settle()
+  }
+  for (let count = 0; count < connections; count += 1) {
+    idle.push(await Connection.open(url, answered, broken))
+  }
+  const all = [...idle]
+
+  const startedAt = performance.now()
+  const timer = setInterval(() => {
+    const elapsedMs = performance.now() - startedAt
+    while ((due.length * 1000) / perSecond <= elapsedMs) {
+      due.push(startedAt + (due.length * 1000) / perSecond)
+    }
+    dispatch()
+  }, 1)
+
+  return {
+    async stop() {
+      clearInterval(timer)
+      await new Promise<void>((resolve) => {
+        settle = resolve
+        if (failure) resolve()
+        else dispatch()
+      })
+      for (const connection of all) connection.close()
+      if (failure) throw failure
+      const ascending = latenciesMs.sort((a, b) => a - b)
+      return {
+        requests: ascending.length,
+        p50Ms: percentile(ascending, 50),
+        p99Ms: percentile(ascending, 99),
+        maxMs: percentile(ascending, 100),
+        statuses,
+      }
+    },
+  }
+}
+
+type Answered = (connection: Connection, status: number, dueAt: number) => void
+
+/** One connection with at most one request under way. Knows of HTTP what the answers here need, and is cheap. */
+class Connection {
+  private text = ''
+  private dueAt = 0
+  private closing = false
+  private socket: Bun.Socket<undefined> | undefined
+
+  private constructor(
+    private readonly host: string,
+    private readonly answered: Answered,
+  ) {}
+
+  static async open(url: URL, answered: Answered, broken: () => void): Promise<Connection> {
+    const connection = new Connection(url.host, answered)
+    connection.socket = await Bun.connect({
+      hostname: url.hostname,
+      port: Number(url.port),
+      socket: {
+        data: (_, bytes) => connection.read(bytes),
+        close: () => {
+          if (!connection.closing) broken()
+        },
+      },
+    })
+    return connection
+  }
+
+  send(path: string, body: string, dueAt: number): void {
+    this.dueAt = dueAt
+    this.socket?.write(
+      `POST ${path} HTTP/1.1\r\nHost: ${this.host}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  }
+
+  close(): void {
+    this.closing = true
+    this.socket?.end()
+  }
+
+  private read(bytes: Uint8Array): void {
+    this.text += Buffer.from(bytes).toString('latin1')
+    const headEnd = this.text.indexOf('\r\n\r\n')
+    if (headEnd < 0) return
+    const head = this.text.slice(0, headEnd)
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+    if (this.text.length < headEnd + 4 + length) return
+    this.text = ''
+    this.answered(this, Number(head.slice(9, 12)), this.dueAt)
+  }
+}

@@ -1,0 +1,84 @@
+/** One line of the result. */
+export interface Figure {
+  readonly name: string
+  readonly measured: string
+  /** What it should be, in words; and whether it is. */
+  readonly aim?: { readonly text: string; readonly holds: boolean }
+}
+
+/** What one part of the bench found. */
+export interface PartResult {
+  readonly title: string
+  readonly figures: readonly Figure[]
+  readonly chart?: BarChart
+}
+
+/** Bars from zero, each with its number in words and, where there is one, a mark for the aim. */
+export interface BarChart {
+  readonly title: string
+  readonly bars: readonly {
+    readonly label: string
+    readonly value: number
+    readonly text: string
+    readonly aim?: number
+  }[]
+}
+
+/** The results as one Markdown table, under what they were measured on. */
+export function markdown(machine: readonly string[], results: readonly PartResult[]): string {
+  const rows = results.flatMap(({ title, figures }) => [
+    `| **${title}** | | | |`,
+    ...figures.map(({ name, measured, aim }) => {
+      return `| ${name} | ${measured} | ${aim?.text ?? ''} | ${aim ? (aim.holds ? 'yes' : '**no**') : ''} |`
+    }),
+  ])
+  return [
+    ...machine.map((line) => `- ${line}`),
+    '',
+    '| | measured | aim | holds |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+const marks = { begin: '<!-- bench:begin -->', end: '<!-- bench:end -->' } as const
+
+/** A page with what stands between the marks replaced. */
+export function withTable(page: string, table: string): string {
+  const [begin, end] = [page.indexOf(marks.begin), page.indexOf(marks.end)]
+  if (begin < 0 || end < begin) throw new Error(`the page has no ${marks.begin} with a ${marks.end} after it`)
+  return `${page.slice(0, begin + marks.begin.length)}\n\n${table}\n${page.slice(end)}`
+}
+
+/** A whole number with its thousands apart. */
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+export function perSecond(value: number): string {
+  return `${whole(value)} requests/s`
+}
+
+export function milliseconds(value: number): string {
+  return `${value.toFixed(value < 10 ? 1 : 0)} ms`
+}
+
+export function megabytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
+}
+
+/** A power of ten as such, any other number in full. */
+export function rowCount(rows: number): string {
+  const power = Math.round(Math.log10(rows))
+  return rows === 10 ** power
+    ? `10${[...String(power)].map((digit) => superscripts[Number(digit)]).join('')}`
+    : whole(rows)
+}
+
+const superscripts = [...'⁰¹²³⁴⁵⁶⁷⁸⁹']
+
+/** The median of some numbers with the least and the greatest. */
+export function spread(middle: number, numbers: readonly number[]): string {
+  return `${middle.toFixed(2)} (${Math.min(...numbers).toFixed(2)}–${Math.max(...numbers).toFixed(2)})`
+}

@@ -1,0 +1,39 @@
+/** How much is measured. */
+export interface Scale {
+  readonly rounds: number
+  /** Of one measurement. */
+  readonly seconds: number
+  /** Of load before the first measurement of a server. */
+  readonly warmupSeconds: number
+  readonly latencySeconds: number
+  /** How many rows throughput is measured at; the first is what the others are compared with. */
+  readonly rows: readonly number[]
+  /** After how many sends the memory is looked at. */
+  readonly memorySends: readonly [few: number, many: number]
+  /** How many rows expire at once. */
+  readonly sweptRows: number
+  readonly starts: number
+}
+
+export const full: Scale = {
+  rounds: 5,
+  seconds: 4,
+  warmupSeconds: 3,
+  latencySeconds: 15,
+  rows: [1e3, 1e4, 1e5, 1e6, 1e7],
+  memorySends: [1e5, 1e6],
+  sweptRows: 1e6,
+  starts: 7,
+}
+
+/** For whoever changes the program and wants to see soon whether it got slower. */
+export const quick: Scale = {
+  rounds: 2,
+  seconds: 1,
+  warmupSeconds: 1,
+  latencySeconds: 2,
+  rows: [1e3, 1e4, 1e5],
+  memorySends: [1e4, 3e4],
+  sweptRows: 1e5,
+  starts: 3,
+}

@@ -1,0 +1,262 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ProbeAnswer, ProbeCommand } from './probe.ts'
+import { brandId, credentials } from './workloads.ts'
+
+export const root = join(import.meta.dir, '..')
+
+/** How a process ended: with a code of its own, or by a signal. */
+export interface End {
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | number | null
+}
+
+/** A server process under measurement. */
+export interface Server {
+  readonly url: URL
+  readonly pid: number
+  /** Ends it, and waits until it has; resolves to how it ended. */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<End>
+}
+
+/** The service itself. */
+export interface Otpost extends Server {
+  readonly databaseFile: string
+  /** How many requests were answered with each status since the last call, as its log says. */
+  statuses(atLeast: number): Promise<ReadonlyMap<number, number>>
+  /** The lines of its log since the last call, which empties it: in a long run it would fill the disk. */
+  takeLog(): string[]
+  /** The longest stall of its event loop since the last question. Needs the probe. */
+  longestStallMs(): Promise<number>
+  /** Moves its clock ahead. Needs the probe. */
+  advance(ms: number): Promise<void>
+}
+
+export interface OtpostOptions {
+  readonly databaseFile: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Whether to look inside: see probe.ts. Runs the program from its source. */
+  readonly probe?: boolean
+  readonly port?: number
+}
+
+/** Where a run keeps its databases and logs, and what ends with it. */
+export class Bench implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'otpost-bench-'))
+  private readonly running = new Set<Bun.Subprocess>()
+
+  /** @param binary a compiled otpost to measure instead of the source */
+  constructor(private readonly binary: string | undefined = undefined) {
+    // Whatever ends the run, nothing of it is left behind.
+    process.on('exit', () => this.clear())
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+  }
+
+  /** A database with the brand that the requests name, in a folder of its own. */
+  async database(name: string): Promise<string> {
+    const folder = join(this.folder, name)
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder)
+    const databaseFile = join(folder, 'otpost.db')
+    const child = Bun.spawn([...this.program(false), 'brand', 'put', brandId, '--name', 'Acme'], {
+      cwd: root,
+      env: cleanEnv({ DATABASE_URL: `file:${databaseFile}` }),
+      stdout: 'ignore',
+      stderr: 'inherit',
+    })
+    if ((await child.exited) !== 0) throw new Error('the brand could not be made')
+    return databaseFile
+  }
+
+  /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */
+  async otpost({ databaseFile, env = {}, probe = false, port }: OtpostOptions): Promise<Otpost> {
+    const logFile = `${databaseFile}.log`
+    const answers: ((answer: ProbeAnswer) => void)[] = []
+    const server = await this.start([...this.program(probe), 'serve'], {
+      env: {
+        ...serviceEnv,
+        DATABASE_URL: `file:${databaseFile}`,
+        ...env,
+      },
+      logFile,
+      ...(port === undefined ? {} : { port }),
+      ...(probe ? { onMessage: (answer: ProbeAnswer) => answers.shift()?.(answer) } : {}),
+    })
+    const ask = (command: ProbeCommand) =>
+      new Promise<ProbeAnswer>((resolve) => {
+        answers.push(resolve)
+        server.send(command)
+      })
+    return {
+      ...server,
+      databaseFile,
+      takeLog: () => {
+        const text = readFileSync(logFile, 'utf8')
+        truncateSync(logFile)
+        return text.split('\n')
+      },
+      statuses: (atLeast) => readStatuses(logFile, atLeast),
+      longestStallMs: async () => (await ask({ stalls: 'read' })).longestStallMs,
+      advance: async (ms) => void (await ask({ advanceMs: ms })),
+    }
+  }
+
+  /** What runs the service. */
+  private program(probe: boolean): string[] {
+    if (this.binary !== undefined && !probe) return [this.binary]
+    const preload = probe ? ['--preload', join(import.meta.dir, 'probe.ts')] : []
+    return [process.execPath, ...preload, join(root, 'src/main.ts')]
+  }
+
+  /** Starts a server that takes its port from PORT, and resolves once it answers. */
+  async start(
+    command: readonly string[],
+    options: {
+      readonly env?: Readonly<Record<string, string>>
+      readonly logFile?: string
+      readonly port?: number
+      readonly healthPath?: string
+      readonly onMessage?: (message: ProbeAnswer) => void
+    } = {},
+  ): Promise<Server & { send(message: ProbeCommand): void }> {
+    const { env = {}, logFile, port = freePort(), healthPath = '/health', onMessage } = options
+    // Opened for appending, so that it can be emptied while the server writes to it.
+    const log = logFile === undefined ? undefined : openSync(logFile, 'a')
+    const child = Bun.spawn([...command], {
+      cwd: root,
+      env: cleanEnv({ NODE_ENV: 'production', PORT: String(port), ...env }),
+      stdin: 'ignore',
+      stdout: log ?? 'ignore',
+      stderr: 'inherit',
+      ...(onMessage ? { ipc: onMessage, serialization: 'json' as const } : {}),
+    })
+    if (log !== undefined) closeSync(log)
+    this.running.add(child)
+    const url = new URL(`http://127.0.0.1:${port}`)
+    await answered(new URL(healthPath, url), child)
+    return {
+      url,
+      pid: child.pid,
+      send: (message) => child.send(message),
+      stop: async (signal = 'SIGTERM') => {
+        child.kill(signal)
+        await child.exited
+        this.running.delete(child)
+        return { exitCode: child.exitCode, signal: child.signalCode }
+      },
+    }
+  }
+
+  /** Ends whatever still runs. */
+  async killAll(): Promise<void> {
+    const left = [...this.running]
+    for (const child of left) child.kill('SIGKILL')
+    await Promise.all(left.map((child) => child.exited))
+    this.running.clear()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killAll()
+    this.clear()
+  }
+
+  /** The same at once, for the end of this process. */
+  private clear(): void {
+    for (const child of this.running) child.kill('SIGKILL')
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** The service in production, but for its provider: SMS are dropped at once, and mail is not sent. */
+const serviceEnv = {
+  NODE_ENV: 'production',
+  OUTBOX_IN_PRODUCTION: '1',
+  SMS_PLAIN: 'discard',
+  APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
+  GLOBAL_LIMIT_PER_MINUTE: '1000000000',
+}
+
+/** An environment with nothing of the developer's own settings in it. */
+function cleanEnv(env: Readonly<Record<string, string>>): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env
+  return { PATH, HOME, ...env }
+}
+
+/** A port that nothing listens on. */
+export function freePort(): number {
+  const socket = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
+  const { port } = socket
+  socket.stop(true)
+  return port
+}
+
+const patienceMs = 30_000
+
+/** Asks until there is an answer; fails when the process ends or is silent for too long. */
+async function answered(url: URL, child: Bun.Subprocess): Promise<void> {
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`a server ended with ${child.exitCode} instead of listening`)
+    if (performance.now() > giveUpAt) throw new Error(`a server did not answer within ${patienceMs} ms`)
+    const response = await fetch(url, { headers: { connection: 'close' } }).catch(() => undefined)
+    if (response?.ok) return
+    await Bun.sleep(1)
+  }
+}
+
+/**
+ * Counts the log's requests by their status and empties it. A line is written a little after its answer, and wrk leaves
+ * requests unanswered when its time is up, so that the log is read when nothing has been added to it for a moment.
+ */
+async function readStatuses(logFile: string, atLeast: number): Promise<ReadonlyMap<number, number>> {
+  const giveUpAt = performance.now() + 5000
+  for (let size = -1; ; ) {
+    const before = size
+    size = fileBytes(logFile)
+    if (size === before || performance.now() > giveUpAt) {
+      const found = [...readFileSync(logFile, 'latin1').matchAll(/"status":(\d{3})/g)]
+      if (found.length >= atLeast || performance.now() > giveUpAt) {
+        truncateSync(logFile)
+        return countByStatus(found.map(([, status]) => Number(status)))
+      }
+    }
+    await Bun.sleep(50)
+  }
+}
+
+function countByStatus(list: readonly number[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const status of list) counts.set(status, (counts.get(status) ?? 0) + 1)
+  return counts
+}
+
+/** The memory of a process that is in RAM. */
+export function residentBytes({ pid }: Server): number {
+  const status = `/proc/${pid}/status`
+  const kilobytes = existsSync(status) && /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))?.[1]
+  if (!kilobytes) throw new Error('the server has ended by itself')
+  return Number(kilobytes) * 1024
+}
+
+/** The files and sockets that a process has open. */
+export function openFiles({ pid }: Server): number {
+  const folder = `/proc/${pid}/fd`
+  if (!existsSync(folder)) throw new Error('the server has ended by itself')
+  return readdirSync(folder).length
+}
+
+/** The size of a file; 0 where there is none. */
+export function fileBytes(path: string): number {
+  return existsSync(path) ? Bun.file(path).size : 0
+}
