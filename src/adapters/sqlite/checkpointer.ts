@@ -6,18 +6,15 @@ declare const self: Worker
 
 let driver: Driver.Database | undefined
 
-/** The pages in the log from which on writers are kept out for a moment, so that the log begins anew. */
-const longLogPages = 2000
-
 self.onmessage = ({ data: file }: MessageEvent<string>) => {
   let problem: string | undefined
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
     // Without keeping anybody out: what is in the log by now.
-    const [done] = driver.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[]
+    driver.pragma('wal_checkpoint(PASSIVE)')
     // Under load there is always more, and a log begins anew only once all of it has been folded back. What is left is
     // little by now, so that the lock this takes is soon free again; writers try again meanwhile.
-    if (done && done.log > longLogPages) driver.pragma('wal_checkpoint(RESTART)')
+    driver.pragma('wal_checkpoint(RESTART)')
   } catch (error) {
     driver?.close()
     driver = undefined

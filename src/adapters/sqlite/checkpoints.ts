@@ -8,8 +8,11 @@ export interface CheckpointLog {
 /** After how many commits the log is measured. */
 const commitsBetween = 8
 
-/** How many pages of the log that are not in the file yet make a checkpoint worth while. */
-const enoughPages = 500
+/**
+ * How many pages of the log that are not in the file yet make a checkpoint worth while: the more, the more often a page is
+ * in it several times, of which the last is copied. Half of what the log may grow to, since writing goes on meanwhile.
+ */
+const enoughPages = 2000
 
 /**
  * What SQLite folds back by itself within a commit. With the other thread at work that is only a brake, which keeps the

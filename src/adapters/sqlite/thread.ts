@@ -55,18 +55,22 @@ export function serveThread(
   }
 }
 
-/** Hands on what one turn of the event loop brings, together. */
+/** How many calls or answers are handed on at once: a turn that brings more lets the other thread begin meanwhile. */
+const enough = 8
+
+/** Hands on what one turn of the event loop brings, a few together. */
 function gathered<T>(handOn: (together: readonly T[]) => void): (one: T) => void {
   let together: T[] = []
+  const handOnNow = () => {
+    if (together.length === 0) return
+    const ready = together
+    together = []
+    handOn(ready)
+  }
   return (one) => {
-    if (together.length === 0) {
-      setImmediate(() => {
-        const ready = together
-        together = []
-        handOn(ready)
-      })
-    }
+    if (together.length === 0) setImmediate(handOnNow)
     together.push(one)
+    if (together.length === enough) handOnNow()
   }
 }
 
