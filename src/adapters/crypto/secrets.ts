@@ -1,4 +1,4 @@
-import { hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto'
 import type { Secrets } from '../../domain/ports.ts'
 
 /**
@@ -12,7 +12,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
-    newRecordId: () => randomBytes(16).toString('base64url'),
+    newRecordId: () => randomFillSync(recordIdBytes).toString('base64url'),
     // JSON keeps the parts apart whatever they contain.
     keyedCodes: ({ brandSlug, channel, identity }, code) => {
       const text = JSON.stringify([brandSlug, channel, identity, code])
@@ -38,6 +38,9 @@ export function saltedHash(recordId: string, keyedCode: string): string {
 function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
   return [make(first), ...rest.map(make)]
 }
+
+/** Filled anew for each id. */
+const recordIdBytes = Buffer.alloc(16)
 
 /** SHA-256 in base64url: how an API key is stored. Keys are long and random, so a slow hash would add nothing. */
 export function sha256(text: string): string {

@@ -92,15 +92,23 @@ export function logExchange(
   exchange: Exchange,
 ): void {
   const { requestId, trail, failure } = exchange
-  const { attempts, fault, ...facts } = trail
-  const cause = failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error ?? fault
+  const { attempts } = trail
+  const cause =
+    failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error ?? trail.fault
+  // What is undefined is left out of the line.
   const line = {
     requestId,
-    ...answered,
+    method: answered.method,
+    route: answered.route,
+    status: answered.status,
     durationMs: Math.round((performance.now() - exchange.startedAt) * 10) / 10,
-    ...facts,
-    ...(failure ? { error: failure.code } : {}),
-    ...(attempts.length > 0 ? { attempts: attempts.map(({ error: _, ...attempt }) => attempt) } : {}),
+    app: trail.app,
+    brand: trail.brand,
+    channel: trail.channel,
+    recipient: trail.recipient,
+    recipients: trail.recipients,
+    error: failure?.code,
+    attempts: attempts.length > 0 ? attempts.map(({ error: _, ...attempt }) => attempt) : undefined,
     ...(cause === undefined ? {} : { err: cause }),
   }
   if (answered.status >= 500) log.error(line, failure?.failure.message ?? 'failed')

@@ -17,21 +17,24 @@ export function createAppBook(
   sha256: (apiKey: string) => string,
   credentials: ReadonlyMap<string, string>,
 ): AppBook & Apps {
-  const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, sha256(apiKey)]))
+  const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
   // No key hashes to it; an unknown app is compared with it, so that it takes as long as a known one.
-  const nobody = 'A'.repeat(sha256('').length)
+  const nobody = Buffer.from('A'.repeat(sha256('').length))
   const live = orm
     .select({ keySha256: apps.keySha256 })
     .from(apps)
     .where(and(eq(apps.appId, sql.placeholder('appId')), isNull(apps.revokedAt)))
     .prepare()
-  const keyOf = remembered(changes, (appId: string) => live.get({ appId })?.keySha256)
+  const keyOf = remembered(changes, (appId: string) => {
+    const row = live.get({ appId })
+    return row && Buffer.from(row.keySha256)
+  })
 
   return {
     accepts: async (appId, apiKey) => {
       const given = Buffer.from(sha256(apiKey))
-      const issued = timingSafeEqual(given, Buffer.from(keyOf(appId) ?? nobody))
-      const set = timingSafeEqual(given, Buffer.from(configured.get(appId) ?? nobody))
+      const issued = timingSafeEqual(given, keyOf(appId) ?? nobody)
+      const set = timingSafeEqual(given, configured.get(appId) ?? nobody)
       return issued || set
     },
     list: async () =>

@@ -41,7 +41,8 @@ export function serveThread(
     const answer = gathered<Answer>((answers) => port.postMessage(JSON.stringify(answers)))
     port.onmessage = ({ data }: MessageEvent<string>) => {
       if (data === farewell) {
-        void close().finally(() => port.postMessage(farewell))
+        // The last answers are on their way in this turn.
+        void close().finally(() => setImmediate(() => port.postMessage(farewell)))
         return
       }
       for (const [id, name, args] of JSON.parse(data) as readonly Call[]) {
@@ -56,7 +57,7 @@ export function serveThread(
 }
 
 /** How many calls or answers are handed on at once: a turn that brings more lets the other thread begin meanwhile. */
-const enough = 8
+const enough = 16
 
 /** Hands on what one turn of the event loop brings, a few together. */
 function gathered<T>(handOn: (together: readonly T[]) => void): (one: T) => void {
@@ -135,6 +136,7 @@ export function startThread(databaseFile: string, start: () => Worker, answered:
     }
     begun.onerror = ({ message }) => {
       thread = undefined
+      begun.terminate()
       // What was asked of it may have been done or not, as `OtpStore` says of a store that is lost.
       const lost = new Error(
         `the thread of the database has failed, the next call starts another: ${message}`,
