@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import type { Brand } from '../../src/domain/brand.ts'
 import type { Claim, Taking } from '../../src/domain/limits.ts'
 import type { AppBook, BrandBook } from '../../src/domain/operator.ts'
@@ -10,7 +11,6 @@ import {
   clockToleranceMs,
   type Outbox,
   type OutboxMessage,
-  type Secrets,
 } from '../../src/domain/ports.ts'
 
 // What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.
@@ -31,8 +31,6 @@ export interface StoreSettings {
   readonly now: Clock
   /** How keys of applications are hashed; its results are 43 characters, as SHA-256 in base64url. */
   readonly hashKey: (apiKey: string) => string
-  /** As `Secrets.saltedHash`. */
-  readonly saltedHash: Secrets['saltedHash']
   /** appId → API key, beside the issued ones. */
   readonly credentials: ReadonlyMap<string, string>
 }
@@ -44,6 +42,20 @@ const start = Date.UTC(2026, 0, 1, 12)
 const clock = { now: start }
 const hashKey = (apiKey: string) => `hash of ${apiKey}`.padEnd(43, '.')
 
+/** The tests of codes and limits alone, for a way to them that the other ports do not take. */
+export function testOtpStore(name: string, open: () => { otps: OtpStore; close: () => Promise<void> }): void {
+  describe(`codes and limits on ${name}`, () => {
+    let opened: ReturnType<typeof open>
+    beforeEach(() => {
+      opened = open()
+    })
+    afterEach(() => opened.close())
+
+    testLimits(() => opened.otps)
+    testCodes(() => opened.otps)
+  })
+}
+
 /** All tests of all ports. */
 export function testStores(name: string, open: OpenStores): void {
   describe(`the ports on ${name}`, () => {
@@ -54,7 +66,6 @@ export function testStores(name: string, open: OpenStores): void {
       stores = await open({
         now: () => clock.now,
         hashKey,
-        saltedHash,
         credentials: new Map([['configured', 'its key']]),
       })
     })
@@ -97,8 +108,6 @@ function record(properties: Partial<OtpRecord> = {}): OtpRecord {
 function hashOf(code: string, recordId = 'record 1'): string {
   return saltedHash(recordId, code)
 }
-
-const saltedHash = (recordId: string, keyedCode: string) => `${keyedCode} in ${recordId}`.padEnd(43, '.')
 
 const scope = { brandSlug: 'acme', subject: 'someone' }
 

@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/app.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
 
-testStores('SQLite', async ({ now, hashKey, saltedHash, credentials }) => {
+testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
   return {
     otps: createOtpStore(database, saltedHash),

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { startThread } from '../../src/adapters/sqlite/thread.ts'
+import type { Claim } from '../../src/domain/limits.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { testOtpStore } from './contract.ts'
+
+const entry = new URL('../../src/database-thread.ts', import.meta.url).href
+
+/** A database of its own, written by a thread as a server's is. */
+function threaded() {
+  const folder = temporaryFolder()
+  const file = join(folder.path, 'otpost.db')
+  const database = openDatabase(file)
+  const threads: Worker[] = []
+  let answered = 0
+  const start = () => {
+    const thread = new Worker(entry)
+    threads.push(thread)
+    return thread
+  }
+  const { work, close } = startThread(file, start, () => answered++)
+  return {
+    file,
+    database,
+    threads,
+    work,
+    otps: { ...work, check: createOtpStore(database, saltedHash).check },
+    answered: () => answered,
+    close: async () => {
+      await close()
+      await database.close()
+      folder.remove()
+    },
+  }
+}
+
+testOtpStore('SQLite, written by a thread', threaded)
+
+describe('the thread of a database', () => {
+  let scene: ReturnType<typeof threaded>
+  beforeEach(() => {
+    scene = threaded()
+  })
+  afterEach(() => scene.close())
+
+  const claim: Claim = {
+    subject: 'someone',
+    name: 'minute',
+    max: 3,
+    windowMs: 60_000,
+    counted: true,
+    failure: 'rate_limited',
+    message: 'too many',
+  }
+
+  test('is started by the first call, once', async () => {
+    expect(scene.threads).toHaveLength(0)
+    await Promise.all(Array.from({ length: 100 }, () => scene.work.admit([claim], 1)))
+    await scene.work.admit([claim], 1)
+    expect(scene.threads).toHaveLength(1)
+    expect(scene.answered()).toBeGreaterThan(0)
+  })
+
+  test('what it rejects with has the message and the code of what was thrown there', async () => {
+    const message = { channel: 'FAX' } as never
+    const error = await scene.work.keepMessage(message).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(Error)
+    expect(error).toMatchObject({ name: 'SqliteError', code: expect.stringMatching(/^SQLITE_CONSTRAINT/) })
+  })
+
+  test('one that fails fails what it was asked, and the next call starts another', async () => {
+    await scene.work.admit([{ ...claim, max: 1 }], 1)
+    const asked = scene.work.admit([claim], 1)
+    scene.threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
+    expect(await asked.catch((error: Error) => error.message)).toMatch(
+      /thread of the database.*out of memory/,
+    )
+    // What the first one had committed is known to the second.
+    expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).admitted).toBe(false)
+    expect(scene.threads).toHaveLength(2)
+  })
+
+  test('a file that is gone is not written anew', async () => {
+    await scene.work.admit([claim], 1)
+    rmSync(scene.file)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
+    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/is gone/)
+  })
+
+  test('closing waits for what was asked', async () => {
+    const last = scene.work.admit([claim], 1)
+    await scene.close()
+    expect((await last).admitted).toBe(true)
+    scene = threaded()
+  })
+})
