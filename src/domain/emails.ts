@@ -36,13 +36,23 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
  */
 export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
   const used = new Set<string>()
+  let length = template.length
   const filled = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
     const name = placeholder.trim()
     if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
       throw new Failure('missing_variable', `Missing required variable: ${name}`)
     }
     used.add(name)
-    return inWords(data[name])
+    const words = inWords(data[name])
+    length += words.length
+    // A placeholder may stand there many times, and what it stands for may be long.
+    if (length > maxFilled) {
+      throw new Failure(
+        'validation_error',
+        `the filled template must not be longer than ${maxFilled} characters`,
+      )
+    }
+    return words
   })
   const rest = Object.entries(data).filter(([name, value]) => !used.has(name) && isGiven(value))
   const rows = rest
@@ -78,8 +88,22 @@ export function escapeHtml(text: string): string {
 
 /** A value of data as a reader sees it. */
 function inWords(value: unknown): string {
-  return typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object') return String(value)
+  if (isDeeper(value, maxDepth)) throw new Failure('validation_error', 'data is nested too deeply')
+  return JSON.stringify(value)
 }
+
+/** How deep a value of data may be nested: what is nested by the ten thousand can be read, but not written. */
+const maxDepth = 100
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
+}
+
+/** How long a text may get by what its placeholders stand for; the same as for HTML (design D4). */
+const maxFilled = 200_000
 
 const fonts = 'system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif'
 const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`

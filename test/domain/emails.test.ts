@@ -130,3 +130,25 @@ describe('the frame of a template mail (design D11)', () => {
     ])
   })
 })
+
+describe('data that would make a mail of any size', () => {
+  test('a text that its placeholders make longer than 200,000 characters is refused before it is made', () => {
+    const long = { a: '<'.repeat(100_000) }
+    expect(failureOf(() => frameMail('Subject', '{{a}}'.repeat(1900), long))).toEqual({
+      kind: 'validation_error',
+      message: 'the filled template must not be longer than 200000 characters',
+    })
+    expect(failureOf(() => frameMail('Subject', '{{a}}', long))).toBe('none')
+  })
+
+  test.each([
+    [100, 'none'],
+    [101, { kind: 'validation_error', message: 'data is nested too deeply' }],
+    [100_000, { kind: 'validation_error', message: 'data is nested too deeply' }],
+  ])('data may be nested 100 deep (%p)', (depth, outcome) => {
+    const a = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+    for (const template of ['{{a}}', 'no placeholder']) {
+      expect(failureOf(() => frameMail('Subject', template, { a }))).toEqual(outcome as never)
+    }
+  })
+})
