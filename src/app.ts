@@ -64,7 +64,13 @@ export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
 function openThread({ databaseFile }: BooksConfig, database: Database, log: Log) {
   const checkpoints = database.startCheckpoints(log)
   const start = () => new Worker(new URL('./database-thread.ts', import.meta.url).href)
-  const { work, close } = startThread(databaseFile, start, () => checkpoints.consider())
+  const { work, close } = startThread(
+    { file: databaseFile, identity: database.identity },
+    start,
+    () => checkpoints.consider(),
+    (problem) =>
+      log.error({ problem }, 'the thread of the database has failed; the next request starts another'),
+  )
   return {
     work,
     close: async () => {

@@ -6,8 +6,8 @@ import { databaseWork } from './database-work.ts'
 
 declare const self: Worker
 
-serveThread(self, (databaseFile) => {
-  const database = openDatabase(databaseFile)
+serveThread(self, ({ file, identity }) => {
+  const database = openDatabase(file, identity)
   database.leaveCheckpoints()
   return { work: databaseWork(database, Date.now), close: () => database.close() }
 })

@@ -177,10 +177,16 @@ async function serve(
   const stop = async (code: number) => {
     if (stopping) process.exit(exit.failed)
     stopping = true
-    await app.close()
-    logger.info('stopped')
+    let outcome = code
+    try {
+      await app.close()
+      logger.info('stopped')
+    } catch (error) {
+      logger.error({ err: error }, 'stopped, but not in good order')
+      outcome = exit.failed
+    }
     await closeLog()
-    process.exit(code)
+    process.exit(outcome)
   }
   const fault = (error: unknown) => {
     logger.fatal({ err: error }, 'unexpected fault: stopping')

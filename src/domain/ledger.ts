@@ -131,7 +131,7 @@ export function judge(
 export function adopt(ledgers: Ledgers, subject: string, former: readonly string[]): void {
   for (const name of former) {
     const { windows, codes } = ledgers.read(name)
-    if (windows.size === 0 && codes.size === 0) continue
+    if (name === subject || (windows.size === 0 && codes.size === 0)) continue
     const into = ledgers.change(subject)
     for (const [brandSlug, code] of codes) {
       const own = into.codes.get(brandSlug)

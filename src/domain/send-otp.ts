@@ -68,6 +68,7 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
   const takings = granted(await ports.store.beginSend(claims, record, now), now)
   const outcome = await deliver(ports, call, brand, order, code)
   if (outcome.kind !== 'accepted') {
+    await regain(ports, order)
     // Counted are the codes sent; that a call was made stays true.
     await ports.store.abandonSend(
       record,
@@ -76,7 +77,7 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
     )
     throw new Failure('sms_failed')
   }
-  await startCooldown(ports, cooldownOf(takings, brand.slug)).catch((error: unknown) => {
+  await startCooldown(ports, order, cooldownOf(takings, brand.slug)).catch((error: unknown) => {
     // The code is out and alive, and the lease holds for as long as the cooldown would: nothing the caller has to know.
     call.trail.fault = error
   })
@@ -87,13 +88,19 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
  * The cooldown runs from the end of the delivery (spec 3.2). Taken at admission it is right already where its length
  * outlasts any delivery and this one was quick, which saves most sends a second write.
  */
-async function startCooldown(ports: SendOtpPorts, cooldown: Taking | undefined): Promise<void> {
+async function startCooldown(ports: SendOtpPorts, order: Order, cooldown: Taking | undefined): Promise<void> {
   if (!cooldown) return
   const now = ports.now()
   const endsAt = now + ports.limits.smsCooldownSeconds * 1000
   if (Math.abs(endsAt - cooldown.endsAt) > cooldownToleranceMs) {
+    await regain(ports, order)
     await ports.store.moveEnd(cooldown, endsAt, now)
   }
+}
+
+/** Gets back what a server that knows the secrets in another order has moved to another name meanwhile. */
+async function regain(ports: SendOtpPorts, { recipient }: Order): Promise<void> {
+  await subjectOf(ports, recipient.channel, recipient.identity)
 }
 
 /** A usable recipient, and what stands for it in the store. */

@@ -95,6 +95,7 @@ describe('while a secret is replaced', () => {
     ['two, by line', `${'a'.repeat(32)}\n${'b'.repeat(32)}\n`, ['a'.repeat(32), 'b'.repeat(32)]],
     ['spaces around', ` ${'a'.repeat(32)} , ${'b'.repeat(32)} `, ['a'.repeat(32), 'b'.repeat(32)]],
     ['a short one beside a long one', `${'a'.repeat(32)},${'b'.repeat(31)}`, undefined],
+    ['the same one twice', `${'a'.repeat(32)},${'a'.repeat(32)}`, ['a'.repeat(32)]],
     ['a comma too many', `${'a'.repeat(32)},`, undefined],
     ['nothing', '', undefined],
   ])('%s', (_, text, keys) => {

@@ -421,6 +421,13 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
+    test('a subject that is its own former name keeps everything', async () => {
+      await begin(store(), {}, [claim({ max: 1 })])
+      await store().adopt('someone', ['someone'], start)
+      expect((await store().check(claim({ max: 1 }), start)).admitted).toBe(false)
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+    })
+
     test('where nothing is kept nothing is done', async () => {
       await store().adopt('someone anew', ['someone'], start)
       await begin(store(), { subject: 'someone anew' })

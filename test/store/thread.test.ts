@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
@@ -23,7 +23,13 @@ function threaded() {
     threads.push(thread)
     return thread
   }
-  const { work, close } = startThread(file, start, () => answered++)
+  const problems: string[] = []
+  const { work, close } = startThread(
+    { file, identity: database.identity },
+    start,
+    () => answered++,
+    (problem) => problems.push(problem),
+  )
   return {
     file,
     database,
@@ -31,6 +37,8 @@ function threaded() {
     work,
     otps: { ...work, check: createOtpStore(database, saltedHash).check },
     answered: () => answered,
+    /** What ended threads that were not asked to. */
+    problems,
     close: async () => {
       await close()
       await database.close()
@@ -80,6 +88,7 @@ describe('the thread of a database', () => {
     expect(await asked.catch((error: Error) => error.message)).toMatch(
       /thread of the database.*out of memory/,
     )
+    expect(scene.problems).toEqual(['out of memory'])
     // What the first one had committed is known to the second.
     expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).admitted).toBe(false)
     expect(scene.threads).toHaveLength(2)
@@ -90,6 +99,44 @@ describe('the thread of a database', () => {
     rmSync(scene.file)
     expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
     expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/is gone/)
+  })
+
+  test('one that ends by itself fails what it was asked too', async () => {
+    await scene.work.admit([claim], 1)
+    const asked = scene.work.admit([claim], 1)
+    scene.threads[0]?.terminate()
+    expect(await asked.catch((error: Error) => error.message)).toMatch(/has ended by itself/)
+    expect((await scene.work.admit([claim], 1)).admitted).toBe(true)
+    expect(scene.threads).toHaveLength(2)
+  })
+
+  test('a call that can not cross is rejected alone', async () => {
+    const endless: { self?: unknown } = {}
+    endless.self = endless
+    const [bad, good] = await Promise.allSettled([
+      (async () => scene.work.keepMessage(endless as never))(),
+      scene.work.admit([claim], 1),
+    ])
+    expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
+  })
+
+  test('another thread opens the same file or none', async () => {
+    await scene.work.admit([claim], 1)
+    renameSync(scene.file, `${scene.file}.away`)
+    const asked = scene.work.admit([claim], 1)
+    scene.threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'broken' }))
+    await asked.catch(() => undefined)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
+    expect(existsSync(scene.file)).toBe(false)
+    renameSync(`${scene.file}.away`, scene.file)
+    expect((await scene.work.admit([claim], 1)).admitted).toBe(true)
+  })
+
+  test('a log that is gone stops the writing: what is written to it would be lost', async () => {
+    await scene.work.admit([claim], 1)
+    rmSync(`${scene.file}-wal`)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/log is gone/)
+    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/log is gone/)
   })
 
   test('closing waits for what was asked', async () => {

@@ -22,7 +22,7 @@ export type SecretKeys = readonly [string, ...string[]]
 
 /** Secrets as they are written, separated by commas or line breaks; undefined where one has less than 32 bytes. */
 export function secretKeysIn(text: string): SecretKeys | undefined {
-  const [present = '', ...former] = text.trim().split(/\s*[,\n]\s*/)
+  const [present = '', ...former] = new Set(text.trim().split(/\s*[,\n]\s*/))
   const keys = [present, ...former] as const
   return keys.every((key) => Buffer.byteLength(key) >= 32) ? keys : undefined
 }

@@ -19,11 +19,11 @@ export class Changes {
   /** Is another number whenever something may have changed. */
   get token(): number {
     if (!this.lookedThisTurn) {
+      this.look()
       this.lookedThisTurn = true
       setImmediate(() => {
         this.lookedThisTurn = false
       })
-      this.look()
     }
     return this.count
   }

@@ -15,10 +15,10 @@ const commitsBetween = 8
 const enoughPages = 2000
 
 /**
- * What SQLite folds back by itself within a commit. With the other thread at work that is only a brake, which keeps the
- * log at some 16 MiB; without it, SQLite's own default.
+ * How many pages of the log make SQLite fold it back by itself within a commit: a brake, which keeps the log at some
+ * 16 MiB where the other thread is late or has failed.
  */
-export const ownCheckpointPages = { beside: 3500, alone: 1000 } as const
+export const brakePages = 3500
 
 /**
  * Folds the write-ahead log back into the file on another thread. SQLite does so by itself within some unlucky commit,
@@ -36,7 +36,7 @@ export class Checkpoints {
     private readonly log: CheckpointLog,
   ) {
     this.measure = driver.prepare('PRAGMA wal_checkpoint(NOOP)')
-    driver.pragma(`wal_autocheckpoint = ${ownCheckpointPages.beside}`)
+    driver.pragma(`wal_autocheckpoint = ${brakePages}`)
     this.thread.unref()
     this.thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) => {
       // Nothing is lost: what is not folded back stays in the log, and the next time may go better.
@@ -49,7 +49,6 @@ export class Checkpoints {
         { problem: message },
         'the thread for checkpoints has failed; commits do its work from now on',
       )
-      driver.pragma(`wal_autocheckpoint = ${ownCheckpointPages.alone}`)
       this.isClosed = true
       this.underWay?.resolve()
     }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { Changes } from './changes.ts'
-import { type CheckpointLog, Checkpoints, ownCheckpointPages } from './checkpoints.ts'
+import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { LedgerTable } from './ledgers.ts'
 import { migrate } from './migrate.ts'
 import { patiently, Writer } from './writer.ts'
@@ -17,6 +17,8 @@ export interface Database {
   readonly changes: Changes
   /** Whether there was no such file, or nothing in it, before. */
   readonly isNew: boolean
+  /** What tells the file that is open from another of its name. */
+  readonly identity: FileIdentity
   /** Whether the database can be read and written; rejects with what stands against it when not. */
   check(): Promise<void>
   /** Gives some emptied pages back to the disk, where they are a good part of the file; returns whether it did. */
@@ -43,20 +45,22 @@ const oldestSqlite = [3, 51, 3] as const
  * the same time wait for each other.
  *
  * @param file a path, or `:memory:`
+ * @param known opens only the file that is open already on another connection
  * @throws DatabaseError when the file is not usable or newer than this program
  */
-export function openDatabase(file: string): Database {
+export function openDatabase(file: string, known?: FileIdentity): Database {
   let driver: Driver.Database | undefined
   try {
-    if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    if (known) requireSameFile(file, known)
+    else if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     // SQLite waits for another process's lock by blocking the event loop; the writer waits off it.
-    const opened = new Driver(file, { timeout: 0 })
+    const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
     driver = opened
     let isNew = false
     patiently(() => {
       isNew = prepare(opened)
     })
-    return handle(opened, isNew, identityOf(file))
+    return handle(opened, isNew, known ?? identityOf(file))
   } catch (error) {
     driver?.close()
     throw new DatabaseError(file, error)
@@ -116,34 +120,41 @@ function prepare(driver: Driver.Database): boolean {
 /** How long a commit proves that the database can be written. */
 const proofMs = 1000
 
-/**
- * What tells a file from another of the same name; undefined for one in memory, which nobody can take away. Throws where
- * there is no file.
- */
-function identityOf(file: string): string | undefined {
-  if (file === ':memory:') return undefined
-  const { dev, ino } = statSync(file)
-  return `${dev} ${ino}`
+/** What tells the file of a database and its log from others of their names. */
+export type FileIdentity = readonly string[]
+
+/** Empty for a database in memory, which nobody can take away. Throws where a file is missing. */
+function identityOf(file: string): FileIdentity {
+  if (file === ':memory:') return []
+  // While a database is open, so is its log: SQLite removes it with the last connection.
+  return [file, `${file}-wal`].map((path) => {
+    const { dev, ino } = statSync(path)
+    return `${dev} ${ino}`
+  })
 }
 
 /**
- * Throws when the file that was opened is not the one of its name any more: what is written would be lost with the last
- * process that has it open.
+ * Throws when the files that were opened are not those of their names any more: what is written would be lost with the
+ * last process that has them open.
  */
-function requireSameFile(file: string, identity: string | undefined): void {
-  if (identity === undefined) return
-  let found: string | undefined
+function requireSameFile(file: string, identity: FileIdentity): void {
+  if (identity.length === 0) return
+  let found: FileIdentity
   try {
     found = identityOf(file)
   } catch (cause) {
-    throw new Error(`${file} is gone while it is in use: put it back, or start again`, { cause })
+    throw new Error(`${file} or its log is gone while it is in use: stop, put it back, and start again`, {
+      cause,
+    })
   }
-  if (found !== identity) {
-    throw new Error(`${file} was replaced while it is in use: put the old one back, or start again`)
+  if (found.some((each, index) => each !== identity[index])) {
+    throw new Error(
+      `${file} or its log was replaced while it is in use: stop, put the old one back, and start again`,
+    )
   }
 }
 
-function handle(driver: Driver.Database, isNew: boolean, identity: string | undefined): Database {
+function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {
   const orm = drizzle(driver)
   const changes = new Changes(driver)
   const ledgers = new LedgerTable(driver, orm, changes)
@@ -167,6 +178,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: string | unde
     ledgers,
     changes,
     isNew,
+    identity,
     check: async () => {
       guard()
       probe.get()
@@ -182,11 +194,15 @@ function handle(driver: Driver.Database, isNew: boolean, identity: string | unde
       driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
       return true
     },
-    leaveCheckpoints: () => void driver.pragma(`wal_autocheckpoint = ${ownCheckpointPages.beside}`),
+    leaveCheckpoints: () => void driver.pragma(`wal_autocheckpoint = ${brakePages}`),
     startCheckpoints: (log) => new Checkpoints(driver, log),
     close: async () => {
       await writer.idle()
-      driver.pragma('wal_checkpoint(TRUNCATE)')
+      try {
+        driver.pragma('wal_checkpoint(TRUNCATE)')
+      } catch {
+        // On a full disk, for one. What is not folded back stays in the log, and the next start reads it there.
+      }
       driver.close()
     },
   }

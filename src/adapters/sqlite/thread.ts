@@ -1,6 +1,7 @@
 import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
 import type { OutboxMessage } from '../../domain/ports.ts'
+import type { FileIdentity } from './database.ts'
 import type { SweepStep } from './sweep.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
@@ -24,21 +25,27 @@ interface ThrownError {
   readonly code?: unknown
 }
 
+/** The database that a thread is to open. */
+export interface ThreadDatabase {
+  readonly file: string
+  readonly identity: FileIdentity
+}
+
 /** How a thread is asked to end. */
 const farewell = 'end'
 
 /**
  * The side of the thread: answers calls until it is asked to end.
  *
- * @param open makes the work on the database of this file, and what ends it; the other side waits for that
+ * @param open makes the work on this database, and what ends it; the other side waits for that
  */
 export function serveThread(
   port: Pick<Worker, 'postMessage' | 'onmessage'>,
-  open: (databaseFile: string) => { work: DatabaseWork; close: () => Promise<void> },
+  open: (database: ThreadDatabase) => { work: DatabaseWork; close: () => Promise<void> },
 ): void {
-  port.onmessage = ({ data: databaseFile }: MessageEvent<string>) => {
-    const { work, close } = open(databaseFile)
-    const answer = gathered<Answer>((answers) => port.postMessage(JSON.stringify(answers)))
+  port.onmessage = ({ data: database }: MessageEvent<string>) => {
+    const { work, close } = open(JSON.parse(database))
+    const answer = gathered((answers) => port.postMessage(answers))
     port.onmessage = ({ data }: MessageEvent<string>) => {
       if (data === farewell) {
         // The last answers are on their way in this turn.
@@ -48,8 +55,8 @@ export function serveThread(
       for (const [id, name, args] of JSON.parse(data) as readonly Call[]) {
         const doing = (work[name] as (...given: readonly unknown[]) => Promise<unknown>)(...args)
         doing.then(
-          (value) => answer([id, value ?? null]),
-          (error: unknown) => answer([id, null, thrown(error)]),
+          (value) => answer(JSON.stringify([id, value ?? null] satisfies Answer)),
+          (error: unknown) => answer(JSON.stringify([id, null, thrown(error)] satisfies Answer)),
         )
       }
     }
@@ -59,48 +66,69 @@ export function serveThread(
 /** How many calls or answers are handed on at once: a turn that brings more lets the other thread begin meanwhile. */
 const enough = 16
 
-/** Hands on what one turn of the event loop brings, a few together. */
-function gathered<T>(handOn: (together: readonly T[]) => void): (one: T) => void {
-  let together: T[] = []
+/** Hands on what one turn of the event loop brings, a few together, as a JSON array of what was given as JSON. */
+function gathered(handOn: (together: string) => void): (json: string) => void {
+  let together: string[] = []
   const handOnNow = () => {
     if (together.length === 0) return
-    const ready = together
+    const ready = `[${together.join()}]`
     together = []
     handOn(ready)
   }
-  return (one) => {
+  return (json) => {
     if (together.length === 0) setImmediate(handOnNow)
-    together.push(one)
+    together.push(json)
     if (together.length === enough) handOnNow()
   }
 }
 
+/** How long an answer is waited for: beyond the time that another process's lock is, and a thread that hangs is told. */
+const patienceMs = 10_000
+const checkPatienceMs = 2000
+
+/** How often it is looked at who has waited for too long, and how long the end of a thread is waited for. */
+const lookMs = 500
+const farewellMs = 5000
+
+interface Waiting extends PromiseWithResolvers<unknown> {
+  readonly giveUpAt: number
+}
+
 /**
  * The side of the server: lets another thread do the work, so that neither waiting for the disk nor copying pages holds
- * up the event loop.
+ * up the event loop. A call that is rejected because the thread failed or gave no answer may have been done or not, as
+ * `OtpStore` says of a store that is lost.
  *
  * @param start starts the thread; done with the first call, and again after a thread has failed
  * @param answered is called when work has been done
+ * @param failed is called with what has ended the thread
  */
-export function startThread(databaseFile: string, start: () => Worker, answered: () => void) {
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+export function startThread(
+  database: ThreadDatabase,
+  start: () => Worker,
+  answered: () => void,
+  failed: (problem: string) => void,
+) {
+  const waiting = new Map<number, Waiting>()
   let lastId = 0
   let thread: Worker | undefined
-  let ended = () => {}
+  let ended: (() => void) | undefined
 
-  const send = gathered<Call>((calls) => {
+  const send = gathered((calls) => {
     thread ??= begin()
-    thread.postMessage(JSON.stringify(calls))
+    thread.postMessage(calls)
   })
   const call =
-    <Name extends keyof DatabaseWork>(name: Name) =>
+    (name: keyof DatabaseWork, waitMs = patienceMs) =>
     (...args: readonly unknown[]): Promise<never> => {
       lastId++
-      send([lastId, name, args])
-      const answer = Promise.withResolvers<unknown>()
+      send(JSON.stringify([lastId, name, args] satisfies Call))
+      const answer = { ...Promise.withResolvers<unknown>(), giveUpAt: performance.now() + waitMs }
       waiting.set(lastId, answer)
       return answer.promise as Promise<never>
     }
+  const looking = setInterval(giveUp, lookMs)
+  looking.unref()
 
   const work: DatabaseWork = {
     admit: call('admit'),
@@ -112,39 +140,51 @@ export function startThread(databaseFile: string, start: () => Worker, answered:
     keepMessage: call('keepMessage'),
     keepRequest: call('keepRequest'),
     sweep: call('sweep'),
-    checkDatabase: call('checkDatabase'),
+    checkDatabase: call('checkDatabase', checkPatienceMs),
   }
   return {
     work,
-    /** Lets the work under way end, and then the thread. */
+    /**
+     * Lets the work under way end, and then the thread.
+     *
+     * @throws when it does not end in time; then it is left to the end of the process
+     */
     async close(): Promise<void> {
-      if (!thread) return
-      const { promise, resolve } = Promise.withResolvers<void>()
-      ended = resolve
+      clearInterval(looking)
+      // A call of this turn may not have been sent yet.
+      if (!thread && waiting.size === 0) return
+      const { promise, resolve } = Promise.withResolvers<'ended' | 'late'>()
+      ended = () => resolve('ended')
       setImmediate(() => thread?.postMessage(farewell))
-      await promise
+      const late = setTimeout(() => resolve('late'), farewellMs)
+      const outcome = await promise
+      clearTimeout(late)
+      if (outcome === 'late') throw new Error('the thread of the database does not answer: is its disk?')
       thread?.terminate()
     },
   }
 
   function begin(): Worker {
     const begun = start()
-    begun.postMessage(databaseFile)
+    const end = (problem: string) => {
+      if (thread !== begun) return
+      thread = undefined
+      if (ended) ended()
+      else failed(problem)
+      const lost = new Error(`the thread of the database has failed: ${problem}`)
+      for (const { reject } of waiting.values()) reject(lost)
+      waiting.clear()
+    }
+    begun.postMessage(JSON.stringify(database))
     begun.onmessage = ({ data }: MessageEvent<string>) => {
-      if (data === farewell) ended()
+      if (data === farewell) ended?.()
       else receive(JSON.parse(data) as readonly Answer[])
     }
     begun.onerror = ({ message }) => {
-      thread = undefined
+      end(message)
       begun.terminate()
-      // What was asked of it may have been done or not, as `OtpStore` says of a store that is lost.
-      const lost = new Error(
-        `the thread of the database has failed, the next call starts another: ${message}`,
-      )
-      for (const { reject } of waiting.values()) reject(lost)
-      waiting.clear()
-      ended()
     }
+    begun.addEventListener('close', () => end('it has ended by itself'))
     return begun
   }
 
@@ -156,6 +196,15 @@ export function startThread(databaseFile: string, start: () => Worker, answered:
       else answer?.resolve(value)
     }
     answered()
+  }
+
+  function giveUp(): void {
+    const now = performance.now()
+    for (const [id, { giveUpAt, reject }] of waiting) {
+      if (giveUpAt > now) continue
+      waiting.delete(id)
+      reject(new Error('the thread of the database has not answered in time: is its disk slow?'))
+    }
   }
 }
 
