@@ -35,7 +35,8 @@ export async function pace(
     for (;;) {
       const instant = due[begun]
       if (instant === undefined) break
-      const connection = idle.pop()
+      // In turns: one that is never used is hung up on.
+      const connection = idle.shift()
       if (!connection) return
       begun += 1
       connection.send(path, nextBody(), instant)

@@ -70,7 +70,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     /** The database file. */
     file,
     /** Lets a fault begin, or end when no number is given. */
-    fault(name: 'write' | 'sync' | 'clock', number?: number): void {
+    fault(name: 'write' | 'sync' | 'hang' | 'clock', number?: number): void {
       const path = join(faults, name)
       if (number === undefined) rmSync(path, { force: true })
       else {
@@ -186,6 +186,29 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     expect(story.smsTo(phone)).toBe(0)
     await story.expectHealed(code)
     await story.expectSoundFile()
+  })
+
+  test.concurrent('that is full keeps no server from stopping in order', async () => {
+    await using story = await scene()
+    await story.sent()
+    story.fault('write', errno.ENOSPC)
+    expectError(await story.send(freshPhone()), 500, 'internal_error')
+    expect(await story.server.stop()).toBe(0)
+    expect(JSON.parse(story.server.lines.at(-1) ?? '{}').msg).toBe('stopped')
+  })
+
+  test.concurrent('that hangs holds up no answer that does not need it, and health says so', async () => {
+    await using story = await scene()
+    const code = await story.sent()
+    const phone = freshPhone()
+    story.fault('hang', 1)
+    const waiting = story.send(phone)
+    expect((await story.server.get('/integrations/catalog')).status).toBe(200)
+    await story.expectHealth(503, 'unavailable')
+    expect(story.smsTo(phone)).toBe(0)
+    story.fault('hang')
+    expectSuccess(await waiting, ['expiresIn'])
+    await story.expectHealed(code)
   })
 
   test.concurrent('that fills up while an SMS is on its way leaves its code good', async () => {

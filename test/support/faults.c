@@ -2,6 +2,7 @@
 // call: while it holds a file
 //   write  writes to files in the folder FAULTY_DISK fail with the error whose number it holds;
 //   sync   the next sync of such a file fails with EIO, and the file is gone;
+//   hang   syncs of such files do not return;
 //   clock  the time of day differs by the seconds it holds.
 
 #define _GNU_SOURCE
@@ -85,11 +86,18 @@ int fallocate(int fd, int mode, off_t from, off_t length) {
   return refused(fd) ? -1 : syscall(SYS_fallocate, fd, mode, from, length);
 }
 
+static void hang(int fd) {
+  char path[PATH_MAX];
+  while (fault("hang", path) && on_faulty_disk(fd)) usleep(5000);
+}
+
 int fsync(int fd) {
+  hang(fd);
   return sync_refused(fd) ? -1 : syscall(SYS_fsync, fd);
 }
 
 int fdatasync(int fd) {
+  hang(fd);
   return sync_refused(fd) ? -1 : syscall(SYS_fdatasync, fd);
 }
 
