@@ -249,6 +249,15 @@ describe('concurrent requests', () => {
     expect(tally([await verifySms(smsCode(1))])).toEqual({ '200': 1 })
   })
 
+  test('of 400 wrong keys at once 300 are judged, and then the right one is refused too, until the minute is over', async () => {
+    await start()
+    const wrongKey = () => app.post('/otp/verify', { ...mailbox, otp: '123456', apiKey: 'wrong' })
+    expect(tally(await atOnce(400, wrongKey))).toEqual({ '403 forbidden': 300, '429 rate_limited': 100 })
+    expect(tally([await sendMail()])).toEqual({ '429 rate_limited': 1 })
+    app.advance(60)
+    expect(tally([await sendMail()])).toEqual({ '200': 1 })
+  })
+
   test('of ten sends to one mailbox at once only the code sent last verifies', async () => {
     await start()
     const sends = await atOnce(10, () => sendMail())
