@@ -1,7 +1,7 @@
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import Driver from 'better-sqlite3'
 import {
   codeIn,
   createTestApp,
@@ -676,8 +676,8 @@ describe('the log tells why', () => {
     const folder = temporaryFolder()
     const file = join(folder.path, 'otpost.db')
     const app = await createTestApp({ DATABASE_URL: `file:${file}` })
-    const database = new Database(file)
-    database.run('DROP TABLE outbox')
+    const database = new Driver(file)
+    database.exec('DROP TABLE outbox')
     database.close()
     const answer = await app.post('/otp/send', { phone: '12025550143' })
     expectError(answer, 502, 'sms_failed')

@@ -1,6 +1,6 @@
-import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
 import { join } from 'node:path'
+import Driver from 'better-sqlite3'
 import { type Answer, createTestApp, type TestApp, temporaryFolder } from './app.ts'
 
 /** One line of a table of the contract: a body, and what it is answered with. */
@@ -78,11 +78,13 @@ export async function createBrokenApp(env: Readonly<Record<string, string>> = {}
   const folder = temporaryFolder()
   const file = join(folder.path, 'broken.db')
   const app = await createTestApp({ ...env, DATABASE_URL: `file:${file}` })
-  const database = new Database(file)
+  // By the same driver as the service: two copies of SQLite in one process break each other's locks.
+  const database = new Driver(file)
   const tables = database
-    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .pluck()
     .all()
-  for (const { name } of tables) if (!name.startsWith('sqlite_')) database.run(`DROP TABLE "${name}"`)
+  for (const name of tables) if (!name.startsWith('sqlite_')) database.exec(`DROP TABLE "${name}"`)
   database.close()
   return {
     ...app,
