@@ -21,7 +21,7 @@ export async function authenticate(ports: CredentialPorts, call: Call, body: Bod
   const now = ports.now()
   granted(await ports.store.check(failures, now), now)
   const failed = async (failure: Failure) => {
-    await claim(ports, [failures])
+    await claim(ports, call, [failures])
     return failure
   }
   if (!isText(appId)) throw await failed(new Failure('unauthorized', 'appId is required'))

@@ -1,3 +1,4 @@
+import type { Breakers } from './breaker.ts'
 import { maskEmail, maskPhone } from './contact.ts'
 import type {
   Attempt,
@@ -6,10 +7,13 @@ import type {
   Mail,
   Mailer,
   Outcome,
+  Segments,
+  Sms,
   SmsMessage,
   SmsProvider,
   SmsRoute,
 } from './ports.ts'
+import { attemptKey, vendorKey } from './receipts.ts'
 
 /** Which route the SMS of registered templates take (design D14). */
 export type SmsMode = 'plain' | 'template' | 'hybrid'
@@ -18,10 +22,15 @@ export interface DeliveryPorts {
   /** The providers of each route, in the order they are tried. */
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
+  readonly breakers: Breakers
+  readonly now: Clock
   /** Monotonic milliseconds, for spans: the time of day may be set while a delivery is under way. */
   readonly stopwatch: Clock
   /** For one provider call (design D26). */
   readonly providerTimeoutMs: number
+  readonly segmentsOf: (text: string) => Segments
+  /** Where the receipts of an attempt may be sent; null: this server has no public address. */
+  readonly receiptUrl: (provider: string, requestId: string, attempt: number) => string | null
 }
 
 /** The routes of a message on a registered template, in order: by the mode and the brand's policy (design D14). */
@@ -35,63 +44,198 @@ export function longestDeliveryMs(providerTimeoutMs: number): number {
   return 2 * providerTimeoutMs
 }
 
+/** How an SMS is to be handed over. */
+export interface Routing {
+  readonly routes: readonly SmsRoute[]
+  /** A provider that is asked after the others of its route: what it carried last did not serve. */
+  readonly avoid?: string | undefined
+}
+
 /**
- * Hands an SMS to the first provider that takes it, route by route, the same message each time. A rejected number ends
- * the attempt, since no other way leads to it; so does the deadline.
+ * Hands an SMS over, provider by provider and route by route, the same message and code each time, within one deadline
+ * (design D26), until
+ *
+ * - one accepts it, or says that no way leads to that number: this is the end;
+ * - one leaves it open (`unknown`, as after a time-out): the next route may carry the same code, but no other provider of
+ *   this one, and that provider is not asked again;
+ * - one refuses or can't (its text, our account, throttled, down, refused connection): the next is asked.
+ *
+ * A provider whose circuit breaker is open is passed over, and asked only after all that are not.
  */
 export async function deliverSms(
   ports: DeliveryPorts,
   call: Call,
   message: SmsMessage,
-  routes: readonly SmsRoute[],
+  { routes, avoid }: Routing,
 ): Promise<Outcome> {
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  let last: Outcome = { kind: 'unavailable', reason: 'no provider' }
-  for (const route of routes) {
-    for (const provider of ports.smsRoutes[route]) {
-      const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
-      if (timeoutMs <= 0) return last
-      last = await attempt(
-        call,
-        ports.stopwatch,
-        { recipient: maskPhone(message.to), provider: provider.name, route },
-        () => provider.send(message, route, timeoutMs),
-      )
-      if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) return last
+  const steps = routes.flatMap((route) =>
+    stablePartition(ports.smsRoutes[route], ({ name }) => name === avoid).map((provider) => ({
+      route,
+      provider,
+    })),
+  )
+  const { resting, ready } = Object.groupBy(steps, ({ provider }) =>
+    ports.breakers.rests(provider.name) ? 'resting' : 'ready',
+  )
+  if (ready) for (const { route, provider } of resting ?? []) skip(ports, call, message, route, provider)
+
+  const leftOpen = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
+  let last: Outcome = { kind: 'retryable', reason: 'no provider' }
+  for (const { route, provider } of [...(ready ?? []), ...(resting ?? [])]) {
+    if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
+    const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
+    if (timeoutMs <= 0) return last
+    last = await tryProvider(ports, call, message, route, provider, timeoutMs)
+    if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) return last
+    if (last.kind === 'unknown') {
+      leftOpen.routes.add(route)
+      leftOpen.providers.add(provider.name)
     }
   }
   return last
 }
 
-/** Hands one mail to the mailer. */
-export function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promise<Outcome> {
-  return attempt(call, ports.stopwatch, { recipient: maskEmail(mail.to), provider: ports.mailer.name }, () =>
-    ports.mailer.send(mail, ports.providerTimeoutMs),
-  )
+/** Those for which `isLast` holds after the others, each in their order. */
+function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): readonly T[] {
+  return all.some(isLast) ? [...all.filter((each) => !isLast(each)), ...all.filter(isLast)] : all
 }
 
-async function attempt(
+async function tryProvider(
+  ports: DeliveryPorts,
   call: Call,
-  stopwatch: Clock,
-  what: Pick<Attempt, 'recipient' | 'provider' | 'route'>,
-  send: () => Promise<Outcome>,
+  message: SmsMessage,
+  route: SmsRoute,
+  provider: SmsProvider,
+  timeoutMs: number,
 ): Promise<Outcome> {
-  const startedAt = stopwatch()
-  let outcome: Outcome
-  let error: unknown
-  try {
-    outcome = await send()
-  } catch (fault) {
-    // A provider that breaks its promise not to throw may have sent the message before it did.
-    outcome = { kind: 'unknown', reason: 'provider fault' }
-    error = fault
-  }
+  const attempt = ++call.trail.begun
+  const namedBy = provider.receipts?.namedBy
+  const receiptUrl =
+    namedBy === 'attempt' ? ports.receiptUrl(provider.name, message.requestId, attempt) : null
+  const sms = smsFor(provider.name, message, route, receiptUrl)
+  ports.breakers.begin(provider.name)
+  const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
+  ports.breakers.end(provider.name, outcome)
+  const vendorId = vendorIdOf(outcome)
   call.trail.attempts.push({
-    ...what,
-    outcome: outcome.kind,
-    durationMs: Math.round(stopwatch() - startedAt),
-    ...('reason' in outcome ? { reason: outcome.reason } : {}),
-    ...(error === undefined ? {} : { error }),
+    attempt,
+    ...aboutSms(ports, message, route, provider),
+    ...inTheLog(outcome),
+    receiptKey: receiptUrl
+      ? attemptKey(message.requestId, attempt)
+      : namedBy === 'vendorId' && vendorId
+        ? vendorKey(provider.name, vendorId)
+        : null,
+    ...taken,
   })
   return outcome
+}
+
+function skip(
+  ports: DeliveryPorts,
+  call: Call,
+  message: SmsMessage,
+  route: SmsRoute,
+  provider: SmsProvider,
+): void {
+  call.trail.attempts.push({
+    attempt: ++call.trail.begun,
+    ...aboutSms(ports, message, route, provider),
+    outcome: 'skipped',
+    errorClass: null,
+    reason: 'it keeps failing',
+    vendorId: null,
+    receiptKey: null,
+    at: ports.now(),
+    durationMs: 0,
+  })
+}
+
+/** The message as one provider is asked to carry it. */
+function smsFor(
+  provider: string,
+  { subject: _, text, template, ...message }: SmsMessage,
+  route: SmsRoute,
+  receiptUrl: string | null,
+): Sms {
+  if (route === 'plain' || !template) {
+    return { ...message, route, text, template: null, senderId: null, receiptUrl }
+  }
+  const { key, variables, registration } = template
+  const id =
+    (Object.hasOwn(registration.ids, provider) ? registration.ids[provider] : registration.id) ?? null
+  return {
+    ...message,
+    route,
+    text: template.text,
+    template: { key, variables, id, entityId: registration.entityId },
+    senderId: registration.senderId,
+    receiptUrl,
+  }
+}
+
+function aboutSms(ports: DeliveryPorts, message: SmsMessage, route: SmsRoute, provider: SmsProvider) {
+  const text = route === 'template' && message.template ? message.template.text : message.text
+  return {
+    channel: 'SMS',
+    route,
+    provider: provider.name,
+    template: message.template?.key ?? null,
+    recipient: maskPhone(message.to),
+    recipientSubject: message.subject,
+    segments: ports.segmentsOf(text),
+  } as const
+}
+
+/** Hands one mail to the mailer. */
+export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promise<Outcome> {
+  const { mailer, providerTimeoutMs } = ports
+  const attempt = ++call.trail.begun
+  const { outcome, ...taken } = await timed(ports, () => mailer.send(mail, attempt, providerTimeoutMs))
+  call.trail.attempts.push({
+    attempt,
+    channel: 'EMAIL',
+    route: null,
+    provider: mailer.name,
+    template: null,
+    recipient: maskEmail(mail.to),
+    recipientSubject: mail.recipientSubject,
+    segments: null,
+    ...inTheLog(outcome),
+    receiptKey: null,
+    ...taken,
+  })
+  return outcome
+}
+
+/** Runs a provider call; one that breaks its promise not to throw may have sent the message before it did. */
+async function timed(
+  { now, stopwatch }: DeliveryPorts,
+  send: () => Promise<Outcome>,
+): Promise<Pick<Attempt, 'at' | 'durationMs' | 'error'> & { outcome: Outcome }> {
+  const [at, startedAt] = [now(), stopwatch()]
+  let outcome: Outcome
+  let fault: { error: unknown } | undefined
+  try {
+    outcome = await send()
+  } catch (error) {
+    outcome = { kind: 'unknown', reason: 'provider fault' }
+    fault = { error }
+  }
+  return { outcome, at, durationMs: Math.round(stopwatch() - startedAt), ...fault }
+}
+
+function inTheLog(outcome: Outcome): Pick<Attempt, 'outcome' | 'errorClass' | 'reason' | 'vendorId'> {
+  const { kind } = outcome
+  return {
+    outcome: kind,
+    errorClass: kind === 'accepted' ? null : kind === 'rejected' ? outcome.scope : kind,
+    reason: kind === 'accepted' ? null : outcome.reason,
+    vendorId: vendorIdOf(outcome) ?? null,
+  }
+}
+
+function vendorIdOf(outcome: Outcome): string | undefined {
+  return 'vendorId' in outcome ? outcome.vendorId : undefined
 }

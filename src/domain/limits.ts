@@ -1,7 +1,7 @@
 import type { Recipient } from './contact.ts'
 import { Failure, type FailureKind, failureMessages } from './failures.ts'
 import type { OtpStore } from './otp.ts'
-import { type Clock, clockToleranceMs } from './ports.ts'
+import { type Call, type Clock, clockToleranceMs } from './ports.ts'
 
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
@@ -34,6 +34,8 @@ export interface Taking {
   readonly subject: string
   readonly name: string
   readonly endsAt: number
+  /** How many the window has counted, this claim included. */
+  readonly count: number
 }
 
 /** The first claim of a list that is used up, and when its window ends. */
@@ -57,9 +59,9 @@ export function decide(
   claims: readonly Claim[],
   windowOf: (claim: Claim) => Window | undefined,
   now: number,
-): { admission: Admission; changes: readonly (Taking & Window)[] } {
-  const cut: (Taking & Window)[] = []
-  const counted: (Taking & Window)[] = []
+): { admission: Admission; changes: readonly Taking[] } {
+  const cut: Taking[] = []
+  const counted: Taking[] = []
   for (const claim of claims) {
     const { subject, name } = claim
     const latest = now + claim.windowMs
@@ -73,8 +75,7 @@ export function decide(
     }
     if (claim.counted) counted.push({ subject, name, count: (open?.count ?? 0) + 1, endsAt })
   }
-  const takings = counted.map(({ subject, name, endsAt }) => ({ subject, name, endsAt }))
-  return { admission: { admitted: true, takings }, changes: [...cut, ...counted] }
+  return { admission: { admitted: true, takings: counted }, changes: [...cut, ...counted] }
 }
 
 /** The takings of an admission; throws the failure of the limit that refused it. */
@@ -86,10 +87,40 @@ export function granted(admission: Admission, now: number): readonly Taking[] {
 /** Takes all claims, or throws the failure of the first that is used up and takes none. */
 export async function claim(
   ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
+  call: Call,
   claims: readonly Claim[],
 ): Promise<readonly Taking[]> {
   const now = ports.now()
-  return granted(await ports.store.admit(claims, now), now)
+  const admission = await ports.store.admit(claims, now)
+  noteStandings(call, claims, admission)
+  return granted(admission, now)
+}
+
+/** Lets the story of a request tell where the limits stood that judged it. */
+export function noteStandings(call: Call, claims: readonly Claim[], admission: Admission): void {
+  for (const claim of claims) {
+    const about = { limit: limitOf(claim), max: claim.max }
+    if (!admission.admitted && isSame(admission.refusedBy, claim)) {
+      call.trail.limits.push({ ...about, used: claim.max, endsAt: admission.endsAt, refused: true })
+      return
+    }
+    const taking = admission.admitted ? admission.takings.find((taken) => isSame(taken, claim)) : undefined
+    call.trail.limits.push({
+      ...about,
+      used: taking?.count ?? null,
+      endsAt: taking?.endsAt ?? null,
+      refused: false,
+    })
+  }
+}
+
+function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
+  return a.subject === b.subject && a.name === b.name
+}
+
+/** Which limit a claim is of, without whom it is about. */
+function limitOf({ subject, name }: Claim): string {
+  return subject.startsWith('app:') ? 'app-minute' : name.replace(/:.*/, '')
 }
 
 /** What a caller is told who was refused by a limit, with the time until it frees. */

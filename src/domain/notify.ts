@@ -1,5 +1,5 @@
 import { type Body, isGiven, isObject, text } from './body.ts'
-import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand } from './brand.ts'
+import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from './brand.ts'
 import {
   type Channel,
   email,
@@ -13,14 +13,16 @@ import { authenticate, type CredentialPorts } from './credentials.ts'
 import { type DeliveryPorts, deliverMail, deliverSms, routesOf, type SmsMode } from './delivery.ts'
 import { frameMail } from './emails.ts'
 import { Failure } from './failures.ts'
+import type { Journal } from './journal.ts'
 import { claim, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './otp.ts'
-import type { Call, Outcome, Secrets } from './ports.ts'
+import type { Call, Outcome, Secrets, SmsMessage } from './ports.ts'
 import { type Rendered, render, type Template, templateOf, templateVariables } from './templates.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
+  readonly journal: Journal
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
@@ -43,6 +45,7 @@ const concurrency = 8
 
 /** A transactional SMS or e-mail to one or more recipients (spec 4.4), the checks in the order of design 5. */
 export async function notify(ports: NotifyPorts, call: Call, body: Body): Promise<Notified> {
+  call.trail.operation = 'notify'
   const appId = await authenticate(ports, call, body)
   return parseChannel(body.channel) === 'SMS'
     ? notifyBySms(ports, call, body, appId)
@@ -54,14 +57,14 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
   const variables = isObject(body.variables) ? body.variables : {}
   const brand = await notifyBrand(ports.brands, call, body.brandId, variables.businessName)
   refuseTemplateOfOthers(body, brand)
-  await claim(ports, [globalLimit(ports.limits, appId)])
+  await claim(ports, call, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
   const message =
     'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
   const recipients = numbers(to, ports.nationalize)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
-  await deliverToAll(call, 'SMS', recipients, (recipient) =>
+  await deliverToAll(ports, call, 'SMS', recipients, (recipient, subject) =>
     deliverSms(
       ports,
       call,
@@ -71,16 +74,18 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
         brandSlug: brand.slug,
         brandName: brand.displayName,
         to: recipient.address,
+        subject,
+        validitySeconds: null,
         ...message,
       },
-      routes,
+      { routes },
     ),
   )
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
 async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
-  await claim(ports, [globalLimit(ports.limits, appId)])
+  await claim(ports, call, [globalLimit(ports.limits, appId)])
   requireMailChannel(body.channel)
   call.trail.channel = 'EMAIL'
   const to = readTo(body.to)
@@ -88,13 +93,13 @@ async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: s
   const recipients = addresses(to)
 
   const brand = await senderBrand(ports.brands, body.brandId)
-  await deliverToAll(call, 'EMAIL', recipients, (recipient) =>
+  await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject) =>
     deliverMail(ports, call, {
-      id: ports.secrets.newId(),
       requestId: call.requestId,
       brandSlug: brand?.slug ?? null,
       brandName: brand?.displayName ?? null,
       to: recipient.address,
+      recipientSubject,
       ...content,
     }),
   )
@@ -140,7 +145,7 @@ function legacySms(message: string, variables: Body, brand: Brand): { text: stri
 function templateSms(
   content: { templateKey: string; variables: Body },
   brand: Brand,
-): { text: string; template: { key: string; variables: Rendered['variables'] } } {
+): Pick<SmsMessage, 'text' | 'template'> {
   const template = notifyTemplate(content.templateKey)
   refuseOtherBusiness(content.variables.businessName, brand)
   const values = templateVariables(template, content.variables)
@@ -148,8 +153,9 @@ function templateSms(
   if (isGiven(businessName) && typeof businessName !== 'string') {
     throw new Failure('validation_error', 'variables.businessName must be a string')
   }
-  const rendered = rendering(template, { ...values, businessName: brand.displayName })
-  return { text: rendered.text, template: { key: rendered.templateKey, variables: rendered.variables } }
+  const { text, variables } = rendering(template, { ...values, businessName: brand.displayName })
+  const { key } = template
+  return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
 }
 
 /** A template that is wrong in itself is a failure to notify (spec 7, notification_failed). */
@@ -241,18 +247,21 @@ async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | un
 
 /** Tries every recipient, a few at a time; any failure is told once all have been tried (design D12). */
 async function deliverToAll(
+  ports: NotifyPorts,
   call: Call,
   channel: Channel,
   recipients: readonly Recipient[],
-  deliver: (recipient: Recipient) => Promise<Outcome>,
+  deliver: (recipient: Recipient, subject: string) => Promise<Outcome>,
 ): Promise<void> {
   call.trail.recipients = recipients.length
   if (recipients.length === 1) call.trail.recipient = recipients.map(mask)[0] ?? ''
+  ports.journal.begin(call)
   const waiting = recipients.values()
   let failed = 0
   const work = async () => {
     for (const recipient of waiting) {
-      if ((await deliver(recipient)).kind !== 'accepted') failed++
+      const [subject] = ports.secrets.subjects(recipient.channel, recipient.identity)
+      if ((await deliver(recipient, subject)).kind !== 'accepted') failed++
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))

@@ -46,7 +46,7 @@ export const requestSizes = {
 export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
   const fields = readRequest(body)
   const limit = integrationRequests(await subjectOf(ports, 'ip', call.clientIp))
-  await claim(ports, [limit])
+  await claim(ports, call, [limit])
   const id = ports.secrets.newId()
   await ports.requests.add({ id, createdAt: ports.now(), ...fields })
   return id

@@ -1,5 +1,5 @@
 import { type Body, isGiven, judged, optionalText } from './body.ts'
-import { approvedBrand, type Brand, type Brands } from './brand.ts'
+import { approvedBrand, type Brand, type Brands, registrationOf } from './brand.ts'
 import {
   type Channel,
   email,
@@ -20,6 +20,7 @@ import {
 } from './delivery.ts'
 import { otpMail } from './emails.ts'
 import { Failure } from './failures.ts'
+import type { Journal } from './journal.ts'
 import {
   type Claim,
   claim,
@@ -27,17 +28,19 @@ import {
   globalLimit,
   granted,
   type LimitSettings,
+  noteStandings,
   sendLimits,
   type Taking,
 } from './limits.ts'
 import type { OtpRecord, OtpStore } from './otp.ts'
-import type { Call, Outcome, Secrets } from './ports.ts'
+import type { Call, Outcome, Secrets, SmsMessage } from './ports.ts'
 import { subjectOf } from './subject.ts'
-import { hasFullUrl, renderOtp } from './templates.ts'
+import { boundText, hasFullUrl, renderOtp } from './templates.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
+  readonly journal: Journal
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
@@ -46,11 +49,18 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
 }
 
 /**
- * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces whatever code its brand and recipient had.
+ * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces whatever code its brand and recipient had. A
+ * resend prefers another provider than the last code went through, since that one may not have arrived.
  * The checks stand in the order of the spec; the fields are read beforehand, since the limits need the recipient, and
  * judged in their turn. Resolves to the lifetime of the code.
  */
-export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Promise<{ expiresIn: number }> {
+export async function sendOtp(
+  ports: SendOtpPorts,
+  call: Call,
+  body: Body,
+  { isResend }: { readonly isResend: boolean },
+): Promise<{ expiresIn: number }> {
+  call.trail.operation = isResend ? 'resend' : 'send'
   const appId = await authenticate(ports, call, body)
   const brand = await approvedBrand(ports.brands, call, body)
   const to = await readAddressee(ports, body)
@@ -58,15 +68,20 @@ export async function sendOtp(ports: SendOtpPorts, call: Call, body: Body): Prom
   const order = judged(() => readOrder(body, brand, to))
   const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
   if (order instanceof Failure) {
-    await claim(ports, claims)
+    await claim(ports, call, claims)
     throw order
   }
 
   // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
   const now = ports.now()
   const { code, record } = newRecord(ports, brand, order, now)
-  const takings = granted(await ports.store.beginSend(claims, record, now), now)
-  const outcome = await deliver(ports, call, brand, order, code)
+  // Written before the code, or with it: a process that ends meanwhile leaves a trace of what it was about.
+  ports.journal.begin(call)
+  const admission = await ports.store.beginSend(claims, record, now)
+  noteStandings(call, claims, admission)
+  const takings = granted(admission, now)
+  const avoid = isResend ? await ports.journal.lastProviderOf(record.subject, brand.slug) : undefined
+  const outcome = await deliver(ports, call, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
     await regain(ports, order)
     // Counted are the codes sent; that a call was made stays true.
@@ -198,28 +213,30 @@ function deliver(
   call: Call,
   brand: Brand,
   order: Order,
-  code: string,
+  { code, avoid }: { code: string; avoid: string | undefined },
 ): Promise<Outcome> {
+  const { recipient, subject } = order
   const businessName = order.businessName ?? brand.displayName
-  const envelope = {
-    id: ports.secrets.newId(),
+  const lifetimeSeconds = ports.otpTtlSeconds
+  const sender = {
     requestId: call.requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
-    to: order.recipient.address,
+    to: recipient.address,
   }
-  const lifetimeSeconds = ports.otpTtlSeconds
-  if (order.recipient.channel === 'EMAIL') {
-    return deliverMail(ports, call, { ...envelope, ...otpMail({ code, businessName, lifetimeSeconds }) })
+  if (recipient.channel === 'EMAIL') {
+    const content = otpMail({ code, businessName, lifetimeSeconds })
+    return deliverMail(ports, call, { ...sender, recipientSubject: subject, ...content })
   }
   const { loginId } = order
-  const { templateKey, variables, text } = renderOtp({
-    code,
-    businessName,
-    lifetimeSeconds,
-    loginId,
-    domain: brand.domain,
-  })
-  const message = { ...envelope, text, template: { key: templateKey, variables } }
-  return deliverSms(ports, call, message, routesOf(ports.smsMode, brand.dltEnabled))
+  const { templateKey, variables, text } = renderOtp({ code, businessName, lifetimeSeconds, loginId })
+  const message: SmsMessage = {
+    ...sender,
+    id: ports.secrets.newId(),
+    subject,
+    text: boundText(text, code, brand.domain, ports.segmentsOf),
+    template: { key: templateKey, text, variables, registration: registrationOf(brand, templateKey) },
+    validitySeconds: lifetimeSeconds,
+  }
+  return deliverSms(ports, call, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
 }

@@ -3,7 +3,15 @@ import { approvedBrand, type Brands } from './brand.ts'
 import { email, type Nationalize, noteRecipient, phone, type Recipient } from './contact.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
 import { Failure } from './failures.ts'
-import { claim, failureBudget, globalLimit, type LimitSettings, refused, secondsUntil } from './limits.ts'
+import {
+  claim,
+  failureBudget,
+  globalLimit,
+  type LimitSettings,
+  noteStandings,
+  refused,
+  secondsUntil,
+} from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Call, Secrets } from './ports.ts'
 import { subjectOf } from './subject.ts'
@@ -18,12 +26,13 @@ export interface VerifyOtpPorts extends CredentialPorts {
 
 /** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
 export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): Promise<void> {
+  call.trail.operation = 'verify'
   const appId = await authenticate(ports, call, body)
   const brand = await approvedBrand(ports.brands, call, body)
   const claims = [globalLimit(ports.limits, appId)]
   const answer = judged(() => readAnswer(body, appId, ports.nationalize))
   if (answer instanceof Failure) {
-    await claim(ports, claims)
+    await claim(ports, call, claims)
     throw answer
   }
   const { recipient, otp } = answer
@@ -33,15 +42,18 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
   const brandSlug = brand.slug
   const subject = await subjectOf(ports, channel, identity)
   const now = ports.now()
+  const budget = failureBudget(ports.limits, subject, brandSlug)
   const verdict = await ports.store.guess(
     {
       claims,
-      failureBudget: failureBudget(ports.limits, subject, brandSlug),
+      failureBudget: budget,
       scope: { brandSlug, subject },
       keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp),
     },
     now,
   )
+  const judges = budget ? [...claims, budget] : claims
+  noteStandings(call, judges, verdict.kind === 'refused' ? verdict.refusal : { admitted: true, takings: [] })
   switch (verdict.kind) {
     case 'verified':
       return

@@ -4,19 +4,19 @@ import {
   deliverMail,
   deliverSms,
   longestDeliveryMs,
+  type Routing,
   routesOf,
   type SmsMode,
 } from '../../src/domain/delivery.ts'
-import type { Call, Mail, Outcome, SmsMessage, SmsProvider, SmsRoute } from '../../src/domain/ports.ts'
+import type { Mail, Outcome, Sms, SmsMessage, SmsProvider, SmsRoute } from '../../src/domain/ports.ts'
+import { deliveryBasics, newCall } from '../support/calls.ts'
 
-const accepted: Outcome = { kind: 'accepted' }
-const failures: readonly Outcome[] = [
-  { kind: 'rejected', scope: 'message', reason: 'bad template' },
-  { kind: 'rejected', scope: 'account', reason: 'no credit' },
-  { kind: 'unavailable', reason: 'down' },
-  { kind: 'unknown', reason: 'time-out' },
-]
+const accepted: Outcome = { kind: 'accepted', vendorId: 'V1' }
+const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
+const timedOut: Outcome = { kind: 'unknown', reason: 'time-out' }
 const rejectedNumber: Outcome = { kind: 'rejected', scope: 'recipient', reason: 'no such number' }
+const rejectedText: Outcome = { kind: 'rejected', scope: 'content', reason: 'bad template' }
+const noCredit: Outcome = { kind: 'rejected', scope: 'account', reason: 'no credit' }
 
 const message: SmsMessage = {
   id: 'message 1',
@@ -24,39 +24,59 @@ const message: SmsMessage = {
   brandSlug: 'acme',
   brandName: 'Acme',
   to: '12025550143',
-  text: '012345 is your code',
-  template: { key: 'LOGIN_OTP', variables: { otp: '012345' } },
+  subject: 'hash of the recipient',
+  text: '012345 is your code\n\n@shop.example #012345',
+  template: {
+    key: 'LOGIN_OTP',
+    text: '012345 is your code',
+    variables: { otp: '012345' },
+    registration: { id: '1107', ids: { first: '65a' }, senderId: 'ACMEIN', entityId: '1101' },
+  },
+  validitySeconds: 300,
 }
 const timeoutMs = 4000
+const both: Routing = { routes: ['template', 'plain'] }
+const plain: Routing = { routes: ['plain'] }
 
-function newCall(): Call {
-  return { requestId: 'request 1', clientIp: '192.0.2.1', trail: { attempts: [] } }
-}
+type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesMs?: number])[]
 
 /** Providers by name, each with how it answers and how long it takes; and what they were asked, in order. */
-function world(routes: Readonly<Record<SmsRoute, readonly (readonly [string, Outcome | Error, number?])[]>>) {
+function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
   let now = 0
-  const asked: { name: string; route: SmsRoute; message: SmsMessage; timeoutMs: number }[] = []
-  const provider = ([name, outcome, takesMs = 0]: readonly [
-    string,
-    Outcome | Error,
-    number?,
-  ]): SmsProvider => ({
+  const answers = new Map<string, Outcome | Error>()
+  const asked: { name: string; sms: Sms; timeoutMs: number }[] = []
+  const provider = ([name, outcome, takesMs = 0]: Script[number]): SmsProvider => ({
     name,
-    async send(given, route, limitMs) {
-      asked.push({ name, route, message: given, timeoutMs: limitMs })
+    async send(sms, limitMs) {
+      asked.push({ name, sms, timeoutMs: limitMs })
       now += takesMs
-      if (outcome instanceof Error) throw outcome
-      return outcome
+      const answer = answers.get(name) ?? outcome
+      if (answer instanceof Error) throw answer
+      return answer
     },
   })
+  const stopwatch = () => now
   const ports: DeliveryPorts = {
-    smsRoutes: { plain: routes.plain.map(provider), template: routes.template.map(provider) },
+    smsRoutes: {
+      plain: (routes.plain ?? []).map(provider),
+      template: (routes.template ?? []).map(provider),
+    },
     mailer: { name: 'mailer', send: async () => accepted },
-    stopwatch: () => now,
+    now: () => 1_000_000 + now,
+    stopwatch,
     providerTimeoutMs: timeoutMs,
+    ...deliveryBasics(stopwatch),
   }
-  return { ports, asked, names: () => asked.map(({ name }) => name) }
+  return {
+    ports,
+    asked,
+    names: () => asked.splice(0).map(({ name, sms }) => `${name}/${sms.route}`),
+    /** How a provider answers from now on. */
+    answer: (name: string, outcome: Outcome) => answers.set(name, outcome),
+    advance: (ms: number) => {
+      now += ms
+    },
+  }
 }
 
 describe('the routes of a registered template (design D14)', () => {
@@ -73,158 +93,371 @@ describe('the routes of a registered template (design D14)', () => {
   })
 })
 
-describe('handing over an SMS', () => {
-  test('the first provider that takes it ends the attempt', async () => {
-    const { ports, names } = world({
-      template: [],
+describe('who is asked for an SMS', () => {
+  const rows: readonly {
+    title: string
+    template?: Script
+    plain?: Script
+    routing: Routing
+    asked: readonly string[]
+    outcome: Outcome
+  }[] = [
+    {
+      title: 'the first provider that takes it ends it',
       plain: [
-        ['first', accepted],
-        ['second', accepted],
+        ['a', accepted],
+        ['b', accepted],
       ],
-    })
-    expect(await deliverSms(ports, newCall(), message, ['plain'])).toEqual(accepted)
-    expect(names()).toEqual(['first'])
-  })
-
-  const labelled = failures.map(
-    (outcome) => [`${outcome.kind} ${'scope' in outcome ? outcome.scope : ''}`.trim(), outcome] as const,
-  )
-  test.each(labelled)(
-    'after %s the same message goes to the next provider, then to the next route',
-    async (_, outcome) => {
-      const { ports, asked, names } = world({
-        template: [
-          ['first', outcome],
-          ['second', outcome],
-        ],
-        plain: [['third', accepted]],
-      })
-      const call = newCall()
-      expect(await deliverSms(ports, call, message, ['template', 'plain'])).toEqual(accepted)
-      expect(names()).toEqual(['first', 'second', 'third'])
-      expect(asked.map(({ route }) => route)).toEqual(['template', 'template', 'plain'])
-      expect(asked.every((each) => each.message === message)).toBe(true)
-      expect(call.trail.attempts.map((attempt) => attempt.outcome)).toEqual([
-        outcome.kind,
-        outcome.kind,
-        'accepted',
-      ])
+      routing: plain,
+      asked: ['a/plain'],
+      outcome: accepted,
     },
-  )
-
-  test('after a rejected number nobody else is asked', async () => {
-    const { ports, names } = world({
+    ...[down, noCredit, rejectedText].map((failure) => ({
+      title: `after ${failure.kind} ${'scope' in failure ? failure.scope : ''} the next is asked, then the next route`,
       template: [
-        ['first', rejectedNumber],
-        ['second', accepted],
+        ['a', failure],
+        ['b', failure],
+      ] as const,
+      plain: [['c', accepted]] as const,
+      routing: both,
+      asked: ['a/template', 'b/template', 'c/plain'],
+      outcome: accepted,
+    })),
+    {
+      title: 'after a rejected number nobody is',
+      template: [
+        ['a', rejectedNumber],
+        ['b', accepted],
       ],
-      plain: [['third', accepted]],
+      plain: [['c', accepted]],
+      routing: both,
+      asked: ['a/template'],
+      outcome: rejectedNumber,
+    },
+    {
+      title: 'after a time-out not the next of the route, but the next route',
+      template: [
+        ['a', timedOut],
+        ['b', accepted],
+      ],
+      plain: [['c', accepted]],
+      routing: both,
+      asked: ['a/template', 'c/plain'],
+      outcome: accepted,
+    },
+    {
+      title: 'after a time-out that provider is not asked again on the next route',
+      template: [['a', timedOut]],
+      plain: [
+        ['a', accepted],
+        ['b', accepted],
+      ],
+      routing: both,
+      asked: ['a/template', 'b/plain'],
+      outcome: accepted,
+    },
+    {
+      title: 'one that was down on a route is asked on the next',
+      template: [['a', down]],
+      plain: [['a', accepted]],
+      routing: both,
+      asked: ['a/template', 'a/plain'],
+      outcome: accepted,
+    },
+    {
+      title: 'with one route a time-out ends it',
+      plain: [
+        ['a', timedOut],
+        ['b', accepted],
+      ],
+      routing: plain,
+      asked: ['a/plain'],
+      outcome: timedOut,
+    },
+    {
+      title: 'a fault of a provider leaves it open like a time-out',
+      template: [['a', new Error('a bug')]],
+      plain: [['b', accepted]],
+      routing: both,
+      asked: ['a/template', 'b/plain'],
+      outcome: accepted,
+    },
+    {
+      title: 'routes that are not asked for are not used',
+      template: [['a', accepted]],
+      plain: [['b', down]],
+      routing: plain,
+      asked: ['b/plain'],
+      outcome: down,
+    },
+    {
+      title: 'where there is none it fails',
+      routing: plain,
+      asked: [],
+      outcome: { kind: 'retryable', reason: 'no provider' },
+    },
+    {
+      title: 'the one to avoid comes last on its route',
+      template: [
+        ['a', down],
+        ['b', down],
+      ],
+      plain: [
+        ['a', down],
+        ['c', accepted],
+      ],
+      routing: { ...both, avoid: 'a' },
+      asked: ['b/template', 'a/template', 'c/plain'],
+      outcome: accepted,
+    },
+  ]
+  test.each(rows)('$title', async ({ template = [], plain: onPlain = [], routing, asked, outcome }) => {
+    const { ports, names } = world({ template, plain: onPlain })
+    expect(await deliverSms(ports, newCall(), message, routing)).toEqual(outcome)
+    expect(names()).toEqual([...asked])
+  })
+})
+
+describe('what a provider is asked', () => {
+  test('on the plain route: the text with its last line, and nothing of the template', async () => {
+    const { ports, asked } = world({ plain: [['first', accepted]] })
+    await deliverSms(ports, newCall(), message, plain)
+    expect(asked[0]?.sms).toEqual({
+      id: 'message 1',
+      requestId: 'request 1',
+      brandSlug: 'acme',
+      brandName: 'Acme',
+      to: '12025550143',
+      route: 'plain',
+      text: message.text,
+      template: null,
+      senderId: null,
+      validitySeconds: 300,
+      receiptUrl: null,
     })
-    expect(await deliverSms(ports, newCall(), message, ['template', 'plain'])).toEqual(rejectedNumber)
-    expect(names()).toEqual(['first'])
   })
 
-  test('a provider that throws has an unknown outcome, and the next is asked', async () => {
-    const fault = new Error('a bug')
-    const { ports } = world({ template: [['first', fault]], plain: [['second', accepted]] })
-    const call = newCall()
-    expect(await deliverSms(ports, call, message, ['template', 'plain'])).toEqual(accepted)
-    expect(call.trail.attempts).toMatchObject([
-      { provider: 'first', route: 'template', outcome: 'unknown', error: fault },
-      { provider: 'second', route: 'plain', outcome: 'accepted' },
+  test('on the template route: the registered text, and the ids that this provider knows', async () => {
+    const { ports, asked } = world({
+      template: [
+        ['first', down],
+        ['second', accepted],
+      ],
+    })
+    await deliverSms(ports, newCall(), message, { routes: ['template'] })
+    expect(asked.map(({ sms }) => [sms.text, sms.senderId, sms.template])).toEqual([
+      [
+        '012345 is your code',
+        'ACMEIN',
+        { key: 'LOGIN_OTP', variables: { otp: '012345' }, id: '65a', entityId: '1101' },
+      ],
+      [
+        '012345 is your code',
+        'ACMEIN',
+        { key: 'LOGIN_OTP', variables: { otp: '012345' }, id: '1107', entityId: '1101' },
+      ],
     ])
   })
 
-  test('routes that are not asked for are not used', async () => {
-    const { ports, names } = world({
-      template: [['template', accepted]],
-      plain: [['plain', failures[2] ?? accepted]],
+  test('a URL for receipts where the provider reports on each attempt, and the key by which they are found', async () => {
+    const { ports } = world({})
+    const urls: (string | null)[] = []
+    const provider = (name: string, namedBy: 'attempt' | 'vendorId'): SmsProvider => ({
+      name,
+      receipts: { namedBy, read: () => [] },
+      async send({ receiptUrl }) {
+        urls.push(receiptUrl)
+        return name === 'c' ? accepted : { kind: 'rejected', scope: 'content', reason: 'no' }
+      },
     })
-    expect((await deliverSms(ports, newCall(), message, ['plain'])).kind).toBe('unavailable')
-    expect(names()).toEqual(['plain'])
-  })
-
-  test('where there is no provider it fails', async () => {
-    const { ports } = world({ template: [], plain: [] })
-    expect((await deliverSms(ports, newCall(), message, ['plain'])).kind).toBe('unavailable')
+    const call = newCall()
+    const smsRoutes = {
+      template: [],
+      plain: [provider('a', 'attempt'), provider('b', 'vendorId'), provider('c', 'vendorId')],
+    }
+    const receiptUrl = (name: string, requestId: string, attempt: number) => `${name} ${requestId} ${attempt}`
+    await deliverSms({ ...ports, smsRoutes, receiptUrl }, call, message, plain)
+    expect(urls).toEqual(['a request 1 1', null, null])
+    expect(call.trail.attempts.map(({ receiptKey }) => receiptKey)).toEqual(['request 1.1', null, 'c:V1'])
   })
 })
 
 describe('the time of a delivery (design D26)', () => {
-  const timedOut: Outcome = { kind: 'unknown', reason: 'time-out' }
+  const slow = (name: string, ms: number) => [name, down, ms] as const
 
   test('all of it takes at most twice the time of one call', async () => {
     expect(longestDeliveryMs(timeoutMs)).toBe(8000)
     const { ports, names } = world({
-      template: [
-        ['first', timedOut, timeoutMs],
-        ['second', timedOut, timeoutMs],
-      ],
-      plain: [['third', accepted]],
+      template: [slow('a', timeoutMs), slow('b', timeoutMs)],
+      plain: [['c', accepted]],
     })
-    expect(await deliverSms(ports, newCall(), message, ['template', 'plain'])).toEqual(timedOut)
-    expect(names()).toEqual(['first', 'second'])
+    expect(await deliverSms(ports, newCall(), message, both)).toEqual(down)
+    expect(names()).toEqual(['a/template', 'b/template'])
   })
 
   test('a call gets its own time, but no more than is left', async () => {
-    const { ports, asked } = world({
-      template: [
-        ['first', timedOut, 3000],
-        ['second', timedOut, 3500],
-      ],
-      plain: [['third', accepted]],
-    })
-    expect(await deliverSms(ports, newCall(), message, ['template', 'plain'])).toEqual(accepted)
+    const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
+    expect(await deliverSms(ports, newCall(), message, both)).toEqual(accepted)
     expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 4000, 1500])
   })
+})
 
-  test('how long each took is told', async () => {
-    const { ports } = world({ template: [['first', timedOut, 3000]], plain: [['second', accepted, 20]] })
+describe('a provider that keeps failing', () => {
+  const send = (given: ReturnType<typeof world>, routing: Routing = plain) =>
+    deliverSms(given.ports, newCall(), message, routing)
+
+  async function failing(times = 5) {
+    const given = world({
+      plain: [
+        ['a', down],
+        ['b', accepted],
+      ],
+    })
+    for (let count = 0; count < times; count++) await send(given)
+    given.names()
+    return given
+  }
+
+  test('is passed over after five failures in a row, and that is told', async () => {
+    const before = await failing(4)
+    await send(before)
+    expect(before.names()).toEqual(['a/plain', 'b/plain'])
     const call = newCall()
-    await deliverSms(ports, call, message, ['template', 'plain'])
-    expect(call.trail.attempts.map(({ durationMs }) => durationMs)).toEqual([3000, 20])
+    await deliverSms(before.ports, call, message, plain)
+    expect(before.names()).toEqual(['b/plain'])
+    expect(call.trail.attempts.map(({ attempt, provider, outcome }) => [attempt, provider, outcome])).toEqual(
+      [
+        [1, 'a', 'skipped'],
+        [2, 'b', 'accepted'],
+      ],
+    )
+  })
+
+  test('is probed after ten seconds, by one message, and comes back when that is taken', async () => {
+    const given = await failing()
+    given.advance(9999)
+    await send(given)
+    expect(given.names()).toEqual(['b/plain'])
+    given.advance(1)
+    given.answer('a', accepted)
+    await send(given)
+    await send(given)
+    expect(given.names()).toEqual(['a/plain', 'a/plain'])
+  })
+
+  test('rests twice as long after each probe that fails', async () => {
+    const given = await failing()
+    given.advance(10_000)
+    await send(given)
+    expect(given.names()).toEqual(['a/plain', 'b/plain'])
+    given.advance(19_999)
+    await send(given)
+    expect(given.names()).toEqual(['b/plain'])
+    given.advance(1)
+    await send(given)
+    expect(given.names()).toEqual(['a/plain', 'b/plain'])
+  })
+
+  test('is asked all the same when the others fail, and when there is no other', async () => {
+    const given = await failing()
+    given.answer('b', down)
+    given.answer('a', accepted)
+    expect(await send(given)).toEqual(accepted)
+    expect(given.names()).toEqual(['b/plain', 'a/plain'])
+
+    const alone = world({ plain: [['a', down]] })
+    for (let count = 0; count < 9; count++) await send(alone)
+    expect(alone.names()).toHaveLength(9)
+  })
+
+  test('gives way to the next route', async () => {
+    const given = world({ template: [['a', down]], plain: [['b', accepted]] })
+    for (let count = 0; count < 6; count++) await send(given, both)
+    expect(given.names().slice(-3)).toEqual(['a/template', 'b/plain', 'b/plain'])
+  })
+})
+
+describe('what is told of an attempt', () => {
+  test('for the delivery log', async () => {
+    const { ports } = world({ template: [['a', timedOut, 3000]], plain: [['b', accepted, 20]] })
+    const call = newCall()
+    await deliverSms(ports, call, message, both)
+    const about = {
+      channel: 'SMS',
+      template: 'LOGIN_OTP',
+      recipient: '12*******43',
+      recipientSubject: 'hash of the recipient',
+      segments: { count: 1, encoding: 'GSM-7' },
+      receiptKey: null,
+    } as const
+    expect(call.trail.attempts).toEqual([
+      {
+        ...about,
+        ...{ attempt: 1, route: 'template', provider: 'a', outcome: 'unknown', errorClass: 'unknown' },
+        ...{ reason: 'time-out', vendorId: null, at: 1_000_000, durationMs: 3000 },
+      },
+      {
+        ...about,
+        ...{ attempt: 2, route: 'plain', provider: 'b', outcome: 'accepted', errorClass: null },
+        ...{ reason: null, vendorId: 'V1', at: 1_003_000, durationMs: 20 },
+      },
+    ])
+  })
+
+  test.each([
+    [down, 'retryable'],
+    [noCredit, 'account'],
+    [rejectedText, 'content'],
+    [rejectedNumber, 'recipient'],
+  ])('%p has the class %s', async (outcome, errorClass) => {
+    const { ports } = world({ plain: [['a', outcome]] })
+    const call = newCall()
+    await deliverSms(ports, call, message, plain)
+    expect(call.trail.attempts).toMatchObject([{ outcome: outcome.kind, errorClass }])
   })
 })
 
 describe('handing over a mail', () => {
   const mail: Mail = {
-    id: 'message 1',
     requestId: 'request 1',
     brandSlug: null,
     brandName: null,
     to: 'ann@example.com',
+    recipientSubject: 'hash of ann',
     subject: 'Hi',
     html: '<p>Hi</p>',
     text: 'Hi',
   }
 
-  test('the mailer gets it once, with its time', async () => {
-    const { ports } = world({ template: [], plain: [] })
+  test('the mailer gets it once, with its number and its time', async () => {
+    const { ports } = world({})
     const asked: unknown[] = []
     const mailer = {
       name: 'mailer',
       send: async (...given: unknown[]) => {
         asked.push(given)
-        return failures[2] ?? accepted
+        return down
       },
     }
     const call = newCall()
-    expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('unavailable')
-    expect(asked).toEqual([[mail, timeoutMs]])
+    expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('retryable')
+    expect(asked).toEqual([[mail, 1, timeoutMs]])
     expect(call.trail.attempts).toEqual([
       {
-        recipient: 'a***@example.com',
-        provider: 'mailer',
-        outcome: 'unavailable',
-        reason: 'down',
-        durationMs: 0,
+        ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer', template: null },
+        ...{ recipient: 'a***@example.com', recipientSubject: 'hash of ann', segments: null },
+        ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', vendorId: null },
+        ...{ receiptKey: null, durationMs: 0 },
       },
     ])
   })
 
-  test('a mailer that throws has an unknown outcome', async () => {
-    const { ports } = world({ template: [], plain: [] })
-    const mailer = { name: 'mailer', send: () => Promise.reject(new Error('a bug')) }
-    expect((await deliverMail({ ...ports, mailer }, newCall(), mail)).kind).toBe('unknown')
+  test('a mailer that throws has an unknown outcome, and the fault is told', async () => {
+    const { ports } = world({})
+    const fault = new Error('a bug')
+    const mailer = { name: 'mailer', send: () => Promise.reject(fault) }
+    const call = newCall()
+    expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('unknown')
+    expect(call.trail.attempts).toMatchObject([{ outcome: 'unknown', error: fault }])
   })
 })

@@ -12,10 +12,11 @@ import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { LimitSettings } from '../../src/domain/limits.ts'
 import { putBrand } from '../../src/domain/operator.ts'
-import type { Call, Mailer, Outcome, SmsProvider } from '../../src/domain/ports.ts'
+import type { Mailer, Outcome, SmsProvider } from '../../src/domain/ports.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
+import { deliveryBasics, newCall, noJournal } from '../support/calls.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
 // cases on the real store and to a model that restates the contract as naively as it can. When they disagree,
@@ -230,12 +231,12 @@ function scopeOf(brand: BrandSlug, person: Person): string {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** How the provider deals with the next message. */
-const deliveries = ['ok', 'held', 'unavailable', 'rejected', 'unknown', 'throws'] as const
+const deliveries = ['ok', 'held', 'retryable', 'rejected', 'unknown', 'throws'] as const
 type Delivery = (typeof deliveries)[number]
 
 const outcomes: Readonly<Record<Exclude<Delivery, 'throws' | 'held'>, Outcome>> = {
   ok: { kind: 'accepted' },
-  unavailable: { kind: 'unavailable', reason: 'down' },
+  retryable: { kind: 'retryable', reason: 'down' },
   rejected: { kind: 'rejected', scope: 'recipient', reason: 'no such number' },
   unknown: { kind: 'unknown', reason: 'time-out' },
 }
@@ -267,7 +268,7 @@ class Service {
   async send(body: Body, delivery: Delivery): Promise<{ code: string | undefined; seen: Seen | undefined }> {
     this.delivery = delivery
     this.handedOver = Promise.withResolvers<string>()
-    const answer = seen(sendOtp(this.ports, call(), { ...credentials, ...body }))
+    const answer = seen(sendOtp(this.ports, newCall(), { ...credentials, ...body }, { isResend: false }))
     const code = await Promise.race([this.handedOver.promise, answer.then(() => undefined)])
     if (code !== undefined && delivery === 'held') {
       const waiting = this.waiting.at(-1)
@@ -285,7 +286,7 @@ class Service {
   }
 
   verify(body: Body): Promise<Seen> {
-    return seen(verifyOtp(this.ports, call(), { ...credentials, ...body }))
+    return seen(verifyOtp(this.ports, newCall(), { ...credentials, ...body }))
   }
 
   /** The process dies and another one starts on the same data; deliveries under way are never heard of again. */
@@ -300,7 +301,7 @@ class Service {
 
   async sweep(): Promise<void> {
     const sweep = createSweep(this.database)
-    while (!(await sweep(this.clock.now)).isRound);
+    while (!(await sweep(this.clock.now, 0)).isRound);
   }
 
   close(): Promise<void> {
@@ -320,6 +321,8 @@ class Service {
     const mailer: Mailer = { name: 'model', send: ({ text }) => deliver(text ?? '') }
     return {
       ...adapters,
+      ...deliveryBasics(() => this.clock.now),
+      journal: noJournal,
       secrets,
       limits: this.limits,
       otpTtlSeconds: lifetimeMs / 1000,
@@ -341,10 +344,6 @@ function adaptersOf(database: Database): Adapters {
     brands: createBrandBook(database),
     store: createOtpStore(database, saltedHash),
   }
-}
-
-function call(): Call {
-  return { requestId: 'model', clientIp: '192.0.2.1', trail: { attempts: [] } }
 }
 
 async function seen(operation: Promise<unknown>): Promise<Seen> {
@@ -431,7 +430,7 @@ class EndDelivery implements Command {
     const index = this.which % model.held.length
     const [send] = model.held.splice(index, 1)
     if (!send) throw new Error('no delivery is held')
-    const answer = await service.release(index, this.delivered ? outcomes.ok : outcomes.unavailable)
+    const answer = await service.release(index, this.delivered ? outcomes.ok : outcomes.retryable)
     model.end(send, this.delivered)
     reached.set('late', (reached.get('late') ?? 0) + 1)
     agree(answer ?? { code: 'none' }, { code: this.delivered ? 'ok' : 'sms_failed' })

@@ -16,6 +16,7 @@ import {
   type TestApp,
   temporaryFolder,
 } from '../support/app.ts'
+import { newCall } from '../support/calls.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 
@@ -214,7 +215,7 @@ describe('concurrent requests', () => {
     const { limits } = readConfig({})
     const ports = { ...app.app.books, store: paused, limits: { ...limits, globalPerMinute: 1000 } }
     const underWay = Array.from({ length: 2 }, async () => {
-      const call = { requestId: 'race', clientIp: '192.0.2.1', trail: { attempts: [] } }
+      const call = newCall()
       const body = { ...credentials, brandId: 'acme', email: address, otp: old }
       return verifyOtp(ports, call, body).then(
         () => 'verified',

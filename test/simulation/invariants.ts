@@ -129,14 +129,15 @@ export class Invariants {
     const [first] = send.handovers
     const last = send.handovers.at(-1)
     const { smsMode, plainProviders } = this.history.profile
-    const routes = routesOf(smsMode, brands[send.brand])
-    const providers = routes.flatMap((route) =>
-      route === 'plain' ? Array(plainProviders).fill(0) : [0],
-    ).length
-    if (send.handovers.length === providers) return
     const endedAtMs = last?.answer?.elapsedMs ?? 0
-    if (first && endedAtMs >= first.startedAtMs + 2 * providerTimeoutMs) return
-    broken(`${name(send)} gives up after ${send.handovers.length} of ${providers} providers`)
+    const isLate = first && endedAtMs >= first.startedAtMs + 2 * providerTimeoutMs
+    for (const route of routesOf(smsMode, brands[send.brand])) {
+      const asked = send.handovers.filter((handover) => handover.route === route)
+      const providers = route === 'plain' ? plainProviders : 1
+      if (asked.slice(0, -1).some(leavesOpen)) broken(`${name(send)} goes on with a route that was left open`)
+      if (isLate || asked.some(leavesOpen) || asked.length === providers) continue
+      broken(`${name(send)} gives up after ${asked.length} of ${providers} providers of the ${route} route`)
+    }
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -526,6 +527,12 @@ function endsDelivery({ answer }: Handover): boolean {
   if (!answer || answer.outcome === 'threw') return false
   const { outcome } = answer
   return outcome.kind === 'accepted' || (outcome.kind === 'rejected' && outcome.scope === 'recipient')
+}
+
+/** Whether the message may have been taken: no other provider of the route may carry it too. */
+function leavesOpen(handover: Handover): boolean {
+  const kind = kindOf(handover)
+  return kind === 'unknown' || kind === 'threw'
 }
 
 function isUnknown({ answer }: Operation): boolean {

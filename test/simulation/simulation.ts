@@ -9,13 +9,15 @@ import { type Database, openDatabase } from '../../src/adapters/sqlite/database.
 import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import type { Body } from '../../src/domain/body.ts'
+import { Breakers } from '../../src/domain/breaker.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { LimitSettings } from '../../src/domain/limits.ts'
 import { putBrand } from '../../src/domain/operator.ts'
-import type { Call, Mailer, Outcome, Secrets, SmsProvider } from '../../src/domain/ports.ts'
+import type { Mailer, Outcome, Secrets, SmsProvider } from '../../src/domain/ports.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn } from '../support/app.ts'
+import { deliveryBasics, newCall, noJournal } from '../support/calls.ts'
 import {
   type Answer,
   type BrandSlug,
@@ -314,6 +316,7 @@ class Simulation {
     }
   }
 
+  private readonly breakers = new Map<Server, Breakers>()
   /** The codes that providers were handed, latest last. */
   private codesOf(filter: (send: Operation) => boolean): string[] {
     return this.history.operations.flatMap((send) =>
@@ -375,9 +378,9 @@ class Simulation {
       ...(recipient.channel === 'SMS' ? { phone: contact } : { email: contact }),
       ...(kind === 'send' ? { channel: recipient.channel } : { otp: guess }),
     }
-    const call: Call = { requestId: `${operation.id}`, clientIp: '192.0.2.1', trail: { attempts: [] } }
+    const call = newCall({ requestId: `${operation.id}` })
     const answer: Promise<unknown> =
-      kind === 'send' ? sendOtp(ports, call, body) : verifyOtp(ports, call, body)
+      kind === 'send' ? sendOtp(ports, call, body, { isResend: false }) : verifyOtp(ports, call, body)
     answer.then(
       () => this.settle(operation, { kind: 'ok', step: this.step }),
       (error) =>
@@ -411,7 +414,7 @@ class Simulation {
     const { smsMode, plainProviders, limits } = this.profile
     const provider = (title: string): SmsProvider => ({
       name: title,
-      send: ({ id, to, brandSlug, text, template }, route, timeoutMs) => {
+      send: ({ id, to, brandSlug, text, template, route }, timeoutMs) => {
         if (template && template.variables.otp !== codeIn(text)) this.fail(`${name(operation)} has two codes`)
         return this.handOver(server, operation, {
           ...{ messageId: id, to, brandSlug, route, timeoutMs },
@@ -422,9 +425,9 @@ class Simulation {
     })
     const mailer: Mailer = {
       name: 'mailer',
-      send: ({ id, to, brandSlug, text }, timeoutMs) =>
+      send: ({ requestId, to, brandSlug, text }, _, timeoutMs) =>
         this.handOver(server, operation, {
-          ...{ messageId: id, to, brandSlug, timeoutMs },
+          ...{ messageId: requestId, to, brandSlug, timeoutMs },
           route: 'mail',
           provider: 'mailer',
           code: codeIn(text),
@@ -458,7 +461,16 @@ class Simulation {
         return this.timeMs
       },
       stopwatch: () => this.elapsedMs,
+      ...deliveryBasics(() => this.elapsedMs),
+      breakers: this.breakersOf(server),
+      journal: noJournal,
     }
+  }
+
+  private breakersOf(server: Server): Breakers {
+    const breakers = this.breakers.get(server) ?? new Breakers(() => this.elapsedMs)
+    this.breakers.set(server, breakers)
+    return breakers
   }
 
   /** The port with each of its methods going through `through`. */
@@ -625,14 +637,14 @@ class Simulation {
     const reason = 'simulated'
     const isLost = random.chance(0.5)
     const fault = random.weighted<() => void | Promise<void>>([
-      [3, () => this.answer(waiting, { kind: 'unavailable', reason }, false)],
+      [3, () => this.answer(waiting, { kind: 'retryable', reason }, false)],
       [2, () => this.answer(waiting, { kind: 'rejected', scope: 'recipient', reason }, false)],
       [
         1,
         () =>
           this.answer(
             waiting,
-            { kind: 'rejected', scope: random.pick(['message', 'account']), reason },
+            { kind: 'rejected', scope: random.pick(['content', 'account']), reason },
             false,
           ),
       ],
@@ -713,7 +725,7 @@ class Simulation {
     this.log('expired rows are removed')
     // Beside whatever is let through at the same time.
     if (this.calls.length > 0 && this.servers.length === 1 && this.random.chance(0.5)) this.letThrough()
-    while (!(await sweep(this.timeMs)).isRound);
+    while (!(await sweep(this.timeMs, 0)).isRound);
   }
 
   // -------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,33 @@
+import { Breakers } from '../../src/domain/breaker.ts'
+import type { DeliveryPorts } from '../../src/domain/delivery.ts'
+import type { Journal } from '../../src/domain/journal.ts'
+import type { Call, Clock } from '../../src/domain/ports.ts'
+
+/** A request that has just come. */
+export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {
+  return {
+    requestId: 'request 1',
+    at: 0,
+    clientIp: '192.0.2.1',
+    ...properties,
+    trail: { limits: [], begun: 0, attempts: [] },
+  }
+}
+
+/** A journal that nothing is kept in. */
+export const noJournal: Journal = {
+  begin: () => {},
+  end: () => {},
+  lastProviderOf: async () => undefined,
+}
+
+/** What a delivery needs besides its providers and clocks. */
+export function deliveryBasics(
+  stopwatch: Clock,
+): Pick<DeliveryPorts, 'breakers' | 'segmentsOf' | 'receiptUrl'> {
+  return {
+    breakers: new Breakers(stopwatch),
+    segmentsOf: () => ({ count: 1, encoding: 'GSM-7' }),
+    receiptUrl: () => null,
+  }
+}
