@@ -1,7 +1,7 @@
 import { type Body, textProblem } from './body.ts'
 import { Failure } from './failures.ts'
-import type { Call } from './ports.ts'
-import { notifyTemplateKeys } from './templates.ts'
+import type { Call, Registration } from './ports.ts'
+import { notifyTemplateKeys, templateKeys, templateOf } from './templates.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
@@ -20,6 +20,18 @@ export interface Brand {
   readonly loginIdEnabled: boolean
   /** The host of the brand's web site; with it, codes in SMS can be filled in by the browser (WebOTP). */
   readonly domain: string | null
+  /** Its id as a principal entity (India's DLT), for providers that hand it on. */
+  readonly entityId: string | null
+  /** How its templates are registered with carriers and vendors, by key. */
+  readonly registrations: Readonly<Record<string, TemplateRegistration>>
+}
+
+export type TemplateRegistration = Omit<Registration, 'entityId'>
+
+/** How a template of a brand is registered; one that isn't has no ids. */
+export function registrationOf({ entityId, registrations }: Brand, templateKey: string): Registration {
+  const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
+  return { id: null, ids: {}, senderId: null, ...own, entityId }
 }
 
 /** Reads brands; answers are as of now, so that what an operator changes holds for the next request. */
@@ -108,6 +120,28 @@ export function brandProblems(brand: Brand): string[] {
   }
   if (brand.domain !== null && !/^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/.test(brand.domain)) {
     problems.push('the domain must be a bare host name such as shop.example.com')
+  }
+  if (brand.entityId !== null && !registeredId.test(brand.entityId)) {
+    problems.push(`the entity id must be ${registeredIdInWords}`)
+  }
+  for (const [key, registration] of Object.entries(brand.registrations)) {
+    problems.push(...registrationProblems(key, registration))
+  }
+  return problems
+}
+
+/** What ids may be made of: they go into headers and forms of vendors. */
+const registeredId = /^[A-Za-z0-9._-]{1,64}$/
+const registeredIdInWords = '1 to 64 letters, digits and . _ -'
+
+function registrationProblems(key: string, { id, ids, senderId }: TemplateRegistration): string[] {
+  const problems: string[] = []
+  if (!templateOf(key)) problems.push(`unknown template ${key}; there are ${templateKeys.join(', ')}`)
+  if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
+    problems.push(`the id of a template must be ${registeredIdInWords}`)
+  }
+  if (senderId !== null && !/^\+?[A-Za-z0-9]{1,15}$/.test(senderId)) {
+    problems.push('the sender must be 1 to 15 letters and digits, such as ACMEIN, or a number')
   }
   return problems
 }

@@ -6,6 +6,7 @@ import {
   brandStatuses,
   mayBecome,
   nameKey,
+  type TemplateRegistration,
 } from './brand.ts'
 import { isAppId } from './credentials.ts'
 import type { Clock, Secrets } from './ports.ts'
@@ -63,11 +64,43 @@ export function putBrand(brands: BrandBook, slugAsGiven: string, change: BrandCh
       dltEnabled: false,
       loginIdEnabled: false,
       domain: null,
+      entityId: null,
+      registrations: {},
     }
     const brand: Brand = { ...fresh, ...current, ...said }
     const problems = brandProblems(brand)
     if (problems.length > 0) throw new OperatorError(problems.join('\n'))
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
+    return brand
+  })
+}
+
+/**
+ * `brand template`: says how a template of a brand is registered with carriers and vendors. What is left out stays; null
+ * forgets the registration.
+ */
+export function registerTemplate(
+  brands: BrandBook,
+  slugAsGiven: string,
+  templateKey: string,
+  change: Partial<TemplateRegistration> | null,
+): Promise<Brand> {
+  const slug = nameKey(slugAsGiven)
+  return brands.edit(slug, (current) => {
+    if (!current) throw new OperatorError(`there is no brand ${slug}: see otpost brand list`)
+    const { [templateKey]: before, ...others } = current.registrations
+    const { id = null, ids = {}, senderId = null } = before ?? {}
+    const after = change && {
+      id: change.id ?? id,
+      ids: { ...ids, ...change.ids },
+      senderId: change.senderId ?? senderId,
+    }
+    const brand: Brand = {
+      ...current,
+      registrations: after ? { ...others, [templateKey]: after } : others,
+    }
+    const problems = brandProblems(brand)
+    if (problems.length > 0) throw new OperatorError(problems.join('\n'))
     return brand
   })
 }

@@ -1,5 +1,6 @@
 import { type Body, isGiven, textProblem } from './body.ts'
 import { Failure } from './failures.ts'
+import type { Segments } from './ports.ts'
 
 /** One variable of a template: what a value must be, as the catalog tells integrators. */
 export interface VariableRule {
@@ -93,6 +94,8 @@ const byKey = new Map(catalogue.map((template) => [template.key, template]))
 
 export const notifyTemplates = catalogue.filter((template) => template.audience === 'notify')
 export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
+export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]
+export const templateKeys: readonly string[] = catalogue.map((template) => template.key)
 
 /** The template of a key, whatever its audience; undefined when there is none. */
 export function templateOf(key: string): Template | undefined {
@@ -155,24 +158,43 @@ function partsOf(template: Template): readonly string[] {
   return parts
 }
 
-/** The text of an OTP message: with the login when there is one, with the WebOTP line when the brand has a domain. */
+/** The message of a code: with the login when there is one. */
 export function renderOtp(otp: {
   code: string
   businessName: string
   lifetimeSeconds: number
   loginId: string | undefined
-  domain: string | null
 }): Rendered {
-  const rendered = render(otp.loginId === undefined ? loginOtp : loginOtpWithId, {
+  return render(otp.loginId === undefined ? loginOtp : loginOtpWithId, {
     otp: otp.code,
     businessName: otp.businessName,
     lifetime: lifetimeInWords(otp.lifetimeSeconds),
     ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
   })
-  // The last line of a domain-bound code is exactly "@host #code" (WICG, origin-bound one-time codes).
-  return otp.domain === null
-    ? rendered
-    : { ...rendered, text: `${rendered.text}\n\n@${otp.domain} #${otp.code}` }
+}
+
+/**
+ * The text of a code on the plain route: where the brand has a domain, with a last line of exactly `@host #code` after it,
+ * by which a browser knows whom the code is for (WICG "Origin-bound one-time codes delivered via SMS", which is what iOS
+ * fills in too). If that line would make a second segment of what fits into one without it, the text gives up its
+ * last sentence, and where that is not enough the one before.
+ */
+export function boundText(
+  text: string,
+  code: string,
+  domain: string | null,
+  segmentsOf: (text: string) => Segments,
+): string {
+  if (domain === null) return text
+  const lastLine = `\n\n@${domain} #${code}`
+  const whole = text + lastLine
+  if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
+  const sentences = text.split(/(?<=\.) /)
+  for (let kept = sentences.length - 1; kept > 0; kept--) {
+    const shorter = sentences.slice(0, kept).join(' ') + lastLine
+    if (segmentsOf(shorter).count === 1) return shorter
+  }
+  return whole
 }
 
 /** 300 becomes "5 minutes", 90 "90 seconds". */

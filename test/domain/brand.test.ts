@@ -12,7 +12,7 @@ import {
   notifyBrand,
 } from '../../src/domain/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Call } from '../../src/domain/ports.ts'
+import { newCall } from '../support/calls.ts'
 
 function brand(properties: Partial<Brand> = {}): Brand {
   return {
@@ -23,6 +23,8 @@ function brand(properties: Partial<Brand> = {}): Brand {
     dltEnabled: false,
     loginIdEnabled: false,
     domain: null,
+    entityId: null,
+    registrations: {},
     ...properties,
   }
 }
@@ -42,10 +44,6 @@ async function slugOrFailure(finding: Promise<Brand>): Promise<string> {
     ({ slug }) => slug,
     (error: unknown) => (error instanceof Failure ? error.kind : String(error)),
   )
-}
-
-function call(): Call {
-  return { requestId: 'r', clientIp: '192.0.2.1', trail: { attempts: [] } }
 }
 
 describe('the status of a brand (design D8)', () => {
@@ -91,7 +89,7 @@ describe('the brand check of /otp (spec 3.3, 4.1)', () => {
     ['old', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p: %s', async (brandId, expected) => {
-    expect(await slugOrFailure(approvedBrand(brands, call(), { brandId }))).toBe(expected)
+    expect(await slugOrFailure(approvedBrand(brands, newCall(), { brandId }))).toBe(expected)
   })
 })
 
@@ -113,7 +111,7 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
     ['old', 'acme', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p and businessName %p: %s', async (brandId, businessName, expected) => {
-    expect(await slugOrFailure(notifyBrand(brands, call(), brandId, businessName))).toBe(expected)
+    expect(await slugOrFailure(notifyBrand(brands, newCall(), brandId, businessName))).toBe(expected)
   })
 
   const names: readonly (readonly [string, boolean])[] = [

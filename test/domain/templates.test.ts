@@ -251,7 +251,7 @@ describe('the text of a message', () => {
     expect(text.match(/A-1/g)).toHaveLength(1)
   })
 
-  const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined, domain: null }
+  const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
   test('a code is told with the brand and its lifetime', () => {
     const rendered = renderOtp(otp)
@@ -267,12 +267,6 @@ describe('the text of a message', () => {
     expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
     expect(rendered.text).toContain('ann{otp}')
     expect(rendered.variables).toMatchObject({ loginId: 'ann{otp}' })
-  })
-
-  test('for a brand with a domain its last line lets browsers fill it in', () => {
-    const { text } = renderOtp({ ...otp, domain: 'shop.example.com' })
-    expect(text.split('\n').at(-1)).toBe('@shop.example.com #012345')
-    expect(renderOtp(otp).text).not.toContain('\n')
   })
 
   const lifetimes: readonly (readonly [number, string])[] = [

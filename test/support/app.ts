@@ -57,6 +57,8 @@ export async function createTestApp(env: Readonly<Record<string, string>> = {}) 
         dltEnabled: false,
         loginIdEnabled: false,
         domain: null,
+        entityId: null,
+        registrations: {},
         ...properties,
       }))
     },
