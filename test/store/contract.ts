@@ -144,7 +144,7 @@ function testLimits(store: () => OtpStore): void {
       await store().admit([claim({ max: 1 })], start)
       expect(await store().admit([claim({ max: 1 })], start + 60_000)).toEqual({
         admitted: true,
-        takings: [{ subject: 'someone', name: 'minute', endsAt: start + 120_000 }],
+        takings: [{ subject: 'someone', name: 'minute', count: 1, endsAt: start + 120_000 }],
       })
     })
 
@@ -495,6 +495,8 @@ function brand(properties: Partial<Brand> = {}): Brand {
     dltEnabled: true,
     loginIdEnabled: false,
     domain: 'shop.example.com',
+    entityId: '1101456324675322134',
+    registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '65a' }, senderId: 'ACMEIN' } },
     ...properties,
   }
 }
@@ -512,6 +514,8 @@ function testBrands(book: () => BrandBook): void {
           status: 'pending',
           notifyTemplates: [],
           domain: null,
+          entityId: null,
+          registrations: {},
         }),
         brand({ slug: 'c', status: 'suspended', dltEnabled: false, loginIdEnabled: true }),
       ]) {

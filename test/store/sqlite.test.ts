@@ -55,7 +55,16 @@ describe('SQLite', () => {
   const all = <Row>(statement: string) => database.orm.all<Row>(sql.raw(statement))
 
   describe('the schema', () => {
-    const tables = ['apps', 'brands', 'integration_requests', 'ledgers', 'outbox']
+    const tables = [
+      'apps',
+      'brands',
+      'deliveries',
+      'integration_requests',
+      'ledgers',
+      'outbox',
+      'receipts',
+      'stories',
+    ]
 
     test('every table is STRICT', () => {
       const rows = all<{ name: string; strict: number }>(
@@ -74,6 +83,16 @@ describe('SQLite', () => {
       expect(rows.map(({ column }) => column)).toEqual([
         'apps.revoked_at',
         'brands.domain',
+        'brands.entity_id',
+        'deliveries.brand',
+        'deliveries.encoding',
+        'deliveries.error_class',
+        'deliveries.reason',
+        'deliveries.receipt_key',
+        'deliveries.route',
+        'deliveries.segments',
+        'deliveries.template',
+        'deliveries.vendor_id',
         'integration_requests.use_case',
         'integration_requests.website',
         'outbox.brand_name',
@@ -83,6 +102,7 @@ describe('SQLite', () => {
         'outbox.subject',
         'outbox.template_key',
         'outbox.variables',
+        'receipts.reason',
       ])
     })
 
@@ -97,6 +117,12 @@ describe('SQLite', () => {
         "SELECT state FROM ledgers WHERE subject = 'a'",
         "SELECT subject FROM ledgers WHERE subject > 'a' ORDER BY subject",
         "SELECT 1 FROM brands WHERE name_key = 'a'",
+        "SELECT 1 FROM deliveries WHERE request_id = 'a' ORDER BY request_id DESC, attempt DESC",
+        "SELECT 1 FROM deliveries WHERE recipient_hash = 'a' ORDER BY request_id DESC, attempt DESC",
+        "SELECT request_id FROM deliveries WHERE request_id < 'a' ORDER BY request_id",
+        "SELECT request_id FROM stories WHERE request_id < 'a' ORDER BY request_id",
+        'SELECT key FROM receipts WHERE at < 1',
+        "SELECT 1 FROM deliveries LEFT JOIN receipts ON receipts.key = receipt_key WHERE request_id = 'a'",
       ]) {
         expect({ statement, plan: plan(statement) }).toEqual({
           statement,
@@ -489,7 +515,7 @@ describe('SQLite', () => {
     test('it removes what is over at this instant and nothing else', async () => {
       fill(2, now, 'over')
       fill(3, now + 1, 'alive')
-      expect(await createSweep(database)(now)).toEqual({ isRound: true, isBusy: false })
+      expect(await createSweep(database)(now, 0)).toEqual({ isRound: true, isBusy: false })
       expect(all("SELECT 1 FROM ledgers WHERE subject LIKE '% alive'")).toHaveLength(3)
       expect(['ledgers', 'outbox'].map(count)).toEqual([3, 3])
       expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
@@ -502,13 +528,13 @@ describe('SQLite', () => {
       let steps = 0
       for (let isRound = false; !isRound; steps++) {
         const before = count('ledgers') ?? 0
-        isRound = (await sweep(now)).isRound
+        isRound = (await sweep(now, 0)).isRound
         expect(before - (count('ledgers') ?? 0)).toBeWithin(0, 501)
       }
       expect(steps).toBeGreaterThan(4)
       expect(count('ledgers')).toBe(5)
       fill(3, now, 'over')
-      while (!(await sweep(now)).isRound);
+      while (!(await sweep(now, 0)).isRound);
       expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
     })
 
@@ -517,7 +543,7 @@ describe('SQLite', () => {
       const pages = () => all<{ page_count: number }>('PRAGMA page_count')[0]?.page_count ?? 0
       const before = pages()
       const sweep = createSweep(database)
-      for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now))
+      for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now, 0))
       expect(count('ledgers')).toBe(0)
       expect(pages()).toBeLessThan(before / 2)
     })

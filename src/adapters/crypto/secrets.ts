@@ -9,6 +9,7 @@ import type { Secrets } from '../../domain/ports.ts'
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
   const codeKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost code v2'))
   const subjectKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost subject v1'))
+  const receiptKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost receipt v1'))
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
@@ -27,6 +28,8 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       const text = JSON.stringify([kind, value])
       return mapped(subjectKeys, (key) => hmac(key, text))
     },
+    // 22 characters of base64url hold 128 bits and a little.
+    receiptTokens: (about) => mapped(receiptKeys, (key) => hmac(key, about).slice(0, 22)),
   }
 }
 

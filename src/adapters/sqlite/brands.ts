@@ -46,6 +46,6 @@ function brandOf(row: Row | undefined): Brand | undefined {
 }
 
 function toBrand(row: Row): Brand {
-  const { slug, displayName, status, notifyTemplates, dltEnabled, loginIdEnabled, domain } = row
-  return { slug, displayName, status, notifyTemplates, dltEnabled, loginIdEnabled, domain }
+  const { nameKey: _, ...brand } = row
+  return brand
 }

@@ -11,6 +11,8 @@ import { patiently, Writer } from './writer.ts'
 /** An open database: Drizzle for statements, the writer for every change. */
 export interface Database {
   readonly orm: BetterSQLite3Database
+  /** For the few statements that are most of the work: made by Drizzle, run without it. */
+  readonly driver: Driver.Database
   readonly writer: Writer
   /** What is kept of recipients, applications and addresses, as the writer's steps see it. */
   readonly ledgers: LedgerTable
@@ -174,6 +176,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const probe = driver.prepare('SELECT count(*) FROM brands')
   return {
     orm,
+    driver,
     writer,
     ledgers,
     changes,

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { check, index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import type { TemplateRegistration } from '../../domain/brand.ts'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
 // the outbox, which exists to show messages to a developer.
@@ -31,6 +32,11 @@ export const brands = sqliteTable(
     dltEnabled: integer('dlt_enabled', { mode: 'boolean' }).notNull(),
     loginIdEnabled: integer('login_id_enabled', { mode: 'boolean' }).notNull(),
     domain: text(),
+    entityId: text('entity_id'),
+    registrations: text({ mode: 'json' })
+      .$type<Readonly<Record<string, TemplateRegistration>>>()
+      .notNull()
+      .default({}),
   },
   (table) => [
     index('brands_by_name').on(table.nameKey),
@@ -70,6 +76,74 @@ export const integrationRequests = sqliteTable(
   (table) => [
     check('integration_requests_status', sql`${table.status} IN ('pending', 'approved', 'rejected')`),
     check('integration_requests_channels', sql`json_type(${table.channels}) = 'array'`),
+  ],
+)
+
+// A request's id begins with its time, so the tables below grow at their end, are swept at their
+// beginning, and need no index by time.
+
+/** What became of each request of an application, as `journal.ts` writes it. */
+export const stories = sqliteTable(
+  'stories',
+  {
+    requestId: text('request_id').primaryKey().notNull(),
+    story: text().notNull(),
+  },
+  (table) => [check('stories_story', sql`json_type(${table.story}) = 'array'`)],
+)
+
+/** The delivery log: every attempt to hand a message over. No text, no code, no recipient but as a hash and masked. */
+export const deliveries = sqliteTable(
+  'deliveries',
+  {
+    requestId: text('request_id').notNull(),
+    /** Counts those of the request. */
+    attempt: integer().notNull(),
+    at: integer().notNull(),
+    app: text().notNull(),
+    brand: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+    route: text({ enum: ['plain', 'template'] }),
+    provider: text().notNull(),
+    template: text(),
+    /** The beginning of the keyed hash: 132 bits. */
+    recipientHash: text('recipient_hash').notNull(),
+    recipient: text().notNull(),
+    segments: integer(),
+    encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
+    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
+    errorClass: text('error_class', {
+      enum: ['recipient', 'content', 'account', 'retryable', 'unknown'],
+    }),
+    reason: text(),
+    vendorId: text('vendor_id'),
+    /** What receipts name it by. */
+    receiptKey: text('receipt_key'),
+    durationMs: integer('duration_ms').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.requestId, table.attempt] }),
+    index('deliveries_by_recipient').on(table.recipientHash),
+    check('deliveries_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+    check(
+      'deliveries_outcome',
+      sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
+    ),
+  ],
+)
+
+/** The last word of the receipts of each message; it may be here before its attempt is. */
+export const receipts = sqliteTable(
+  'receipts',
+  {
+    key: text().primaryKey().notNull(),
+    status: text({ enum: ['pending', 'failed', 'delivered'] }).notNull(),
+    reason: text(),
+    at: integer().notNull(),
+  },
+  (table) => [
+    index('receipts_by_time').on(table.at),
+    check('receipts_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
   ],
 )
 

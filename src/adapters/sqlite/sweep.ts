@@ -1,11 +1,15 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
+import { firstIdOf } from './journal.ts'
 
 /** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
 
 /** Messages of the outbox removed in one step. */
 const outboxBatch = 100
+
+/** Rows of a table of the journal removed in one step. */
+const journalBatch = 200
 
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
@@ -19,16 +23,21 @@ export interface SweepStep {
 }
 
 /**
- * Makes the sweep, which removes what is over (ledgers and old messages of the outbox) and gives emptied pages back to
- * the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by time has
+ * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, and what the journal has from before
+ * `journalFrom`, an instant) and gives emptied pages back to the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by time has
  * to be kept, and the rows of one page go together.
  *
  * @returns takes one step
  */
-export function createSweep({ orm, writer, changes, shrink }: Database): (now: number) => Promise<SweepStep> {
+export function createSweep({
+  orm,
+  writer,
+  changes,
+  shrink,
+}: Database): (now: number, journalFrom: number) => Promise<SweepStep> {
   let after = ''
 
-  return async (now) => {
+  return async (now, journalFrom) => {
     const from = after
     const { next, ...step } = await writer.write(() => {
       const [last] = orm.all<{ subject: string }>(
@@ -40,16 +49,33 @@ export function createSweep({ orm, writer, changes, shrink }: Database): (now: n
         sql`DELETE FROM outbox WHERE id IN
           (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
       ).changes
+      const journal = sweepJournal(journalFrom)
       // What is remembered of them must not outlive them.
       if (ledgers > 0) changes.tell()
       const isShrinking = shrink()
       return {
         next: last?.subject ?? '',
-        isRound: last === undefined && messages < outboxBatch,
-        isBusy: ledgers > batch / 4 || messages === outboxBatch || isShrinking,
+        isRound: last === undefined && messages < outboxBatch && journal < journalBatch,
+        isBusy: ledgers > batch / 4 || messages === outboxBatch || journal >= journalBatch || isShrinking,
       }
     })
     after = next
     return step
+  }
+
+  /** Removes some of what the journal has from before an instant; returns how many rows that was. */
+  function sweepJournal(from: number): number {
+    const before = firstIdOf(from)
+    const oldest = (table: string) =>
+      sql.raw(
+        `SELECT request_id FROM ${table} WHERE request_id < '${before}' ORDER BY request_id LIMIT ${journalBatch}`,
+      )
+    return (
+      orm.run(sql`DELETE FROM stories WHERE request_id IN (${oldest('stories')})`).changes +
+      orm.run(sql`DELETE FROM deliveries WHERE request_id IN (${oldest('deliveries')})`).changes +
+      orm.run(
+        sql`DELETE FROM receipts WHERE key IN (SELECT key FROM receipts WHERE at < ${from} LIMIT ${journalBatch})`,
+      ).changes
+    )
   }
 }

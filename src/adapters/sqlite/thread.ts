@@ -1,6 +1,8 @@
+import type { Story } from '../../domain/journal.ts'
 import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
-import type { OutboxMessage } from '../../domain/ports.ts'
+import type { Attempt, OutboxMessage } from '../../domain/ports.ts'
+import type { ReceiptState } from '../../domain/receipts.ts'
 import type { FileIdentity } from './database.ts'
 import type { SweepStep } from './sweep.ts'
 
@@ -8,7 +10,9 @@ import type { SweepStep } from './sweep.ts'
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
   keepMessage(message: OutboxMessage): Promise<void>
   keepRequest(request: IntegrationRequest): Promise<void>
-  sweep(now: number): Promise<SweepStep>
+  keepStory(story: Story, attempts: readonly Attempt[]): Promise<void>
+  keepReceipt(key: string, state: ReceiptState): Promise<void>
+  sweep(now: number, journalFrom: number): Promise<SweepStep>
   checkDatabase(): Promise<void>
 }
 
@@ -139,6 +143,8 @@ export function startThread(
     adopt: call('adopt'),
     keepMessage: call('keepMessage'),
     keepRequest: call('keepRequest'),
+    keepStory: call('keepStory'),
+    keepReceipt: call('keepReceipt'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),
   }

@@ -1,0 +1,238 @@
+import { type Delivery, type Operation, type Story, type StoryEnd, statusOf } from './journal.ts'
+import type { Standing } from './ports.ts'
+
+/**
+ * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
+ * where the limits stood, whom its messages were given to with what result, what the receipts said, and what to do.
+ */
+export function explain(story: Story, deliveries: readonly Delivery[]): readonly string[] {
+  return [
+    ...opening(story),
+    '',
+    'Checks',
+    ...checks(story).map((line) => `  ${line}`),
+    ...deliverySection(story, deliveries),
+    ...adviceSection(story, deliveries),
+  ]
+}
+
+function opening({
+  requestId,
+  at,
+  operation,
+  app,
+  brand,
+  channel,
+  recipient,
+  recipients,
+  end,
+}: Story): string[] {
+  const message = channel === 'EMAIL' ? 'mail' : 'SMS'
+  const what: Readonly<Record<Operation, string>> = {
+    send: `a code by ${message}`,
+    resend: `another code by ${message}`,
+    verify: 'a code to be checked',
+    notify: `a notification by ${message}`,
+  }
+  const whom =
+    recipient !== null
+      ? ` ${operation === 'verify' ? 'of' : 'to'} ${recipient}`
+      : recipients !== null
+        ? ` to ${recipients} recipients`
+        : ''
+  const forBrand = brand === null ? '' : `, for brand ${brand}`
+  return [
+    `Request ${requestId}`,
+    `On ${time(at)} app ${app} asked for ${what[operation]}${whom}${forBrand} (${paths[operation]}).`,
+    end === null
+      ? 'It was let through and then never answered: it is still under way, or the server ended meanwhile. What was handed over in its last moments may not be listed here.'
+      : `It was answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
+  ]
+}
+
+const paths: Readonly<Record<Operation, string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+/** The stages of a request in their order; each failure belongs to one. */
+type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+
+const stages: Readonly<Record<string, Stage>> = {
+  brand_id_required: 'brand',
+  brand_not_approved: 'brand',
+  brand_suspended: 'brand',
+  template_not_allowed: 'brand',
+  cooldown_active: 'limits',
+  rate_limited: 'limits',
+  mismatch: 'code',
+  not_found: 'code',
+  max_attempts: 'code',
+  sms_failed: 'delivery',
+  notification_failed: 'delivery',
+  internal_error: 'inside',
+}
+
+/** What each refusal means, beyond its code. */
+const refusals: Readonly<Record<string, string>> = {
+  brand_id_required: 'the request named no brand',
+  brand_not_approved: 'the brand is unknown or still pending',
+  brand_suspended: 'the brand is suspended',
+  template_not_allowed: 'the brand has not enabled this template',
+  invalid_channel: 'the channel is neither SMS nor EMAIL',
+  otp_template_not_supported: 'a template of codes was asked for on /notify',
+  invalid_template: 'there is no such template',
+  unsupported_business: 'businessName names another brand than brandId',
+  missing_variable: 'a variable of the template is missing',
+  invalid_input: 'the code was not given as a string',
+  invalid_otp_format: 'the code was not six digits',
+  invalid_contact: 'the phone number or mail address is not one',
+  invalid_app_id: 'the appId is not in a usable form',
+  mismatch: 'the code was wrong',
+  not_found: 'there was no live code: never sent, expired, used, or replaced by a newer one',
+  max_attempts: 'three wrong codes had been tried before, so the code is locked',
+}
+
+function checks({ operation, app, brand, channel, limits, end }: Story): string[] {
+  const failed = end?.error ? (stages[end.error] ?? 'fields') : undefined
+  const lines = [`passed   the credentials of app ${app}`]
+  const refused = (why: string) => [...lines, `REFUSED  ${why}`]
+  const why = end?.error ? (refusals[end.error] ?? end.message ?? end.error) : ''
+
+  if (failed === 'brand') return refused(why)
+  if (brand !== null) lines.push(`passed   brand ${brand} is approved`)
+  else if (channel === 'EMAIL') lines.push('passed   a mail needs no brand')
+  lines.push(...limits.map(standing))
+  if (failed === 'limits') return lines
+  if (failed === 'fields') return refused(`the fields: ${why}`)
+  if (end !== null || limits.length > 0) lines.push('passed   the fields')
+  if (failed === 'code') return refused(why)
+  if (failed === 'inside') return refused('something unexpected; the log of the server has the cause')
+  if (operation === 'verify' && end !== null) lines.push('passed   the code was right, and is used up')
+  return lines
+}
+
+const limitWords: Readonly<Record<string, string>> = {
+  cooldown: 'the cooldown of this brand and phone',
+  minute: 'SMS codes to this phone in a minute',
+  hour: 'codes to this recipient in an hour',
+  failures: 'wrong codes for this recipient in a day',
+  'app-minute': 'calls of this app in a minute',
+}
+
+function standing({ limit, max, used, endsAt, refused }: Standing): string {
+  const words = limitWords[limit] ?? limit
+  if (limit === 'cooldown') {
+    const until = endsAt === null ? '' : ` until ${time(endsAt)}`
+    return refused ? `REFUSED  ${words} was running${until}` : `passed   ${words} was not running`
+  }
+  const until = endsAt === null ? '' : `, until ${time(endsAt)}`
+  if (refused) return `REFUSED  ${words}: all ${max} were used${until}`
+  return used === null
+    ? `passed   ${words}: of ${max} there was room`
+    : `passed   ${words}: this was ${used} of ${max}${until}`
+}
+
+function deliverySection({ operation, end }: Story, deliveries: readonly Delivery[]): string[] {
+  if (operation === 'verify') return []
+  if (deliveries.length > 0) {
+    const recipients = [...new Set(deliveries.map(({ recipient }) => recipient))]
+    return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row, recipients.length > 1)}`)]
+  }
+  const nothing = end === null ? 'nothing has been written of it' : 'nothing was handed to any provider'
+  return ['', 'Delivery', `  ${nothing}`]
+}
+
+function attempt(row: Delivery, isOneOfSeveral: boolean): string {
+  const to = isOneOfSeveral ? ` to ${row.recipient}` : ''
+  const way = row.route === null ? '' : ` on the ${row.route} route`
+  const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
+  return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${news(row)}`
+}
+
+function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+  return `${count} segment${count === 1 ? '' : 's'} of ${encoding}`
+}
+
+function result({ outcome, errorClass, reason, vendorId, durationMs }: Delivery): string {
+  const after = `after ${seconds(durationMs)}`
+  switch (outcome) {
+    case 'accepted':
+      return `accepted ${after}${vendorId === null ? '' : ` as ${vendorId}`}`
+    case 'rejected':
+      return `rejected ${after} because of ${scopes[errorClass ?? ''] ?? 'the message'} (${reason})`
+    case 'retryable':
+      return `could not take it, ${after} (${reason})`
+    case 'unknown':
+      return `left it open, ${after} (${reason}): it may have been sent or not`
+    case 'skipped':
+      return 'not asked, since it keeps failing and there was another'
+  }
+}
+
+const scopes: Readonly<Record<string, string>> = {
+  recipient: 'the recipient',
+  content: 'its text, template or sender',
+  account: 'our account there',
+}
+
+function news({ outcome, receipt, receiptKey }: Delivery): string {
+  if (outcome !== 'accepted' && outcome !== 'unknown') return ''
+  if (receipt?.status === 'delivered') return `; delivered, says its receipt of ${time(receipt.at)}`
+  if (receipt?.status === 'failed') {
+    const why = receipt.reason === null ? '' : ` (${receipt.reason})`
+    return `; NOT delivered, says its receipt of ${time(receipt.at)}${why}`
+  }
+  if (receipt) return `; on its way, says its receipt of ${time(receipt.at)}`
+  return receiptKey === null ? '' : '; no receipt has come'
+}
+
+function adviceSection(story: Story, deliveries: readonly Delivery[]): string[] {
+  const lines = [...new Set([...adviceOn(story.end), ...deliveries.flatMap(adviceOnAttempt)])]
+  return lines.length === 0 ? [] : ['', 'What to do', ...lines.map((line) => `  ${line}`)]
+}
+
+const advice: Readonly<Record<string, string>> = {
+  brand_not_approved: 'Make the brand, or activate it: otpost brand list, otpost brand status SLUG active.',
+  brand_suspended: 'To let it send again: otpost brand status SLUG active.',
+  template_not_allowed:
+    'To enable it: otpost brand put SLUG --notify KEY,KEY (all its templates, this one among them).',
+  max_attempts: 'The client has to ask for a new code: POST /otp/resend.',
+  cooldown_active: 'The client may ask again when Retry-After is over.',
+  rate_limited: 'The client should wait for Retry-After and slow down; the limits are settings.',
+}
+
+function adviceOn(end: StoryEnd | null): string[] {
+  const line = end?.error ? advice[end.error] : undefined
+  return line === undefined ? [] : [line]
+}
+
+function adviceOnAttempt(row: Delivery): string[] {
+  const { provider, reason } = row
+  const status = statusOf(row)
+  if (row.errorClass === 'account') {
+    return [`${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`]
+  }
+  if (row.errorClass === 'content') {
+    return [`${provider} does not accept the message (${reason}): look at its sender, template id and text.`]
+  }
+  if (row.errorClass === 'recipient')
+    return [`No SMS reaches that number (${reason}): ask the person for another.`]
+  if (status === 'unknown')
+    return [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
+  if (status === 'failed')
+    return [
+      `${provider} took the message and its network did not deliver it: ask ${provider} with the id above.`,
+    ]
+  return []
+}
+
+function time(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,126 @@
+import type { Channel } from './contact.ts'
+import type { Attempt, Call, Standing } from './ports.ts'
+import type { ReceiptState } from './receipts.ts'
+
+/** What a request asked for. */
+export type Operation = 'send' | 'resend' | 'verify' | 'notify'
+
+/** What became of one request, for whoever asks later; no key, no code, no full recipient, no text. */
+export interface Story {
+  readonly requestId: string
+  /** When it came, epoch milliseconds. */
+  readonly at: number
+  readonly operation: Operation
+  readonly app: string
+  readonly brand: string | null
+  readonly channel: Channel | null
+  /** Masked; null where it had none or several. */
+  readonly recipient: string | null
+  readonly recipients: number | null
+  readonly limits: readonly Standing[]
+  /** Null while it is under way, and for ever where the process ended meanwhile. */
+  readonly end: StoryEnd | null
+}
+
+export interface StoryEnd {
+  readonly status: number
+  /** The code of the answer's envelope; null: it was a success. */
+  readonly error: string | null
+  /** What was wrong with which field, on validation_error. */
+  readonly message: string | null
+  readonly durationMs: number
+}
+
+/** A row of the delivery log: an attempt, whose it was, and what receipts have said of it since. */
+export interface Delivery extends Omit<Attempt, 'error'> {
+  readonly requestId: string
+  readonly app: string
+  readonly brand: string | null
+  readonly receipt: ReceiptState | null
+}
+
+/** Which deliveries: of a request, of a recipient (by any of its keyed hashes), since a time; the latest `limit` of them. */
+export interface DeliveryQuery {
+  readonly requestId?: string
+  readonly recipientSubjects?: readonly string[]
+  /** Epoch milliseconds. */
+  readonly since?: number
+  readonly limit: number
+}
+
+/**
+ * What requests leave behind for the operator. Writing never throws and is not waited for: it joins the next transaction,
+ * in the order of the calls and before any store step that is asked for later. What can't be written is told in the log.
+ */
+export interface Journal {
+  /** A request is about to have messages handed over: from here on it leaves a trace, whatever happens to the process. */
+  begin(call: Call): void
+  /** A request has been answered. */
+  end(call: Call, end: StoryEnd): void
+  /** The provider that accepted the last code for a recipient of a brand by SMS; undefined: none is known. */
+  lastProviderOf(recipientSubject: string, brandSlug: string): Promise<string | undefined>
+}
+
+/** The journal as it is read. */
+export interface JournalReader {
+  story(requestId: string): Promise<Story | undefined>
+  /** Oldest first. */
+  deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
+}
+
+/** How a message stands: by the last word of its receipts where there is one, else by what the provider said. */
+export function statusOf({ outcome, receipt }: Pick<Delivery, 'outcome' | 'receipt'>): string {
+  return receipt && receipt.status !== 'pending' && (outcome === 'accepted' || outcome === 'unknown')
+    ? receipt.status
+    : outcome
+}
+
+/** Where a journal is written and read. */
+export interface JournalStore {
+  keepStory(story: Story, attempts: readonly Attempt[]): Promise<void>
+  lastProviderOf: Journal['lastProviderOf']
+}
+
+/** Requests of one application a minute that are kept although they were refused before they were counted. */
+const keptRefusals = 60
+
+/**
+ * The journal of a server. Requests without right credentials are not kept, and of those that an application may make
+ * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
+ * disk.
+ *
+ * @param failed is told of what could not be written
+ */
+export function createJournal(store: JournalStore, failed: (error: unknown) => void): Journal {
+  const refusals = new Map<string, number>()
+  let minute = 0
+
+  function keep(call: Call, end: StoryEnd | null): void {
+    const { operation, app } = call.trail
+    if (operation === undefined || app === undefined) return
+    const { brand = null, channel = null, recipient = null, recipients = null, limits, attempts } = call.trail
+    const { requestId, at } = call
+    const story = { requestId, at, operation, app, brand, channel, recipient, recipients, limits, end }
+    const rows = attempts.map(({ error: _, ...attempt }) => attempt)
+    store.keepStory(story, end ? rows : []).catch(failed)
+  }
+
+  /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
+  function isTooMany({ at, trail: { app = '', limits } }: Call): boolean {
+    const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
+    if (isCounted) return false
+    if (Math.floor(at / 60_000) !== minute) refusals.clear()
+    minute = Math.floor(at / 60_000)
+    const count = (refusals.get(app) ?? 0) + 1
+    refusals.set(app, count)
+    return count > keptRefusals
+  }
+
+  return {
+    begin: (call) => keep(call, null),
+    end: (call, end) => {
+      if (end.status < 400 || !isTooMany(call)) keep(call, end)
+    },
+    lastProviderOf: (recipientSubject, brandSlug) => store.lastProviderOf(recipientSubject, brandSlug),
+  }
+}

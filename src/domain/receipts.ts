@@ -1,0 +1,117 @@
+import { Failure } from './failures.ts'
+import type { Clock, ReceiptCall, ReceiptReader, Secrets, SmsProvider } from './ports.ts'
+
+/** What is known of a message by its receipts: the last word on it so far. */
+export interface ReceiptState {
+  readonly status: 'delivered' | 'failed' | 'pending'
+  readonly reason: string | null
+  /** Epoch milliseconds at which it came. */
+  readonly at: number
+}
+
+/** The receipts that have come. */
+export interface ReceiptBook {
+  /**
+   * Keeps news of a message, unless what is known outranks it (`outranks`); one atomic step. It may come before the
+   * attempt itself is in the delivery log, any number of times, and in any order.
+   */
+  keepReceipt(key: string, state: ReceiptState): Promise<void>
+}
+
+/** What receipts name an attempt by that has a URL of its own for them. */
+export function attemptKey(requestId: string, attempt: number): string {
+  return `${requestId}.${attempt}`
+}
+
+/** What receipts name a message by that the provider has given a name. */
+export function vendorKey(provider: string, vendorId: string): string {
+  return `${provider}:${vendorId}`
+}
+
+/**
+ * The standing of news: what is final outranks what is not, and `delivered` outranks `failed`, since a handset's word is
+ * proof and a failure may be a guess of the network. So the outcome is the same in whatever order receipts come.
+ */
+export const receiptRanks: Readonly<Record<ReceiptState['status'], number>> = {
+  pending: 0,
+  failed: 1,
+  delivered: 2,
+}
+
+export interface ReceiptPorts {
+  /** The providers in use, of both routes. */
+  readonly providers: readonly SmsProvider[]
+  readonly secrets: Pick<Secrets, 'receiptTokens'>
+  readonly receipts: ReceiptBook
+  readonly now: Clock
+}
+
+/** The path, below the public address, at which a provider reports on one attempt. */
+export function attemptPath(
+  secrets: Pick<Secrets, 'receiptTokens'>,
+  provider: string,
+  requestId: string,
+  attempt: number,
+): string {
+  const key = attemptKey(requestId, attempt)
+  const [token] = secrets.receiptTokens(`${provider} ${key}`)
+  return `/receipts/${provider}/${key}.${token}`
+}
+
+/** The path at which a provider reports on all its messages; it is entered in the vendor's console. */
+export function providerPath(secrets: Pick<Secrets, 'receiptTokens'>, provider: string): string {
+  const [token] = secrets.receiptTokens(provider)
+  return `/receipts/${provider}/${token}`
+}
+
+/**
+ * Takes in what a vendor tells of messages. The path's last part must be one that this server made, and where the vendor
+ * signs, its signature must be right too; else `route_not_found` or `forbidden`. Resolves to what the vendor wants to be
+ * answered, if that is anything in particular.
+ */
+export async function takeReceipts(
+  ports: ReceiptPorts,
+  provider: string,
+  token: string,
+  call: ReceiptCall,
+): Promise<unknown> {
+  const reader = ports.providers.find(({ name, receipts }) => name === provider && receipts)?.receipts
+  const keyOf = reader && namer(ports.secrets, provider, reader, token)
+  if (!reader || !keyOf) throw new Failure('route_not_found')
+  const at = ports.now()
+  const news = reader.read(call)
+  await Promise.all(
+    news.map(({ vendorId = '', status, reason }) =>
+      ports.receipts.keepReceipt(keyOf(vendorId), { status, reason, at }),
+    ),
+  )
+  return reader.answer?.(call, at)
+}
+
+/** How a receipt that came to this path names its message; undefined where the path is none of ours. */
+function namer(
+  secrets: ReceiptPorts['secrets'],
+  provider: string,
+  { namedBy }: ReceiptReader,
+  token: string,
+): ((vendorId: string) => string) | undefined {
+  if (namedBy === 'vendorId') {
+    return isOneOf(secrets.receiptTokens(provider), token)
+      ? (vendorId) => vendorKey(provider, vendorId)
+      : undefined
+  }
+  const end = token.lastIndexOf('.')
+  const key = token.slice(0, Math.max(0, end))
+  return isOneOf(secrets.receiptTokens(`${provider} ${key}`), token.slice(end + 1)) ? () => key : undefined
+}
+
+/** Compares without telling by the time taken how much was right. */
+function isOneOf(tokens: readonly string[], given: string): boolean {
+  return tokens.some((token) => {
+    let difference = token.length ^ given.length
+    for (let index = 0; index < token.length; index++) {
+      difference |= token.charCodeAt(index) ^ given.charCodeAt(index)
+    }
+    return difference === 0
+  })
+}
