@@ -8,26 +8,36 @@ import { textOf } from './adapters/email/text.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
+import { segmentsOf } from './adapters/sms/segments.ts'
 import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from './adapters/sqlite/database.ts'
+import { createJournalBook } from './adapters/sqlite/journal.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
 import { startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig, Config } from './config.ts'
 import { databaseWork } from './database-work.ts'
+import { Breakers } from './domain/breaker.ts'
 import { longestDeliveryMs } from './domain/delivery.ts'
+import { createJournal } from './domain/journal.ts'
+import { OperatorError } from './domain/operator.ts'
+import { attemptPath, providerPath } from './domain/receipts.ts'
 
 export const version = packageJson.version
 
 /** Parts that a test may put in the place of the real ones, and what only the demo has. */
 export interface Overrides {
   readonly now?: () => number
+  /** Monotonic milliseconds. */
+  readonly stopwatch?: () => number
   readonly log?: Log
   readonly demo?: Demo
   /** Whether a thread of its own writes the database, as for a server that listens. */
   readonly databaseThread?: boolean
 }
+
+const dayMs = 86_400_000
 
 /** How long the sweep rests after it has been through everything, and between steps that found little. */
 const sweepRestMs = { round: 5000, step: 20 } as const
@@ -50,9 +60,10 @@ export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
     apps: createAppBook(database, sha256, config.appCredentials),
     requests: { add: work.keepRequest },
     outbox: { ...createOutbox(database, now), add: work.keepMessage },
+    journal: { ...createJournalBook(database), keepStory: work.keepStory, keepReceipt: work.keepReceipt },
     checkDatabase: work.checkDatabase,
-    /** Takes one step of the sweep. */
-    sweep: () => work.sweep(now()),
+    /** Takes one step of the sweep; the journal is kept for so many days. */
+    sweep: (journalDays: number) => work.sweep(now(), now() - journalDays * dayMs),
     close: async () => {
       await thread?.close()
       await database.close()
@@ -101,15 +112,30 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const stopping = new AbortController()
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
   const tools = { now: books.now, outbox: books.outbox }
+  const smsRoutes = {
+    plain: config.smsRoutes.plain.map((make) => make(tools)),
+    template: config.smsRoutes.template.map((make) => make(tools)),
+  }
+  const { publicUrl } = config
+  const { stopwatch = () => performance.now() } = overrides
   const ports: HttpPorts = {
     ...books,
     mailer: smtp ?? createOutboxMailer(books.outbox),
-    smsRoutes: {
-      plain: config.smsRoutes.plain.map((make) => make(tools)),
-      template: config.smsRoutes.template.map((make) => make(tools)),
-    },
+    smsRoutes,
+    breakers: new Breakers(stopwatch),
+    segmentsOf,
+    receiptUrl: (provider, requestId, attempt) =>
+      publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),
+    providers: [...smsRoutes.plain, ...smsRoutes.template],
+    receipts: books.journal,
+    journal: createJournal(books.journal, (error) =>
+      log.error(
+        { err: error },
+        'the journal could not be written; what became of some messages is in this log alone',
+      ),
+    ),
     textOf,
-    stopwatch: () => performance.now(),
+    stopwatch,
     smsMode: config.smsMode,
     limits: config.limits,
     otpTtlSeconds: config.otpTtlSeconds,
@@ -119,6 +145,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const { app: http, exchanges } = createHttp(ports, {
     version,
     trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
     log,
     outbox: config.usesOutbox
       ? {
@@ -134,6 +161,21 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     books,
     /** Answers one request without a socket. */
     handle: (request: Request): Promise<Response> => http.handle(request),
+    /** What an operator enters at each vendor, or need not; in words, a line each. */
+    receiptUrls(): string[] {
+      if (publicUrl === undefined) {
+        throw new OperatorError(
+          'PUBLIC_URL is not set: vendors report to the address that they reach this server by, such as https://otp.example.com',
+        )
+      }
+      const reporting = new Map(ports.providers.map(({ name, receipts }) => [name, receipts?.namedBy]))
+      return Array.from(reporting, ([name, namedBy]) => {
+        if (namedBy === 'attempt') return `${name}: nothing to enter, each message names its own`
+        return namedBy
+          ? `${name}: ${publicUrl}${providerPath(books.secrets, name)}`
+          : `${name}: reports nothing`
+      })
+    },
     /**
      * Starts to listen; returns the address.
      *
@@ -214,7 +256,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     while (!signal.aborted) {
       let restMs: number = sweepRestMs.round
       try {
-        const { isRound, isBusy } = await books.sweep()
+        const { isRound, isBusy } = await books.sweep(config.deliveryLogDays)
         if (!isRound) restMs = isBusy ? 0 : sweepRestMs.step
       } catch (error) {
         log.error({ err: error }, 'expired rows could not be removed; it is tried again')

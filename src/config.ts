@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { type SecretKeys, secretKeysIn } from './adapters/crypto/secret-file.ts'
-import { mailAddress } from './adapters/email/address.ts'
 import type { SmtpSettings } from './adapters/email/smtp.ts'
+import { smtpSettings } from './adapters/email/smtp-settings.ts'
 import { type Network, network } from './adapters/http/client-ip.ts'
 import { type LogLevel, logLevels } from './adapters/log/logger.ts'
 import { isRegion, nationalizeFor } from './adapters/phone/nationalize.ts'
@@ -39,6 +39,10 @@ export interface Config extends BooksConfig {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
+  /** Where vendors reach this server, without a slash at its end; undefined: nowhere, so there are no receipts. */
+  readonly publicUrl: string | undefined
+  /** How long the delivery log is kept. */
+  readonly deliveryLogDays: number
   readonly trustedProxies: readonly Network[]
   readonly logLevel: LogLevel
 }
@@ -47,9 +51,9 @@ export interface Config extends BooksConfig {
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const settings = new Settings(env)
   const smsMode = settings.oneOf('OTP_SMS_MODE', ['plain', 'template', 'hybrid'], 'plain')
-  const plain = readRoute(settings, 'SMS_PLAIN', true)
-  const template = readRoute(settings, 'SMS_TEMPLATE', routesOf(smsMode, true).includes('template'))
-  const smtp = readSmtp(settings)
+  const plain = readRoute(settings, 'plain', true)
+  const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
+  const smtp = smtpSettings(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
   const config: Config = {
     host: readHost(settings),
@@ -70,6 +74,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
     providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
+    publicUrl: readPublicUrl(settings),
+    deliveryLogDays: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
     trustedProxies: readTrustedProxies(settings),
     logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
   }
@@ -104,8 +110,9 @@ interface Route {
 }
 
 /** @param used whether OTP_SMS_MODE ever leads here */
-function readRoute(settings: Settings, name: string, used: boolean): Route {
-  const names = settings.list(name, 'outbox')
+function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
+  const name = route === 'plain' ? 'SMS_PLAIN' : 'SMS_TEMPLATE'
+  const names = [...new Set(settings.list(name, 'outbox'))]
   const vendors = names.flatMap((word) => {
     const vendor = vendorOf(word)
     if (!vendor) {
@@ -115,7 +122,10 @@ function readRoute(settings: Settings, name: string, used: boolean): Route {
     return [vendor]
   })
   // A route that is named is checked also where the mode does not lead to it yet.
-  const providers = vendors.map((vendor) => vendor.configure(settings))
+  const providers = vendors.map((vendor) => vendor.configure(settings, route))
+  for (const vendor of vendors.filter(({ routes }) => !routes.includes(route))) {
+    settings.refuse(name, `names ${vendor.name}, which has no ${route} route`)
+  }
   if (!used) return { providers: [], developmentOnly: [], usesOutbox: false }
   return {
     providers,
@@ -145,22 +155,6 @@ function refuseOutboxInProduction(
       `is unset, so that mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
     )
   }
-}
-
-function readSmtp(settings: Settings): SmtpSettings | undefined {
-  const url = settings.optional('SMTP_URL')?.trim()
-  const from = settings.optional('MAIL_FROM')
-  const sender = from === undefined ? undefined : mailAddress(from)
-  if (from !== undefined && sender === undefined) {
-    settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
-  }
-  if (url === undefined) return undefined
-  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
-    settings.refuse('SMTP_URL', 'must be a URL such as smtp://user:password@mail.example.com:587')
-    return undefined
-  }
-  if (from === undefined) settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
-  return sender && { url, from: sender }
 }
 
 function readHost(settings: Settings): string {
@@ -223,6 +217,14 @@ function readRegion(settings: Settings): Nationalize | undefined {
   if (isRegion(region)) return nationalizeFor(region)
   settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
   return undefined
+}
+
+function readPublicUrl(settings: Settings): string | undefined {
+  if (settings.optional('PUBLIC_URL') === undefined) return undefined
+  const url = settings.baseUrl('PUBLIC_URL', '')
+  if (/[?#%]|\/\/[^/]*@/.test(url))
+    settings.refuse('PUBLIC_URL', 'must be a plain URL such as https://otp.example.com')
+  return url
 }
 
 function readTrustedProxies(settings: Settings): readonly Network[] {

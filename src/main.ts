@@ -2,17 +2,21 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import packageJson from '../package.json'
 import type { createApp, Overrides, openBooks } from './app.ts'
 import type { BooksConfig, Config } from './config.ts'
-import { type Brand, brandStatuses } from './domain/brand.ts'
+import { type Brand, brandStatuses, registrationOf, type TemplateRegistration } from './domain/brand.ts'
 import { email, phone } from './domain/contact.ts'
+import { explain } from './domain/explain.ts'
+import { type Delivery, statusOf } from './domain/journal.ts'
 import {
   type BrandChange,
   brandStatus,
   issueApp,
   OperatorError,
   putBrand,
+  registerTemplate,
   revokeApp,
   setBrandStatus,
 } from './domain/operator.ts'
+import { templateKeys } from './domain/templates.ts'
 import { ConfigError } from './settings.ts'
 
 /** What the process ends with: sysexits.h where it has a word for it. */
@@ -74,6 +78,8 @@ function createProgram(): Command {
     .option('--no-login-id', 'leave the loginId out')
     .option('--domain <host>', 'end OTP messages with the line that lets browsers fill the code in (WebOTP)')
     .option('--no-domain', 'leave that line out')
+    .option('--entity <id>', 'its id as a principal entity, for template routes (India: DLT)')
+    .option('--no-entity', 'forget that id')
     .action((slug: string, options: BrandOptions) =>
       withBooks(async ({ brands }) =>
         print(JSON.stringify(brandRow(await putBrand(brands, slug, changeOf(options))))),
@@ -95,6 +101,25 @@ function createProgram(): Command {
           ['DOMAIN', (row) => row.domain ?? '-'],
         ]),
       ),
+    )
+  brand
+    .command('template')
+    .description('say how a template of a brand is registered with carriers and vendors')
+    .argument('<slug>')
+    .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
+    .option(
+      '--id <id>',
+      'its id there; NAME=ID for one that only this provider uses; may be repeated',
+      collect,
+      [],
+    )
+    .option('--sender <sender>', 'the sender id (header) it is registered under')
+    .option('--remove', 'forget the registration')
+    .action((slug: string, key: string, options: TemplateOptions) =>
+      withBooks(async ({ brands }) => {
+        const changed = await registerTemplate(brands, slug, key, registrationChange(options))
+        print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
+      }),
     )
   brand
     .command('status')
@@ -142,6 +167,26 @@ function createProgram(): Command {
         print(`${appId} is revoked`)
       }),
     )
+
+  program
+    .command('deliveries')
+    .description('list what was handed to which provider, and what became of it')
+    .option('--request <id>', 'only of this request')
+    .option('--to <recipient>', 'only to this phone number or mail address')
+    .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--limit <count>', 'the latest so many', wholeNumber, 100)
+    .option('--json', 'as a JSON array')
+    .action(printDeliveries)
+  program
+    .command('explain')
+    .description('tell the story of one request: its checks, limits, providers and receipts')
+    .argument('<requestId>', 'as the answer and its X-Request-Id header say')
+    .option('--json', 'as JSON')
+    .action(printStory)
+  program
+    .command('receipts')
+    .description('print the URLs at which vendors report what became of messages')
+    .action(printReceiptUrls)
 
   program
     .command('outbox')
@@ -260,6 +305,118 @@ async function printOutbox(options: { to?: string; wait?: number }): Promise<voi
   })
 }
 
+async function printDeliveries(options: {
+  request?: string
+  to?: string
+  since?: string
+  limit: number
+  json?: true
+}): Promise<void> {
+  await withBooks(async ({ journal, secrets, now }, { nationalize }) => {
+    const recipient = phone(options.to, nationalize) ?? email(options.to)
+    if (options.to !== undefined && !recipient) {
+      throw new OperatorError('--to must be a phone number or a mail address')
+    }
+    const rows = await journal.deliveries({
+      ...(options.request === undefined ? {} : { requestId: requestId(options.request) }),
+      ...(recipient ? { recipientSubjects: secrets.subjects(recipient.channel, recipient.identity) } : {}),
+      ...(options.since === undefined ? {} : { since: instant(options.since, now()) }),
+      limit: options.limit,
+    })
+    printTable(options.json, rows.map(deliveryRow), [
+      ['TIME', (row) => row.at],
+      ['REQUEST', (row) => row.requestId],
+      ['APP', (row) => row.app],
+      ['BRAND', (row) => row.brand ?? '-'],
+      ['TO', (row) => row.recipient],
+      ['PROVIDER', (row) => row.provider + (row.route === null ? '' : `/${row.route}`)],
+      ['TEMPLATE', (row) => row.template ?? '-'],
+      ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
+      ['STATUS', (row) => row.status],
+      ['WHY', (row) => [row.errorClass, row.reason ?? row.receipt?.reason].filter(Boolean).join(' ') || '-'],
+      ['MS', (row) => String(row.durationMs)],
+    ])
+  })
+}
+
+async function printStory(id: string, options: { json?: true }): Promise<void> {
+  await withBooks(async ({ journal }) => {
+    const query = { requestId: requestId(id), limit: 10_000 }
+    const [story, deliveries] = await Promise.all([journal.story(query.requestId), journal.deliveries(query)])
+    if (!story) {
+      throw new OperatorError(
+        `nothing is known of request ${query.requestId}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
+      )
+    }
+    if (options.json) print(JSON.stringify({ ...story, deliveries: deliveries.map(deliveryRow) }))
+    else for (const line of explain(story, deliveries)) print(line)
+  })
+}
+
+async function printReceiptUrls(): Promise<void> {
+  const { createApp, readConfig } = await parts()
+  const config = readConfig(process.env)
+  const app = createApp(config)
+  try {
+    for (const line of app.receiptUrls()) print(line)
+  } finally {
+    await app.close()
+  }
+}
+
+/** A delivery as it is listed: its times as text, and how it stands. */
+function deliveryRow({ recipientSubject: _, segments, receipt, receiptKey: __, at, ...row }: Delivery) {
+  return {
+    at: isoTime(at),
+    ...row,
+    segments: segments?.count ?? null,
+    encoding: segments?.encoding ?? null,
+    status: statusOf({ ...row, receipt }),
+    receipt: receipt && { ...receipt, at: isoTime(receipt.at) },
+  }
+}
+
+function requestId(text: string): string {
+  const id = text.trim().toLowerCase()
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw new OperatorError('a request id is a UUID, as in the answer and its X-Request-Id header')
+}
+
+/** A time as an operator says it: so long ago, or a date and time. */
+function instant(text: string, now: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
+  const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+  const time = count === undefined ? Date.parse(text) : now - Number(count) * (unitMs[unit] ?? 0)
+  if (!Number.isNaN(time)) return time
+  throw new OperatorError('--since must be such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z')
+}
+
+interface TemplateOptions {
+  id: readonly string[]
+  sender?: string
+  remove?: true
+}
+
+function registrationChange({ id, sender, remove }: TemplateOptions): Partial<TemplateRegistration> | null {
+  if (remove) return null
+  const ids: Record<string, string> = {}
+  let own: string | undefined
+  for (const each of id) {
+    const [, provider, providersId] = /^([a-z0-9-]+)=(.*)$/.exec(each) ?? []
+    if (provider === undefined || providersId === undefined) own = each
+    else ids[provider] = providersId
+  }
+  return {
+    ids,
+    ...(own === undefined ? {} : { id: own }),
+    ...(sender === undefined ? {} : { senderId: sender }),
+  }
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value]
+}
+
 interface BrandOptions {
   name?: string
   status?: string
@@ -267,9 +424,10 @@ interface BrandOptions {
   dlt?: boolean
   loginId?: boolean
   domain?: string | false
+  entity?: string | false
 }
 
-function changeOf({ name, status, notify, dlt, loginId, domain }: BrandOptions): BrandChange {
+function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandOptions): BrandChange {
   return {
     displayName: name?.trim(),
     status: status === undefined ? undefined : brandStatus(status),
@@ -277,6 +435,7 @@ function changeOf({ name, status, notify, dlt, loginId, domain }: BrandOptions):
     dltEnabled: dlt,
     loginIdEnabled: loginId,
     domain: domain === false ? null : domain?.toLowerCase(),
+    entityId: entity === false ? null : entity,
   }
 }
 
@@ -294,6 +453,11 @@ function commaList(text: string): string[] {
 
 function wholeSeconds(text: string): number {
   if (!/^[0-9]{1,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number of seconds.')
+  return Number(text)
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.')
   return Number(text)
 }
 

@@ -79,14 +79,24 @@ export class Settings {
   /** The address of another service that must be set: https, or http on this machine. */
   serviceUrl(name: string, why: string): string {
     const value = this.required(name, why)
-    if (value === '') return value
+    if (value !== '') this.requireSafe(name, value)
+    return value
+  }
+
+  /** The address of another service where it is not the usual one, without a slash at its end. */
+  baseUrl(name: string, usual: string): string {
+    const value = this.text(name, usual).trim()
+    this.requireSafe(name, value)
+    return value.replace(/\/+$/, '')
+  }
+
+  private requireSafe(name: string, value: string): void {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
       this.refuse(name, 'must be an http or https URL')
     } else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-      this.refuse(name, 'must be an https URL, since messages and signatures cross the network')
+      this.refuse(name, 'must be an https URL, since messages and credentials cross the network')
     }
-    return value
   }
 }
 

@@ -161,6 +161,8 @@ describe.concurrent('brand', () => {
     dltEnabled: false,
     loginIdEnabled: false,
     domain: null,
+    entityId: null,
+    registrations: {},
   }
 
   test('put makes a brand, and then changes what it is given and nothing else', async () => {

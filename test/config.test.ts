@@ -197,7 +197,10 @@ describe('what is set', () => {
     [
       smtp,
       ({ smtp }) => smtp,
-      { url: 'smtps://mail.example', from: { name: 'Codes', address: 'codes@shop.example' } },
+      {
+        server: { host: 'mail.example', port: 465, tls: 'implicit', maxConnections: 8, maxMessages: 100 },
+        from: { name: 'Codes', address: 'codes@shop.example' },
+      },
     ],
     [
       { ...smtp, MAIL_FROM: 'codes@shop.example' },

@@ -930,9 +930,9 @@ describe('over the webhook of an operator', () => {
     const attempts = (line as { attempts?: readonly Attempt[] } | undefined)?.attempts ?? []
     const told = attempts.map(({ recipient, outcome }) => `${recipient} ${outcome}`).sort()
     expect(told).toEqual([
-      '15*******01 unavailable',
+      '15*******01 retryable',
       '15*******02 accepted',
-      '15*******03 unavailable',
+      '15*******03 retryable',
       '15*******04 accepted',
       '15*******05 accepted',
     ])

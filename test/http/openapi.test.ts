@@ -83,7 +83,13 @@ test('it has every route of the service but those of pages, and no other', () =>
   // No handler runs, so the ports behind them are not needed.
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const outbox = {} as OutboxPorts
-  const { routes } = createHttp({} as HttpPorts, { version, trustedProxies: [], log, outbox }).app
+  const { routes } = createHttp({} as HttpPorts, {
+    version,
+    publicUrl: undefined,
+    trustedProxies: [],
+    log,
+    outbox,
+  }).app
   const isPage = (path: string) => /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*)$/.test(path)
   const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)
   expect(

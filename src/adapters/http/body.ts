@@ -13,13 +13,17 @@ export async function readBody(request: Request): Promise<Body> {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw new Failure('validation_error', 'Content-Type must be application/json')
   }
+  const value = parse(decode(await readBytes(request)))
+  if (!isObject(value)) throw new Failure('validation_error', 'the request body must be a JSON object')
+  return value
+}
+
+/** Reads a body of any kind, up to the size limit. */
+export async function readBytes(request: Request): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) > maxBodyBytes) throw new Failure('body_too_large')
   // A body whose length is known to fit is read in one go, which costs a fraction of its stream.
-  const bytes = await (length === null ? readStream(request) : request.bytes()).catch(unread)
-  const value = parse(decode(bytes))
-  if (!isObject(value)) throw new Failure('validation_error', 'the request body must be a JSON object')
-  return value
+  return await (length === null ? readStream(request) : request.bytes()).catch(unread)
 }
 
 async function readStream(request: Request): Promise<Uint8Array> {

@@ -6,16 +6,18 @@ import { type NotifyPorts, notify } from '../../domain/notify.ts'
 import type { OtpStore } from '../../domain/otp.ts'
 import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/platform.ts'
 import type { Secrets } from '../../domain/ports.ts'
+import type { ReceiptPorts } from '../../domain/receipts.ts'
 import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
 import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
-import { readBody } from './body.ts'
+import { readBody, readBytes } from './body.ts'
 import type { Network } from './client-ip.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
-import { Exchanges, type Log, logExchange, pathOf } from './exchange.ts'
+import { Exchanges, endOf, type Log, logExchange, pathOf } from './exchange.ts'
 import { type OutboxPorts, outboxRoutes } from './outbox.ts'
+import { isReceipt, receiptRoutes } from './receipts.ts'
 
-export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts {
+export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts, ReceiptPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
@@ -25,6 +27,8 @@ export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, In
 
 export interface HttpSettings {
   readonly version: string
+  /** Where vendors reach this server; undefined: nowhere. */
+  readonly publicUrl: string | undefined
   readonly trustedProxies: readonly Network[]
   readonly log: Log
   /** Undefined where no message is kept: then its page and JSON do not exist. */
@@ -35,8 +39,11 @@ export interface HttpSettings {
  * The HTTP interface (spec 4, design 5). A route reads the body, calls its use case and wraps what that resolves to;
  * everything thrown, by whatever layer, ends in the one error handler.
  */
-export function createHttp(ports: HttpPorts, { version, trustedProxies, log, outbox }: HttpSettings) {
-  const exchanges = new Exchanges(trustedProxies)
+export function createHttp(
+  ports: HttpPorts,
+  { version, publicUrl, trustedProxies, log, outbox }: HttpSettings,
+) {
+  const exchanges = new Exchanges(trustedProxies, ports.now)
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
@@ -44,7 +51,8 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
       set.headers['x-request-id'] = requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const body = await readBody(request).finally(() => exchanges.received(request))
+      const read = isReceipt(request) ? readBytes : readBody
+      const body = await read(request).finally(() => exchanges.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body
@@ -65,18 +73,20 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
         route: route ?? routeOf(pathOf(request.url))?.path ?? 'unmatched',
         status: Number(set.status ?? 200),
       }
-      logExchange(log, answered, exchanges.of(request))
+      const exchange = exchanges.of(request)
+      logExchange(log, answered, exchange)
+      ports.journal.end(exchange, endOf(exchange, answered.status))
       exchanges.end(request)
     })
 
     .post('/otp/send', async ({ request, body }) => {
       const call = exchanges.of(request)
-      const { expiresIn } = await sendOtp(ports, call, body as Body)
+      const { expiresIn } = await sendOtp(ports, call, body as Body, { isResend: false })
       return { success: true, message: 'OTP sent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/resend', async ({ request, body }) => {
       const call = exchanges.of(request)
-      const { expiresIn } = await sendOtp(ports, call, body as Body)
+      const { expiresIn } = await sendOtp(ports, call, body as Body, { isResend: true })
       return { success: true, message: 'OTP resent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/verify', async ({ request, body }) => {
@@ -126,6 +136,7 @@ export function createHttp(ports: HttpPorts, { version, trustedProxies, log, out
     .use(docsRoutes(version, outbox !== undefined))
 
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
+  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges))
   const known = routeTable(app.routes)
   return { app, exchanges }
 

@@ -1,0 +1,43 @@
+import { Elysia } from 'elysia'
+import type { ReceiptCall } from '../../domain/ports.ts'
+import { type ReceiptPorts, takeReceipts } from '../../domain/receipts.ts'
+import { type Exchanges, pathOf } from './exchange.ts'
+
+const prefix = '/receipts/'
+
+/** Whether a request is for one of these routes: vendors send what they like, forms among it. */
+export function isReceipt(request: Request): boolean {
+  return pathOf(request.url).startsWith(prefix)
+}
+
+/** Where vendors tell what became of messages: by GET or POST, at paths that only they were told. */
+export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges) {
+  const take = async (
+    { provider, token }: { readonly provider: string; readonly token: string },
+    request: Request,
+    body: Uint8Array,
+  ): Promise<unknown> => {
+    const answer = await takeReceipts(ports, provider, token, callOf(request, publicUrl, body))
+    return answer ?? { success: true, requestId: exchanges.of(request).requestId }
+  }
+  return new Elysia({ strictPath: true, normalize: false })
+    .get(`${prefix}:provider/:token`, ({ params, request }) => take(params, request, new Uint8Array()))
+    .post(`${prefix}:provider/:token`, ({ params, request, body }) =>
+      take(params, request, body as Uint8Array),
+    )
+}
+
+function callOf(request: Request, publicUrl: string, body: Uint8Array): ReceiptCall {
+  const { url, headers } = request
+  const path = pathOf(url)
+  const query = url.slice(url.indexOf(path) + path.length)
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers.get('content-type') ?? '')
+  const form = isForm ? new TextDecoder().decode(body) : ''
+  return {
+    // Vendors sign the address that they were given, which a proxy may not hand on.
+    url: publicUrl + path + query,
+    fields: Object.fromEntries([...new URLSearchParams(query), ...new URLSearchParams(form)]),
+    headers: headers.toJSON() as Record<string, string>,
+    body,
+  }
+}
