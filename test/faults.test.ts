@@ -98,7 +98,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       expectError(await story.verify(code.phone, code.otp), 500, 'internal_error')
       expectError(await story.verify(code.phone, otherThan(code.otp)), 500, 'internal_error')
       expect(story.smsTo(phone)).toBe(0)
-      await story.expectHealth(503, 'unavailable')
+      await story.expectHealth(503, 'retryable')
     },
     /** The same server serves again, and a code from before is as good as it was. */
     async expectHealed(code: { phone: string; otp: string }): Promise<void> {
@@ -204,7 +204,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     story.fault('hang', 1)
     const waiting = story.send(phone)
     expect((await story.server.get('/integrations/catalog')).status).toBe(200)
-    await story.expectHealth(503, 'unavailable')
+    await story.expectHealth(503, 'retryable')
     expect(story.smsTo(phone)).toBe(0)
     story.fault('hang')
     expectSuccess(await waiting, ['expiresIn'])
@@ -283,7 +283,7 @@ test.concurrent("another process's lock is waited for, not for ever, and holds u
   }
   expect(answered).toBe(0)
   for (const send of await Promise.all(sends)) expectError(send, 500, 'internal_error')
-  await story.expectHealth(503, 'unavailable')
+  await story.expectHealth(503, 'retryable')
   const late = story.send(freshPhone())
   other.run('ROLLBACK')
   other.close()
@@ -468,7 +468,7 @@ describe('calls to gateways', () => {
     const calls = Array.from({ length: 300 }, () => call(gateway.url))
     await full.promise
     // Were there more to come, they would have by the time that another call is answered.
-    expect(await call(other.url)).toEqual({ answered: true, status: 204 })
+    expect(await call(other.url)).toEqual({ answered: true, status: 204, text: '' })
     release(new Response())
     const results = await Promise.all(calls)
     expect(results.filter((result) => result.answered && result.status === 200)).toHaveLength(300)
@@ -481,10 +481,10 @@ describe('calls to gateways', () => {
     let ended = 0
     const hanging = Array.from({ length: 1200 }, () => call(dead.url, 1000).finally(() => ended++))
     // Beyond those under way and those that wait for their turn, at once.
-    const refused = { kind: 'unavailable', reason: 'too many calls under way' } as const
+    const refused = { kind: 'retryable', reason: 'too many calls under way' } as const
     for (const late of hanging.slice(-80)) expect(await late).toEqual({ answered: false, outcome: refused })
     expect(ended).toBe(80)
-    expect(await call(healthy.url)).toEqual({ answered: true, status: 204 })
+    expect(await call(healthy.url)).toEqual({ answered: true, status: 204, text: '' })
     expect(ended).toBe(80)
 
     const outcomes = (await Promise.all(hanging)).map((result) =>
@@ -492,9 +492,9 @@ describe('calls to gateways', () => {
     )
     const made = dead.received.length
     expect(outcomes.filter((kind) => kind === 'unknown')).toHaveLength(made)
-    expect(outcomes.filter((kind) => kind === 'unavailable')).toHaveLength(1200 - made)
+    expect(outcomes.filter((kind) => kind === 'retryable')).toHaveLength(1200 - made)
     dead.answer(() => new Response())
-    expect(await call(dead.url)).toEqual({ answered: true, status: 200 })
+    expect(await call(dead.url)).toEqual({ answered: true, status: 200, text: '' })
     await Promise.all([dead.stop(), healthy.stop()])
   })
 })

@@ -5,19 +5,30 @@ import { discard } from '../../src/adapters/sms/discard.ts'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import type { Outcome, SmsMessage, SmsRoute } from '../../src/domain/ports.ts'
+import type { Outcome, Sms, SmsRoute } from '../../src/domain/ports.ts'
 import { Settings } from '../../src/settings.ts'
 import { held, type Received, startReceiver } from '../support/receiver.ts'
 
-const message: SmsMessage = {
+const message = {
   id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
   requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
   brandSlug: 'acme',
   brandName: 'Acme',
   to: '12025550143',
   text: 'Grüße aus Köln: "1 €" 🎁',
-  template: { key: 'ORDER_PLACED', variables: { customerName: 'Jürgen', orderId: 'A/17#b' } },
+  senderId: null,
+  validitySeconds: null,
+  receiptUrl: null,
+} satisfies Partial<Sms>
+
+const template = {
+  key: 'ORDER_PLACED',
+  variables: { customerName: 'Jürgen', orderId: 'A/17#b' },
+  id: '1107',
+  entityId: '1101',
 }
+
+const accepted: Outcome = { kind: 'accepted', vendorId: message.id }
 
 const outbox = createOutbox(openDatabase(':memory:'), Date.now)
 
@@ -39,9 +50,9 @@ function send(
   { timeoutMs = patienceMs, url = receiver.url, secret = receiver.secret, now = Date.now } = {},
 ): Promise<Outcome> {
   const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: secret })
-  const provider = webhook.configure(settings)({ now, outbox })
+  const provider = webhook.configure(settings, route)({ now, outbox })
   expect(settings.problems).toEqual([])
-  return provider.send(message, route, timeoutMs)
+  return provider.send({ ...message, route, template: route === 'template' ? template : null }, timeoutMs)
 }
 
 /** The only call that the receiver got. */
@@ -133,21 +144,21 @@ describe('the signature', () => {
 
 describe('the answer', () => {
   test.each<[number, Outcome]>([
-    [200, { kind: 'accepted' }],
-    [201, { kind: 'accepted' }],
-    [202, { kind: 'accepted' }],
-    [204, { kind: 'accepted' }],
-    [299, { kind: 'accepted' }],
-    [301, { kind: 'rejected', scope: 'message', reason: 'HTTP 301' }],
-    [304, { kind: 'rejected', scope: 'message', reason: 'HTTP 304' }],
-    [400, { kind: 'rejected', scope: 'message', reason: 'HTTP 400' }],
+    [200, accepted],
+    [201, accepted],
+    [202, accepted],
+    [204, accepted],
+    [299, accepted],
+    [301, { kind: 'rejected', scope: 'account', reason: 'HTTP 301' }],
+    [304, { kind: 'rejected', scope: 'account', reason: 'HTTP 304' }],
+    [400, { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
     [401, { kind: 'rejected', scope: 'account', reason: 'HTTP 401' }],
     [403, { kind: 'rejected', scope: 'account', reason: 'HTTP 403' }],
-    [404, { kind: 'rejected', scope: 'message', reason: 'HTTP 404' }],
-    [422, { kind: 'rejected', scope: 'message', reason: 'HTTP 422' }],
-    [429, { kind: 'unavailable', reason: 'HTTP 429' }],
-    [500, { kind: 'unavailable', reason: 'HTTP 500' }],
-    [503, { kind: 'unavailable', reason: 'HTTP 503' }],
+    [404, { kind: 'rejected', scope: 'account', reason: 'HTTP 404' }],
+    [422, { kind: 'rejected', scope: 'content', reason: 'HTTP 422' }],
+    [429, { kind: 'retryable', reason: 'HTTP 429' }],
+    [500, { kind: 'retryable', reason: 'HTTP 500' }],
+    [503, { kind: 'retryable', reason: 'HTTP 503' }],
   ])('%i is told as what it means', async (status, outcome) => {
     receiver.answer(() => new Response(null, { status }))
     expect(await send()).toEqual(outcome)
@@ -156,7 +167,7 @@ describe('the answer', () => {
 
   test('has a body that is neither repeated nor believed', async () => {
     receiver.answer(() => Response.json({ accepted: true, echo: message.text }, { status: 500 }))
-    expect(await send()).toEqual({ kind: 'unavailable', reason: 'HTTP 500' })
+    expect(await send()).toEqual({ kind: 'retryable', reason: 'HTTP 500' })
   })
 
   test.each([301, 302, 303, 307, 308])('%i is not followed', async (status) => {
@@ -178,7 +189,7 @@ describe('the answer', () => {
       })
       return new Response(endless)
     })
-    expect(await send()).toEqual({ kind: 'accepted' })
+    expect(await send()).toEqual(accepted)
     await givenUp.promise
   })
 })
@@ -188,7 +199,11 @@ describe('no answer', () => {
     const never = held()
     receiver.answer(() => never.promise)
     const startedAt = performance.now()
-    expect(await send('plain', { timeoutMs: 60 })).toEqual({ kind: 'unknown', reason: 'time-out' })
+    expect(await send('plain', { timeoutMs: 60 })).toEqual({
+      kind: 'unknown',
+      reason: 'time-out',
+      vendorId: message.id,
+    })
     const tookMs = performance.now() - startedAt
     never.release(new Response())
     expect(tookMs).toBeGreaterThanOrEqual(55)
@@ -196,9 +211,9 @@ describe('no answer', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('because nothing listens is unavailable: no message can have got through', async () => {
+  test('because nothing listens is retryable: no message can have got through', async () => {
     await receiver.stop()
-    expect((await send()).kind).toBe('unavailable')
+    expect((await send()).kind).toBe('retryable')
   })
 
   test.each<[string, (socket: Socket) => void]>([
@@ -219,7 +234,7 @@ describe('no answer', () => {
     })
     const outcome = await send('plain', { url: gateway.url, timeoutMs: 60 })
     gateway.stop()
-    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out' })
+    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out', vendorId: message.id })
   })
 
   // A client may repeat a request over a new connection when an idle one turns out to be closed; a message must not be.
@@ -229,7 +244,7 @@ describe('no answer', () => {
       if (++calls === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
       else socket.terminate()
     })
-    expect(await send('plain', { url: gateway.url })).toEqual({ kind: 'accepted' })
+    expect(await send('plain', { url: gateway.url })).toEqual(accepted)
     expect((await send('plain', { url: gateway.url })).kind).toBe('unknown')
     gateway.stop()
     expect(gateway.requests).toBe(2)
@@ -247,7 +262,7 @@ describe('its settings', () => {
   ])('are refused by name when they are %s', (what, given, problems) => {
     const sound = { SMS_WEBHOOK_URL: 'https://sms.example/', SMS_WEBHOOK_SECRET: receiver.secret }
     const settings = new Settings(what === 'nothing' ? {} : { ...sound, ...given })
-    webhook.configure(settings)
+    webhook.configure(settings, 'plain')
     expect(settings.problems).toHaveLength(problems.length)
     for (const [index, problem] of problems.entries()) expect(settings.problems[index]).toMatch(problem)
     expect(settings.problems.join()).not.toContain('canary')
@@ -260,14 +275,16 @@ describe('its settings', () => {
     'http://[::1]:9/in',
   ])('may say %s', (url) => {
     const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: receiver.secret })
-    webhook.configure(settings)
+    webhook.configure(settings, 'plain')
     expect(settings.problems).toEqual([])
   })
 })
 
 test('the provider discard accepts everything and calls nobody', async () => {
-  const provider = discard.configure(new Settings({}))({ now: Date.now, outbox })
-  expect(await provider.send(message, 'plain', patienceMs)).toEqual({ kind: 'accepted' })
+  const provider = discard.configure(new Settings({}), 'plain')({ now: Date.now, outbox })
+  expect(await provider.send({ ...message, route: 'plain', template: null }, patienceMs)).toEqual({
+    kind: 'accepted',
+  })
   expect(await outbox.list({ limit: 1 })).toEqual([])
   expect(receiver.received).toHaveLength(0)
 })

@@ -1,23 +1,36 @@
 import type { Outcome } from '../../domain/ports.ts'
+import type { Meaning } from './vendor.ts'
 
+/** A provider's answer, as far as it was read; or why there was none. */
 export type HttpResult =
-  | { readonly answered: true; readonly status: number }
+  | { readonly answered: true; readonly status: number; readonly text: string }
   | { readonly answered: false; readonly outcome: Outcome }
 
+export interface HttpRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** As much of an answer as is read; no vendor says more in fewer words than this. */
+const maxAnswerBytes = 64 * 1024
+
 /**
- * One POST to a provider: within its time, without following redirects, without reading more of the answer than its
- * status, and never repeated, since a message that may have been taken must not be sent twice. A call that does not get
- * its turn in the first half of its time is not made.
+ * One POST to a provider: within its time, without following redirects, with no more of the answer than 64 KiB, and never
+ * repeated, since a message that may have been taken must not be sent twice. A call that does not get its turn in the
+ * first half of its time is not made. Connections are kept and used again.
+ *
+ * @param needs `status` resolves as soon as that is there, with an empty text: for providers whose answer says no more
  */
 export async function post(
   url: string,
-  request: { headers: Readonly<Record<string, string>>; body: string },
+  request: HttpRequest,
   timeoutMs: number,
+  needs: 'text' | 'status' = 'text',
 ): Promise<HttpResult> {
   const giveUpAt = performance.now() + timeoutMs
   const line = lineOf(new URL(url).host)
   if (!(await line.turn(timeoutMs / 2))) {
-    return unanswered({ kind: 'unavailable', reason: 'too many calls under way' })
+    return unanswered({ kind: 'retryable', reason: 'too many calls under way' })
   }
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -28,24 +41,46 @@ export async function post(
       abort.abort()
     }, giveUpAt - performance.now())
   })
-  const answer = answerTo(url, { ...request, signal: abort.signal })
-    // A call that is past its deadline counts until it has ended indeed.
-    .finally(() => line.leave())
+  const head = Promise.withResolvers<HttpResult>()
+  const whole = exchange(url, { ...request, signal: abort.signal }, (status) => {
+    if (needs === 'status') head.resolve({ answered: true, status, text: '' })
+  })
+    // A call that is past its deadline counts until it has ended indeed, and so does one whose answer is not over.
+    .finally(() => {
+      clearTimeout(timer)
+      line.leave()
+    })
   try {
-    const first = await Promise.race([answer, timeUp])
+    const first = await Promise.race([head.promise, whole, timeUp])
     return first === 'time-out' ? unanswered({ kind: 'unknown', reason: 'time-out' }) : first
   } catch (error) {
     return unanswered(fault(error))
   } finally {
-    clearTimeout(timer)
-    answer.catch(() => undefined)
+    whole.catch(() => undefined)
   }
 }
 
-async function answerTo(url: string, request: RequestInit): Promise<HttpResult> {
+async function exchange(
+  url: string,
+  request: RequestInit,
+  begun: (status: number) => void,
+): Promise<HttpResult> {
   const response = await fetch(url, { method: 'POST', redirect: 'manual', ...request })
-  response.body?.cancel().catch(() => undefined)
-  return { answered: true, status: response.status }
+  begun(response.status)
+  return { answered: true, status: response.status, text: await textOf(response) }
+}
+
+/** The beginning of an answer. One that breaks off is cut there: what it says is judged by who reads it. */
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    if (bytes > maxAnswerBytes) break
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text
 }
 
 /**
@@ -125,13 +160,14 @@ function lineOf(host: string): Line {
   return line
 }
 
-/** What a status says when a provider defines no more than HTTP does. */
-export function outcomeOfStatus(status: number): Outcome {
-  if (status >= 200 && status < 300) return { kind: 'accepted' }
-  const reason = `HTTP ${status}`
-  if (status >= 500 || status === 429 || status === 408) return { kind: 'unavailable', reason }
-  if (status === 401 || status === 403) return { kind: 'rejected', scope: 'account', reason }
-  return { kind: 'rejected', scope: 'message', reason }
+/**
+ * What a status means where a provider defines no more than HTTP does. A redirect or an unknown path is a wrong setting:
+ * nothing that is sent there will arrive.
+ */
+export function meaningOfStatus(status: number): Meaning {
+  if (status >= 500 || status === 429 || status === 408) return 'retryable'
+  if (status < 400 || [401, 402, 403, 404, 405, 407, 410].includes(status)) return 'account'
+  return 'content'
 }
 
 /** Failures before anything was sent; after any other the provider may have the message. */
@@ -150,7 +186,7 @@ const unsent: ReadonlySet<string> = new Set([
 
 function fault(error: unknown): Outcome {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
-  return { kind: unsent.has(code) ? 'unavailable' : 'unknown', reason: code }
+  return { kind: unsent.has(code) ? 'retryable' : 'unknown', reason: code }
 }
 
 function unanswered(outcome: Outcome): HttpResult {

@@ -3,24 +3,24 @@ import type { Vendor } from './vendor.ts'
 /** Keeps each SMS for the developer to look at. */
 export const outbox: Vendor = {
   name: 'outbox',
+  routes: ['plain', 'template'],
   developmentOnly: true,
   configure:
     () =>
     ({ outbox }) => ({
       name: 'outbox',
-      async send(message, route) {
-        const onTemplate = route === 'template' ? message.template : null
+      async send(message) {
         await outbox.add({
           channel: 'SMS',
           to: message.to,
-          route,
+          route: message.route,
           brandId: message.brandSlug,
           brandName: message.brandName,
           subject: null,
           text: message.text,
           html: null,
-          templateKey: onTemplate?.key ?? null,
-          variables: onTemplate?.variables ?? null,
+          templateKey: message.template?.key ?? null,
+          variables: message.template?.variables ?? null,
           requestId: message.requestId,
         })
         return { kind: 'accepted' }

@@ -1,4 +1,4 @@
-import type { Clock, Outbox, SmsProvider } from '../../domain/ports.ts'
+import type { Clock, Outbox, Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/ports.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What a provider may use of the process around it. */
@@ -10,8 +10,20 @@ export interface VendorTools {
 /** One SMS vendor: its name in SMS_PLAIN and SMS_TEMPLATE, and how it is made from its settings. */
 export interface Vendor {
   readonly name: string
+  /** The routes it can carry messages on. */
+  readonly routes: readonly SmsRoute[]
   /** Whether messages reach nobody, so that it is refused in production (design 7). */
   readonly developmentOnly?: true
-  /** Reads and checks the vendor's settings, at start; the returned function makes the provider. */
-  configure(settings: Settings): (tools: VendorTools) => SmsProvider
+  /** Reads and checks the vendor's settings for a route, at start; the returned function makes the provider. */
+  configure(settings: Settings, route: SmsRoute): (tools: VendorTools) => SmsProvider
+}
+
+/** What a vendor's code means, in the domain's words: an entry of a vendor's table. */
+export type Meaning = RejectionScope | 'retryable' | 'unknown'
+
+/** The outcome of a failure that means this; `reason` is the vendor's code. */
+export function failure(meaning: Meaning, reason: string): Outcome {
+  return meaning === 'retryable' || meaning === 'unknown'
+    ? { kind: meaning, reason }
+    : { kind: 'rejected', scope: meaning, reason }
 }

@@ -1,30 +1,31 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Failure } from '../../domain/failures.ts'
+import type { Receipt, ReceiptCall } from '../../domain/ports.ts'
 import type { Settings } from '../../settings.ts'
-import { outcomeOfStatus, post } from './http.ts'
-import type { Vendor } from './vendor.ts'
+import { meaningOfStatus, post } from './http.ts'
+import { failure, type Vendor } from './vendor.ts'
 
 /**
  * Hands each SMS to a service of the operator's own (design 8): a JSON POST, signed as Standard Webhooks say. The id of
- * a message stays the same over its routes, so that a receiver can tell a second attempt from a second message.
+ * a message stays the same over its routes, so that a receiver can tell a second attempt from a second message. What
+ * became of it the service tells in the same way, signed with the same secret.
  */
 export const webhook: Vendor = {
   name: 'webhook',
+  routes: ['plain', 'template'],
   configure(settings) {
     const why = 'the SMS provider webhook needs it'
     const url = settings.serviceUrl('SMS_WEBHOOK_URL', why)
     const key = signingKey(settings, why)
     return ({ now }) => ({
       name: 'webhook',
-      async send(message, route, timeoutMs) {
-        const { id, requestId, brandSlug, to, text, template } = message
+      async send({ id, to, route, text, template, brandSlug, requestId }, timeoutMs) {
         const body = JSON.stringify({
           id,
           to,
           route,
           text,
-          ...(route === 'template' && template
-            ? { templateKey: template.key, variables: template.variables }
-            : {}),
+          ...(template ? { templateKey: template.key, variables: template.variables } : {}),
           brandId: brandSlug,
           requestId,
         })
@@ -35,11 +36,53 @@ export const webhook: Vendor = {
           'webhook-timestamp': timestamp,
           'webhook-signature': `v1,${sign(key, `${id}.${timestamp}.${body}`)}`,
         }
-        const result = await post(url, { headers, body }, timeoutMs)
-        return result.answered ? outcomeOfStatus(result.status) : result.outcome
+        const result = await post(url, { headers, body }, timeoutMs, 'status')
+        // The receiver knows the message by our id, also where its answer was lost.
+        if (!result.answered) return { ...result.outcome, vendorId: id }
+        const { status } = result
+        return status >= 200 && status < 300
+          ? { kind: 'accepted', vendorId: id }
+          : failure(meaningOfStatus(status), `HTTP ${status}`)
       },
+      receipts: { namedBy: 'vendorId', read: (call) => readReceipt(call, key, now()) },
     })
   },
+}
+
+/** How far the time of a receipt may be off (Standard Webhooks, "Verifying timestamps"). */
+const receiptToleranceMs = 300_000
+
+/** `{"id", "status": "delivered" | "failed" | …, "reason"?}`, signed like the messages. */
+function readReceipt({ headers, body }: ReceiptCall, key: Buffer, now: number): readonly Receipt[] {
+  const raw = Buffer.from(body).toString()
+  const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers
+  const expected = Buffer.from(sign(key, `${id}.${timestamp}.${raw}`))
+  const signatures = (headers['webhook-signature'] ?? '').split(' ')
+  const isSigned = signatures.some((signature) => {
+    const given = Buffer.from(signature.replace(/^v1,/, ''))
+    return signature.startsWith('v1,') && given.length === expected.length && timingSafeEqual(given, expected)
+  })
+  const isRecent = Math.abs(now - Number(timestamp) * 1000) <= receiptToleranceMs
+  if (!isSigned || !isRecent) throw new Failure('forbidden', 'the signature is wrong, or too old')
+  const { id: vendorId, status, reason } = receiptFields(raw)
+  if (typeof vendorId !== 'string' || typeof status !== 'string') {
+    throw new Failure('validation_error', 'id and status are required')
+  }
+  return [
+    {
+      vendorId,
+      status: status === 'delivered' || status === 'failed' ? status : 'pending',
+      reason: typeof reason === 'string' ? reason.slice(0, 40) : null,
+    },
+  ]
+}
+
+function receiptFields(raw: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(raw))
+  } catch {
+    throw new Failure('validation_error', 'the receipt must be JSON')
+  }
 }
 
 /**
