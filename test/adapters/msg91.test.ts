@@ -1,0 +1,586 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { msg91 } from '../../src/adapters/sms/msg91.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
+import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../src/domain/ports.ts'
+import { Settings } from '../../src/settings.ts'
+
+const authKey = '123456AbCdEfGh7890'
+const vendorId = '5762846b4f8d285d378b4567'
+const accepted = { type: 'success', message: vendorId }
+
+/** On the route given: India's rules make it the vendor's template that is sent on the one, and our text on the other. */
+const messages: Readonly<Record<SmsRoute, Sms>> = {
+  plain: {
+    id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+    requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+    brandSlug: 'acme',
+    brandName: 'Acme',
+    to: '919812345678',
+    route: 'plain',
+    text: '123456 is your Acme verification code.\n\n@acme.example #123456',
+    template: null,
+    senderId: null,
+    validitySeconds: 300,
+    receiptUrl: null,
+  },
+  template: {
+    id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+    requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+    brandSlug: 'acme',
+    brandName: 'Acme',
+    to: '919812345678',
+    route: 'template',
+    text: '123456 is your Acme verification code. It expires in 5 minutes.',
+    template: {
+      key: 'LOGIN_OTP',
+      variables: { otp: '123456', businessName: 'Acme', lifetime: '5 minutes' },
+      id: '6a76c9555ae4f51bdf041782',
+      entityId: '1201159123456789012',
+    },
+    senderId: null,
+    validitySeconds: 300,
+    receiptUrl: null,
+  },
+}
+
+const routes = ['plain', 'template'] as const
+
+const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+
+/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+const patienceMs = 10_000
+
+interface Received {
+  readonly method: string
+  readonly path: string
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a payload is of any shape until a test has looked at it.
+  readonly body: any
+}
+
+/** A real HTTP server in MSG91's place: keeps what it got, answers as the test says. */
+function startMsg91() {
+  const received: Received[] = []
+  const state = { reply: (): Response | Promise<Response> => Response.json(accepted) }
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      received.push({
+        method: request.method,
+        path: pathname + search,
+        headers: request.headers,
+        body: await request.json(),
+      })
+      return state.reply()
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    received,
+    answer(body: unknown, status = 200): void {
+      state.reply = () =>
+        typeof body === 'string' ? new Response(body, { status }) : Response.json(body, { status })
+    },
+    answerWith(reply: () => Response | Promise<Response>): void {
+      state.reply = reply
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+let vendor: ReturnType<typeof startMsg91>
+
+/** Every outcome of every test: none may give anything away. */
+const outcomes: Outcome[] = []
+
+beforeEach(() => {
+  vendor = startMsg91()
+})
+
+afterEach(async () => {
+  await vendor.stop()
+  const said = JSON.stringify(outcomes.splice(0))
+  for (const secret of [authKey, '123456', '9812345678', 'verification', 'Acme'])
+    expect(said).not.toContain(secret)
+})
+
+function providerOf(route: SmsRoute, url = vendor.url) {
+  const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN', MSG91_BASE_URL: url })
+  const provider = msg91.configure(settings, route)({ now: Date.now, outbox })
+  expect(settings.problems).toEqual([])
+  return provider
+}
+
+async function send(
+  route: SmsRoute = 'template',
+  {
+    timeoutMs = patienceMs,
+    url = vendor.url,
+    ...changes
+  }: Partial<Sms> & { timeoutMs?: number; url?: string } = {},
+): Promise<Outcome> {
+  const outcome = await providerOf(route, url).send({ ...messages[route], ...changes }, timeoutMs)
+  outcomes.push(outcome)
+  return outcome
+}
+
+/** The only call that the vendor got. */
+function onlyCall(): Received {
+  expect(vendor.received).toHaveLength(1)
+  const [call] = vendor.received
+  if (!call) throw new Error('nothing was received')
+  return call
+}
+
+describe('the template route', () => {
+  test('asks for its template, filled with our variables', async () => {
+    expect(await send('template')).toEqual({ kind: 'accepted', vendorId })
+    const { method, path, body } = onlyCall()
+    expect({ method, path, body }).toEqual({
+      method: 'POST',
+      path: '/api/v5/flow',
+      body: {
+        template_id: '6a76c9555ae4f51bdf041782',
+        sender: 'ACMEIN',
+        short_url: '0',
+        realTimeResponse: '1',
+        recipients: [{ mobiles: '919812345678', otp: '123456', businessName: 'Acme', lifetime: '5 minutes' }],
+      },
+    })
+  })
+
+  test('takes the sender of the registration before that of the settings', async () => {
+    await send('template', { senderId: 'ACMEOT' })
+    expect(onlyCall().body.sender).toBe('ACMEOT')
+  })
+
+  test('lets no variable take the place of the number', async () => {
+    const variables = { mobiles: '919999999999', otp: '123456' }
+    await send('template', { template: { key: 'LOGIN_OTP', variables, id: 'T', entityId: null } })
+    expect(onlyCall().body.recipients).toEqual([{ mobiles: '919812345678', otp: '123456' }])
+  })
+
+  test.each([
+    ['without the id of a template', { key: 'LOGIN_OTP', variables: {}, id: null, entityId: '12' }],
+    ['with an empty one', { key: 'LOGIN_OTP', variables: {}, id: '', entityId: '12' }],
+    ['without a template', null],
+  ])('%s makes no call', async (_, template) => {
+    expect(await send('template', { template })).toEqual({
+      kind: 'rejected',
+      scope: 'content',
+      reason: 'no template id',
+    })
+    expect(vendor.received).toHaveLength(0)
+  })
+})
+
+describe('the plain route', () => {
+  test('gives the text', async () => {
+    expect(await send('plain')).toEqual({ kind: 'accepted', vendorId })
+    const { method, path, body } = onlyCall()
+    expect({ method, path, body }).toEqual({
+      method: 'POST',
+      path: '/api/v2/sendsms',
+      body: {
+        sender: 'ACMEIN',
+        route: '4',
+        country: '0',
+        unicode: 0,
+        sms: [{ message: messages.plain.text, to: ['919812345678'] }],
+      },
+    })
+  })
+
+  test.each([
+    ['GSM-7', 'Grüße: 1 € \\ {ok}', 0],
+    ['Hindi', 'आपका कोड 123456 है', 1],
+    ['an emoji', 'Code 123456 🎁', 1],
+    ['a letter that GSM-7 lacks', 'Code 123456, François', 1],
+  ])('says whether the text needs Unicode: %s', async (_, text, unicode) => {
+    await send('plain', { text })
+    expect(onlyCall().body).toMatchObject({ unicode, sms: [{ message: text }] })
+  })
+
+  test('takes the sender of the message before that of the settings', async () => {
+    await send('plain', { senderId: 'ACMEOT' })
+    expect(onlyCall().body.sender).toBe('ACMEOT')
+  })
+})
+
+test.each(routes)('the key is in a header of the %s route alone', async (route) => {
+  await send(route)
+  const { headers, path, body } = onlyCall()
+  expect(headers.get('authkey')).toBe(authKey)
+  expect(headers.get('content-type')).toBe('application/json')
+  expect(headers.get('accept')).toBe('application/json')
+  expect(path + JSON.stringify(body)).not.toContain(authKey)
+})
+
+type Scope = 'recipient' | 'content' | 'account'
+
+const rejected = (scope: Scope, reason: string): Outcome => ({ kind: 'rejected', scope, reason })
+
+describe('an error code', () => {
+  test.each<[string, Scope | 'retryable', string]>([
+    ['001', 'retryable', 'Unable to connect database'],
+    ['002', 'retryable', 'Unable to select database'],
+    ['101', 'content', 'Missing mobile no.'],
+    ['102', 'content', 'Missing message'],
+    ['103', 'content', 'Missing sender ID'],
+    ['104', 'account', 'Missing username'],
+    ['105', 'account', 'Missing password'],
+    ['106', 'account', 'Missing Authentication Key'],
+    ['107', 'content', 'Missing Route'],
+    ['201', 'account', 'AuthenticationFailure'],
+    ['202', 'recipient', 'Invalid mobile number 919812345678'],
+    ['203', 'content', 'Invalid sender ID'],
+    ['205', 'account', 'This route is dedicated for high traffic'],
+    ['207', 'account', 'Invalid authentication key'],
+    ['208', 'account', 'IP is blacklisted'],
+    ['209', 'account', 'Default Route for dialplan not found'],
+    ['210', 'account', 'Route could not be determined'],
+    ['211', 'content', 'Template ID Missing or Invalid Template'],
+    ['301', 'account', 'Insufficient balance to send SMS'],
+    ['302', 'account', 'Expired user account'],
+    ['303', 'account', 'Banned user account'],
+    ['306', 'content', 'This route is currently unavailable'],
+    ['307', 'content', 'Incorrect scheduled time'],
+    ['308', 'content', 'Campaign name cannot be greater than 32 characters'],
+    ['309', 'content', 'Selected group(s) does not belong to you'],
+    ['310', 'content', 'SMS is too long'],
+    ['311', 'content', 'Request discarded because same request was generated twice within 10 seconds'],
+    ['401', 'account', 'Unauthorized'],
+    ['418', 'account', 'IP is not whitelisted'],
+    ['505', 'account', 'Your account is a demo account'],
+    ['506', 'account', 'Small campaign limit exceeded'],
+    ['601', 'retryable', 'Internal error'],
+  ])('%s is %s', async (code, meaning, message) => {
+    const reason = `code ${code}`
+    const outcome: Outcome = meaning === 'retryable' ? { kind: meaning, reason } : rejected(meaning, reason)
+    for (const [given, status] of [
+      [code, 200],
+      [Number(code), 200],
+      [code, 400],
+    ] as const) {
+      vendor.answer({ type: 'error', message, code: given }, status)
+      expect(await send('template')).toEqual(outcome)
+    }
+    vendor.answer({ type: 'error', message, code })
+    expect(await send('plain')).toEqual(outcome)
+  })
+
+  test('that is not listed is a refusal of this message', async () => {
+    vendor.answer({ type: 'error', message: 'for 919812345678', code: '999' })
+    expect(await send()).toEqual(rejected('content', 'code 999'))
+  })
+
+  test('that is not listed leaves the meaning to a status that is an error', async () => {
+    vendor.answer({ type: 'error', message: 'for 919812345678', code: 999 }, 503)
+    expect(await send()).toEqual({ kind: 'retryable', reason: 'code 999' })
+  })
+
+  test.each([['919812345678'], ['SMS to Acme'], [-207], [207.5], [{}], [null], [true]])(
+    'that is none is not repeated: %p',
+    async (code) => {
+      vendor.answer({ type: 'error', message: 'for 919812345678', code })
+      expect(await send()).toEqual(rejected('content', 'unlisted error'))
+    },
+  )
+})
+
+describe('an error without a code', () => {
+  test.each<[string, Scope, string]>([
+    ['AuthenticationFailure', 'account', 'bad credentials'],
+    ['Authentication failure', 'account', 'bad credentials'],
+    ['Auth Key missing', 'account', 'bad credentials'],
+    ['Invalid authkey', 'account', 'bad credentials'],
+    ['Missing Authentication Key', 'account', 'bad credentials'],
+    ['Unauthorized', 'account', 'bad credentials'],
+    ['IP not whitelisted', 'account', 'IP not allowed'],
+    ['IP is not whitelisted', 'account', 'IP not allowed'],
+    ['flow id missing', 'content', 'unknown template'],
+    ['template id missing', 'content', 'unknown template'],
+    ['Template ID Missing or Invalid Template', 'content', 'unknown template'],
+    ['The provided flow ID or template ID is invalid.', 'content', 'unknown template'],
+    ['Please enter atleast one number to send sms.', 'content', 'no number'],
+  ])('is known by its message: %s', async (message, scope, reason) => {
+    vendor.answer({ message, type: 'error' })
+    expect(await send()).toEqual(rejected(scope, reason))
+    vendor.answer({ message, type: 'error' }, 400)
+    expect(await send()).toEqual(rejected(scope, reason))
+  })
+
+  test.each([
+    ['another message', { type: 'error', message: `Your SMS "123456" to 919812345678 by ${authKey}` }],
+    ['no message', { type: 'error' }],
+    ['a message that is none', { type: 'error', message: { text: 'Auth Key missing' } }],
+    ['a message that is no text in any way', { type: 'error', message: { toString: null } }],
+    ['a message of the prototype', { type: 'error', message: 'constructor' }],
+  ])('that says nothing known is a refusal of this message: %s', async (_, body) => {
+    vendor.answer(body)
+    expect(await send()).toEqual(rejected('content', 'unlisted error'))
+  })
+})
+
+describe('a status', () => {
+  test.each<[number, Outcome]>([
+    [301, rejected('account', 'HTTP 301')],
+    [307, rejected('account', 'HTTP 307')],
+    [400, rejected('content', 'HTTP 400')],
+    [401, rejected('account', 'HTTP 401')],
+    [403, rejected('account', 'HTTP 403')],
+    [404, rejected('account', 'HTTP 404')],
+    [408, { kind: 'retryable', reason: 'HTTP 408' }],
+    [418, rejected('account', 'HTTP 418')],
+    [422, rejected('content', 'HTTP 422')],
+    [429, { kind: 'retryable', reason: 'HTTP 429' }],
+    [500, { kind: 'retryable', reason: 'HTTP 500' }],
+    [502, { kind: 'retryable', reason: 'HTTP 502' }],
+    [503, { kind: 'retryable', reason: 'HTTP 503' }],
+    [504, { kind: 'retryable', reason: 'HTTP 504' }],
+  ])('%i counts where the body says nothing, or what it denies', async (status, outcome) => {
+    for (const body of ['', '<html>919812345678</html>', '{"type":"err', accepted, { type: 'error' }]) {
+      vendor.answer(body, status)
+      expect(await send()).toEqual(outcome)
+    }
+  })
+
+  test('of 401 with the envelope of the newer APIs is one of the account', async () => {
+    vendor.answer(
+      { status: 'fail', hasError: true, errors: 'Unauthorized', code: '401', apiError: '201' },
+      401,
+    )
+    expect(await send()).toEqual(rejected('account', 'code 401'))
+  })
+})
+
+describe('an answer', () => {
+  test.each<[string, unknown]>([
+    ['nothing', ''],
+    ['a page', '<html>success</html>'],
+    ['a broken-off object', '{"type":"success","message":"5762846b4f8d28'],
+    ['null', 'null'],
+    ['a string', '"success"'],
+    ['an array', [accepted]],
+    ['an empty object', {}],
+    ['no type', { message: vendorId }],
+    ['another type', { type: 'warning', message: vendorId }],
+    ['another case', { type: 'SUCCESS', message: vendorId }],
+    ['no message', { type: 'success' }],
+    ['an empty message', { type: 'success', message: '' }],
+    ['a blank message', { type: 'success', message: ' ' }],
+    ['a number for a message', { type: 'success', message: 1 }],
+    ['a list for a message', { type: 'success', message: [vendorId] }],
+  ])('of 200 that can not be understood leaves the outcome open: %s', async (_, body) => {
+    vendor.answer(body)
+    expect(await send('template')).toEqual({ kind: 'unknown', reason: 'unreadable answer' })
+    expect(await send('plain')).toEqual({ kind: 'unknown', reason: 'unreadable answer' })
+  })
+
+  test.each([301, 302, 303, 307, 308])('of %i is not followed', async (status) => {
+    const elsewhere = startMsg91()
+    vendor.answerWith(() => new Response(null, { status, headers: { location: elsewhere.url } }))
+    expect(await send()).toEqual(rejected('account', `HTTP ${status}`))
+    await elsewhere.stop()
+    expect(vendor.received).toHaveLength(1)
+    expect(elsewhere.received).toHaveLength(0)
+  })
+
+  test('that never comes leaves the outcome open', async () => {
+    const never = Promise.withResolvers<Response>()
+    vendor.answerWith(() => never.promise)
+    const outcome = await send('template', { timeoutMs: 60 })
+    never.resolve(new Response())
+    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out' })
+  })
+
+  test('that breaks off with the connection leaves the outcome open', async () => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 54\r\n\r\n'
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { data: (socket) => void socket.end(`${head}{"type":"success","mess`) },
+    })
+    const outcome = await send('template', { url: `http://127.0.0.1:${server.port}` })
+    server.stop(true)
+    expect(outcome.kind).toBe('unknown')
+  })
+
+  test.each(routes)(
+    'of a host that does not listen is none: nothing was sent on the %s route',
+    async (route) => {
+      await vendor.stop()
+      expect((await send(route)).kind).toBe('retryable')
+    },
+  )
+})
+
+describe('its settings', () => {
+  test('are the key and the sender', () => {
+    const settings = new Settings({})
+    msg91.configure(settings, 'template')
+    expect(settings.problems).toEqual([
+      'MSG91_AUTH_KEY is not set, but the SMS provider msg91 needs it',
+      'MSG91_SENDER is not set, but the SMS provider msg91 needs it',
+    ])
+  })
+
+  test.each([
+    ['plain', 'https://api.msg91.com/api/v2/sendsms'],
+    ['template', 'https://control.msg91.com/api/v5/flow'],
+  ] as const)('need no address: the %s route has one', async (route, url) => {
+    const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN' })
+    const provider = msg91.configure(settings, route)({ now: Date.now, outbox })
+    expect(settings.problems).toEqual([])
+    const answer = Object.assign(async () => Response.json(accepted), { preconnect: fetch.preconnect })
+    const network = spyOn(globalThis, 'fetch').mockImplementation(answer)
+    outcomes.push(await provider.send(messages[route], patienceMs))
+    const called = network.mock.calls.map(([to]) => to)
+    network.mockRestore()
+    expect(called).toEqual([url])
+  })
+
+  test.each(['canary', 'ftp://canary.example', 'http://canary.example'])('refuse the address %s', (url) => {
+    const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN', MSG91_BASE_URL: url })
+    msg91.configure(settings, 'plain')
+    expect(settings.problems).toHaveLength(1)
+    expect(settings.problems[0]).toMatch(/^MSG91_BASE_URL /)
+    expect(settings.problems.join()).not.toContain('canary')
+  })
+
+  test('may end the address with a slash', async () => {
+    await send('template', { url: `${vendor.url}/` })
+    expect(onlyCall().path).toBe('/api/v5/flow')
+  })
+})
+
+describe('receipts', () => {
+  const receipts = () => {
+    const { receipts } = providerOf('template')
+    if (!receipts) throw new Error('there is no reader of receipts')
+    return receipts
+  }
+
+  const call = (given: Partial<ReceiptCall>): ReceiptCall => ({
+    url: 'https://otp.example/receipts/msg91/token',
+    fields: {},
+    headers: {},
+    body: new Uint8Array(),
+    ...given,
+  })
+
+  const json = (value: unknown): ReceiptCall =>
+    call({
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
+    })
+
+  const form = (data: string): ReceiptCall =>
+    call({
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      fields: { data },
+      body: Buffer.from(new URLSearchParams({ data }).toString()),
+    })
+
+  /** The sample of version 2, with this status. */
+  const report = (status: unknown) => ({
+    date: '2024-05-22 10:06:20',
+    amount: '0.01',
+    clientid: '',
+    INMSID: '0',
+    CRQID: '0',
+    ctCode: '900',
+    number: '919812345678',
+    credit: '1',
+    status,
+    desc: 'DELIVERED',
+    failedReason: 'no such number 919812345678',
+  })
+  const v2 = (status: unknown, requestId: unknown = vendorId) => ({
+    senderId: 'ACMEIN',
+    requestId,
+    report: [report(status)],
+    userId: '271234',
+    campaignName: 'Sendhttp',
+  })
+  /** The sample of version 3. */
+  const v3 = (status: unknown) => ({
+    ...report(status),
+    senderId: 'ACMEIN',
+    requestId: vendorId,
+    userId: '271234',
+    campaignName: 'Sendhttp',
+  })
+
+  test('name the message by the request', () => {
+    expect(receipts().namedBy).toBe('vendorId')
+    expect(receipts().answer).toBeUndefined()
+  })
+
+  const rows: [unknown, Receipt][] = [
+    ['1', { vendorId, status: 'delivered', reason: null }],
+    ['2', { vendorId, status: 'failed', reason: '2' }],
+    ['9', { vendorId, status: 'failed', reason: '9' }],
+    ['16', { vendorId, status: 'failed', reason: '16' }],
+    ['17', { vendorId, status: 'failed', reason: '17' }],
+    ['25', { vendorId, status: 'failed', reason: '25' }],
+    [1, { vendorId, status: 'delivered', reason: null }],
+    [16, { vendorId, status: 'failed', reason: '16' }],
+    ['0', { vendorId, status: 'pending', reason: null }],
+    ['3', { vendorId, status: 'pending', reason: null }],
+    ['919812345678', { vendorId, status: 'pending', reason: null }],
+    ['', { vendorId, status: 'pending', reason: null }],
+  ]
+
+  test.each(rows)('of version 2 with status %p', (status, receipt) => {
+    expect(receipts().read(form(JSON.stringify([v2(status)])))).toEqual([receipt])
+  })
+
+  test.each(rows)('of version 3 with status %p', (status, receipt) => {
+    expect(receipts().read(json(v3(status)))).toEqual([receipt])
+  })
+
+  test('tell of several requests at once', () => {
+    expect(receipts().read(form(JSON.stringify([v2('1', 'one'), v2('2', 'two')])))).toEqual([
+      { vendorId: 'one', status: 'delivered', reason: null },
+      { vendorId: 'two', status: 'failed', reason: '2' },
+    ])
+  })
+
+  test('that name no request are passed over beside those that do', () => {
+    expect(receipts().read(form(JSON.stringify([v2('2', ''), v2('1')])))).toEqual([
+      { vendorId, status: 'delivered', reason: null },
+    ])
+  })
+
+  const v4 = [
+    { data: [{ meta: '0', INMSID: '0', description: 'DELIVERED', ts: 1_726_729_500 }], event: 'delivered' },
+  ]
+
+  test.each<[string, ReceiptCall]>([
+    ['nothing', call({})],
+    ['no JSON', json('delivered')],
+    ['a broken-off object', json('{"requestId":"57')],
+    ['a field that is no JSON', form('[{')],
+    ['an empty field', form('')],
+    ['null', json('null')],
+    ['a number', json('1')],
+    ['an empty list', json([])],
+    ['an empty object', json({})],
+    ['version 4, which names no request', json(v4)],
+    ['no request', json({ status: '1' })],
+    ['an empty request', json({ ...v3('1'), requestId: '' })],
+    ['a number for a request', json({ ...v3('1'), requestId: 5 })],
+    ['no status', json({ requestId: vendorId })],
+    ['a list for a status', json({ ...v3('1'), status: ['1'] })],
+    ['no report', form(JSON.stringify([{ ...v2('1'), report: [] }]))],
+    ['a report that is none', form(JSON.stringify([{ ...v2('1'), report: 'DELIVERED' }]))],
+    ['an empty report', form(JSON.stringify([{ ...v2('1'), report: [null] }]))],
+  ])('are refused when they are none: %s', (_, given) => {
+    expect(() => receipts().read(given)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
+  })
+})
