@@ -1,0 +1,283 @@
+import { timingSafeEqual } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
+import { AwsV4Signer } from 'aws4fetch'
+import { Failure } from '../../domain/failures.ts'
+import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/ports.ts'
+import type { Settings } from '../../settings.ts'
+import { meaningOfStatus, post } from './http.ts'
+import { failure, type Meaning, type Vendor } from './vendor.ts'
+
+/**
+ * Amazon SNS, action Publish to a phone number. On the template route the rendered text goes with the ids of India's DLT.
+ * What became of a message SNS tells CloudWatch Logs alone; from there Amazon Data Firehose brings it here.
+ */
+export const sns: Vendor = {
+  name: 'sns',
+  routes: ['plain', 'template'],
+  configure(settings) {
+    const region = readRegion(settings)
+    const credentials = readCredentials(settings)
+    const usualSender = readSenderId(settings)
+    const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+    const url = `${settings.baseUrl('SNS_BASE_URL', `https://sns.${region}.${domain}`)}/`
+    const accessKey = settings.optional('SNS_FIREHOSE_ACCESS_KEY')
+    return ({ now }) => ({
+      name: 'sns',
+      async send(sms, timeoutMs) {
+        const body = requestOf(sms, usualSender).toString()
+        const { headers } = await new AwsV4Signer({
+          ...credentials,
+          method: 'POST',
+          url,
+          headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+          body,
+          service: 'sns',
+          region,
+          // The type of the content too, as Amazon's own software does.
+          allHeaders: true,
+          // 20260102T030405Z: ISO 8601 in its basic form.
+          datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
+        }).sign()
+        const answer = await post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
+        return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
+      },
+      receipts: {
+        namedBy: 'vendorId',
+        read: (call) => readReceipts(call, accessKey),
+        // Firehose takes any other answer for a failure, and sends all again.
+        answer: (call, at) => ({ requestId: deliveryOf(call).requestId, timestamp: at }),
+      },
+    })
+  },
+}
+
+const why = 'the SMS provider sns needs it'
+
+function readRegion(settings: Settings): string {
+  const region = settings.required('AWS_REGION', why).trim()
+  if (/^[a-z0-9-]+$/.test(region)) return region
+  if (region !== '') settings.refuse('AWS_REGION', 'must be a region such as eu-west-1')
+  return 'us-east-1'
+}
+
+function readCredentials(settings: Settings) {
+  const credentials = {
+    accessKeyId: settings.required('AWS_ACCESS_KEY_ID', why).trim(),
+    secretAccessKey: settings.required('AWS_SECRET_ACCESS_KEY', why).trim(),
+  }
+  const sessionToken = settings.optional('AWS_SESSION_TOKEN')?.trim()
+  // Both are sent as headers, which hold no other characters.
+  if (/[^!-~]/.test(credentials.accessKeyId)) settings.refuse('AWS_ACCESS_KEY_ID', 'must be one word')
+  if (/[^!-~]/.test(sessionToken ?? '')) settings.refuse('AWS_SESSION_TOKEN', 'must be one word')
+  return sessionToken === undefined ? credentials : { ...credentials, sessionToken }
+}
+
+function readSenderId(settings: Settings): string | undefined {
+  const senderId = settings.optional('SNS_SENDER_ID')?.trim()
+  if (senderId === undefined || /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{1,9}[A-Za-z0-9]$/.test(senderId)) {
+    return senderId
+  }
+  settings.refuse('SNS_SENDER_ID', 'must be 3 to 11 letters and digits, at least one of them a letter')
+  return undefined
+}
+
+/** The parameters of Publish, and the attributes of "Publishing to a mobile phone". */
+function requestOf({ to, text, template, senderId }: Sms, usualSender: string | undefined): URLSearchParams {
+  const request = new URLSearchParams({
+    Action: 'Publish',
+    Version: '2010-03-31',
+    PhoneNumber: `+${to}`,
+    Message: text,
+  })
+  const attributes = {
+    'AWS.SNS.SMS.SMSType': 'Transactional',
+    'AWS.SNS.SMS.SenderID': senderId ?? usualSender,
+    'AWS.MM.SMS.EntityId': template?.entityId,
+    'AWS.MM.SMS.TemplateId': template?.id,
+  }
+  const given = Object.entries(attributes).filter((each): each is [string, string] => Boolean(each[1]))
+  for (const [index, [name, value]] of given.entries()) {
+    const entry = `MessageAttributes.entry.${index + 1}`
+    request.set(`${entry}.Name`, name)
+    request.set(`${entry}.Value.DataType`, 'String')
+    request.set(`${entry}.Value.StringValue`, value)
+  }
+  return request
+}
+
+/** The errors of Publish, as far as they can meet an SMS, and "Common Error Types" in older and newer spelling. */
+const codes: Readonly<Record<string, Meaning>> = {
+  OptedOut: 'recipient',
+  InvalidParameter: 'content',
+  InvalidParameterCombination: 'content',
+  InvalidParameterValue: 'content',
+  InvalidQueryParameter: 'content',
+  InvalidAction: 'content',
+  MalformedQueryString: 'content',
+  MissingAction: 'content',
+  MissingParameter: 'content',
+  ParameterValueInvalid: 'content',
+  UserError: 'content',
+  ValidationError: 'content',
+  ValidationException: 'content',
+  AccessDenied: 'account',
+  AccessDeniedException: 'account',
+  AuthorizationError: 'account',
+  ExpiredToken: 'account',
+  ExpiredTokenException: 'account',
+  IncompleteSignature: 'account',
+  InvalidClientTokenId: 'account',
+  InvalidSecurity: 'account',
+  MissingAuthenticationToken: 'account',
+  NotAuthorized: 'account',
+  OptInRequired: 'account',
+  RequestExpired: 'account',
+  SignatureDoesNotMatch: 'account',
+  UnrecognizedClientException: 'account',
+  InternalError: 'retryable',
+  InternalFailure: 'retryable',
+  ServiceUnavailable: 'retryable',
+  Throttled: 'retryable',
+  Throttling: 'retryable',
+  ThrottlingException: 'retryable',
+}
+
+function outcomeOf(status: number, text: string): Outcome {
+  if (status >= 200 && status < 300) {
+    const vendorId = textOf(text, 'PublishResponse', 'MessageId')
+    return vendorId ? { kind: 'accepted', vendorId } : failure('unknown', 'unreadable answer')
+  }
+  const code = textOf(text, 'ErrorResponse', 'Code')
+  if (code === undefined || !Object.hasOwn(codes, code)) {
+    return failure(meaningOfStatus(status), code ?? `HTTP ${status}`)
+  }
+  return failure(isAboutNumber(code, text) ? 'recipient' : (codes[code] ?? 'content'), code)
+}
+
+/** What stands in a tag of such an answer. One that breaks off lacks its end, and is not believed. */
+function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: string): string | undefined {
+  const answer = text.replace(/^\s*<\?xml[^>]*>/, '').trim()
+  if (!answer.startsWith(`<${kind} `) && !answer.startsWith(`<${kind}>`)) return undefined
+  if (!answer.endsWith(`</${kind}>`)) return undefined
+  return new RegExp(`<${tag}>([\\w.-]{1,100})</${tag}>`).exec(answer)?.[1]
+}
+
+/** Which parameter it is that is invalid, the message alone tells. */
+function isAboutNumber(code: string, text: string): boolean {
+  return code === 'InvalidParameter' && text.includes('<Message>Invalid parameter: PhoneNumber')
+}
+
+/** How much a delivery may hold when it is unpacked, since gzip can make a thousand bytes of one. */
+const maxUnpackedBytes = 16 * 1024 * 1024
+
+/** Events of CloudWatch Logs in a delivery of Firehose, each of them the "delivery status log" of one message. */
+function readReceipts(call: ReceiptCall, accessKey: string | undefined): readonly Receipt[] {
+  if (accessKey !== undefined && !isSame(call.headers['x-amz-firehose-access-key'] ?? '', accessKey)) {
+    throw new Failure('forbidden', 'the access key is wrong')
+  }
+  let left = maxUnpackedBytes
+  return deliveryOf(call).records.flatMap((record) => {
+    const { data } = Object(record)
+    if (typeof data !== 'string') throw noDelivery()
+    const message = unpacked(Buffer.from(data, 'base64'), left)
+    left -= message.byteLength
+    return objectsOf(message.toString()).flatMap(statusLogsOf).flatMap(receiptsOf)
+  })
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/** Firehose's request ("HTTP endpoint delivery request and response specifications"). */
+function deliveryOf({ body }: ReceiptCall): { requestId: string; records: readonly unknown[] } {
+  const text = unpacked(body, maxUnpackedBytes).toString()
+  const { requestId, records } = Object(parsed(text))
+  if (typeof requestId !== 'string' || !Array.isArray(records)) throw noDelivery()
+  return { requestId, records }
+}
+
+/** Both Firehose, where its stream says so, and CloudWatch Logs pack with gzip; nothing else begins with these bytes. */
+function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return Buffer.from(bytes)
+  try {
+    return gunzipSync(bytes, { maxOutputLength: Math.max(1, maxBytes) })
+  } catch {
+    throw noDelivery()
+  }
+}
+
+/** JSON objects that follow each other, as they do where messages were packed one by one and then joined. */
+function objectsOf(text: string): readonly unknown[] {
+  const objects: unknown[] = []
+  let [start, depth, inString] = [0, 0, false]
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index]
+    if (character === '\\') index++
+    else if (character === '"') inString = !inString
+    else if (inString) continue
+    else if (character === '{') depth++
+    else if (character === '}' && --depth === 0) {
+      objects.push(parsed(text.slice(start, index + 1)))
+      start = index + 1
+    }
+  }
+  if (text.slice(start).trim() !== '') throw noDelivery()
+  return objects
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw noDelivery()
+  }
+}
+
+/** The logs in a message of CloudWatch, whose CONTROL_MESSAGEs have none; or one that Firehose took out of it. */
+function statusLogsOf(message: unknown): readonly unknown[] {
+  const { messageType, logEvents } = Object(message)
+  if (messageType === undefined) return [message]
+  if (messageType !== 'DATA_MESSAGE' || !Array.isArray(logEvents)) return []
+  return logEvents.map((event) => {
+    try {
+      return JSON.parse(Object(event).message)
+    } catch {
+      return undefined
+    }
+  })
+}
+
+/** "SMS delivery failure reasons": Amazon has no codes for them. */
+const failureReasons: ReadonlySet<unknown> = new Set([
+  'Blocked as spam by phone carrier',
+  'Destination is on a blocked list',
+  'Invalid phone number',
+  'Message body is invalid',
+  'Phone carrier has blocked this message',
+  'Phone carrier is currently unreachable/unavailable',
+  'Phone has blocked SMS',
+  'Phone is on a blocked list',
+  'Phone is currently unreachable/unavailable',
+  'Phone number is opted out',
+  'This delivery would exceed max price',
+  'Unknown error attempting to reach phone',
+])
+
+function receiptsOf(log: unknown): readonly Receipt[] {
+  const { notification, delivery, status } = Object(log)
+  const { messageId: vendorId } = Object(notification)
+  // What is no log of a message may be in the same group, and is no reason to refuse the rest.
+  if (typeof vendorId !== 'string' || typeof status !== 'string') return []
+  if (status === 'SUCCESS') return [{ vendorId, status: 'delivered', reason: null }]
+  if (status !== 'FAILURE') return [{ vendorId, status: 'pending', reason: null }]
+  const { providerResponse } = Object(delivery)
+  return [
+    { vendorId, status: 'failed', reason: failureReasons.has(providerResponse) ? providerResponse : status },
+  ]
+}
+
+function noDelivery(): Failure {
+  return new Failure('validation_error', 'this is no delivery of Amazon Data Firehose')
+}

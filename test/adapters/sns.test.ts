@@ -1,0 +1,650 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHash, createHmac } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import { SignatureV4 } from '@smithy/signature-v4'
+import { sns } from '../../src/adapters/sms/sns.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
+import { Failure } from '../../src/domain/failures.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import { Settings } from '../../src/settings.ts'
+
+const accessKeyId = 'AKIDEXAMPLE'
+const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
+const sessionToken = 'IQoJb3JpZ2luX2VjEXAMPLE//////////TOKEN=='
+const now = Date.UTC(2026, 10, 21, 9, 8, 7, 654)
+
+const plain: Sms = {
+  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+  brandSlug: 'acme',
+  brandName: 'Acme',
+  to: '919812345678',
+  route: 'plain',
+  text: "123456 is your Acme code (it's *new*): ä + आ & 🎁!\n\n@acme.example #123456",
+  template: null,
+  senderId: null,
+  validitySeconds: 300,
+  receiptUrl: null,
+}
+
+const registered: Sms = {
+  ...plain,
+  route: 'template',
+  text: '123456 is your Acme verification code.',
+  template: {
+    key: 'LOGIN_OTP',
+    variables: { otp: '123456' },
+    id: '1107457532145798767',
+    entityId: '1101456324675322134',
+  },
+  senderId: 'ACMEIN',
+}
+
+const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+
+/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+const patienceMs = 10_000
+
+const messageId = '34d9b400-c6dd-5444-820d-fbeb0f1f54cf'
+
+const published = `<?xml version="1.0"?>
+<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/">
+  <PublishResult>
+    <MessageId>${messageId}</MessageId>
+  </PublishResult>
+  <ResponseMetadata>
+    <RequestId>d74b8436-ae13-5ab4-a9ff-ce54dfea72a0</RequestId>
+  </ResponseMetadata>
+</PublishResponse>
+`
+
+function refusal(code: string, message = `Not ${plain.text.replace('&', '&amp;')} to +${plain.to}`) {
+  return `<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/">
+  <Error>
+    <Type>Sender</Type>
+    <Code>${code}</Code>
+    <Message>${message}</Message>
+  </Error>
+  <RequestId>9b3f7a5c-0d5c-5f5a-9f3a-2f5b7a6c1d2e</RequestId>
+</ErrorResponse>`
+}
+
+/** A real HTTP server in Amazon's place: keeps what it got, answers as the test says. */
+function startSns() {
+  const received: { method: string; url: string; headers: Headers; body: string }[] = []
+  let reply = (): Response | Promise<Response> => new Response(published)
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { method, headers } = request
+      const { pathname, search } = new URL(request.url)
+      received.push({ method, url: pathname + search, headers, body: await request.text() })
+      return reply()
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    host: `127.0.0.1:${server.port}`,
+    received,
+    answer(next: typeof reply): void {
+      reply = next
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+let vendor: ReturnType<typeof startSns>
+
+/** Every outcome and receipt of a test: none may give anything away. */
+const told: unknown[] = []
+
+beforeEach(() => {
+  vendor = startSns()
+})
+
+afterEach(async () => {
+  await vendor.stop()
+  const said = JSON.stringify(told.splice(0))
+  const secrets = [
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+    '123456',
+    '9812345678',
+    'Acme',
+    'My Phone Carrier',
+  ]
+  for (const secret of secrets) expect(said).not.toContain(secret)
+})
+
+function providerOf(env: Record<string, string> = {}) {
+  const settings = new Settings({
+    AWS_REGION: 'ap-south-1',
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    SNS_BASE_URL: vendor.url,
+    ...env,
+  })
+  const provider = sns.configure(settings, 'plain')({ now: () => now, outbox })
+  expect(settings.problems).toEqual([])
+  return provider
+}
+
+async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} } = {}): Promise<Outcome> {
+  const outcome = await providerOf(env).send({ ...plain, ...sms }, timeoutMs)
+  told.push(outcome)
+  return outcome
+}
+
+function onlyCall() {
+  expect(vendor.received).toHaveLength(1)
+  const [call] = vendor.received
+  if (!call) throw new Error('nothing was received')
+  return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
+}
+
+/** An attribute of a message, as the Query API writes it. */
+function attribute(index: number, name: string, value: string) {
+  const entry = `MessageAttributes.entry.${index}`
+  return {
+    [`${entry}.Name`]: name,
+    [`${entry}.Value.DataType`]: 'String',
+    [`${entry}.Value.StringValue`]: value,
+  }
+}
+
+const publish = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: '+919812345678' }
+
+describe('the request', () => {
+  test('is a form', async () => {
+    await send()
+    const { method, url, headers, body, form } = onlyCall()
+    expect([method, url]).toEqual(['POST', '/'])
+    expect(headers.get('content-type')).toBe('application/x-www-form-urlencoded; charset=utf-8')
+    expect(form).toEqual({
+      ...publish,
+      Message: plain.text,
+      ...attribute(1, 'AWS.SNS.SMS.SMSType', 'Transactional'),
+    })
+    expect(body + JSON.stringify([...headers])).not.toContain(secretAccessKey)
+  })
+
+  test('names the sender', async () => {
+    await send({}, { env: { SNS_SENDER_ID: 'Acme-1' } })
+    expect(onlyCall().form).toEqual({
+      ...publish,
+      Message: plain.text,
+      ...attribute(1, 'AWS.SNS.SMS.SMSType', 'Transactional'),
+      ...attribute(2, 'AWS.SNS.SMS.SenderID', 'Acme-1'),
+    })
+  })
+
+  test("of the template route has the text with the ids of India's DLT, and its sender", async () => {
+    await send(registered, { env: { SNS_SENDER_ID: 'Acme1' } })
+    expect(onlyCall().form).toEqual({
+      ...publish,
+      Message: registered.text,
+      ...attribute(1, 'AWS.SNS.SMS.SMSType', 'Transactional'),
+      ...attribute(2, 'AWS.SNS.SMS.SenderID', 'ACMEIN'),
+      ...attribute(3, 'AWS.MM.SMS.EntityId', '1101456324675322134'),
+      ...attribute(4, 'AWS.MM.SMS.TemplateId', '1107457532145798767'),
+    })
+  })
+
+  test('of the template route does without ids that there are not', async () => {
+    await send({
+      ...registered,
+      senderId: null,
+      template: { key: 'A', variables: {}, id: null, entityId: null },
+    })
+    expect(onlyCall().form).toEqual({
+      ...publish,
+      Message: registered.text,
+      ...attribute(1, 'AWS.SNS.SMS.SMSType', 'Transactional'),
+    })
+  })
+})
+
+/** SHA-256 as Amazon's own signer wants to be given it. */
+class Sha256 {
+  private readonly hash
+  constructor(key?: string | ArrayBuffer | ArrayBufferView) {
+    this.hash = key === undefined ? createHash('sha256') : createHmac('sha256', key as string)
+  }
+  update(data: string | ArrayBufferView): void {
+    this.hash.update(data as string)
+  }
+  async digest(): Promise<Uint8Array> {
+    return this.hash.digest()
+  }
+}
+
+describe('the signature', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['of a key', {}, 'ap-south-1'],
+    ['of a session', { AWS_SESSION_TOKEN: sessionToken }, 'ap-south-1'],
+    ['of another region', { AWS_REGION: 'us-gov-west-1' }, 'us-gov-west-1'],
+  ])("%s is the one that Amazon's own software makes", async (_, env, region) => {
+    await send({}, { env })
+    const { headers, body } = onlyCall()
+    const signer = new SignatureV4({
+      credentials: {
+        accessKeyId,
+        secretAccessKey,
+        ...(env.AWS_SESSION_TOKEN ? { sessionToken } : {}),
+      },
+      region,
+      service: 'sns',
+      sha256: Sha256 as never,
+      applyChecksum: false,
+    })
+    const signed = await signer.sign(
+      {
+        method: 'POST',
+        protocol: 'http:',
+        hostname: '127.0.0.1',
+        path: '/',
+        query: {},
+        headers: { host: vendor.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+        body,
+      },
+      { signingDate: new Date(now) },
+    )
+    expect(headers.get('authorization')).toBe(signed.headers.authorization ?? '')
+    expect(headers.get('x-amz-date')).toBe('20261121T090807Z')
+    expect(headers.get('x-amz-security-token')).toBe(env.AWS_SESSION_TOKEN ?? null)
+  })
+})
+
+describe('the answer', () => {
+  test.each([
+    ['as documented', published],
+    ['without a declaration', published.slice(published.indexOf('<Pub'))],
+    ['on one line', published.replace(/\s*\n\s*/g, '')],
+    ['with a sequence', published.replace('</MessageId>', '</MessageId><SequenceNumber>1</SequenceNumber>')],
+  ])('of a message that is taken, %s', async (_, text) => {
+    vendor.answer(() => new Response(text))
+    expect(await send()).toEqual({ kind: 'accepted', vendorId: messageId })
+  })
+
+  test.each([
+    [400, 'InvalidParameter', 'content'],
+    [400, 'ParameterValueInvalid', 'content'],
+    [400, 'InvalidParameterValue', 'content'],
+    [400, 'InvalidParameterCombination', 'content'],
+    [400, 'InvalidQueryParameter', 'content'],
+    [400, 'InvalidAction', 'content'],
+    [404, 'MalformedQueryString', 'content'],
+    [400, 'MissingAction', 'content'],
+    [400, 'MissingParameter', 'content'],
+    [400, 'UserError', 'content'],
+    [400, 'ValidationError', 'content'],
+    [400, 'ValidationException', 'content'],
+    [400, 'OptedOut', 'recipient'],
+    [403, 'AuthorizationError', 'account'],
+    [403, 'InvalidSecurity', 'account'],
+    [403, 'InvalidClientTokenId', 'account'],
+    [403, 'SignatureDoesNotMatch', 'account'],
+    [403, 'AccessDenied', 'account'],
+    [400, 'AccessDeniedException', 'account'],
+    [403, 'ExpiredToken', 'account'],
+    [403, 'ExpiredTokenException', 'account'],
+    [400, 'IncompleteSignature', 'account'],
+    [403, 'MissingAuthenticationToken', 'account'],
+    [400, 'NotAuthorized', 'account'],
+    [403, 'OptInRequired', 'account'],
+    [400, 'RequestExpired', 'account'],
+    [403, 'UnrecognizedClientException', 'account'],
+    [429, 'Throttled', 'retryable'],
+    [400, 'Throttling', 'retryable'],
+    [400, 'ThrottlingException', 'retryable'],
+    [500, 'InternalError', 'retryable'],
+    [500, 'InternalFailure', 'retryable'],
+    [503, 'ServiceUnavailable', 'retryable'],
+    [400, 'SomethingNew', 'content'],
+    [403, 'SomethingNew', 'account'],
+    [500, 'SomethingNew', 'retryable'],
+    [400, 'constructor', 'content'],
+  ])('HTTP %i with %s is of the class %s', async (status, code, meaning) => {
+    vendor.answer(() => new Response(refusal(code), { status }))
+    expect(await send()).toEqual(classed(meaning, code))
+  })
+
+  test('tells by its message that it is the number that is invalid', async () => {
+    const message = `Invalid parameter: PhoneNumber Reason: +${plain.to} is not valid to publish to`
+    vendor.answer(() => new Response(refusal('InvalidParameter', message), { status: 400 }))
+    expect(await send()).toEqual(classed('recipient', 'InvalidParameter'))
+  })
+
+  test.each([
+    [301, 'account'],
+    [400, 'content'],
+    [401, 'account'],
+    [403, 'account'],
+    [404, 'account'],
+    [413, 'content'],
+    [429, 'retryable'],
+    [500, 'retryable'],
+    [502, 'retryable'],
+    [503, 'retryable'],
+  ])('HTTP %i without a word is of the class %s', async (status, meaning) => {
+    vendor.answer(() => new Response(null, { status }))
+    expect(await send()).toEqual(classed(meaning, `HTTP ${status}`))
+  })
+
+  test.each([
+    ['an error that breaks off', refusal('AuthorizationError').slice(0, -5)],
+    ['an error in JSON', '{"Error":{"Code":"AuthorizationError"}}'],
+    ['a code with a number in it', refusal(`A ${plain.to}`)],
+    ['what a success looks like', published],
+  ])('HTTP 400 with %s is told by its status', async (_, text) => {
+    vendor.answer(() => new Response(text, { status: 400 }))
+    expect(await send()).toEqual(classed('content', 'HTTP 400'))
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no XML', 'OK'],
+    ['an end that is missing', published.trim().slice(0, -1)],
+    ['no id', published.replace(/<MessageId>.*<\/MessageId>/, '')],
+    ['an empty id', published.replace(messageId, '')],
+    ['an id that is none', published.replace(messageId, `+${plain.to}`)],
+    ['something around it', `<html>${published}</html>`],
+    ['another answer', published.replaceAll('PublishResponse', 'PublishBatchResponse')],
+    ['an error', refusal('InternalError')],
+    ['JSON', `{"PublishResponse":{"PublishResult":{"MessageId":"${messageId}"}}}`],
+  ])('200 with %s leaves the outcome unknown', async (_, text) => {
+    vendor.answer(() => new Response(text))
+    expect(await send()).toEqual(classed('unknown', 'unreadable answer'))
+  })
+
+  test.each([500, 503, 429])('HTTP %i is not tried again', async (status) => {
+    vendor.answer(() => new Response(null, { status }))
+    await send()
+    expect(vendor.received).toHaveLength(1)
+  })
+
+  test('that does not come in time leaves the outcome unknown', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>()
+    vendor.answer(() => promise)
+    expect(await send({}, { timeoutMs: 60 })).toEqual(classed('unknown', 'time-out'))
+    resolve(new Response())
+    expect(vendor.received).toHaveLength(1)
+  })
+
+  test('of nobody is retryable: nothing was sent', async () => {
+    await vendor.stop()
+    expect((await send()).kind).toBe('retryable')
+  })
+})
+
+/** "Example log for successful SMS delivery". */
+function log(
+  status: string,
+  id = messageId,
+  providerResponse = 'Message has been accepted by phone carrier',
+) {
+  return {
+    notification: { messageId: id, timestamp: '2026-06-28 00:40:34.558' },
+    delivery: {
+      phoneCarrier: 'My Phone Carrier',
+      mnc: 270,
+      numberOfMessageParts: 1,
+      destination: `+${plain.to}`,
+      priceInUSD: 0.00645,
+      smsType: 'Transactional',
+      mcc: 310,
+      providerResponse,
+      dwellTimeMs: 599,
+      dwellTimeMsUntilDeviceAck: 1344,
+    },
+    status,
+  }
+}
+
+/** A message of CloudWatch Logs to a subscription: logs as JSON in JSON. */
+function logs(...messages: unknown[]): string {
+  return JSON.stringify({
+    messageType: 'DATA_MESSAGE',
+    owner: '111122223333',
+    logGroup: 'sns/ap-south-1/111122223333/DirectPublishToPhoneNumber',
+    logStream: 'a"}{b',
+    subscriptionFilters: ['otpost'],
+    logEvents: messages.map((message, index) => ({
+      id: `3195310660696698337880902507980421114328961542429822156${index}`,
+      timestamp: 1_432_826_855_000,
+      message: typeof message === 'string' ? message : JSON.stringify(message),
+    })),
+  })
+}
+
+const requestId = 'ed4acda5-034f-9f42-bba1-f29aea6d7d8f'
+
+/** A request of Firehose with such records. */
+function delivery(...records: (string | Uint8Array)[]) {
+  return {
+    requestId,
+    timestamp: 1_578_090_901_599,
+    records: records.map((data) => ({ data: Buffer.from(data).toString('base64') })),
+  }
+}
+
+function callOf(body: unknown, headers: Record<string, string> = {}): ReceiptCall {
+  return {
+    url: 'https://otp.example/receipts/sns/dGhlIHRva2Vu',
+    fields: {},
+    headers: { 'content-type': 'application/json', 'x-amz-firehose-request-id': requestId, ...headers },
+    body:
+      body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+  }
+}
+
+function read(body: unknown, headers: Record<string, string> = {}, env: Record<string, string> = {}) {
+  const news = providerOf(env).receipts?.read(callOf(body, headers))
+  told.push(news)
+  return news
+}
+
+function failureOf(run: () => unknown): string | undefined {
+  try {
+    run()
+  } catch (error) {
+    return error instanceof Failure ? error.kind : String(error)
+  }
+  return undefined
+}
+
+const arrived = { vendorId: messageId, status: 'delivered' as const, reason: null }
+const control = JSON.stringify({
+  messageType: 'CONTROL_MESSAGE',
+  owner: 'CloudwatchLogs',
+  logGroup: '',
+  logStream: '',
+  subscriptionFilters: [],
+  logEvents: [{ id: '', timestamp: 1_510_109_208_016, message: 'CWL CONTROL MESSAGE: Checking health' }],
+})
+
+describe('a receipt', () => {
+  test('is named by the id of the message', () => {
+    expect(providerOf().receipts?.namedBy).toBe('vendorId')
+  })
+
+  test.each([
+    ['SUCCESS', undefined, { status: 'delivered', reason: null }],
+    ['FAILURE', 'Phone number is opted out', { status: 'failed', reason: 'Phone number is opted out' }],
+    [
+      'FAILURE',
+      'Phone carrier is currently unreachable/unavailable',
+      { status: 'failed', reason: 'Phone carrier is currently unreachable/unavailable' },
+    ],
+    ['FAILURE', `No way to +${plain.to}`, { status: 'failed', reason: 'FAILURE' }],
+    ['SOMETHING_NEW', undefined, { status: 'pending', reason: null }],
+  ])('with %s and %s', (status, response, news) => {
+    const body = delivery(gzipSync(logs(log(status, messageId, response))))
+    expect(read(body)).toEqual([{ vendorId: messageId, ...news } as never])
+  })
+
+  test('that says nothing of the delivery', () => {
+    const body = delivery(gzipSync(logs({ notification: { messageId }, status: 'FAILURE' })))
+    expect(read(body)).toEqual([{ vendorId: messageId, status: 'failed', reason: 'FAILURE' }])
+  })
+
+  test('comes with others, in events, records, and packs that are joined', () => {
+    const [one, two, three, four, five] = ['1', '2', '3', '4', '5'].map((id) => log('SUCCESS', id))
+    const joined = Buffer.concat([gzipSync(logs(three)), gzipSync(control), gzipSync(logs(four))])
+    const news = read(delivery(gzipSync(logs(one, two)), joined, gzipSync(`${logs(five)}\n`)))
+    expect(news?.map(({ vendorId }) => vendorId)).toEqual(['1', '2', '3', '4', '5'])
+  })
+
+  test('may be packed as a whole', () => {
+    const body = gzipSync(JSON.stringify(delivery(gzipSync(logs(log('SUCCESS'))))))
+    expect(read(body, { 'content-encoding': 'gzip' })).toEqual([arrived])
+  })
+
+  test('may have been unpacked by Firehose, and its logs taken out', () => {
+    const text = JSON.stringify(log('SUCCESS'))
+    expect(read(delivery(logs(log('SUCCESS')), `${text}\n${text}\n`))).toEqual([arrived, arrived, arrived])
+  })
+
+  test.each([
+    ['a word of control', [gzipSync(control)]],
+    [
+      'control that looks like logs',
+      [gzipSync(logs(log('SUCCESS')).replace('DATA_MESSAGE', 'CONTROL_MESSAGE'))],
+    ],
+    ['an empty record', ['']],
+    ['no records', []],
+    ['no events', [gzipSync(JSON.stringify({ messageType: 'DATA_MESSAGE' }))]],
+    [
+      'logs of something else',
+      [gzipSync(logs('START', '{"a":1}', '[]', 'null', '"a"', '{"notification":1}'))],
+    ],
+    ['a log without a status', [gzipSync(logs({ notification: { messageId } }))]],
+    ['an id that is a number', [gzipSync(logs({ notification: { messageId: 1 }, status: 'SUCCESS' }))]],
+    ['events that are none', [gzipSync('{"messageType":"DATA_MESSAGE","logEvents":[null,1,{"message":1}]}')]],
+  ])('is none in a delivery of %s', (_, records) => {
+    expect(read(delivery(...records))).toEqual([])
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no JSON', 'hello'],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['no records', { requestId }],
+    ['records that are none', { requestId, records: { data: '' } }],
+    ['no id', { records: [] }],
+    ['a record that is null', { requestId, records: [null] }],
+    ['a record without data', { requestId, records: [{}] }],
+    ['data that is an object', { requestId, records: [{ data: { messageType: 'DATA_MESSAGE' } }] }],
+    ['a pack that breaks off', delivery(gzipSync(logs(log('SUCCESS'))).subarray(0, 40))],
+    ['a pack of junk', delivery(gzipSync('hello'))],
+    ['a text', delivery('hello')],
+    ['JSON that breaks off', delivery(logs(log('SUCCESS')).slice(0, -1))],
+    ['braces that are wrong', delivery('}{', '{]}')],
+    ['a body that breaks off', gzipSync(JSON.stringify(delivery())).subarray(0, 20)],
+    ['brackets without end', `{"requestId":"a","records":${'['.repeat(100_000)}`],
+  ])('is refused that is %s', (_, body) => {
+    expect(failureOf(() => read(body))).toBe('validation_error')
+  })
+
+  test('that unpacks to gigabytes is refused', () => {
+    const bomb = gzipSync(Buffer.alloc(17 * 1024 * 1024, ' '))
+    expect(bomb.length).toBeLessThan(20_000)
+    expect(failureOf(() => read(bomb))).toBe('validation_error')
+    expect(failureOf(() => read(delivery(bomb)))).toBe('validation_error')
+    const half = gzipSync(Buffer.alloc(9 * 1024 * 1024, ' '))
+    expect(read(delivery(half))).toEqual([])
+    expect(failureOf(() => read(delivery(half, half)))).toBe('validation_error')
+  })
+})
+
+describe('the access key of Firehose', () => {
+  const body = delivery(gzipSync(logs(log('SUCCESS'))))
+  const env = { SNS_FIREHOSE_ACCESS_KEY: 'the access key' }
+
+  test('is not asked for where none is set', () => {
+    expect(read(body, { 'x-amz-firehose-access-key': 'any' })).toEqual([arrived])
+  })
+
+  test('must be the one that is set', () => {
+    expect(read(body, { 'x-amz-firehose-access-key': 'the access key' }, env)).toEqual([arrived])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['missing', {}],
+    ['empty', { 'x-amz-firehose-access-key': '' }],
+    ['another', { 'x-amz-firehose-access-key': 'the access kez' }],
+    ['longer', { 'x-amz-firehose-access-key': 'the access key ' }],
+  ])('is refused when it is %s', (_, headers) => {
+    expect(failureOf(() => read(body, headers, env))).toBe('forbidden')
+  })
+})
+
+describe('what Firehose is answered', () => {
+  test.each([
+    ['plain', JSON.stringify(delivery(gzipSync(control)))],
+    ['packed', gzipSync(JSON.stringify(delivery(gzipSync(control))))],
+  ])('names its request, which is %s, and the time', (_, body) => {
+    expect(providerOf().receipts?.answer?.(callOf(body), now)).toEqual({ requestId, timestamp: now })
+  })
+})
+
+describe('its settings', () => {
+  const sound = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'canary', AWS_SECRET_ACCESS_KEY: 'canary' }
+
+  test.each<[string, Record<string, string>, RegExp[]]>([
+    ['no region', { AWS_REGION: '' }, [/^AWS_REGION is not set/]],
+    ['a region that is none', { AWS_REGION: 'canary.example/' }, [/^AWS_REGION must be a region/]],
+    ['no key id', { AWS_ACCESS_KEY_ID: '' }, [/^AWS_ACCESS_KEY_ID is not set/]],
+    ['a key id of lines', { AWS_ACCESS_KEY_ID: 'canary\ncanary' }, [/^AWS_ACCESS_KEY_ID must be one word/]],
+    ['no key', { AWS_SECRET_ACCESS_KEY: '' }, [/^AWS_SECRET_ACCESS_KEY is not set/]],
+    ['a token of lines', { AWS_SESSION_TOKEN: 'canary\ncanary' }, [/^AWS_SESSION_TOKEN must be one word/]],
+    ['http elsewhere', { SNS_BASE_URL: 'http://canary.example' }, [/^SNS_BASE_URL /]],
+    ['a short sender', { SNS_SENDER_ID: 'ca' }, [/^SNS_SENDER_ID must be 3 to 11/]],
+    ['a long sender', { SNS_SENDER_ID: 'canarycanary' }, [/^SNS_SENDER_ID must be 3 to 11/]],
+    ['a sender of words', { SNS_SENDER_ID: 'ca nary' }, [/^SNS_SENDER_ID must be 3 to 11/]],
+    ['a sender of digits', { SNS_SENDER_ID: '12025550143' }, [/^SNS_SENDER_ID must be 3 to 11/]],
+  ])('are refused by name where there is %s', (_, given, problems) => {
+    const settings = new Settings({ ...sound, ...given })
+    sns.configure(settings, 'plain')
+    expect(settings.problems).toHaveLength(problems.length)
+    for (const [index, problem] of problems.entries()) expect(settings.problems[index]).toMatch(problem)
+    expect(settings.problems.join()).not.toContain('canary')
+  })
+
+  test.each(['ACM', 'Acme', 'ACMEIN', '1a2', 'Acme-Mail', 'abcdefghijk'])(
+    'may name the sender %s',
+    (senderId) => {
+      const settings = new Settings({ ...sound, SNS_SENDER_ID: senderId })
+      sns.configure(settings, 'template')
+      expect(settings.problems).toEqual([])
+    },
+  )
+
+  test.each([
+    ['eu-west-1', 'sns.eu-west-1.amazonaws.com'],
+    ['us-gov-west-1', 'sns.us-gov-west-1.amazonaws.com'],
+    ['cn-north-1', 'sns.cn-north-1.amazonaws.com.cn'],
+  ])('of %s lead to %s', (region, host) => {
+    const asked: [string, string][] = []
+    const settings = new (class extends Settings {
+      override baseUrl(name: string, usual: string): string {
+        asked.push([name, usual])
+        return super.baseUrl(name, usual)
+      }
+    })({ ...sound, AWS_REGION: region })
+    sns.configure(settings, 'plain')
+    expect(settings.problems).toEqual([])
+    expect(asked).toEqual([['SNS_BASE_URL', `https://${host}`]])
+  })
+})
+
+function classed(meaning: string, reason: string): Outcome {
+  return meaning === 'retryable' || meaning === 'unknown'
+    ? { kind: meaning, reason }
+    : ({ kind: 'rejected', scope: meaning, reason } as Outcome)
+}

@@ -1,0 +1,475 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { vonage } from '../../src/adapters/sms/vonage.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
+import { Failure } from '../../src/domain/failures.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import { Settings } from '../../src/settings.ts'
+
+const apiSecret = 'abcdef0123456789'
+const signatureSecret = 'my_secret_key_for_testing'
+
+const plain: Sms = {
+  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+  brandSlug: 'acme',
+  brandName: 'Acme',
+  to: '919812345678',
+  route: 'plain',
+  text: '123456 is your Acme code & key = ümlaut.\n\n@acme.example #123456',
+  template: null,
+  senderId: null,
+  validitySeconds: null,
+  receiptUrl: null,
+}
+
+const registered: Sms = {
+  ...plain,
+  route: 'template',
+  text: '123456 is your Acme verification code.',
+  template: {
+    key: 'LOGIN_OTP',
+    variables: { otp: '123456' },
+    id: '1107457532145798767',
+    entityId: '1101456324675322134',
+  },
+  senderId: 'ACMEIN',
+}
+
+const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+
+/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+const patienceMs = 10_000
+
+/** A part of an answer, as "Send an SMS" has it. */
+const taken = {
+  to: plain.to,
+  'message-id': '0A0000000123ABCD1',
+  status: '0',
+  'remaining-balance': '3.14159265',
+  'message-price': '0.03330000',
+  network: '12345',
+}
+
+function refused(status: string) {
+  return { status, 'error-text': `Refused ${plain.to}: ${plain.text}` }
+}
+
+function answerOf(...messages: object[]) {
+  return { 'message-count': String(messages.length), messages }
+}
+
+/** A real HTTP server in Vonage's place: keeps what it got, answers as the test says. */
+function startVonage() {
+  const received: { method: string; url: string; headers: Headers; body: string }[] = []
+  let reply = (): Response | Promise<Response> => Response.json(answerOf(taken))
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { method, headers } = request
+      const { pathname, search } = new URL(request.url)
+      received.push({ method, url: pathname + search, headers, body: await request.text() })
+      return reply()
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    received,
+    answer(next: typeof reply): void {
+      reply = next
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+let vendor: ReturnType<typeof startVonage>
+
+/** Every outcome and receipt of a test: none may give anything away. */
+const told: unknown[] = []
+
+beforeEach(() => {
+  vendor = startVonage()
+})
+
+afterEach(async () => {
+  await vendor.stop()
+  const said = JSON.stringify(told.splice(0))
+  for (const secret of [apiSecret, '123456', '9812345678', 'Acme', 'Refused', 'verification']) {
+    expect(said).not.toContain(secret)
+  }
+})
+
+function providerOf(env: Record<string, string> = {}) {
+  const settings = new Settings({
+    VONAGE_API_KEY: 'abcd1234',
+    VONAGE_API_SECRET: apiSecret,
+    VONAGE_FROM: 'Acme',
+    VONAGE_BASE_URL: vendor.url,
+    ...env,
+  })
+  const provider = vonage.configure(settings, 'plain')({ now: Date.now, outbox })
+  expect(settings.problems).toEqual([])
+  return provider
+}
+
+async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} } = {}): Promise<Outcome> {
+  const outcome = await providerOf(env).send({ ...plain, ...sms }, timeoutMs)
+  told.push(outcome)
+  return outcome
+}
+
+function onlyCall() {
+  expect(vendor.received).toHaveLength(1)
+  const [call] = vendor.received
+  if (!call) throw new Error('nothing was received')
+  return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
+}
+
+describe('the request', () => {
+  test('is a form with the key and the secret in a header', async () => {
+    await send()
+    const { method, url, headers, body, form } = onlyCall()
+    expect([method, url]).toEqual(['POST', '/sms/json'])
+    expect(headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+    expect(headers.get('authorization')).toBe('Basic YWJjZDEyMzQ6YWJjZGVmMDEyMzQ1Njc4OQ==')
+    expect(form).toEqual({
+      from: 'Acme',
+      to: '919812345678',
+      text: plain.text,
+      type: 'text',
+      'client-ref': plain.id,
+    })
+    expect(body).not.toContain(apiSecret)
+  })
+
+  test("of the template route has the text with the ids of India's DLT, and its sender", async () => {
+    await send(registered)
+    expect(onlyCall().form).toEqual({
+      from: 'ACMEIN',
+      to: '919812345678',
+      text: registered.text,
+      type: 'text',
+      'client-ref': plain.id,
+      'entity-id': '1101456324675322134',
+      'content-id': '1107457532145798767',
+    })
+  })
+
+  test('of the template route does without ids that there are not', async () => {
+    await send({ ...registered, template: { key: 'A', variables: {}, id: null, entityId: null } })
+    expect(Object.keys(onlyCall().form)).toEqual(['from', 'to', 'text', 'type', 'client-ref'])
+  })
+
+  test.each([
+    ['€ and [brackets] are of GSM', 'text'],
+    ['आपका कोड', 'unicode'],
+    ['a `backtick`', 'unicode'],
+    ['👍', 'unicode'],
+  ])('says of the text "%s" that it is %s', async (text, type) => {
+    await send({ text })
+    expect(onlyCall().form).toMatchObject({ text, type })
+  })
+
+  test.each([
+    [300, '300000'],
+    [20, '20000'],
+    [1, '20000'],
+    [604_800, '604800000'],
+    [9_999_999, '604800000'],
+  ])('of what is worth delivering for %i s says so in milliseconds', async (validitySeconds, ttl) => {
+    await send({ validitySeconds })
+    expect(onlyCall().form.ttl).toBe(ttl)
+  })
+
+  test('names where the receipt may come', async () => {
+    const receiptUrl = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
+    await send({ receiptUrl })
+    expect(onlyCall().form.callback).toBe(receiptUrl)
+  })
+
+  test.each([
+    [100, true],
+    [101, false],
+  ])('names a URL for the receipt of %i characters: %p', async (length, isNamed) => {
+    const receiptUrl = 'https://otp.example/receipts/vonage/'.padEnd(length, 'a')
+    expect((await send({ receiptUrl })).kind).toBe('accepted')
+    expect(onlyCall().form.callback === receiptUrl).toBe(isNamed)
+  })
+
+  test('has digits alone for a number that is the sender', async () => {
+    await send({}, { env: { VONAGE_FROM: '+447700900000' } })
+    expect(onlyCall().form.from).toBe('447700900000')
+  })
+})
+
+describe('the answer', () => {
+  test('of a message that is taken', async () => {
+    expect(await send()).toEqual({ kind: 'accepted', vendorId: '0A0000000123ABCD1' })
+  })
+
+  test('of a long message that is taken in parts', async () => {
+    vendor.answer(() => Response.json(answerOf(taken, { ...taken, 'message-id': '0A0000000123ABCD2' })))
+    expect(await send()).toEqual({ kind: 'accepted', vendorId: '0A0000000123ABCD1' })
+  })
+
+  test('of a long message of which a part is refused', async () => {
+    vendor.answer(() => Response.json(answerOf(taken, refused('9'))))
+    expect(await send()).toEqual({ kind: 'rejected', scope: 'account', reason: 'status 9' })
+  })
+
+  test('that gives no id', async () => {
+    vendor.answer(() => Response.json(answerOf({ status: '0' })))
+    expect(await send()).toEqual({ kind: 'accepted' })
+  })
+
+  test.each([
+    ['1', 'retryable'],
+    ['2', 'content'],
+    ['3', 'content'],
+    ['4', 'account'],
+    ['5', 'retryable'],
+    ['6', 'recipient'],
+    ['7', 'recipient'],
+    ['8', 'account'],
+    ['9', 'account'],
+    ['10', 'retryable'],
+    ['11', 'account'],
+    ['12', 'content'],
+    ['14', 'account'],
+    ['15', 'content'],
+    ['22', 'content'],
+    ['23', 'content'],
+    ['29', 'account'],
+    ['32', 'account'],
+    ['33', 'recipient'],
+    ['99', 'content'],
+  ])('with status %s is of the class %s', async (status, meaning) => {
+    vendor.answer(() => Response.json(answerOf(refused(status))))
+    expect(await send()).toEqual(classed(meaning, `status ${status}`))
+  })
+
+  test.each([
+    [301, 'account'],
+    [400, 'content'],
+    [401, 'account'],
+    [403, 'account'],
+    [404, 'account'],
+    [429, 'retryable'],
+    [500, 'retryable'],
+    [503, 'retryable'],
+  ])('HTTP %i without a word is of the class %s', async (status, meaning) => {
+    vendor.answer(() => new Response('<html>no</html>', { status }))
+    expect(await send()).toEqual(classed(meaning, `HTTP ${status}`))
+  })
+
+  test('HTTP 401 that has a status is of its class', async () => {
+    vendor.answer(() => Response.json(answerOf(refused('8')), { status: 401 }))
+    expect(await send()).toEqual(classed('account', 'status 8'))
+  })
+
+  test.each([
+    ['500 that says it is taken', answerOf(taken), 500, classed('retryable', 'HTTP 500')],
+    ['302 that says it is taken', answerOf(taken), 302, classed('account', 'HTTP 302')],
+    ['503 with a status not listed', answerOf(refused('98')), 503, classed('retryable', 'status 98')],
+  ])('HTTP %s is no acceptance', async (_, body, status, outcome) => {
+    vendor.answer(() => Response.json(body, { status }))
+    expect(await send()).toEqual(outcome)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no JSON', 'OK'],
+    ['broken off', JSON.stringify(answerOf(taken)).slice(0, -2)],
+    ['null', 'null'],
+    ['a number', '0'],
+    ['a list', '[{"status":"0"}]'],
+    ['no messages', '{"message-count":"0","messages":[]}'],
+    ['messages that are none', '{"message-count":"1","messages":{"status":"0"}}'],
+    ['a message that is null', '{"messages":[null]}'],
+    ['a status that is a number', '{"messages":[{"status":0}]}'],
+    ['a status that is a list', '{"messages":[{"status":["0"]}]}'],
+    ['no status', '{"messages":[{"message-id":"0A"}]}'],
+    ['a status in words', '{"messages":[{"status":"919812345678"}]}'],
+    ['what another API says', '{"message_uuid":"aaaaaaaa-bbbb-cccc-dddd-0123456789ab"}'],
+  ])('200 with %s leaves the outcome unknown', async (_, body) => {
+    vendor.answer(() => new Response(body, { headers: { 'content-type': 'application/json' } }))
+    expect((await send()).kind).not.toBe('accepted')
+    expect(told.at(-1)).toEqual(classed('unknown', 'unreadable answer'))
+  })
+
+  test('that does not come in time leaves the outcome unknown', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>()
+    vendor.answer(() => promise)
+    expect(await send({}, { timeoutMs: 60 })).toEqual(classed('unknown', 'time-out'))
+    resolve(new Response())
+    expect(vendor.received).toHaveLength(1)
+  })
+
+  test('of nobody is retryable: nothing was sent', async () => {
+    await vendor.stop()
+    expect((await send()).kind).toBe('retryable')
+  })
+})
+
+/** "Understanding the delivery receipt", whose fields are strings throughout. */
+const receipt = {
+  'err-code': '0',
+  'message-timestamp': '2026-10-25 12:10:29',
+  messageId: '0B00000127FDBC63',
+  msisdn: plain.to,
+  'network-code': '40410',
+  price: '0.03330000',
+  scts: '2610251310',
+  status: 'delivered',
+  to: 'Acme',
+  'client-ref': plain.id,
+}
+
+function read(changes: Record<string, string> = {}, env: Record<string, string> = {}) {
+  return readCall({ fields: { ...receipt, ...changes } }, env)
+}
+
+function readCall(call: Partial<ReceiptCall>, env: Record<string, string> = {}) {
+  const { receipts } = providerOf(env)
+  const url = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
+  const news = receipts?.read({ url, fields: {}, headers: {}, body: new Uint8Array(), ...call })
+  told.push(news)
+  return news
+}
+
+function json(value: unknown): Partial<ReceiptCall> {
+  return { headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(value)) }
+}
+
+function failureOf(run: () => unknown): string | undefined {
+  try {
+    run()
+  } catch (error) {
+    return error instanceof Failure ? error.kind : String(error)
+  }
+  return undefined
+}
+
+describe('a receipt', () => {
+  const vendorId = receipt.messageId
+
+  test('is named by the attempt', () => {
+    expect(providerOf().receipts?.namedBy).toBe('attempt')
+  })
+
+  test.each([
+    ['delivered', '0', { status: 'delivered', reason: null }],
+    ['accepted', '0', { status: 'pending', reason: null }],
+    ['buffered', '0', { status: 'pending', reason: null }],
+    ['unknown', '1', { status: 'pending', reason: null }],
+    ['something new', '1', { status: 'pending', reason: null }],
+    ['expired', '2', { status: 'failed', reason: 'err-code 2' }],
+    ['failed', '99', { status: 'failed', reason: 'err-code 99' }],
+    ['rejected', '50', { status: 'failed', reason: 'err-code 50' }],
+    ['failed', plain.to, { status: 'failed', reason: 'failed' }],
+  ])('with %s and err-code %s', (status, code, news) => {
+    expect(read({ status, 'err-code': code })).toEqual([{ vendorId, ...news } as never])
+  })
+
+  test('of a failure without a code', () => {
+    const { 'err-code': _, ...rest } = receipt
+    expect(readCall(json({ ...rest, status: 'rejected' }))).toEqual([
+      { vendorId, status: 'failed', reason: 'rejected' },
+    ])
+  })
+
+  test('may be JSON', () => {
+    expect(readCall(json(receipt))).toEqual([{ vendorId, status: 'delivered', reason: null }])
+    const call = json({ ...receipt, status: 'failed', 'err-code': 6 })
+    const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
+    expect(readCall({ ...call, headers })).toEqual([{ vendorId, status: 'failed', reason: 'err-code 6' }])
+  })
+
+  test.each<[string, Partial<ReceiptCall>]>([
+    ['nothing', {}],
+    ['no status', { fields: { messageId: vendorId } }],
+    ['no message', { fields: { status: 'delivered' } }],
+    ['no JSON', { ...json({}), body: Buffer.from('{"status":') }],
+    ['null', json(null)],
+    ['a list', json([receipt])],
+    ['another type', json({ ...receipt, status: { is: 'delivered' } })],
+  ])('that is %s is refused', (_, call) => {
+    expect(failureOf(() => readCall(call))).toBe('validation_error')
+  })
+})
+
+/** As the guide "Signing Messages" says: sorted, `&name=value`, `_` for `&` and `=`, in hexadecimal digits. */
+function signed(fields: Record<string, string>, method = 'sha256') {
+  const names = Object.keys(fields).sort()
+  const text = names.map((name) => `&${name}=${fields[name]?.replace(/[&=]/g, '_')}`).join('')
+  return { ...fields, sig: createHmac(method, signatureSecret).update(text).digest('hex').toUpperCase() }
+}
+
+describe('a signed receipt', () => {
+  const fields = { ...receipt, timestamp: '1582650446', nonce: 'ec11dd3e-1e7f', 'client-ref': 'a=b&c' }
+  const env = { VONAGE_SIGNATURE_SECRET: signatureSecret }
+  const news = [{ vendorId: receipt.messageId, status: 'delivered' as const, reason: null }]
+
+  test.each(['sha256', 'sha512', 'sha1', 'md5'])('by %s is taken', (method) => {
+    const settings = { ...env, VONAGE_SIGNATURE_METHOD: method }
+    expect(readCall({ fields: signed(fields, method) }, settings)).toEqual(news)
+  })
+
+  test('is one by SHA-256 where nothing else is set', () => {
+    expect(readCall({ fields: signed(fields) }, env)).toEqual(news)
+    expect(readCall(json(signed(fields)), env)).toEqual(news)
+    expect(failureOf(() => readCall({ fields: signed(fields, 'sha1') }, env))).toBe('forbidden')
+  })
+
+  // Computed with `printf '&a=b_c&messageId=0A&status=delivered' | openssl dgst -sha256 -hmac SECRET`.
+  test('has the signature that other software makes', () => {
+    const sig = '4d0b038185427d1f8be70512d20ceb63dfe2c2da3fc5d8c0c3950f225ec9631e'
+    const given = { status: 'delivered', messageId: '0A', a: 'b=c', sig }
+    expect(readCall({ fields: given }, env)).toEqual([{ vendorId: '0A', status: 'delivered', reason: null }])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['no signature', fields],
+    ['an empty signature', { ...fields, sig: '' }],
+    ['half a signature', { ...fields, sig: signed(fields).sig.slice(0, 32) }],
+    ['a signature of something else', { ...fields, sig: signed({ ...fields, status: 'failed' }).sig }],
+    ['a changed field', { ...signed(fields), status: 'failed' }],
+    ['a field more', { ...signed(fields), more: '1' }],
+    ['a signature in words', { ...fields, sig: 'none' }],
+  ])('with %s is refused', (_, given) => {
+    expect(failureOf(() => readCall({ fields: given }, env))).toBe('forbidden')
+  })
+})
+
+describe('its settings', () => {
+  test.each<[string, Record<string, string>, RegExp[]]>([
+    ['no key', { VONAGE_API_KEY: '' }, [/^VONAGE_API_KEY is not set/]],
+    ['no secret', { VONAGE_API_SECRET: '' }, [/^VONAGE_API_SECRET is not set/]],
+    ['no sender', { VONAGE_FROM: '' }, [/^VONAGE_FROM is not set/]],
+    ['no URL', { VONAGE_BASE_URL: 'canary' }, [/^VONAGE_BASE_URL /]],
+    ['http elsewhere', { VONAGE_BASE_URL: 'http://canary.example' }, [/^VONAGE_BASE_URL /]],
+    ['another method', { VONAGE_SIGNATURE_METHOD: 'canary' }, [/^VONAGE_SIGNATURE_METHOD /]],
+  ])('are refused by name where there is %s', (_, given, problems) => {
+    const sound = { VONAGE_API_KEY: 'canary', VONAGE_API_SECRET: 'canary', VONAGE_FROM: 'canary' }
+    const settings = new Settings({ ...sound, ...given })
+    vonage.configure(settings, 'plain')
+    expect(settings.problems).toHaveLength(problems.length)
+    for (const [index, problem] of problems.entries()) expect(settings.problems[index]).toMatch(problem)
+    expect(settings.problems.join()).not.toContain('canary')
+  })
+
+  test('need no more than key, secret and sender', () => {
+    const settings = new Settings({ VONAGE_API_KEY: 'a', VONAGE_API_SECRET: 'b', VONAGE_FROM: 'c' })
+    vonage.configure(settings, 'template')
+    expect(settings.problems).toEqual([])
+  })
+})
+
+function classed(meaning: string, reason: string): Outcome {
+  return meaning === 'retryable' || meaning === 'unknown'
+    ? { kind: meaning, reason }
+    : ({ kind: 'rejected', scope: meaning, reason } as Outcome)
+}
