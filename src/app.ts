@@ -13,14 +13,15 @@ import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from './adapters/sqlite/database.ts'
 import { createJournalBook } from './adapters/sqlite/journal.ts'
+import { createJournalBuffer } from './adapters/sqlite/journal-buffer.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
-import { startThread } from './adapters/sqlite/thread.ts'
+import { type DatabaseWork, startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig, Config } from './config.ts'
 import { databaseWork } from './database-work.ts'
 import { Breakers } from './domain/breaker.ts'
 import { longestDeliveryMs } from './domain/delivery.ts'
-import { createJournal } from './domain/journal.ts'
+import { createJournal, type DeliveryQuery } from './domain/journal.ts'
 import { OperatorError } from './domain/operator.ts'
 import { attemptPath, providerPath } from './domain/receipts.ts'
 
@@ -52,6 +53,7 @@ export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
     databaseThread && config.databaseFile !== ':memory:' ? openThread(config, database, log) : undefined
   const work = thread?.work ?? databaseWork(database, now)
   const { check } = createOtpStore(database, saltedHash)
+  const journal = openJournal(database, work, log)
   return {
     now,
     secrets: createSecrets(...secretKeys),
@@ -60,14 +62,34 @@ export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
     apps: createAppBook(database, sha256, config.appCredentials),
     requests: { add: work.keepRequest },
     outbox: { ...createOutbox(database, now), add: work.keepMessage },
-    journal: { ...createJournalBook(database), keepStory: work.keepStory, keepReceipt: work.keepReceipt },
+    journal,
     checkDatabase: work.checkDatabase,
     /** Takes one step of the sweep; the journal is kept for so many days. */
     sweep: (journalDays: number) => work.sweep(now(), now() - journalDays * dayMs),
     close: async () => {
+      await journal.flush()
       await thread?.close()
       await database.close()
     },
+  }
+}
+
+/** The journal, which is read as it is by then: what this process has yet to write is written first. */
+function openJournal(database: Database, { keepEntries, keepReceipt }: DatabaseWork, log: Log) {
+  const { add, flush } = createJournalBuffer(keepEntries, (error, requests) =>
+    log.error(
+      { err: error, requests },
+      'the journal could not be written: what became of these is in this log alone',
+    ),
+  )
+  const { story, deliveries, lastProviderOf } = createJournalBook(database)
+  return {
+    add,
+    flush,
+    keepReceipt,
+    story: (requestId: string) => flush().then(() => story(requestId)),
+    deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
+    lastProviderOf,
   }
 }
 
@@ -128,12 +150,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
       publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),
     providers: [...smsRoutes.plain, ...smsRoutes.template],
     receipts: books.journal,
-    journal: createJournal(books.journal, (error) =>
-      log.error(
-        { err: error },
-        'the journal could not be written; what became of some messages is in this log alone',
-      ),
-    ),
+    journal: createJournal(books.journal),
     textOf,
     stopwatch,
     smsMode: config.smsMode,

@@ -49,11 +49,11 @@ export interface DeliveryQuery {
 }
 
 /**
- * What requests leave behind for the operator. Writing never throws and is not waited for: it joins the next transaction,
- * in the order of the calls and before any store step that is asked for later. What can't be written is told in the log.
+ * What requests leave behind for the operator. Writing never throws and is not waited for; what can't be written is told
+ * in the log.
  */
 export interface Journal {
-  /** A request is about to have messages handed over: from here on it leaves a trace, whatever happens to the process. */
+  /** A request is about to have messages handed over: where that takes its time, it has left a trace by then. */
   begin(call: Call): void
   /** A request has been answered. */
   end(call: Call, end: StoryEnd): void
@@ -77,7 +77,8 @@ export function statusOf({ outcome, receipt }: Pick<Delivery, 'outcome' | 'recei
 
 /** Where a journal is written and read. */
 export interface JournalStore {
-  keepStory(story: Story, attempts: readonly Attempt[]): Promise<void>
+  /** Takes what is known of a request, and replaces what was taken before of it; written soon. Never throws. */
+  add(story: Story, attempts: readonly Attempt[]): void
   lastProviderOf: Journal['lastProviderOf']
 }
 
@@ -88,10 +89,8 @@ const keptRefusals = 60
  * The journal of a server. Requests without right credentials are not kept, and of those that an application may make
  * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
  * disk.
- *
- * @param failed is told of what could not be written
  */
-export function createJournal(store: JournalStore, failed: (error: unknown) => void): Journal {
+export function createJournal(store: JournalStore): Journal {
   const refusals = new Map<string, number>()
   let minute = 0
 
@@ -101,8 +100,7 @@ export function createJournal(store: JournalStore, failed: (error: unknown) => v
     const { brand = null, channel = null, recipient = null, recipients = null, limits, attempts } = call.trail
     const { requestId, at } = call
     const story = { requestId, at, operation, app, brand, channel, recipient, recipients, limits, end }
-    const rows = attempts.map(({ error: _, ...attempt }) => attempt)
-    store.keepStory(story, end ? rows : []).catch(failed)
+    store.add(story, end ? attempts : [])
   }
 
   /** Whether an application has had as many uncounted requests refused within this minute as are kept. */

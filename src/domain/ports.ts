@@ -37,7 +37,7 @@ export interface Secrets {
    */
   subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
   /**
-   * What makes the URL of a receipt unguessable: 128 bits of an HMAC-SHA-256, in base64url, under the present secret and
+   * What makes the URL of a receipt unguessable: 96 bits of an HMAC-SHA-256, in base64url, under the present secret and
    * then each former one.
    */
   receiptTokens(about: string): readonly [string, ...string[]]

@@ -18,9 +18,9 @@ export interface ReceiptBook {
   keepReceipt(key: string, state: ReceiptState): Promise<void>
 }
 
-/** What receipts name an attempt by that has a URL of its own for them. */
+/** What receipts name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
 export function attemptKey(requestId: string, attempt: number): string {
-  return `${requestId}.${attempt}`
+  return `${requestId.replaceAll('-', '')}.${attempt}`
 }
 
 /** What receipts name a message by that the provider has given a name. */

@@ -75,11 +75,11 @@ export async function sendOtp(
   // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
   const now = ports.now()
   const { code, record } = newRecord(ports, brand, order, now)
-  // Written before the code, or with it: a process that ends meanwhile leaves a trace of what it was about.
-  ports.journal.begin(call)
   const admission = await ports.store.beginSend(claims, record, now)
   noteStandings(call, claims, admission)
   const takings = granted(admission, now)
+  // A process that ends during the delivery leaves a trace of what it was about.
+  ports.journal.begin(call)
   const avoid = isResend ? await ports.journal.lastProviderOf(record.subject, brand.slug) : undefined
   const outcome = await deliver(ports, call, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {

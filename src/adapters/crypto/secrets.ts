@@ -28,8 +28,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       const text = JSON.stringify([kind, value])
       return mapped(subjectKeys, (key) => hmac(key, text))
     },
-    // 22 characters of base64url hold 128 bits and a little.
-    receiptTokens: (about) => mapped(receiptKeys, (key) => hmac(key, about).slice(0, 22)),
+    receiptTokens: (about) => mapped(receiptKeys, (key) => hmac(key, about).slice(0, 16)),
   }
 }
 

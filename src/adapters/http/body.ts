@@ -18,20 +18,20 @@ export async function readBody(request: Request): Promise<Body> {
   return value
 }
 
-/** Reads a body of any kind, up to the size limit. */
-export async function readBytes(request: Request): Promise<Uint8Array> {
+/** Reads a body of any kind, up to a limit in bytes. */
+export async function readBytes(request: Request, most = maxBodyBytes): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
-  if (length !== null && Number(length) > maxBodyBytes) throw new Failure('body_too_large')
+  if (length !== null && Number(length) > most) throw new Failure('body_too_large')
   // A body whose length is known to fit is read in one go, which costs a fraction of its stream.
-  return await (length === null ? readStream(request) : request.bytes()).catch(unread)
+  return await (length === null ? readStream(request, most) : request.bytes()).catch(unread)
 }
 
-async function readStream(request: Request): Promise<Uint8Array> {
+async function readStream(request: Request, most: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of request.body ?? []) {
     length += chunk.byteLength
-    if (length > maxBodyBytes) throw new Failure('body_too_large')
+    if (length > most) throw new Failure('body_too_large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

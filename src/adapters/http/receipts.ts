@@ -5,6 +5,9 @@ import { type Exchanges, pathOf } from './exchange.ts'
 
 const prefix = '/receipts/'
 
+/** Some vendors tell of many messages at once, and take a refusal as final. */
+export const maxReceiptBytes = 4 * 1024 * 1024
+
 /** Whether a request is for one of these routes: vendors send what they like, forms among it. */
 export function isReceipt(request: Request): boolean {
   return pathOf(request.url).startsWith(prefix)
@@ -18,7 +21,9 @@ export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges:
     body: Uint8Array,
   ): Promise<unknown> => {
     const answer = await takeReceipts(ports, provider, token, callOf(request, publicUrl, body))
-    return answer ?? { success: true, requestId: exchanges.of(request).requestId }
+    if (answer === undefined) return { success: true, requestId: exchanges.of(request).requestId }
+    // Bare of a charset: who wants an answer of their own reads its type to the letter.
+    return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } })
   }
   return new Elysia({ strictPath: true, normalize: false })
     .get(`${prefix}:provider/:token`, ({ params, request }) => take(params, request, new Uint8Array()))

@@ -15,7 +15,7 @@ import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
 import { Exchanges, endOf, type Log, logExchange, pathOf } from './exchange.ts'
 import { type OutboxPorts, outboxRoutes } from './outbox.ts'
-import { isReceipt, receiptRoutes } from './receipts.ts'
+import { isReceipt, maxReceiptBytes, receiptRoutes } from './receipts.ts'
 
 export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts, ReceiptPorts {
   readonly store: OtpStore
@@ -51,8 +51,8 @@ export function createHttp(
       set.headers['x-request-id'] = requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const read = isReceipt(request) ? readBytes : readBody
-      const body = await read(request).finally(() => exchanges.received(request))
+      const reading = isReceipt(request) ? readBytes(request, maxReceiptBytes) : readBody(request)
+      const body = await reading.finally(() => exchanges.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body

@@ -13,8 +13,19 @@ import { otpTemplateKeys } from '../../domain/templates.ts'
 import type { Database } from './database.ts'
 import { deliveries, receipts, stories } from './schema.ts'
 
-/** The journal as this adapter writes and reads it; to keep a story is one atomic step, and replaces an earlier one. */
-export type JournalBook = JournalStore & JournalReader & ReceiptBook
+/** What the journal keeps of a request, as plain data that is written as it is: by position, since there are many. */
+export type JournalEntry = readonly [
+  requestId: string,
+  story: StoredStory,
+  attempts: readonly (readonly (string | number | null)[])[],
+]
+
+/** The journal as a database keeps it. */
+export interface JournalBook extends JournalReader, ReceiptBook {
+  /** Keeps these requests, or replaces what was kept of them, and adds their attempts; one atomic step. */
+  keepEntries(entries: readonly JournalEntry[]): Promise<void>
+  lastProviderOf: JournalStore['lastProviderOf']
+}
 
 /** How much of a keyed hash is kept: 132 bits, since the index over them is the one thing here that is not in order. */
 const hashLength = 22
@@ -39,10 +50,12 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
     .prepare()
 
   return {
-    keepStory: (story, attempts) =>
+    keepEntries: (entries) =>
       writer.write(() => {
-        write.story.run(story.requestId, encode(story))
-        for (const attempt of attempts) write.delivery.run(rowOf(story, attempt))
+        for (const [requestId, story, attempts] of entries) {
+          write.story.run(requestId, JSON.stringify(story))
+          for (const attempt of attempts) write.delivery.run(...attempt)
+        }
       }),
     keepReceipt: (key, { status, reason, at }) =>
       writer.write(() => {
@@ -98,36 +111,62 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
     .values({ requestId: '', story: '' })
     .onConflictDoUpdate({ target: stories.requestId, set: { story: sql`excluded.story` } })
     .toSQL()
-  const columns = Object.values(getTableColumns(deliveries)).map((column) => column.name)
-  const insertDelivery = `INSERT OR REPLACE INTO deliveries (${columns.join()}) VALUES (${columns.map((name) => `@${name}`).join()})`
+  const columns = deliveryColumns.map((column) => column.name)
+  const insertDelivery = `INSERT OR REPLACE INTO deliveries (${columns.join()}) VALUES (${columns.map(() => '?').join()})`
   return {
     story: driver.prepare<[string, string]>(insertStory.sql),
-    delivery: driver.prepare<[Record<string, string | number | null>]>(insertDelivery),
+    delivery: driver.prepare<(string | number | null)[]>(insertDelivery),
   }
 }
 
-function rowOf({ requestId, app, brand }: Story, attempt: Attempt): Record<string, string | number | null> {
-  return {
-    request_id: requestId,
-    attempt: attempt.attempt,
-    at: attempt.at,
+/** The columns of an attempt, in the order in which `journalEntry` gives them. */
+const deliveryColumns = [
+  deliveries.requestId,
+  deliveries.attempt,
+  deliveries.at,
+  deliveries.app,
+  deliveries.brand,
+  deliveries.channel,
+  deliveries.route,
+  deliveries.provider,
+  deliveries.template,
+  deliveries.recipientHash,
+  deliveries.recipient,
+  deliveries.segments,
+  deliveries.encoding,
+  deliveries.outcome,
+  deliveries.errorClass,
+  deliveries.reason,
+  deliveries.vendorId,
+  deliveries.receiptKey,
+  deliveries.durationMs,
+]
+
+/** A request as the journal keeps it. */
+export function journalEntry(story: Story, attempts: readonly Attempt[]): JournalEntry {
+  const { requestId, app, brand } = story
+  const rows = attempts.map((attempt) => [
+    requestId,
+    attempt.attempt,
+    attempt.at,
     app,
     brand,
-    channel: attempt.channel,
-    route: attempt.route,
-    provider: attempt.provider,
-    template: attempt.template,
-    recipient_hash: attempt.recipientSubject.slice(0, hashLength),
-    recipient: attempt.recipient,
-    segments: attempt.segments?.count ?? null,
-    encoding: attempt.segments?.encoding ?? null,
-    outcome: attempt.outcome,
-    error_class: attempt.errorClass,
-    reason: attempt.reason,
-    vendor_id: attempt.vendorId,
-    receipt_key: attempt.receiptKey,
-    duration_ms: attempt.durationMs,
-  }
+    attempt.channel,
+    attempt.route,
+    attempt.provider,
+    attempt.template,
+    attempt.recipientSubject.slice(0, hashLength),
+    attempt.recipient,
+    attempt.segments?.count ?? null,
+    attempt.segments?.encoding ?? null,
+    attempt.outcome,
+    attempt.errorClass,
+    attempt.reason,
+    attempt.vendorId,
+    attempt.receiptKey,
+    attempt.durationMs,
+  ])
+  return [requestId, encode(story), rows]
 }
 
 type Row = typeof deliveries.$inferSelect & { receipt: typeof receipts.$inferSelect | null }
@@ -141,8 +180,8 @@ function toDelivery({ recipientHash, segments, encoding, receipt, ...row }: Row)
   }
 }
 
-/** A story as JSON, by position: there is one of each request. */
-type Stored = readonly [
+/** A story by position, as it is stored as JSON. */
+type StoredStory = readonly [
   at: number,
   operation: Operation,
   app: string,
@@ -160,8 +199,18 @@ type Stored = readonly [
   end: readonly [status: number, error: string | null, message: string | null, durationMs: number] | null,
 ]
 
-function encode({ at, operation, app, brand, channel, recipient, recipients, limits, end }: Story): string {
-  const stored: Stored = [
+function encode({
+  at,
+  operation,
+  app,
+  brand,
+  channel,
+  recipient,
+  recipients,
+  limits,
+  end,
+}: Story): StoredStory {
+  return [
     at,
     operation,
     app,
@@ -174,11 +223,11 @@ function encode({ at, operation, app, brand, channel, recipient, recipients, lim
     ),
     end && [end.status, end.error, end.message, end.durationMs],
   ]
-  return JSON.stringify(stored)
 }
 
 function decode(requestId: string, json: string): Story {
-  const [at, operation, app, brand, channel, recipient, recipients, limits, end]: Stored = JSON.parse(json)
+  const [at, operation, app, brand, channel, recipient, recipients, limits, end]: StoredStory =
+    JSON.parse(json)
   return {
     requestId,
     at,

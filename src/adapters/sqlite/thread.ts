@@ -1,16 +1,16 @@
-import type { Story } from '../../domain/journal.ts'
 import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
-import type { Attempt, OutboxMessage } from '../../domain/ports.ts'
+import type { OutboxMessage } from '../../domain/ports.ts'
 import type { ReceiptState } from '../../domain/receipts.ts'
 import type { FileIdentity } from './database.ts'
+import type { JournalEntry } from './journal.ts'
 import type { SweepStep } from './sweep.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
   keepMessage(message: OutboxMessage): Promise<void>
   keepRequest(request: IntegrationRequest): Promise<void>
-  keepStory(story: Story, attempts: readonly Attempt[]): Promise<void>
+  keepEntries(entries: readonly JournalEntry[]): Promise<void>
   keepReceipt(key: string, state: ReceiptState): Promise<void>
   sweep(now: number, journalFrom: number): Promise<SweepStep>
   checkDatabase(): Promise<void>
@@ -143,7 +143,7 @@ export function startThread(
     adopt: call('adopt'),
     keepMessage: call('keepMessage'),
     keepRequest: call('keepRequest'),
-    keepStory: call('keepStory'),
+    keepEntries: call('keepEntries'),
     keepReceipt: call('keepReceipt'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),

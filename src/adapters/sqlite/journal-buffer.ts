@@ -1,0 +1,56 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Story } from '../../domain/journal.ts'
+import type { Attempt } from '../../domain/ports.ts'
+import { type JournalBook, type JournalEntry, journalEntry } from './journal.ts'
+
+/** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
+const gatherMs = 25
+
+/** How many entries are kept while the database does not take them. */
+const mostWaiting = 20_000
+
+/** How many are written in one step, so that requests beside it don't wait noticeably. */
+const batch = 500
+
+/**
+ * Gathers what the requests of a moment leave for the journal and has it written in one step: alone, each would cost as
+ * much as the request itself. Of a request that begins and ends within a moment the end alone is written.
+ *
+ * @param failed is told what could not be written, and of how many requests
+ */
+export function createJournalBuffer(
+  keep: JournalBook['keepEntries'],
+  failed: (error: unknown, requests: number) => void,
+) {
+  /** By request, in the order in which they came. */
+  const waiting = new Map<string, JournalEntry>()
+  let writing: Promise<void> | undefined
+
+  async function write(gatherFor: number): Promise<void> {
+    if (gatherFor > 0) await pause(gatherFor)
+    while (waiting.size > 0) {
+      const entries = Array.from(waiting.values().take(batch))
+      for (const [requestId] of entries) waiting.delete(requestId)
+      await keep(entries).catch((error: unknown) => failed(error, entries.length))
+    }
+  }
+
+  return {
+    /** Takes what is known of a request; what was taken before of the same one is replaced. */
+    add(story: Story, attempts: readonly Attempt[]): void {
+      waiting.set(story.requestId, journalEntry(story, attempts))
+      if (waiting.size > mostWaiting) {
+        const [oldest = ''] = waiting.keys()
+        waiting.delete(oldest)
+        failed(new Error('the database does not keep up with the journal'), 1)
+      }
+      writing ??= write(gatherMs).finally(() => {
+        writing = undefined
+      })
+    },
+    /** Resolves when all that was taken so far has been written, or told as lost. */
+    async flush(): Promise<void> {
+      while (writing || waiting.size > 0) await (writing ?? write(0))
+    },
+  }
+}
