@@ -1,0 +1,380 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { kannel } from '../../src/adapters/sms/kannel.ts'
+import type { Outbox, Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import { Settings } from '../../src/settings.ts'
+
+const sms: Sms = {
+  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+  brandSlug: 'acme',
+  brandName: 'Acme',
+  to: '919812345678',
+  route: 'plain',
+  text: '123456 is your Acme code.\n\n@shop.example #123456',
+  template: null,
+  senderId: null,
+  validitySeconds: null,
+  receiptUrl: null,
+}
+
+const template = {
+  key: 'OTP',
+  variables: { otp: '123456' },
+  id: '1107457532145798767',
+  entityId: '1101456324675322134',
+}
+
+/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+const patienceMs = 10_000
+
+interface Received {
+  readonly method: string
+  readonly path: string
+  readonly headers: Headers
+  readonly text: string
+}
+
+type Reply = () => Response | Promise<Response>
+
+/** Kannel's answer, as smsbox gives it. */
+function says(status: number, text: string): Reply {
+  return () => new Response(text, { status, headers: { 'content-type': 'text/html' } })
+}
+
+function startSmsbox() {
+  const received: Received[] = []
+  const state = { reply: says(202, '0: Accepted for delivery') }
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      const { method, headers } = request
+      received.push({ method, path: pathname + search, headers, text: await request.text() })
+      return state.reply()
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    received,
+    answer(reply: Reply): void {
+      state.reply = reply
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+let smsbox: ReturnType<typeof startSmsbox>
+
+beforeEach(() => {
+  smsbox = startSmsbox()
+})
+
+afterEach(async () => {
+  await smsbox.stop()
+})
+
+function environment(): Record<string, string> {
+  return {
+    KANNEL_URL: smsbox.url,
+    KANNEL_USERNAME: 'otpost',
+    KANNEL_PASSWORD: 'canary-secret',
+    KANNEL_FROM: 'ACMEIN',
+  }
+}
+
+function provider(env: Readonly<Record<string, string>> = {}) {
+  const settings = new Settings({ ...environment(), ...env })
+  const make = kannel.configure(settings, 'plain')
+  expect(settings.problems).toEqual([])
+  return make({ now: Date.now, outbox: {} as Outbox })
+}
+
+/** Hands over one SMS; its outcome must not repeat what is nobody's business. */
+async function send(
+  fields: Partial<Sms> = {},
+  { env = {}, timeoutMs = patienceMs }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
+): Promise<Outcome> {
+  const outcome = await provider(env).send({ ...sms, ...fields }, timeoutMs)
+  expect(JSON.stringify(outcome)).not.toMatch(/canary|123456|9198|Acme|otpost/)
+  return outcome
+}
+
+/** The only call that Kannel got. */
+function onlyCall(): Received {
+  expect(smsbox.received).toHaveLength(1)
+  const [call] = smsbox.received
+  if (!call) throw new Error('nothing was received')
+  return call
+}
+
+/** The X-Kannel headers of the only call. */
+function kannelHeaders(): Record<string, string> {
+  const headers = [...onlyCall().headers].filter(([name]) => name.startsWith('x-kannel-'))
+  return Object.fromEntries(headers.map(([name, value]) => [name.slice('x-kannel-'.length), value]))
+}
+
+describe('the request', () => {
+  test('is a POST of the text, with all else in headers', async () => {
+    expect(await send()).toEqual({ kind: 'accepted' })
+    const { method, path, headers, text } = onlyCall()
+    expect(method).toBe('POST')
+    expect(path).toBe('/cgi-bin/sendsms')
+    expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(text).toBe(sms.text)
+    expect(kannelHeaders()).toEqual({
+      username: 'otpost',
+      password: 'canary-secret',
+      from: 'ACMEIN',
+      to: '919812345678',
+      coding: '0',
+    })
+  })
+
+  test('goes to the path that KANNEL_URL names, if it names one', async () => {
+    await send({}, { env: { KANNEL_URL: `${smsbox.url}/sms/send` } })
+    expect(onlyCall().path).toBe('/sms/send')
+  })
+
+  test.each([
+    ['GSM-7', 'Grüße: 5 €', '0'],
+    ['UCS-2', 'आपका कोड 123456', '2'],
+    ['UCS-2', 'your gift 🎁', '2'],
+  ])('says that a text is %s', async (_, text, coding) => {
+    await send({ text })
+    expect(onlyCall().text).toBe(text)
+    expect(kannelHeaders().coding).toBe(coding)
+  })
+
+  test.each([
+    [60, '1'],
+    [61, '2'],
+    [300, '5'],
+    [1, '1'],
+  ])('tells %i seconds of validity in minutes: %s', async (validitySeconds, minutes) => {
+    await send({ validitySeconds })
+    expect(kannelHeaders().validity).toBe(minutes)
+  })
+
+  test('names the sender of the template and the SMSC of the settings', async () => {
+    await send({ senderId: 'ACMEOT' }, { env: { KANNEL_SMSC: 'dlt-operator' } })
+    expect(kannelHeaders()).toMatchObject({ from: 'ACMEOT', smsc: 'dlt-operator' })
+  })
+
+  test('asks for receipts of all kinds at the URL of the attempt, its percent signs doubled', async () => {
+    await send({ receiptUrl: 'https://otp.example/a%20b/receipts/kannel/x.1.token' })
+    expect(kannelHeaders()).toMatchObject({
+      'dlr-mask': '31',
+      'dlr-url':
+        'https://otp.example/a%%20b/receipts/kannel/x.1.token?type=%d&answer=%k&error=%#smpp#dlr_err#',
+    })
+  })
+
+  test.each([
+    [{ ...template }, '?smpp?PE_ID=1101456324675322134&TEMPLATE_ID=1107457532145798767'],
+    [{ ...template, entityId: null }, '?smpp?TEMPLATE_ID=1107457532145798767'],
+    [{ ...template, id: null }, '?smpp?PE_ID=1101456324675322134'],
+    [{ ...template, id: null, entityId: null }, undefined],
+    [
+      { ...template, entityId: '1&x=2?smpp?y=3\r\nX-Kannel-To: 1', id: null },
+      '?smpp?PE_ID=1%26x%3D2%3Fsmpp%3Fy%3D3%0D%0AX-Kannel-To%3A+1',
+    ],
+  ])('of the template route hands the DLT ids on as TLVs (%#)', async (given, metaData) => {
+    await send({ route: 'template', template: given })
+    expect(kannelHeaders()['meta-data']).toBe(metaData as string)
+  })
+
+  test('calls the TLVs what the settings say', async () => {
+    await send(
+      { route: 'template', template },
+      { env: { KANNEL_ENTITY_TLV: 'dlt-pe', KANNEL_TEMPLATE_TLV: 'dlt-te' } },
+    )
+    expect(kannelHeaders()['meta-data']).toBe('?smpp?dlt-pe=1101456324675322134&dlt-te=1107457532145798767')
+  })
+
+  test.each([
+    ['a line break', 'ACME\r\nX-Kannel-To: 1'],
+    ['a line feed', 'ACME\nIN'],
+    ['another alphabet', 'АСМЕ'],
+    ['a NUL', 'ACME\0'],
+  ])('is not made for a sender with %s', async (_, senderId) => {
+    expect(await send({ senderId })).toEqual({
+      kind: 'rejected',
+      scope: 'content',
+      reason: 'unprintable header',
+    })
+    expect(smsbox.received).toEqual([])
+  })
+
+  // Kannel splits the receivers at spaces.
+  test.each(['919812345678 919812345679', '+919812345678', '', '919812345678\r\nX-Kannel-From: EVIL'])(
+    'is not made to %p',
+    async (to) => {
+      expect(await send({ to })).toEqual({ kind: 'rejected', scope: 'recipient', reason: 'not digits' })
+      expect(smsbox.received).toEqual([])
+    },
+  )
+})
+
+describe('the answer', () => {
+  test.each<[number, string, Outcome]>([
+    [202, '0: Accepted for delivery', { kind: 'accepted' }],
+    [202, '0: Accepted for delivery\n', { kind: 'accepted' }],
+    [202, '3: Queued for later delivery', { kind: 'unknown', reason: 'queued' }],
+    [202, 'Sent.', { kind: 'unknown', reason: 'not confirmed' }],
+    [202, 'Sent. Message splits: 2', { kind: 'unknown', reason: 'HTTP 202' }],
+    [202, '0: Accepted', { kind: 'unknown', reason: 'HTTP 202' }],
+    [202, '0: Accepted for delivery, or not', { kind: 'unknown', reason: 'HTTP 202' }],
+    [202, '', { kind: 'unknown', reason: 'HTTP 202' }],
+    [202, '{"error":"canary 919812345678"}', { kind: 'unknown', reason: 'HTTP 202' }],
+    [200, '0: Accepted for delivery', { kind: 'unknown', reason: 'HTTP 200' }],
+    [
+      400,
+      'Number(s) has/have been denied by white- and/or black-lists.',
+      { kind: 'rejected', scope: 'recipient', reason: 'denied number' },
+    ],
+    [
+      400,
+      'Sender missing and no global set, rejected',
+      { kind: 'rejected', scope: 'content', reason: 'no sender' },
+    ],
+    [
+      400,
+      'Charset or body misformed, rejected',
+      { kind: 'rejected', scope: 'content', reason: 'misformed body' },
+    ],
+    [
+      400,
+      'DLR-URL field misformed, rejected',
+      { kind: 'rejected', scope: 'content', reason: 'misformed DLR-URL' },
+    ],
+    [
+      400,
+      'Missing receiver(s) number(s), rejected',
+      { kind: 'rejected', scope: 'content', reason: 'HTTP 400' },
+    ],
+    [400, 'Coding field misformed, rejected', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
+    [400, 'Invalid content-type', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
+    [400, 'canary 919812345678', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
+    [415, 'Unsupported content-type, rejected', { kind: 'rejected', scope: 'content', reason: 'HTTP 415' }],
+    [
+      403,
+      'Authorization failed for sendsms',
+      { kind: 'rejected', scope: 'account', reason: 'authorization failed' },
+    ],
+    [403, 'Not routable. Do not try again.', { kind: 'rejected', scope: 'account', reason: 'not routable' }],
+    [403, 'canary', { kind: 'rejected', scope: 'account', reason: 'HTTP 403' }],
+    [404, 'Unknown request.', { kind: 'rejected', scope: 'account', reason: 'HTTP 404' }],
+    [302, '', { kind: 'rejected', scope: 'account', reason: 'HTTP 302' }],
+    [429, '', { kind: 'retryable', reason: 'HTTP 429' }],
+    [500, 'Sending failed.', { kind: 'retryable', reason: 'HTTP 500' }],
+    [502, '<html>canary</html>', { kind: 'retryable', reason: 'HTTP 502' }],
+    [503, 'Temporal failure, try again later.', { kind: 'retryable', reason: 'HTTP 503' }],
+    [503, '0: Accepted for delivery', { kind: 'retryable', reason: 'HTTP 503' }],
+  ])('%i %p is told as what it means', async (status, text, outcome) => {
+    smsbox.answer(says(status, text))
+    expect(await send()).toEqual(outcome)
+    expect(smsbox.received).toHaveLength(1)
+  })
+
+  test('that breaks off is not taken for more than it says', async () => {
+    const broken = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data: (socket) => {
+          socket.end('HTTP/1.1 202 Accepted\r\nContent-Length: 24\r\n\r\n0: Accep')
+        },
+      },
+    })
+    const outcome = await send({}, { env: { KANNEL_URL: `http://127.0.0.1:${broken.port}` } })
+    broken.stop(true)
+    expect(outcome.kind).toBe('unknown')
+  })
+
+  test('that does not come in time leaves it unknown', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>()
+    smsbox.answer(() => promise)
+    expect(await send({}, { timeoutMs: 60 })).toEqual({ kind: 'unknown', reason: 'time-out' })
+    resolve(new Response())
+  })
+
+  test('of nobody means that nothing was sent', async () => {
+    await smsbox.stop()
+    expect((await send()).kind).toBe('retryable')
+  })
+})
+
+describe('a receipt', () => {
+  const read = (query: string) => {
+    const url = `https://otp.example/receipts/kannel/x.1.token?${query}`
+    const call: ReceiptCall = {
+      url,
+      fields: Object.fromEntries(new URL(url).searchParams),
+      headers: {},
+      body: new Uint8Array(),
+    }
+    return provider().receipts?.read(call)
+  }
+
+  test('comes to a URL that only its message had', () => {
+    expect(provider().receipts?.namedBy).toBe('attempt')
+  })
+
+  test.each<[string, string, string | null]>([
+    ['type=1&answer=id%3A0000efc1&error=%03%00%00', 'delivered', null],
+    ['type=1&answer=id%3A0000efc1&error=%03%02d', 'delivered', null],
+    ['type=4&answer=id%3A0000efc1&error=%03%00%00', 'pending', null],
+    ['type=8&answer=ACK%2F&error=', 'pending', null],
+    ['type=2&answer=id%3A0000efc1&error=%03%00%00', 'failed', 'type 2'],
+    ['type=2&answer=id%3A0000efc1&error=', 'failed', 'type 2'],
+    ['type=2&answer=id%3A0000efc1&error=%03%02d', 'failed', 'err 612'],
+    ['type=2&answer=id%3A0000efc1&error=%03%02%80', 'failed', 'err 640'],
+    ['type=2&answer=id%3A0000efc1&error=%03%00+', 'failed', 'err 32'],
+    ['type=2&answer=id%3A0000efc1&error=canary', 'failed', 'type 2'],
+    ['type=34&answer=id%3A0000efc1&error=%03%00%00', 'failed', 'expired'],
+    ['type=66&answer=id%3A0000efc1&error=', 'failed', 'type 66'],
+    ['type=16&answer=NACK%2F0x0000000b%2FInvalid&error=', 'failed', '0x0000000b'],
+    ['type=16&answer=NACK%2FRetries&error=', 'failed', 'retries exceeded'],
+    ['type=16&answer=NACK%2Fvalidity&error=', 'failed', 'expired'],
+    ['type=16&answer=NACK%2F919812345678&error=', 'failed', 'type 16'],
+    ['type=16&answer=canary&error=', 'failed', 'type 16'],
+    ['type=16', 'failed', 'type 16'],
+  ])('%s is %s, for the reason %p', (query, status, reason) => {
+    expect(read(query)).toEqual([{ status: status as 'failed', reason }])
+  })
+
+  test.each(['', 'type=', 'type=0', 'type=3', 'type=%25d', 'type=delivered', 'type=1e0', 'type=01'])(
+    'is not what says %p',
+    (query) => {
+      expect(() => read(query)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
+    },
+  )
+})
+
+describe('its settings', () => {
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['no URL', { KANNEL_URL: '' }, /^KANNEL_URL is not set/],
+    ['an address that is none', { KANNEL_URL: 'canary' }, /^KANNEL_URL must be/],
+    [
+      'http to another machine',
+      { KANNEL_URL: 'http://canary.example:13013' },
+      /^KANNEL_URL must be an https/,
+    ],
+    ['no user', { KANNEL_USERNAME: '' }, /^KANNEL_USERNAME is not set/],
+    ['no password', { KANNEL_PASSWORD: '' }, /^KANNEL_PASSWORD is not set/],
+    ['no sender', { KANNEL_FROM: '' }, /^KANNEL_FROM is not set/],
+    ['a password that no header can hold', { KANNEL_PASSWORD: 'canary\n' }, /^KANNEL_PASSWORD must be/],
+    ['a user that no header can hold', { KANNEL_USERNAME: 'canary\r' }, /^KANNEL_USERNAME must be/],
+    ['a sender in another alphabet', { KANNEL_FROM: 'canary А' }, /^KANNEL_FROM must be/],
+    ['an SMSC that no header can hold', { KANNEL_SMSC: 'canary\n' }, /^KANNEL_SMSC must be/],
+    ['a TLV that is no name', { KANNEL_ENTITY_TLV: 'canary&x' }, /^KANNEL_ENTITY_TLV must be/],
+    ['another TLV that is no name', { KANNEL_TEMPLATE_TLV: 'canary?x' }, /^KANNEL_TEMPLATE_TLV must be/],
+  ])('are refused by name when they are %s', (_, given, problem) => {
+    const settings = new Settings({ ...environment(), ...given })
+    kannel.configure(settings, 'plain')
+    expect(settings.problems).toEqual([expect.stringMatching(problem)])
+    expect(settings.problems.join()).not.toContain('canary')
+  })
+})

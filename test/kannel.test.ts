@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { kannel as vendor } from '../src/adapters/sms/kannel.ts'
+import type { Outbox, Outcome, Receipt, Sms } from '../src/domain/ports.ts'
+import { Settings } from '../src/settings.ts'
+import { temporaryFolder } from './support/app.ts'
+import { Arrivals, type Submitted, startKannel, textOf, withoutKannel } from './support/kannel.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+
+// The adapter against the Kannel of Debian, and over its SMPP link against an SMSC on Net::SMPP: software that knows
+// nothing of this project. Processes share two cores with the tests beside these, hence the patience.
+setDefaultTimeout(30_000)
+
+if (withoutKannel) console.warn(withoutKannel)
+
+const tlvs = { '0x1400': '1101456324675322134', '0x1401': '1107457532145798767' }
+const withCode = '123456 is your Acme code.\n\n@shop.example #123456'
+const hindi = 'आपका Acme कोड 123456 है।'
+
+describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
+  let kannel: Awaited<ReturnType<typeof startKannel>>
+  let receiver: ReturnType<typeof startReceiver>
+
+  beforeAll(async () => {
+    kannel = await startKannel()
+    receiver = startReceiver()
+  })
+
+  afterAll(async () => {
+    await receiver?.stop()
+    await kannel?.end()
+  })
+
+  function providerWith(env: Readonly<Record<string, string>> = {}) {
+    const settings = new Settings({ ...kannel.env, ...env })
+    const make = vendor.configure(settings, 'plain')
+    expect(settings.problems).toEqual([])
+    return make({ now: Date.now, outbox: {} as Outbox })
+  }
+
+  /** Hands an SMS over, with receipts to the receiver. */
+  function send(
+    to: string,
+    fields: Partial<Sms> = {},
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Outcome> {
+    const sms: Sms = {
+      id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
+      requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
+      brandSlug: 'acme',
+      brandName: 'Acme',
+      to,
+      route: 'plain',
+      text: withCode,
+      template: null,
+      senderId: null,
+      validitySeconds: null,
+      receiptUrl: receiver.urlFor(to),
+      ...fields,
+    }
+    return providerWith(env).send(sms, 10_000)
+  }
+
+  const submitted = (to: string): Promise<Submitted> => kannel.submitted.take((message) => message.to === to)
+
+  /** The first receipt for a number that says so. */
+  async function receipt(to: string, status: Receipt['status']): Promise<Receipt> {
+    const call = await receiver.calls.take((one) => one.to === to && one.receipt.status === status)
+    return call.receipt
+  }
+
+  test('takes a text to its own fake SMSC', async () => {
+    const outcome = await send('919812340001', { text: 'Your code is 123456' }, { KANNEL_SMSC: 'FAKE' })
+    expect(outcome).toEqual({ kind: 'accepted' })
+    const line = await kannel.handset.take((said) => said.includes('919812340001'))
+    expect(line).toEndWith('Got message 1: <ACMEIN 919812340001 text Your code is 123456>')
+  })
+
+  test('takes a text over SMPP with its line breaks, and reports it delivered', async () => {
+    expect(await send('919812340002')).toEqual({ kind: 'accepted' })
+    const message = await submitted('919812340002')
+    expect(textOf(message)).toBe(withCode)
+    expect(message).toMatchObject({ from: 'ACMEIN', coding: 0, udh: false, validity: '', tlvs: {} })
+    expect(await receipt('919812340002', 'pending')).toEqual({ status: 'pending', reason: null })
+    expect(await receipt('919812340002', 'delivered')).toEqual({ status: 'delivered', reason: null })
+  })
+
+  test('takes Hindi over SMPP as it is', async () => {
+    expect(await send('919812340003', { text: hindi })).toEqual({ kind: 'accepted' })
+    const message = await submitted('919812340003')
+    expect(message.coding).toBe(8)
+    expect(textOf(message)).toBe(hindi)
+  })
+
+  test('takes a long text over SMPP in parts', async () => {
+    const text = `${'Dear customer, thank you. '.repeat(8)}Your code is 123456`
+    expect(await send('919812340004', { text })).toEqual({ kind: 'accepted' })
+    const parts = [await submitted('919812340004'), await submitted('919812340004')]
+    expect(parts.map(({ udh }) => udh)).toEqual([true, true])
+    expect(parts.map(textOf).join('')).toBe(text)
+  })
+
+  test('takes the DLT ids over SMPP as TLVs, with the sender of the template', async () => {
+    const template = { key: 'OTP', variables: {}, id: tlvs['0x1401'], entityId: tlvs['0x1400'] }
+    const fields = { route: 'template', template, senderId: 'ACMEOT' } as const
+    expect(await send('919812340005', fields)).toEqual({ kind: 'accepted' })
+    expect(await submitted('919812340005')).toMatchObject({ from: 'ACMEOT', tlvs })
+  })
+
+  test('tells the SMSC how long a text is worth delivering', async () => {
+    expect(await send('919812340006', { validitySeconds: 300 })).toEqual({ kind: 'accepted' })
+    // YYMMDDhhmmss, tenths, and how far from UTC.
+    expect((await submitted('919812340006')).validity).toMatch(/^\d{15}\+$/)
+  })
+
+  test('reports what the SMSC refuses, with its code', async () => {
+    expect(await send('919812345000')).toEqual({ kind: 'accepted' })
+    expect((await submitted('919812345000')).status).toBe(0x0b)
+    expect(await receipt('919812345000', 'failed')).toEqual({ status: 'failed', reason: '0x0000000b' })
+  })
+
+  test('reports what the SMSC took and could not deliver, with its reason', async () => {
+    expect(await send('919812345333')).toEqual({ kind: 'accepted' })
+    expect(await receipt('919812345333', 'pending')).toEqual({ status: 'pending', reason: null })
+    expect(await receipt('919812345333', 'failed')).toEqual({ status: 'failed', reason: 'err 640' })
+  })
+
+  test('puts no text into the URLs of receipts', async () => {
+    expect(await send('919812340007')).toEqual({ kind: 'accepted' })
+    const call = await receiver.calls.take(
+      ({ to, receipt }) => to === '919812340007' && receipt.status === 'delivered',
+    )
+    expect(call.url).toContain('answer=id%3A')
+    expect(call.url).not.toContain('123456')
+  })
+
+  test.each<[string, Record<string, string>, string, Outcome]>([
+    [
+      'a wrong password',
+      { KANNEL_PASSWORD: 'canary' },
+      '919812340008',
+      { kind: 'rejected', scope: 'account', reason: 'authorization failed' },
+    ],
+    [
+      'an SMSC that it does not have',
+      { KANNEL_SMSC: 'NOWHERE' },
+      '919812340008',
+      { kind: 'rejected', scope: 'account', reason: 'not routable' },
+    ],
+    [
+      'another path than its own',
+      { KANNEL_URL: '/sendsms' },
+      '919812340008',
+      { kind: 'rejected', scope: 'account', reason: 'HTTP 404' },
+    ],
+    [
+      'a number on its black list',
+      {},
+      '999990000000',
+      { kind: 'rejected', scope: 'recipient', reason: 'denied number' },
+    ],
+  ])('refuses %s', async (_, env, to, outcome) => {
+    const { KANNEL_URL: path, ...others } = env
+    const changed = path ? { ...others, KANNEL_URL: kannel.env.KANNEL_URL + path } : others
+    expect(await send(to, {}, changed)).toEqual(outcome)
+  })
+
+  test('gives up what the SMSC has no room for, and reports it', async () => {
+    expect(await send('919812345111')).toEqual({ kind: 'accepted' })
+    expect(await receipt('919812345111', 'failed')).toEqual({ status: 'failed', reason: 'retries exceeded' })
+  })
+
+  test('keeps a text while its link is down, and sends it when the link is back', async () => {
+    await kannel.stopSmsc()
+    expect(await send('919812340009')).toEqual({ kind: 'unknown', reason: 'queued' })
+    await kannel.startSmsc()
+    expect(textOf(await submitted('919812340009'))).toBe(withCode)
+    expect(await receipt('919812340009', 'delivered')).toEqual({ status: 'delivered', reason: null })
+  })
+
+  test('that is stopped has sent nothing; started again, it does', async () => {
+    await kannel.stopKannel()
+    expect((await send('919812340010')).kind).toBe('retryable')
+    await kannel.startKannel()
+    expect(await send('919812340011')).toEqual({ kind: 'accepted' })
+    expect(textOf(await submitted('919812340011'))).toBe(withCode)
+  })
+
+  describe('behind otpost', () => {
+    const answered = new Arrivals<{ query: URLSearchParams; status: number }>()
+    let relay: Bun.Server<undefined>
+    let server: TestServer
+    let env: Record<string, string>
+    let folder: ReturnType<typeof temporaryFolder>
+
+    beforeAll(async () => {
+      folder = temporaryFolder()
+      // Kannel reaches the server through this, as through an operator's proxy.
+      relay = Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        async fetch(request) {
+          const { pathname, search, searchParams } = new URL(request.url)
+          const answer = await server.get(pathname + search)
+          answered.add({ query: searchParams, status: answer.status })
+          return Response.json(answer.body, { status: answer.status })
+        },
+      })
+      env = {
+        ...kannel.env,
+        DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+        OTP_SMS_MODE: 'hybrid',
+        SMS_PLAIN: 'kannel',
+        SMS_TEMPLATE: 'kannel',
+        PUBLIC_URL: `http://127.0.0.1:${relay.port}`,
+      }
+      await command('brand', 'put', 'acme', '--name', 'Acme', '--domain', 'shop.example')
+      await command('brand', 'put', 'dlt', '--name', 'Acme', '--dlt', '--entity', tlvs['0x1400'])
+      await command('brand', 'template', 'dlt', 'LOGIN_OTP', '--id', tlvs['0x1401'], '--sender', 'ACMEOT')
+      server = await startServer(env)
+    })
+
+    afterAll(async () => {
+      await server?.stop()
+      await relay?.stop(true)
+      folder?.remove()
+    })
+
+    async function command(...args: string[]): Promise<string> {
+      const { code, stdout, stderr } = await otpost(args, env)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return stdout
+    }
+
+    const receiptOfType = (type: string) => answered.take(({ query }) => query.get('type') === type)
+
+    test('a code goes to the SMSC, is verified, and is told to be delivered', async () => {
+      const phone = '919812340012'
+      const sent = await server.post('/otp/send', { phone })
+      expect(sent.status).toBe(200)
+      const message = await submitted(phone)
+      const text = textOf(message)
+      expect(text).toMatch(/^\d{6} is your Acme .*\n\n@shop\.example #\d{6}$/)
+      expect(message).toMatchObject({
+        from: 'ACMEIN',
+        tlvs: {},
+        validity: expect.stringMatching(/^\d{15}\+$/),
+      })
+      expect((await server.post('/otp/verify', { phone, otp: text.slice(0, 6) })).status).toBe(200)
+      expect((await receiptOfType('1')).status).toBe(200)
+      expect(await command('explain', sent.body.requestId)).toContain('; delivered, says its receipt')
+    })
+
+    test('a registered template goes with its ids, and that it could not be delivered is told', async () => {
+      const phone = '919812346333'
+      const sent = await server.post('/otp/send', { phone, brandId: 'dlt' })
+      expect(sent.status).toBe(200)
+      const message = await submitted(phone)
+      expect(message).toMatchObject({ from: 'ACMEOT', tlvs })
+      expect(textOf(message)).toMatch(/^\d{6} is your Acme verification code\. [^\n]*$/)
+      expect((await receiptOfType('2')).status).toBe(200)
+      expect(await command('explain', sent.body.requestId)).toContain('err 640')
+    })
+  })
+
+  /** An HTTP server that Kannel's receipts come to; it hands them to the adapter. */
+  function startReceiver() {
+    const calls = new Arrivals<{ to: string; url: string; receipt: Receipt }>()
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      async fetch({ url, headers }) {
+        const { pathname, searchParams } = new URL(url)
+        const fields = Object.fromEntries(searchParams)
+        const call = { url, fields, headers: headers.toJSON(), body: new Uint8Array() }
+        const receipts = providerWith().receipts?.read(call) ?? []
+        for (const receipt of receipts) calls.add({ to: pathname.slice(1), url, receipt })
+        return new Response()
+      },
+    })
+    return {
+      calls,
+      urlFor: (to: string) => `http://127.0.0.1:${server.port}/${to}`,
+      stop: () => server.stop(true),
+    }
+  }
+})
