@@ -98,7 +98,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       expectError(await story.verify(code.phone, code.otp), 500, 'internal_error')
       expectError(await story.verify(code.phone, otherThan(code.otp)), 500, 'internal_error')
       expect(story.smsTo(phone)).toBe(0)
-      await story.expectHealth(503, 'retryable')
+      await story.expectHealth(503, 'unavailable')
     },
     /** The same server serves again, and a code from before is as good as it was. */
     async expectHealed(code: { phone: string; otp: string }): Promise<void> {
@@ -204,7 +204,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     story.fault('hang', 1)
     const waiting = story.send(phone)
     expect((await story.server.get('/integrations/catalog')).status).toBe(200)
-    await story.expectHealth(503, 'retryable')
+    await story.expectHealth(503, 'unavailable')
     expect(story.smsTo(phone)).toBe(0)
     story.fault('hang')
     expectSuccess(await waiting, ['expiresIn'])
@@ -283,7 +283,7 @@ test.concurrent("another process's lock is waited for, not for ever, and holds u
   }
   expect(answered).toBe(0)
   for (const send of await Promise.all(sends)) expectError(send, 500, 'internal_error')
-  await story.expectHealth(503, 'retryable')
+  await story.expectHealth(503, 'unavailable')
   const late = story.send(freshPhone())
   other.run('ROLLBACK')
   other.close()

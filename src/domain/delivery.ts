@@ -236,6 +236,8 @@ function inTheLog(outcome: Outcome): Pick<Attempt, 'outcome' | 'errorClass' | 'r
   }
 }
 
+/** A vendor's id where it is one: what else an answer may hold is not for the log. */
 function vendorIdOf(outcome: Outcome): string | undefined {
-  return 'vendorId' in outcome ? outcome.vendorId : undefined
+  const vendorId = 'vendorId' in outcome ? outcome.vendorId : undefined
+  return vendorId !== undefined && /^[!-~]{1,200}$/.test(vendorId) ? vendorId : undefined
 }

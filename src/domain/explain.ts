@@ -222,10 +222,11 @@ function adviceOnAttempt(row: Delivery): string[] {
     return [`No SMS reaches that number (${reason}): ask the person for another.`]
   if (status === 'unknown')
     return [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
-  if (status === 'failed')
-    return [
-      `${provider} took the message and its network did not deliver it: ask ${provider} with the id above.`,
-    ]
+  if (status === 'failed') {
+    const how =
+      row.vendorId === null ? 'look into its own log for that time' : `ask ${provider} with the id above`
+    return [`${provider} took the message and its network did not deliver it: ${how}.`]
+  }
   return []
 }
 

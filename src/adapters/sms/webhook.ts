@@ -72,7 +72,7 @@ function readReceipt({ headers, body }: ReceiptCall, key: Buffer, now: number): 
     {
       vendorId,
       status: status === 'delivered' || status === 'failed' ? status : 'pending',
-      reason: typeof reason === 'string' ? reason.slice(0, 40) : null,
+      reason: typeof reason === 'string' && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
     },
   ]
 }
