@@ -367,7 +367,7 @@ test.concurrent('a gateway that never answers holds up 500 sends and nobody else
   const attemptsOf = Map.groupBy(attempts, (attempt) => attempt)
   expect(Object.fromEntries([...attemptsOf].map(([attempt, alike]) => [attempt, alike.length]))).toEqual({
     'unknown: time-out': calls,
-    'unavailable: too many calls under way': 500 - calls,
+    'retryable: too many calls under way': 500 - calls,
   })
 })
 
