@@ -134,6 +134,8 @@ describe('imports', () => {
     ['nodemailer', 'src/adapters/email'],
     ['html-to-text', 'src/adapters/email'],
     ['libphonenumber-js', 'src/adapters/phone'],
+    ['aws4fetch', 'src/adapters/sms'],
+    ['sms-segments-calculator', 'src/adapters/sms'],
     ['pino', 'src/adapters/log'],
     ['commander', 'src/main.ts'],
   ])('of %s are in %s alone', (name, home) => {

@@ -66,16 +66,14 @@ export function createSweep({
   /** Removes some of what the journal has from before an instant; returns how many rows that was. */
   function sweepJournal(from: number): number {
     const before = firstIdOf(from)
-    const oldest = (table: string) =>
-      sql.raw(
-        `SELECT request_id FROM ${table} WHERE request_id < '${before}' ORDER BY request_id LIMIT ${journalBatch}`,
-      )
-    return (
-      orm.run(sql`DELETE FROM stories WHERE request_id IN (${oldest('stories')})`).changes +
-      orm.run(sql`DELETE FROM deliveries WHERE request_id IN (${oldest('deliveries')})`).changes +
-      orm.run(
-        sql`DELETE FROM receipts WHERE key IN (SELECT key FROM receipts WHERE at < ${from} LIMIT ${journalBatch})`,
-      ).changes
-    )
+    const some = sql.raw(`LIMIT ${journalBatch}`)
+    const deletions = [
+      sql`DELETE FROM stories WHERE request_id IN
+        (SELECT request_id FROM stories WHERE request_id < ${before} ORDER BY request_id ${some})`,
+      sql`DELETE FROM deliveries WHERE (request_id, attempt) IN
+        (SELECT request_id, attempt FROM deliveries WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
+      sql`DELETE FROM receipts WHERE key IN (SELECT key FROM receipts WHERE at < ${from} ${some})`,
+    ]
+    return deletions.reduce((sum, deletion) => sum + orm.run(deletion).changes, 0)
   }
 }
