@@ -26,13 +26,15 @@ export function createJournalBuffer(
   const waiting = new Map<string, JournalEntry>()
   let writing: Promise<void> | undefined
 
-  async function write(gatherFor: number): Promise<void> {
-    if (gatherFor > 0) await pause(gatherFor)
+  async function write(): Promise<void> {
+    await pause(gatherMs)
     while (waiting.size > 0) {
       const entries = Array.from(waiting.values().take(batch))
       for (const [requestId] of entries) waiting.delete(requestId)
       await keep(entries).catch((error: unknown) => failed(error, entries.length))
     }
+    // In the turn in which nothing was left: what comes after it begins anew.
+    writing = undefined
   }
 
   return {
@@ -44,13 +46,11 @@ export function createJournalBuffer(
         waiting.delete(oldest)
         failed(new Error('the database does not keep up with the journal'), 1)
       }
-      writing ??= write(gatherMs).finally(() => {
-        writing = undefined
-      })
+      writing ??= write()
     },
     /** Resolves when all that was taken so far has been written, or told as lost. */
     async flush(): Promise<void> {
-      while (writing || waiting.size > 0) await (writing ?? write(0))
+      while (writing) await writing
     },
   }
 }
