@@ -1,15 +1,38 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSmtpMailer } from '../../src/adapters/email/smtp.ts'
+import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
 import { email } from '../../src/domain/contact.ts'
 import type { Mail, Mailer, Outcome } from '../../src/domain/ports.ts'
-import { type Refusal, startSilentServer, startSmtp } from '../support/smtp.ts'
+import { Settings } from '../../src/settings.ts'
+import { temporaryFolder } from '../support/app.ts'
+import {
+  type Refusal,
+  type Step,
+  selfSigned,
+  startBrittleServer,
+  startSilentServer,
+  startSmtp,
+} from '../support/smtp.ts'
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+const caFile = join(folder.path, 'ca.pem')
+writeFileSync(caFile, selfSigned.cert)
+const keyFile = join(folder.path, 'dkim.pem')
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+const signing = { DKIM_SELECTOR: 's1', DKIM_KEY_FILE: keyFile }
 
 const mail: Mail = {
-  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
   requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
   brandSlug: 'acme',
   brandName: 'Acme',
   to: 'jane@example.com',
+  recipientSubject: 'subject-of-jane',
   subject: 'Your order',
   html: '<p>It is on its way.</p>',
   text: 'It is on its way.',
@@ -20,18 +43,24 @@ const mail: Mail = {
 /** Longer than any answer on this machine takes; a test that waits so long has failed. */
 const patienceMs = 10_000
 
+/** What the mailer calls the mail, at its first attempt. */
+const vendorId = `${mail.requestId}.1@shop.example`
+const accepted: Outcome = { kind: 'accepted', vendorId }
+
 type Server = Awaited<ReturnType<typeof startSmtp>>
 
 /** A mailer that talks to one real server, and both closed at the end of the scope. */
 async function scene(
   behaviour: Parameters<typeof startSmtp>[0] = {},
   urlOf: (server: Server) => string = ({ url }) => url,
+  env: Readonly<Record<string, string>> = {},
 ) {
   const server = await startSmtp(behaviour)
-  const mailer = mailerTo(urlOf(server))
+  const mailer = mailerTo(urlOf(server), env)
   return {
     server,
-    send: (fields: Partial<Mail> = {}) => mailer.send({ ...mail, ...fields }, patienceMs),
+    send: (fields: Partial<Mail> = {}, attempt = 1) =>
+      mailer.send({ ...mail, ...fields }, attempt, patienceMs),
     async [Symbol.asyncDispose]() {
       mailer.close()
       await server.stop()
@@ -39,14 +68,22 @@ async function scene(
   }
 }
 
-function mailerTo(url: string, stallMs = patienceMs): Mailer & { close(): void } {
-  return createSmtpMailer({ url, from: { name: 'Codes', address: 'codes@shop.example' } }, stallMs)
+/** The mailer of an environment with this SMTP_URL. */
+function mailerTo(
+  url: string,
+  env: Readonly<Record<string, string>> = {},
+  stallMs = patienceMs,
+): Mailer & { close(): void } {
+  const settings = new Settings({ SMTP_URL: url, MAIL_FROM: 'Codes <codes@shop.example>', ...env })
+  const smtp = settings.checked(smtpSettings(settings))
+  if (!smtp) throw new Error('there is no SMTP_URL')
+  return createSmtpMailer(smtp, stallMs)
 }
 
 describe.concurrent('a mail', () => {
   test('arrives once, from the sender in the name of the brand, to its one recipient', async () => {
     await using post = await scene()
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+    expect(await post.send()).toEqual(accepted)
     expect(post.server.received).toHaveLength(1)
     const [received] = post.server.received
     expect(received?.from).toBe('codes@shop.example')
@@ -64,13 +101,40 @@ describe.concurrent('a mail', () => {
     expect(post.server.received[0]?.mail.from).toEqual({ name: 'Codes', address: 'codes@shop.example' })
   })
 
-  test('has a Message-ID of the sender’s domain and the id of the request', async () => {
+  test('has a Message-ID of the sender’s domain, the request and the attempt, by which the mailer knows it', async () => {
+    await using post = await scene()
+    const vendorIds = [`${mail.requestId}.1@shop.example`, `${mail.requestId}.2@shop.example`]
+    expect(await post.send({}, 1)).toEqual({ kind: 'accepted', vendorId: vendorIds[0] ?? '' })
+    expect(await post.send({}, 2)).toEqual({ kind: 'accepted', vendorId: vendorIds[1] ?? '' })
+    const received = post.server.received.map(({ mail }) => mail)
+    expect(received.map(({ messageId }) => messageId)).toEqual(vendorIds.map((id) => `<${id}>`))
+    const requestIds = received[0]?.headers.filter(({ key }) => key === 'x-request-id')
+    expect(requestIds?.map(({ value }) => value)).toEqual([mail.requestId])
+  })
+
+  test('has a Message-ID in ASCII also where the sender’s domain is not', async () => {
+    await using post = await scene({}, ({ url }) => url, { MAIL_FROM: 'codes@bücher.example' })
+    const id = `${mail.requestId}.1@xn--bcher-kva.example`
+    expect(await post.send()).toEqual({ kind: 'accepted', vendorId: id })
+    expect(post.server.received[0]?.mail.messageId).toBe(`<${id}>`)
+  })
+
+  test('is not signed unless that is set', async () => {
     await using post = await scene()
     await post.send()
-    const received = post.server.received[0]?.mail
-    expect(received?.messageId).toBe(`<${mail.id}@shop.example>`)
-    const requestIds = received?.headers.filter(({ key }) => key === 'x-request-id')
-    expect(requestIds?.map(({ value }) => value)).toEqual([mail.requestId])
+    expect(post.server.received[0]?.raw).not.toMatch(/^DKIM-Signature:/im)
+  })
+
+  test('is signed for the sender’s domain where a key is set', async () => {
+    await using post = await scene({}, ({ url }) => url, signing)
+    expect(await post.send()).toEqual(accepted)
+    const [, signature = ''] =
+      /^DKIM-Signature:((?:.*\r\n[ \t])*.*)\r\n/im.exec(post.server.received[0]?.raw ?? '') ?? []
+    const tags = Object.fromEntries(signature.split(';').map((tag) => tag.replace(/\s/g, '').split(/=(.*)/s)))
+    expect(tags).toMatchObject({ a: 'rsa-sha256', d: 'shop.example', s: 's1' })
+    for (const field of ['from', 'to', 'subject', 'date', 'message-id']) {
+      expect(tags.h.split(':')).toContain(field)
+    }
   })
 
   test('keeps the text part that was given', async () => {
@@ -112,13 +176,13 @@ describe.concurrent('the recipient', () => {
     const to = email(address)?.address
     expect(to).toBe(address)
     await using post = await scene()
-    expect(await post.send({ to: address })).toEqual({ kind: 'accepted' })
+    expect(await post.send({ to: address })).toEqual(accepted)
     expect(post.server.recipients).toEqual([address])
   })
 
   test('of an internationalized domain is reached', async () => {
     await using post = await scene()
-    expect(await post.send({ to: 'jane@bücher.example' })).toEqual({ kind: 'accepted' })
+    expect(await post.send({ to: 'jane@bücher.example' })).toEqual(accepted)
     expect(post.server.recipients).toHaveLength(1)
     expect(['jane@bücher.example', 'jane@xn--bcher-kva.example']).toContain(post.server.recipients[0] ?? '')
   })
@@ -152,7 +216,7 @@ describe.concurrent('what a caller chooses', () => {
     ['a subject of 255 characters without a space', { subject: 'ä'.repeat(255) }],
   ])('adds no header and no recipient: %s', async (_, fields) => {
     await using post = await scene()
-    expect(await post.send(fields)).toEqual({ kind: 'accepted' })
+    expect(await post.send(fields)).toEqual(accepted)
     const [received] = post.server.received
     expect(post.server.recipients).toEqual(['jane@example.com'])
     const headers = received?.mail.headers.map(({ key }) => key).sort()
@@ -182,17 +246,17 @@ describe.concurrent('a refusal', () => {
     [
       'for now at RCPT is the server’s',
       { at: 'RCPT', code: 450, message: text },
-      { kind: 'unavailable', reason: 'SMTP 450' },
+      { kind: 'retryable', reason: 'SMTP 450' },
     ],
     [
-      'for good at DATA is of that message',
+      'for good at DATA is of that content',
       { at: 'DATA', code: 554, message: text },
-      { kind: 'rejected', scope: 'message', reason: 'SMTP 554' },
+      { kind: 'rejected', scope: 'content', reason: 'SMTP 554' },
     ],
     [
       'for now at DATA is the server’s',
       { at: 'DATA', code: 451, message: text },
-      { kind: 'unavailable', reason: 'SMTP 451' },
+      { kind: 'retryable', reason: 'SMTP 451' },
     ],
   ])('%s, and its text stays unsaid', async (_, refusal, outcome) => {
     await using post = await scene()
@@ -206,7 +270,7 @@ describe.concurrent('a refusal', () => {
     post.server.refuse({ at: 'RCPT', code: 550, message: text })
     expect((await post.send()).kind).toBe('rejected')
     post.server.refuse(undefined)
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+    expect(await post.send()).toEqual(accepted)
   })
 })
 
@@ -215,7 +279,7 @@ describe.concurrent('logging in', () => {
 
   test('uses the user and the password of the URL', async () => {
     await using post = await scene({ users }, ({ port }) => `smtp://postman:p%40ss%20word@127.0.0.1:${port}`)
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+    expect(await post.send()).toEqual(accepted)
     expect(post.server.received[0]?.user).toBe('postman')
   })
 
@@ -228,48 +292,205 @@ describe.concurrent('logging in', () => {
   test('that fails for now is the server’s', async () => {
     await using post = await scene({ users }, ({ port }) => `smtp://postman:p%40ss%20word@127.0.0.1:${port}`)
     post.server.refuse({ at: 'AUTH', code: 454, message: 'later' })
-    expect(await post.send()).toEqual({ kind: 'unavailable', reason: 'SMTP 454' })
+    expect(await post.send()).toEqual({ kind: 'retryable', reason: 'SMTP 454' })
   })
 })
 
 describe.concurrent('encryption', () => {
   test('is not asked for on this machine', async () => {
     await using post = await scene()
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+    expect(await post.send()).toEqual(accepted)
     expect(post.server.received[0]?.secure).toBe(false)
   })
 
   test('with a certificate that nobody vouches for is refused before anything of the mail is told', async () => {
     await using post = await scene({ startTls: true })
-    expect((await post.send()).kind).not.toBe('accepted')
+    expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
     expect(post.server.recipients).toEqual([])
   })
 
-  test('with such a certificate is used when the operator says so in the URL', async () => {
-    await using post = await scene({ startTls: true }, ({ url }) => `${url}?tls.rejectUnauthorized=false`)
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+  test('with such a certificate is used when the operator vouches for it', async () => {
+    await using post = await scene({ startTls: true }, ({ url }) => url, { SMTP_CA_FILE: caFile })
+    expect(await post.send()).toEqual(accepted)
     expect(post.server.received[0]?.secure).toBe(true)
+  })
+
+  test('with a certificate of another name is refused', async () => {
+    await using post = await scene({ startTls: true }, ({ url }) => `${url}?tls.servername=mail.example`, {
+      SMTP_CA_FILE: caFile,
+    })
+    expect(await post.send()).toEqual({
+      kind: 'rejected',
+      scope: 'account',
+      reason: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    })
+    expect(post.server.recipients).toEqual([])
+  })
+
+  test('can be required of this machine', async () => {
+    await using post = await scene({}, ({ url }) => `${url}?requireTLS=true`)
+    expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
+    expect(post.server.recipients).toEqual([])
   })
 
   // 0.0.0.0 reaches this machine, and is not one of the names that say so.
   test('is required of any other machine', async () => {
     await using post = await scene({}, ({ port }) => `smtp://0.0.0.0:${port}`)
-    expect((await post.send()).kind).not.toBe('accepted')
+    expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
     expect(post.server.recipients).toEqual([])
   })
 
-  test('is not required of another machine when the operator says so in the URL', async () => {
-    await using post = await scene({}, ({ port }) => `smtp://0.0.0.0:${port}?ignoreTLS=true`)
-    expect(await post.send()).toEqual({ kind: 'accepted' })
+  test.each(['ignoreTLS=true', 'requireTLS=false'])(
+    'is not required of another machine when the operator says so in the URL: %s',
+    async (option) => {
+      await using post = await scene({}, ({ port }) => `smtp://0.0.0.0:${port}?${option}`)
+      expect(await post.send()).toEqual(accepted)
+    },
+  )
+})
+
+/** What comes of one mail, or of several after each other, to a server that breaks. */
+async function sendTo(
+  breakage: Parameters<typeof startBrittleServer>[0],
+  { mails = 1, timeoutMs = patienceMs, env = {} as Readonly<Record<string, string>> } = {},
+) {
+  const server = startBrittleServer(breakage)
+  const mailer = mailerTo(breakage.at === 'STARTTLS' ? `${server.url}?requireTLS=true` : server.url, env)
+  const outcomes: Outcome[] = []
+  for (let sent = 0; sent < mails; sent++) outcomes.push(await mailer.send(mail, 1, timeoutMs))
+  mailer.close()
+  server.stop()
+  return { outcomes, contents: server.contents, connections: server.connections }
+}
+
+const beforeContent = ['greeting', 'EHLO', 'STARTTLS', 'MAIL', 'RCPT'] as const satisfies readonly Step[]
+
+describe.concurrent('a connection that breaks off', () => {
+  describe.each([
+    ['of a plain mail', {}],
+    ['of a signed mail', signing],
+  ])('%s', (_, env) => {
+    test.each(beforeContent)('at %s leaves nothing sent', async (at) => {
+      const { outcomes, contents } = await sendTo({ at, by: 'drop' }, { env })
+      expect(outcomes).toEqual([{ kind: 'retryable', reason: 'ECONNECTION' }])
+      expect(contents).toEqual([])
+    })
+
+    test('after the final dot leaves it open, and nothing is sent again', async () => {
+      const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop' }, { env })
+      expect(outcomes).toEqual([{ kind: 'unknown', reason: 'ECONNECTION', vendorId }])
+      expect(contents).toHaveLength(1)
+    })
+  })
+
+  test.each(['MAIL', 'RCPT', 'DATA'] as const)('at %s, with all steps sent at once, too', async (at) => {
+    const { outcomes, contents } = await sendTo({ at, by: 'drop', pipelining: true })
+    expect(outcomes).toEqual([{ kind: 'retryable', reason: 'ECONNECTION' }])
+    expect(contents).toEqual([])
+  })
+
+  test.each([false, true])(
+    'while it was kept is made anew for the next mail (pipelining: %p)',
+    async (pipelining) => {
+      for (const by of ['drop', '421 too many mails']) {
+        const sent = await sendTo({ at: 'MAIL', by, after: 1, pipelining }, { mails: 3 })
+        expect(sent.outcomes).toEqual([accepted, accepted, accepted])
+        expect(sent.contents).toHaveLength(3)
+        expect(sent.connections).toBe(3)
+      }
+    },
+  )
+
+  test('while it was kept is made anew once, not on and on, where the server takes no more', async () => {
+    const sent = await sendTo({ at: 'MAIL', by: 'drop', after: 1, only: 1 }, { mails: 2 })
+    expect(sent.outcomes).toEqual([accepted, { kind: 'retryable', reason: 'ECONNECTION' }])
+    expect(sent.connections).toBe(2)
+  })
+
+  test('by a reset is told by the same phases', async () => {
+    const before = await sendTo({ at: 'RCPT', by: 'reset' })
+    expect(before.outcomes).toMatchObject([{ kind: 'retryable' }])
+    const after = await sendTo({ at: 'content', by: 'reset' })
+    expect(after.outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
+    expect(after.contents).toHaveLength(1)
+  })
+
+  test('after the final dot of a later mail leaves that one open, and nothing is sent again', async () => {
+    const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop', after: 1 }, { mails: 2 })
+    expect(outcomes).toEqual([accepted, { kind: 'unknown', reason: 'ECONNECTION', vendorId }])
+    expect(contents).toHaveLength(2)
+  })
+})
+
+describe.concurrent('a reply', () => {
+  const content = { kind: 'rejected', scope: 'content' } as const
+  const account = { kind: 'rejected', scope: 'account' } as const
+  const recipient = { kind: 'rejected', scope: 'recipient' } as const
+  const retryable = { kind: 'retryable' } as const
+  test.each<[number, Step, object]>([
+    [421, 'greeting', retryable],
+    [450, 'greeting', retryable],
+    [554, 'greeting', account],
+    [421, 'EHLO', retryable],
+    [454, 'STARTTLS', retryable],
+    [502, 'STARTTLS', account],
+    [421, 'MAIL', retryable],
+    [451, 'MAIL', retryable],
+    [452, 'MAIL', retryable],
+    [503, 'MAIL', retryable],
+    [530, 'MAIL', account],
+    [535, 'MAIL', account],
+    [550, 'MAIL', content],
+    [552, 'MAIL', content],
+    [553, 'MAIL', content],
+    [421, 'RCPT', retryable],
+    [450, 'RCPT', retryable],
+    [451, 'RCPT', retryable],
+    [452, 'RCPT', retryable],
+    [530, 'RCPT', account],
+    [550, 'RCPT', recipient],
+    [551, 'RCPT', recipient],
+    [552, 'RCPT', recipient],
+    [553, 'RCPT', recipient],
+    [554, 'RCPT', recipient],
+    [421, 'DATA', retryable],
+    [451, 'DATA', retryable],
+    [554, 'DATA', content],
+    [421, 'content', retryable],
+    [451, 'content', retryable],
+    [452, 'content', retryable],
+    [550, 'content', content],
+    [552, 'content', content],
+    [554, 'content', content],
+  ])('of %d at %s', async (code, at, meaning) => {
+    for (const by of [`${code} 5.7.1 jane@example.com: no`, `${code}-jane@example.com\r\n${code} no`]) {
+      const { outcomes } = await sendTo({ at, by })
+      expect(outcomes).toEqual([{ ...meaning, reason: `SMTP ${code}` } as Outcome])
+    }
+  })
+
+  test.each(['gibberish', '', '999 what', '354 go on', '150 hm'])(
+    'of %j after the final dot leaves it open',
+    async (by) => {
+      const { outcomes } = await sendTo({ at: 'content', by }, { timeoutMs: by === '' ? 300 : patienceMs })
+      expect(outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
+    },
+  )
+
+  // One to EHLO is, by the older HELO.
+  test.each(['greeting', 'MAIL', 'RCPT'] as const)('of gibberish at %s is no agreement', async (at) => {
+    const { outcomes, contents } = await sendTo({ at, by: 'gibberish' })
+    expect(outcomes[0]?.kind).not.toBe('accepted')
+    expect(contents).toEqual([])
   })
 })
 
 describe('a server that does not answer', () => {
-  test('costs no more than the time-out, and the outcome is unknown', async () => {
+  test('costs no more than the time-out, and nothing was sent', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
-    expect(await mailer.send(mail, 60)).toEqual({ kind: 'unknown', reason: 'time-out' })
+    expect(await mailer.send(mail, 1, 60)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
     const tookMs = performance.now() - startedAt
     await silent.connected
     mailer.close()
@@ -278,53 +499,85 @@ describe('a server that does not answer', () => {
     expect(tookMs).toBeLessThan(2000)
   })
 
+  test.each(beforeContent)('at %s has not been sent anything', async (at) => {
+    const { outcomes, contents } = await sendTo({ at, by: 'hang' }, { timeoutMs: 100 })
+    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
+    expect(contents).toEqual([])
+  })
+
+  test('after the final dot leaves it open, and nothing is sent again', async () => {
+    const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: 300 })
+    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
+    expect(contents).toHaveLength(1)
+  })
+
   test('holds up neither itself nor the others when several mails wait for it', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
-    const outcomes = await Promise.all(Array.from({ length: 30 }, () => mailer.send(mail, 60)))
+    const outcomes = await Promise.all(Array.from({ length: 30 }, () => mailer.send(mail, 1, 60)))
     const tookMs = performance.now() - startedAt
     mailer.close()
     silent.stop()
-    // Eight were being handed over; the others still waited for a connection and can't have been sent.
-    const told = Map.groupBy(outcomes, ({ kind }) => kind)
-    expect(told.get('unknown')?.length).toBe(8)
-    expect(told.get('unavailable')?.length).toBe(22)
+    expect(outcomes.filter(({ kind }) => kind !== 'unknown')).toEqual([])
     expect(tookMs).toBeLessThan(2000)
   })
 
   test('gets none of the mails that were given up, and the next one at once, when it answers again', async () => {
     const server = await startSmtp()
     const release = server.hold()
-    const mailer = mailerTo(server.url, 300)
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => mailer.send(mail, 300)))
-    expect(outcomes.filter(({ kind }) => kind === 'accepted')).toEqual([])
+    const mailer = mailerTo(server.url)
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => mailer.send(mail, 1, 300)))
+    expect(outcomes.filter(({ kind }) => kind !== 'unknown')).toEqual([])
     await server.hungUp(8)
     release()
-    expect(await mailer.send({ ...mail, to: 'next@example.com' }, patienceMs)).toEqual({ kind: 'accepted' })
+    expect(await mailer.send({ ...mail, to: 'next@example.com' }, 1, patienceMs)).toEqual(accepted)
     mailer.close()
     await server.stop()
     expect(server.received.map(({ to }) => to.join())).toEqual(['next@example.com'])
   })
 
-  test('because nothing listens is unavailable: no mail can have got through', async () => {
+  test('for as long as a mail may stall is hung up on, before the time of the mail is up', async () => {
+    const silent = startSilentServer()
+    const mailer = mailerTo(silent.url, {}, 60)
+    expect(await mailer.send(mail, 1, patienceMs)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
+    mailer.close()
+    silent.stop()
+  })
+
+  test('because nothing listens can not have got it', async () => {
     const server = await startSmtp()
     await server.stop()
     const mailer = mailerTo(server.url)
-    const outcome = await mailer.send(mail, patienceMs)
+    const outcome = await mailer.send(mail, 1, patienceMs)
     mailer.close()
-    expect(outcome.kind).toBe('unavailable')
+    expect(outcome).toEqual({ kind: 'retryable', reason: 'ECONNREFUSED' })
+  })
+
+  test('because there is no such host can not have got it', async () => {
+    const mailer = mailerTo('smtp://no-such-host.invalid')
+    const outcome = await mailer.send(mail, 1, patienceMs)
+    mailer.close()
+    expect(outcome.kind).toBe('retryable')
   })
 })
 
 test('a hundred mails at once arrive once each, over at most eight connections', async () => {
   await using post = await scene()
   const recipients = Array.from({ length: 100 }, (_, index) => `reader${index}@example.com`)
-  const outcomes = await Promise.all(recipients.map((to) => post.send({ to })))
+  const outcomes = await Promise.all(recipients.map((to, index) => post.send({ to }, index + 1)))
   expect(outcomes.filter(({ kind }) => kind !== 'accepted')).toEqual([])
   expect(post.server.received.map(({ to }) => to.join()).sort()).toEqual([...recipients].sort())
   for (const { to, mail } of post.server.received) {
     expect(mail.to?.map(({ address }) => address)).toEqual([...to])
   }
   expect(new Set(post.server.received.map(({ sessionId }) => sessionId)).size).toBeLessThanOrEqual(8)
+})
+
+test('of a pool of two, two connections carry them all', async () => {
+  await using post = await scene({}, ({ url }) => `${url}?pool=true&maxConnections=2&maxMessages=5`)
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => post.send()))
+  expect(outcomes.filter(({ kind }) => kind !== 'accepted')).toEqual([])
+  const perConnection = Map.groupBy(post.server.received, ({ sessionId }) => sessionId)
+  expect([...perConnection.values()].map(({ length }) => length)).toEqual([5, 5, 5, 5])
 })

@@ -33,7 +33,7 @@ interface Behaviour {
 }
 
 /** Self-signed for localhost and 127.0.0.1 until 2120; the key is as public as this file and guards nothing. */
-const selfSigned = {
+export const selfSigned = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggsN5J+DLojQik6NM
 6aqTNWm3RzO7E6IzH2invlkddXWhRANCAAQ0XIBTFR0n3o7n/BeyauEwctRSZu31
@@ -162,6 +162,93 @@ export function startSilentServer() {
     port: server.port,
     url: `smtp://127.0.0.1:${server.port}`,
     connected: connected.promise,
+    stop: () => server.stop(true),
+  }
+}
+
+/** The steps of a mail at which a server can break, in their order. `content` ends with the dot. */
+export type Step = 'greeting' | 'EHLO' | 'STARTTLS' | 'MAIL' | 'RCPT' | 'DATA' | 'content'
+
+interface Breakage {
+  readonly at: Step
+  /** `drop` hangs up, `reset` does so without leave, `hang` says nothing more; anything else is said instead of the usual reply. */
+  readonly by: string
+  /** How many mails it takes over each connection before that. */
+  readonly after?: number
+  /** How many connections it takes at all; the next are dropped without a greeting. */
+  readonly only?: number
+  /** Whether it lets the client send the steps before the content at once (RFC 2920). */
+  readonly pipelining?: boolean
+}
+
+/** A mail server, in no more than the words it takes, that breaks at a step of a mail. */
+export function startBrittleServer({ at, by, after = 0, only = Infinity, pipelining = false }: Breakage) {
+  const usual: Readonly<Record<Step, string>> = {
+    greeting: '220 brittle',
+    EHLO: pipelining ? '250-brittle\r\n250 PIPELINING' : '250 brittle',
+    STARTTLS: '220 go on',
+    MAIL: '250 ok',
+    RCPT: '250 ok',
+    DATA: '354 go on',
+    content: '250 taken',
+  }
+  const contents: string[] = []
+  let connections = 0
+  const server = Bun.listen<{ unread: string; inContent: boolean; taken: number }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open(socket) {
+        socket.data = { unread: '', inContent: false, taken: 0 }
+        if (++connections > only) {
+          socket.end()
+          return
+        }
+        reply(socket, 'greeting')
+      },
+      data(socket, chunk) {
+        const state = socket.data
+        state.unread += chunk.toString()
+        for (;;) {
+          const end = state.inContent ? '\r\n.\r\n' : '\r\n'
+          const length = state.unread.indexOf(end)
+          if (length < 0) return
+          const said = state.unread.slice(0, length)
+          state.unread = state.unread.slice(length + end.length)
+          if (state.inContent) {
+            contents.push(said)
+            state.inContent = false
+            reply(socket, 'content')
+            state.taken++
+            continue
+          }
+          const step = (['EHLO', 'STARTTLS', 'MAIL', 'RCPT', 'DATA'] as const).find((word) =>
+            said.startsWith(word),
+          )
+          if (step === undefined) socket.write('250 ok\r\n')
+          else if (reply(socket, step) && step === 'DATA') state.inContent = true
+        }
+      },
+    },
+  })
+
+  /** Whether the reply was the usual one. */
+  function reply(socket: Bun.Socket<{ taken: number }>, step: Step): boolean {
+    const breaks = step === at && socket.data.taken === after
+    if (!breaks) socket.write(`${usual[step]}\r\n`)
+    else if (by === 'drop') socket.end()
+    else if (by === 'reset') socket.terminate()
+    else if (by !== 'hang') socket.write(`${by}\r\n`)
+    return !breaks
+  }
+
+  return {
+    url: `smtp://127.0.0.1:${server.port}`,
+    /** Each content that arrived whole. */
+    contents,
+    get connections() {
+      return connections
+    },
     stop: () => server.stop(true),
   }
 }

@@ -1,12 +1,14 @@
+import type { Readable } from 'node:stream'
+import { domainToASCII } from 'node:url'
 import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
 import type { Mail, Mailer, Outcome } from '../../domain/ports.ts'
-import { isLoopback } from '../../settings.ts'
 
 export interface SmtpSettings {
-  /** nodemailer's connection URL, `smtp://` or `smtps://`, with its options as query parameters. */
-  readonly url: string
+  readonly server: SmtpServer
   readonly from: MailAddress
+  /** Undefined: mails are not signed here. */
+  readonly dkim?: DkimSettings
 }
 
 export interface MailAddress {
@@ -14,138 +16,206 @@ export interface MailAddress {
   readonly address: string
 }
 
-/** How many mails are handed over at the same time, each over a connection that is kept open. */
-const connections = 8
+export interface SmtpServer {
+  readonly host: string
+  readonly port: number
+  /**
+   * `implicit`: from the first byte. `required`: by STARTTLS, or the mail is not sent. `offered`: by STARTTLS where the
+   * server offers it. `never`: in the clear. Wherever there is TLS, the certificate is checked.
+   */
+  readonly tls: 'implicit' | 'required' | 'offered' | 'never'
+  /** The certificates, in PEM, of who may vouch for the server; undefined: whom the runtime trusts. */
+  readonly ca?: string
+  /** The name in the server's certificate where it is not the host. */
+  readonly certificateName?: string
+  readonly login?: { readonly user: string; readonly password: string }
+  /** How we introduce ourselves (EHLO); undefined: as nodemailer does, by the name of this machine. */
+  readonly clientName?: string
+  /** How many mails are handed over at the same time, each over a connection that is kept for the next. */
+  readonly maxConnections: number
+  /** How many go over one connection before it is replaced. */
+  readonly maxMessages: number
+}
+
+export interface DkimSettings {
+  readonly domain: string
+  readonly selector: string
+  /** An RSA key, in PEM. */
+  readonly privateKey: string
+}
 
 /**
- * Sends mail through an SMTP server, over a pool of connections.
+ * Sends mail through an SMTP server, over a pool of connections. A mail whose time is up is withdrawn with its
+ * connection: it is not sent when the server recovers, and is in nobody's way.
  *
- * @param stallMs after which a server that says nothing is hung up on: a mail that was given up must not be sent when the
- * server recovers, nor keep its connection from the next
+ * @param stallMs after which a server that says nothing is hung up on
  */
-export function createSmtpMailer({ url, from }: SmtpSettings, stallMs: number): Mailer & { close(): void } {
-  const { hostname, searchParams } = new URL(url)
+export function createSmtpMailer(
+  { server, from, dkim }: SmtpSettings,
+  stallMs: number,
+): Mailer & { close(): void } {
   const transport = createTransport({
-    url,
     pool: true,
-    maxConnections: connections,
-    maxMessages: Number.POSITIVE_INFINITY,
-    // Without it a server, or who stands in between, decides whether the mail crosses the network in the clear.
-    ...(isLoopback(hostname) || searchParams.has('requireTLS') || searchParams.has('ignoreTLS')
-      ? {}
-      : { requireTLS: true }),
+    host: server.host,
+    port: server.port,
+    secure: server.tls === 'implicit',
+    requireTLS: server.tls === 'required',
+    ignoreTLS: server.tls === 'never',
+    tls: {
+      // Said aloud, so that no variable of the environment (NODE_TLS_REJECT_UNAUTHORIZED) says otherwise.
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+      ...(server.ca === undefined ? {} : { ca: server.ca }),
+      ...(server.certificateName === undefined ? {} : { servername: server.certificateName }),
+    },
+    ...(server.login ? { auth: { user: server.login.user, pass: server.login.password } } : {}),
+    ...(server.clientName === undefined ? {} : { name: server.clientName }),
+    maxConnections: server.maxConnections,
+    maxMessages: server.maxMessages,
+    // What may go out again, and what must not, is decided here.
+    maxRequeues: 0,
     connectionTimeout: stallMs,
     greetingTimeout: stallMs,
     socketTimeout: stallMs,
     dnsTimeout: stallMs,
+    // Before the socket's, so that a connection that is not needed ends with QUIT.
+    idleTimeout: stallMs / 2,
+    socketCloseTimeout: 1000,
     // Mail content comes from callers: it must never make this process read files or fetch addresses.
     disableFileAccess: true,
     disableUrlAccess: true,
+    ...(dkim
+      ? { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey } }
+      : {}),
   })
-  const slots = new Slots(connections)
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
+  /** What is left to read of each mail that a connection was found for, by the signal that withdraws it. */
+  const contents = new WeakMap<AbortSignal, Readable>()
+  transport.use('stream', ({ data: { signal }, message }, done) => {
+    const open = message.createReadStream.bind(message)
+    message.createReadStream = (options) => {
+      const content = open(options)
+      if (signal) contents.set(signal, content)
+      return content
+    }
+    done()
+  })
+  const written = from.address.slice(from.address.lastIndexOf('@') + 1)
+  const domain = domainToASCII(written) || written
 
-  /** Asynchronous as a whole, so that whatever is thrown on the way rejects, and gives the place back. */
-  async function handOver(mail: Mail): Promise<void> {
-    await transport.sendMail({
-      from: { name: mail.brandName ?? from.name ?? '', address: from.address },
-      to: { name: '', address: mail.to },
-      envelope: { from: from.address, to: [mail.to] },
-      messageId: `<${mail.id}@${domain}>`,
-      headers: { 'X-Request-Id': mail.requestId },
-      subject: mail.subject,
-      text: mail.text,
-      html: mail.html,
-    })
+  /** Asynchronous as a whole, so that whatever is thrown on the way is caught. */
+  async function handOver(mail: Mail, messageId: string, signal: AbortSignal): Promise<Handover> {
+    contents.delete(signal)
+    try {
+      await transport.sendMail({
+        from: { name: mail.brandName ?? from.name ?? '', address: from.address },
+        to: { name: '', address: mail.to },
+        envelope: { from: from.address, to: [mail.to] },
+        messageId: `<${messageId}>`,
+        headers: { 'X-Request-Id': mail.requestId },
+        subject: mail.subject,
+        text: mail.text,
+        html: mail.html,
+        signal,
+      })
+      return 'accepted'
+    } catch (error) {
+      const content = contents.get(signal)
+      // nodemailer reads it when the server has agreed to take it (DATA), and not before.
+      const phase = !content ? 'connecting' : content.readableDidRead === false ? 'envelope' : 'content'
+      return { phase, error: Object(error) }
+    }
   }
 
   return {
     name: 'smtp',
-    async send(mail, timeoutMs) {
+    async send(mail, attempt, timeoutMs) {
       // nodemailer reads even the addresses of an explicit envelope as lists.
       if (email(mail.to)?.address !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }
-      const deadline = performance.now() + timeoutMs
-      // Waiting here and not in nodemailer's queue: a mail whose time is up must not be sent when a server recovers.
-      if (!(await slots.take(timeoutMs))) return { kind: 'unavailable', reason: 'no connection free in time' }
-      const sent = handOver(mail)
-        .then((): Outcome => ({ kind: 'accepted' }), outcomeOf)
-        .finally(() => slots.free())
-      return inTime(sent, deadline - performance.now(), { kind: 'unknown', reason: 'time-out' })
+      const vendorId = `${mail.requestId}.${attempt}@${domain}`
+      const time = new AbortController()
+      const timer = setTimeout(() => time.abort(), timeoutMs)
+      let handover: Handover
+      do handover = await handOver(mail, vendorId, time.signal)
+      while (hadEnded(handover))
+      clearTimeout(timer)
+      if (handover === 'accepted') return { kind: 'accepted', vendorId }
+      const outcome = outcomeOf(handover)
+      // The server knows the mail by our id, also where its answer was lost.
+      return outcome.kind === 'unknown' ? { ...outcome, vendorId } : outcome
     },
     close: () => transport.close(),
   }
 }
 
-/** A number of places, waited for in order. */
-class Slots {
-  private readonly waiting = new Set<() => void>()
+/** How a mail was handed over: how far it came before it failed, and with what. */
+type Handover = 'accepted' | Failed
 
-  constructor(private left: number) {}
-
-  /** Resolves to whether a place was had within the time. */
-  take(timeoutMs: number): Promise<boolean> {
-    if (this.left > 0) {
-      this.left--
-      return Promise.resolve(true)
-    }
-    return new Promise((resolve) => {
-      const had = () => {
-        clearTimeout(timer)
-        resolve(true)
-      }
-      // Whoever gives up leaves the line at once: a place handed to nobody would be lost.
-      const timer = setTimeout(() => {
-        this.waiting.delete(had)
-        resolve(false)
-      }, timeoutMs)
-      this.waiting.add(had)
-    })
-  }
-
-  free(): void {
-    const [next] = this.waiting
-    if (next === undefined) {
-      this.left++
-      return
-    }
-    this.waiting.delete(next)
-    next()
-  }
+interface Failed {
+  /** In `connecting` and `envelope` nothing of the mail itself was sent, so that it can't have been taken. */
+  readonly phase: 'connecting' | 'envelope' | 'content'
+  readonly error: SmtpError
 }
 
-/** What a promise resolves to, or `late` when its time is up before. */
-async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const timeUp = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(late), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise, timeUp])
-  } finally {
-    clearTimeout(timer)
-  }
+/** As much as is told of what nodemailer throws. */
+interface SmtpError {
+  readonly code?: unknown
+  readonly originalCode?: unknown
+  /** The step that failed; `CONN` where it was none, such as a lost connection. */
+  readonly command?: unknown
+  /** What the server replied. */
+  readonly responseCode?: unknown
 }
+
+/**
+ * Whether a kept connection turned out to have been ended by the server: by its limit of mails over one connection, or
+ * of its patience. Another will do, and of those that have ended there is one less now.
+ */
+function hadEnded(handover: Handover): boolean {
+  if (handover === 'accepted' || handover.phase !== 'envelope') return false
+  // nodemailer's way of saying that it would try another, if it were allowed to.
+  const { code, command, responseCode } = handover.error
+  return code === 'ECONNECTION' && command === undefined && responseCode === undefined
+}
+
+/** What a failure means. Only its code is told, since a server's words repeat addresses. */
+function outcomeOf({ phase, error }: Failed): Outcome {
+  const { code, originalCode, command, responseCode } = error
+  if (typeof responseCode === 'number' && responseCode >= 400 && responseCode < 600) {
+    return repliedWith(responseCode, code, command)
+  }
+  const word = [originalCode, code].find((each) => typeof each === 'string') ?? 'connection lost'
+  // Ours (EABORT) or nodemailer's own, which runs as long: whichever comes first.
+  const reason = word === 'EABORT' || word === 'ETIMEDOUT' ? 'time-out' : word
+  // A time-out counts as unknown wherever it strikes (design D26).
+  if (phase === 'content' || reason === 'time-out') return { kind: 'unknown', reason }
+  // A login that was not even tried, since the server offers none that we know; or a server that we must not trust.
+  return code === 'EAUTH' || untrusted.test(reason)
+    ? { kind: 'rejected', scope: 'account', reason }
+    : { kind: 'retryable', reason }
+}
+
+/** The codes of a certificate that was not accepted, such as SELF_SIGNED_CERT_IN_CHAIN, and of TLS itself. */
+const untrusted = /CERT|LEAF_SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/
 
 /** Replies that concern who we are, not what we send (RFC 4954 section 6). */
 const loginCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** What an SMTP failure means; only its code is told, since a server's text repeats addresses. */
-function outcomeOf(error: unknown): Outcome {
-  const { responseCode, code, command } = error as {
-    responseCode?: unknown
-    code?: unknown
-    command?: unknown
-  }
-  if (typeof responseCode === 'number' && responseCode >= 400) {
-    const reason = `SMTP ${responseCode}`
-    if (responseCode < 500) return { kind: 'unavailable', reason }
-    if (code === 'EAUTH' || loginCodes.has(responseCode))
+/** What the server's reply to a step means. With any of these it says itself that it has not taken the mail. */
+function repliedWith(status: number, code: unknown, command: unknown): Outcome {
+  const reason = `SMTP ${status}`
+  // 503 says that the session was in the wrong state for the step, which another may not be.
+  if (status < 500 || (status === 503 && code !== 'EAUTH')) return { kind: 'retryable', reason }
+  if (code === 'EAUTH' || loginCodes.has(status)) return { kind: 'rejected', scope: 'account', reason }
+  switch (command) {
+    case 'RCPT TO':
+      return { kind: 'rejected', scope: 'recipient', reason }
+    case 'MAIL FROM':
+    case 'DATA':
+      return { kind: 'rejected', scope: 'content', reason }
+    default:
+      // Greeting, EHLO, STARTTLS: it does not want to talk to us, or not in the way we ask for.
       return { kind: 'rejected', scope: 'account', reason }
-    return { kind: 'rejected', scope: command === 'RCPT TO' ? 'recipient' : 'message', reason }
   }
-  const reason = typeof code === 'string' ? code : 'connection lost'
-  const unsent = command === 'CONN' || ['ECONNECTION', 'EDNS', 'ETLS', 'EAUTH'].includes(reason)
-  return { kind: unsent ? 'unavailable' : 'unknown', reason }
 }

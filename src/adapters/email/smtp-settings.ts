@@ -1,0 +1,251 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import { isLoopback, type Settings } from '../../settings.ts'
+import { mailAddress } from './address.ts'
+import type { DkimSettings, MailAddress, SmtpServer, SmtpSettings } from './smtp.ts'
+
+/**
+ * How mail is sent: SMTP_URL, SMTP_CA_FILE, MAIL_FROM, DKIM_SELECTOR, DKIM_KEY_FILE and DKIM_DOMAIN, with what is wrong
+ * with any of them. Undefined: there is no SMTP_URL, or it is wrong.
+ */
+export function smtpSettings(settings: Settings): SmtpSettings | undefined {
+  const from = readSender(settings)
+  const dkim = readDkim(settings, from)
+  const server = readServer(settings)
+  return server && from && { server, from, ...(dkim ? { dkim } : {}) }
+}
+
+function readSender(settings: Settings): MailAddress | undefined {
+  const text = settings.optional('MAIL_FROM')
+  if (text === undefined) {
+    if (settings.optional('SMTP_URL') !== undefined) {
+      settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
+    }
+    return undefined
+  }
+  const from = mailAddress(text)
+  if (from === undefined) {
+    settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
+  }
+  return from
+}
+
+const form =
+  'must be a URL such as smtp://user:password@mail.example.com:587, where characters such as @ : / ? # % of the user and the password are written %40 %3A %2F %3F %23 %25'
+
+function readServer(settings: Settings): SmtpServer | undefined {
+  const ca = readCa(settings)
+  const text = settings.optional('SMTP_URL')?.trim()
+  if (text === undefined) return undefined
+  const url = /^smtps?:\/\/[^/]/.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  // A password that was not written as it must be ends up in any part of the URL.
+  const host = url && /^\/?$/.test(url.pathname) && url.hash === '' ? hostOf(url) : undefined
+  const [user, password] = [decoded(url?.username), decoded(url?.password)]
+  if (!url || host === undefined || user === undefined || password === undefined) {
+    settings.refuse('SMTP_URL', form)
+    return undefined
+  }
+  if ((user === '') !== (password === '')) {
+    settings.refuse('SMTP_URL', 'must give both a user and a password, or neither')
+  }
+  const options = readOptions(settings, url.searchParams)
+  const implicit = url.protocol === 'smtps:'
+  const port = Number(url.port) || (implicit ? 465 : 587)
+  return {
+    host: host.replace(/^\[|\]$/g, ''),
+    port,
+    tls: implicit
+      ? 'implicit'
+      : options.requireTLS
+        ? 'required'
+        : options.ignoreTLS
+          ? 'never'
+          : // Otherwise a server, or who stands in between, decides whether the mail crosses the network in the clear.
+            isLoopback(host) || options.requireTLS === false
+            ? 'offered'
+            : 'required',
+    ...(ca === undefined ? {} : { ca }),
+    ...(options.servername === undefined ? {} : { certificateName: options.servername }),
+    ...(user === '' ? {} : { login: { user, password } }),
+    ...(options.name === undefined ? {} : { clientName: options.name }),
+    maxConnections: options.maxConnections ?? 8,
+    maxMessages: options.maxMessages ?? 100,
+  }
+}
+
+/** The host as DNS knows it; an IPv6 address in its brackets. */
+function hostOf({ hostname }: URL): string | undefined {
+  const host = decoded(hostname)
+  return host === undefined ? undefined : domainToASCII(host) || undefined
+}
+
+function decoded(text = ''): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+interface Options {
+  readonly requireTLS?: boolean | undefined
+  readonly ignoreTLS?: boolean | undefined
+  readonly servername?: string | undefined
+  readonly name?: string | undefined
+  readonly maxConnections?: number | undefined
+  readonly maxMessages?: number | undefined
+}
+
+/**
+ * The options that SMTP_URL gives as query parameters, by nodemailer's names. nodemailer itself would take any of its
+ * options from there, also those that print what is sent or trust whoever answers; here there are these and no others.
+ */
+function readOptions(settings: Settings, given: URLSearchParams): Options {
+  const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
+  // There always is a pool.
+  const known = ['requireTLS', 'ignoreTLS', 'tls.servername', 'name', 'pool', 'maxConnections', 'maxMessages']
+  for (const option of given.keys()) {
+    if (given.getAll(option).length > 1) refuse('has an option twice')
+    if (known.includes(option)) continue
+    if (['logger', 'debug', 'transactionLog'].includes(option)) {
+      refuse(
+        'must not have the options logger, debug and transactionLog, which would print mails and their codes',
+      )
+    } else if (option.startsWith('tls.') || option === 'opportunisticTLS') {
+      refuse(
+        'has an option that would change how certificates are checked, which always are: name the certificate of an authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername',
+      )
+    } else {
+      // Without its name, which may be the end of a password.
+      refuse(`has an option that is not known (there are ${known.join(', ')}), or ${form}`)
+    }
+  }
+  const flag = (name: string): boolean | undefined => {
+    const value = given.get(name)
+    if (value === null) return undefined
+    if (!/^(true|false|1|0)$/.test(value)) refuse(`must give the option ${name} as true or false`)
+    return value === 'true' || value === '1'
+  }
+  const number = (name: string, max: number): number | undefined => {
+    const value = given.get(name)
+    if (value === null) return undefined
+    if (!/^[1-9][0-9]{0,5}$/.test(value) || Number(value) > max) {
+      refuse(`must give the option ${name} as a whole number from 1 to ${max}`)
+    }
+    return Number(value)
+  }
+  const host = (name: string): string | undefined => {
+    const value = given.get(name)
+    if (value === null) return undefined
+    if (!isHostName(value) && isIP(value.replace(/^\[(IPv6:)?|\]$/gi, '')) === 0) {
+      refuse(`must give the option ${name} as a host name, such as mail.example.com`)
+    }
+    return value
+  }
+  const requireTLS = flag('requireTLS')
+  const ignoreTLS = flag('ignoreTLS')
+  if (requireTLS && ignoreTLS) refuse('must not have both options requireTLS and ignoreTLS')
+  return {
+    requireTLS,
+    ignoreTLS,
+    servername: host('tls.servername'),
+    name: host('name'),
+    maxConnections: number('maxConnections', 100),
+    maxMessages: number('maxMessages', 100_000),
+  }
+}
+
+function isHostName(text: string): boolean {
+  return /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/i.test(
+    text,
+  )
+}
+
+function readCa(settings: Settings): string | undefined {
+  const pem = readFile(settings, 'SMTP_CA_FILE')
+  if (pem === undefined) return undefined
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  if (certificates.length > 0 && certificates.every(isCertificate)) return certificates.join('\n')
+  settings.refuse('SMTP_CA_FILE', 'must name a file with one or more certificates in PEM (BEGIN CERTIFICATE)')
+  return undefined
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function readDkim(settings: Settings, from: MailAddress | undefined): DkimSettings | undefined {
+  const given = ['DKIM_SELECTOR', 'DKIM_KEY_FILE', 'DKIM_DOMAIN'].some(
+    (name) => settings.optional(name) !== undefined,
+  )
+  if (!given) return undefined
+  const why = 'mails are signed (DKIM) with DKIM_SELECTOR and DKIM_KEY_FILE together'
+  const selector = settings.required('DKIM_SELECTOR', why).trim()
+  if (selector !== '' && !isHostName(selector)) {
+    settings.refuse('DKIM_SELECTOR', 'must be a name such as s1: the one before ._domainkey in the DNS')
+  }
+  settings.required('DKIM_KEY_FILE', why)
+  const privateKey = readKey(settings)
+  const ownDomain = settings.optional('DKIM_DOMAIN')?.trim()
+  const domain = domainToASCII(ownDomain ?? from?.address.slice(from.address.lastIndexOf('@') + 1) ?? '')
+  if (ownDomain !== undefined && !(isHostName(domain) && domain.includes('.'))) {
+    settings.refuse('DKIM_DOMAIN', 'must be a domain such as example.com')
+  }
+  return privateKey === undefined ? undefined : { domain, selector, privateKey }
+}
+
+/** Bounds within which every receiver checks a signature (RFC 8301 section 3.2). */
+const keyBits = { min: 1024, max: 4096 } as const
+
+/**
+ * The signing key, in PEM. nodemailer signs with RSA alone, and sends unsigned, without a word, what it can't sign: all
+ * that can be wrong with a key is found here.
+ */
+function readKey(settings: Settings): string | undefined {
+  const refuse = (problem: string): undefined => {
+    settings.refuse('DKIM_KEY_FILE', problem)
+  }
+  const pem = readFile(settings, 'DKIM_KEY_FILE')
+  if (pem === undefined) return undefined
+  const make = `such as openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 makes`
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE'
+      ? refuse('must name a key without a passphrase; openssl pkey -in KEY -out NEW takes it off')
+      : refuse(`must name a file with an RSA private key in PEM, ${make}`)
+  }
+  if (key.asymmetricKeyType !== 'rsa')
+    return refuse(`must name an RSA key, ${make}: mails are not signed with others`)
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  if (bits < keyBits.min || bits > keyBits.max) {
+    return refuse(
+      `must name a key of ${keyBits.min} to ${keyBits.max} bits, ${make}: receivers ignore others`,
+    )
+  }
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** The text of the file that a variable names; undefined: it is not set, or the file can't be read. */
+function readFile(settings: Settings, name: string): string | undefined {
+  const path = settings.optional(name)?.trim()
+  if (path === undefined) return undefined
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code = 'error' } = error as NodeJS.ErrnoException
+    settings.refuse(
+      name,
+      `names a file that can't be read (${code}): correct the path, or let this user read it`,
+    )
+    return undefined
+  }
+}
