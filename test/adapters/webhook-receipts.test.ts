@@ -82,8 +82,8 @@ describe('a receipt that says', () => {
       { vendorId, status: 'failed', reason: null },
     ],
     [
-      { id: vendorId, status: 'failed', reason: 'x'.repeat(500) },
-      { vendorId, status: 'failed', reason: 'x'.repeat(40) },
+      { id: vendorId, status: 'failed', reason: 'x'.repeat(41) },
+      { vendorId, status: 'failed', reason: null },
     ],
     [
       { id: vendorId, status: 'sent' },
