@@ -20,8 +20,8 @@ import { type DatabaseWork, startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig, Config } from './config.ts'
 import { databaseWork } from './database-work.ts'
 import { Breakers } from './domain/breaker.ts'
-import { longestDeliveryMs } from './domain/delivery.ts'
 import { createJournal, type DeliveryQuery } from './domain/journal.ts'
+import { longestNotifyMs } from './domain/notify.ts'
 import { OperatorError } from './domain/operator.ts'
 import { attemptPath, providerPath } from './domain/receipts.ts'
 
@@ -257,7 +257,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   async function drain(server: NonNullable<typeof http.server>): Promise<void> {
     const done = new AbortController()
     const waitMs = (ms: number) => pause(ms, undefined, { signal: done.signal }).catch(() => undefined)
-    const giveUpAt = performance.now() + longestDeliveryMs(config.providerTimeoutMs) + drainMarginMs
+    const giveUpAt = performance.now() + longestNotifyMs(config.providerTimeoutMs) + drainMarginMs
     const closed = server.stop()
     // Again where a request came as a whole in the meantime: it had been begun before the stop.
     do {
@@ -289,7 +289,7 @@ const lullTurns = 40
 /** How long such a lull is waited for. */
 const longestLeaveMs = 1000
 
-/** What requests under way may take to end beyond the time of a delivery. */
+/** What requests under way may take to end beyond the time of their deliveries. */
 const drainMarginMs = 3000
 
 /** What an answer may take to leave once it has been given. */

@@ -1,5 +1,6 @@
 import type { Breakers } from './breaker.ts'
 import { maskEmail, maskPhone } from './contact.ts'
+import type { Journal } from './journal.ts'
 import type {
   Attempt,
   Call,
@@ -23,6 +24,7 @@ export interface DeliveryPorts {
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Breakers
+  readonly journal: Journal
   readonly now: Clock
   /** Monotonic milliseconds, for spans: the time of day may be set while a delivery is under way. */
   readonly stopwatch: Clock
@@ -129,6 +131,7 @@ async function tryProvider(
         : null,
     ...taken,
   })
+  ports.journal.note(call)
   return outcome
 }
 
@@ -206,6 +209,7 @@ export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail):
     receiptKey: null,
     ...taken,
   })
+  ports.journal.note(call)
   return outcome
 }
 

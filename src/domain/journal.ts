@@ -53,8 +53,11 @@ export interface DeliveryQuery {
  * in the log.
  */
 export interface Journal {
-  /** A request is about to have messages handed over: where that takes its time, it has left a trace by then. */
-  begin(call: Call): void
+  /**
+   * A request is about to have messages handed over, or an attempt to do so has ended: what is known of it by now is
+   * kept, since the rest may take its time.
+   */
+  note(call: Call): void
   /** A request has been answered. */
   end(call: Call, end: StoryEnd): void
   /** The provider that accepted the last code for a recipient of a brand by SMS; undefined: none is known. */
@@ -77,7 +80,7 @@ export function statusOf({ outcome, receipt }: Pick<Delivery, 'outcome' | 'recei
 
 /** Where a journal is written and read. */
 export interface JournalStore {
-  /** Takes what is known of a request, and replaces what was taken before of it; written soon. Never throws. */
+  /** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
   add(story: Story, attempts: readonly Attempt[]): void
   lastProviderOf: Journal['lastProviderOf']
 }
@@ -93,6 +96,8 @@ const keptRefusals = 60
 export function createJournal(store: JournalStore): Journal {
   const refusals = new Map<string, number>()
   let minute = 0
+  /** How many attempts of a request under way have been taken. */
+  const taken = new WeakMap<Call, number>()
 
   function keep(call: Call, end: StoryEnd | null): void {
     const { operation, app } = call.trail
@@ -100,22 +105,25 @@ export function createJournal(store: JournalStore): Journal {
     const { brand = null, channel = null, recipient = null, recipients = null, limits, attempts } = call.trail
     const { requestId, at } = call
     const story = { requestId, at, operation, app, brand, channel, recipient, recipients, limits, end }
-    store.add(story, end ? attempts : [])
+    store.add(story, attempts.slice(taken.get(call) ?? 0))
+    if (end === null) taken.set(call, attempts.length)
   }
 
   /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
   function isTooMany({ at, trail: { app = '', limits } }: Call): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false
-    if (Math.floor(at / 60_000) !== minute) refusals.clear()
-    minute = Math.floor(at / 60_000)
+    const current = Math.floor(at / 60_000)
+    // Only a later one: a request that took its time must not open the minute anew.
+    if (current > minute) refusals.clear()
+    minute = Math.max(minute, current)
     const count = (refusals.get(app) ?? 0) + 1
     refusals.set(app, count)
     return count > keptRefusals
   }
 
   return {
-    begin: (call) => keep(call, null),
+    note: (call) => keep(call, null),
     end: (call, end) => {
       if (end.status < 400 || !isTooMany(call)) keep(call, end)
     },

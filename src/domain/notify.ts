@@ -10,10 +10,16 @@ import {
   type Recipient,
 } from './contact.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
-import { type DeliveryPorts, deliverMail, deliverSms, routesOf, type SmsMode } from './delivery.ts'
+import {
+  type DeliveryPorts,
+  deliverMail,
+  deliverSms,
+  longestDeliveryMs,
+  routesOf,
+  type SmsMode,
+} from './delivery.ts'
 import { frameMail } from './emails.ts'
 import { Failure } from './failures.ts'
-import type { Journal } from './journal.ts'
 import { claim, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Call, Outcome, Secrets, SmsMessage } from './ports.ts'
@@ -22,7 +28,6 @@ import { type Rendered, render, type Template, templateOf, templateVariables } f
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
-  readonly journal: Journal
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
@@ -42,6 +47,11 @@ export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000
 
 /** How many messages of one request are handed over at the same time (design D12). */
 const concurrency = 8
+
+/** What a request with as many recipients as there may be takes at most to have all of them tried. */
+export function longestNotifyMs(providerTimeoutMs: number): number {
+  return Math.ceil(notifySizes.to / concurrency) * longestDeliveryMs(providerTimeoutMs)
+}
 
 /** A transactional SMS or e-mail to one or more recipients (spec 4.4), the checks in the order of design 5. */
 export async function notify(ports: NotifyPorts, call: Call, body: Body): Promise<Notified> {
@@ -93,6 +103,7 @@ async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: s
   const recipients = addresses(to)
 
   const brand = await senderBrand(ports.brands, body.brandId)
+  if (brand) call.trail.brand = brand.slug
   await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject) =>
     deliverMail(ports, call, {
       requestId: call.requestId,
@@ -255,7 +266,7 @@ async function deliverToAll(
 ): Promise<void> {
   call.trail.recipients = recipients.length
   if (recipients.length === 1) call.trail.recipient = recipients.map(mask)[0] ?? ''
-  ports.journal.begin(call)
+  ports.journal.note(call)
   const waiting = recipients.values()
   let failed = 0
   const work = async () => {

@@ -20,7 +20,6 @@ import {
 } from './delivery.ts'
 import { otpMail } from './emails.ts'
 import { Failure } from './failures.ts'
-import type { Journal } from './journal.ts'
 import {
   type Claim,
   claim,
@@ -40,7 +39,6 @@ import { boundText, hasFullUrl, renderOtp } from './templates.ts'
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
-  readonly journal: Journal
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
@@ -79,7 +77,7 @@ export async function sendOtp(
   noteStandings(call, claims, admission)
   const takings = granted(admission, now)
   // A process that ends during the delivery leaves a trace of what it was about.
-  ports.journal.begin(call)
+  ports.journal.note(call)
   const avoid = isResend ? await ports.journal.lastProviderOf(record.subject, brand.slug) : undefined
   const outcome = await deliver(ports, call, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {

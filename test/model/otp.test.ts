@@ -16,7 +16,7 @@ import type { Mailer, Outcome, SmsProvider } from '../../src/domain/ports.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
-import { deliveryBasics, newCall, noJournal } from '../support/calls.ts'
+import { deliveryBasics, newCall } from '../support/calls.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
 // cases on the real store and to a model that restates the contract as naively as it can. When they disagree,
@@ -322,7 +322,6 @@ class Service {
     return {
       ...adapters,
       ...deliveryBasics(() => this.clock.now),
-      journal: noJournal,
       secrets,
       limits: this.limits,
       otpTtlSeconds: lifetimeMs / 1000,

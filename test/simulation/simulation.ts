@@ -17,7 +17,7 @@ import type { Mailer, Outcome, Secrets, SmsProvider } from '../../src/domain/por
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn } from '../support/app.ts'
-import { deliveryBasics, newCall, noJournal } from '../support/calls.ts'
+import { deliveryBasics, newCall } from '../support/calls.ts'
 import {
   type Answer,
   type BrandSlug,
@@ -463,7 +463,6 @@ class Simulation {
       stopwatch: () => this.elapsedMs,
       ...deliveryBasics(() => this.elapsedMs),
       breakers: this.breakersOf(server),
-      journal: noJournal,
     }
   }
 

@@ -16,7 +16,7 @@ export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {
 
 /** A journal that nothing is kept in. */
 export const noJournal: Journal = {
-  begin: () => {},
+  note: () => {},
   end: () => {},
   lastProviderOf: async () => undefined,
 }
@@ -24,9 +24,10 @@ export const noJournal: Journal = {
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(
   stopwatch: Clock,
-): Pick<DeliveryPorts, 'breakers' | 'segmentsOf' | 'receiptUrl'> {
+): Pick<DeliveryPorts, 'breakers' | 'journal' | 'segmentsOf' | 'receiptUrl'> {
   return {
     breakers: new Breakers(stopwatch),
+    journal: noJournal,
     segmentsOf: () => ({ count: 1, encoding: 'GSM-7' }),
     receiptUrl: () => null,
   }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Story } from '../../domain/journal.ts'
 import type { Attempt } from '../../domain/ports.ts'
-import { type JournalBook, type JournalEntry, journalEntry } from './journal.ts'
+import { type JournalBook, journalEntry } from './journal.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
 const gatherMs = 25
@@ -23,13 +23,15 @@ export function createJournalBuffer(
   failed: (error: unknown, requests: number) => void,
 ) {
   /** By request, in the order in which they came. */
-  const waiting = new Map<string, JournalEntry>()
+  const waiting = new Map<string, { story: Story; attempts: readonly Attempt[] }>()
   let writing: Promise<void> | undefined
 
   async function write(): Promise<void> {
     await pause(gatherMs)
     while (waiting.size > 0) {
-      const entries = Array.from(waiting.values().take(batch))
+      const entries = Array.from(waiting.values().take(batch), ({ story, attempts }) =>
+        journalEntry(story, attempts),
+      )
       for (const [requestId] of entries) waiting.delete(requestId)
       await keep(entries).catch((error: unknown) => failed(error, entries.length))
     }
@@ -38,9 +40,11 @@ export function createJournalBuffer(
   }
 
   return {
-    /** Takes what is known of a request; what was taken before of the same one is replaced. */
+    /** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. */
     add(story: Story, attempts: readonly Attempt[]): void {
-      waiting.set(story.requestId, journalEntry(story, attempts))
+      const { requestId } = story
+      const before = waiting.get(requestId)
+      waiting.set(requestId, { story, attempts: before ? [...before.attempts, ...attempts] : attempts })
       if (waiting.size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
         waiting.delete(oldest)
