@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import type { ReceiptCall } from '../../domain/ports.ts'
 import { type ReceiptPorts, takeReceipts } from '../../domain/receipts.ts'
-import { type Exchanges, pathOf } from './exchange.ts'
+import { failureOf } from './errors.ts'
+import { type Exchanges, type Log, pathOf } from './exchange.ts'
 
 const prefix = '/receipts/'
 
@@ -14,14 +15,21 @@ export function isReceipt(request: Request): boolean {
 }
 
 /** Where vendors tell what became of messages: by GET or POST, at paths that only they were told. */
-export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges) {
+export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges, log: Log) {
   const take = async (
-    { provider, token }: { readonly provider: string; readonly token: string },
+    // What is not well encoded comes as null.
+    { provider, token }: { readonly provider: string | null; readonly token: string | null },
     request: Request,
     body: Uint8Array,
   ): Promise<unknown> => {
-    const answer = await takeReceipts(ports, provider, token, callOf(request, publicUrl, body))
-    if (answer === undefined) return { success: true, requestId: exchanges.of(request).requestId }
+    const { requestId } = exchanges.of(request)
+    const taking = takeReceipts(ports, provider ?? '', token ?? '', callOf(request, publicUrl, body))
+    const answer = await taking.catch((error: unknown) => {
+      // What the vendor sends next will fail too, and nobody reads its logs.
+      if (ports.providers.some(({ name }) => name === provider)) warn(log, error, { provider, requestId })
+      throw error
+    })
+    if (answer === undefined) return { success: true, requestId }
     // Bare of a charset: who wants an answer of their own reads its type to the letter.
     return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } })
   }
@@ -30,6 +38,16 @@ export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges:
     .post(`${prefix}:provider/:token`, ({ params, request, body }) =>
       take(params, request, body as Uint8Array),
     )
+}
+
+function warn(log: Log, error: unknown, fields: object): void {
+  const { kind, message } = failureOf(error)
+  if (kind === 'internal_error') return
+  const why =
+    kind === 'route_not_found'
+      ? 'its address is not one of this server: enter what otpost receipts prints'
+      : message
+  log.warn(fields, `a receipt was refused: ${why}`)
 }
 
 function callOf(request: Request, publicUrl: string, body: Uint8Array): ReceiptCall {

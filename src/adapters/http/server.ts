@@ -136,7 +136,7 @@ export function createHttp(
     .use(docsRoutes(version, outbox !== undefined))
 
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
-  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges))
+  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges, log))
   const known = routeTable(app.routes)
   return { app, exchanges }
 
