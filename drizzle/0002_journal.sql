@@ -10,6 +10,7 @@ CREATE TABLE `deliveries` (
 	`template` text,
 	`recipient_hash` text NOT NULL,
 	`recipient` text NOT NULL,
+	`position` integer,
 	`segments` integer,
 	`encoding` text,
 	`outcome` text NOT NULL,

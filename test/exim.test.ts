@@ -53,6 +53,7 @@ function mailTo(to: string, fields: Partial<Mail> = {}): Mail {
     brandSlug: 'acme',
     brandName: 'Acme',
     to,
+    position: null,
     recipientSubject: 'subject',
     subject: 'Your order',
     html: '<p>It is on its way.</p>',

@@ -112,9 +112,10 @@ async function tryProvider(
   timeoutMs: number,
 ): Promise<Outcome> {
   const attempt = ++call.trail.begun
-  const namedBy = provider.receipts?.namedBy
-  const receiptUrl =
-    namedBy === 'attempt' ? ports.receiptUrl(provider.name, message.requestId, attempt) : null
+  // Without a public address no receipt comes, however it would name the message.
+  const url = provider.receipts ? ports.receiptUrl(provider.name, message.requestId, attempt) : null
+  const namedBy = url === null ? undefined : provider.receipts?.namedBy
+  const receiptUrl = namedBy === 'attempt' ? url : null
   const sms = smsFor(provider.name, message, route, receiptUrl)
   ports.breakers.begin(provider.name)
   const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
@@ -147,7 +148,7 @@ function skip(
     ...aboutSms(ports, message, route, provider),
     outcome: 'skipped',
     errorClass: null,
-    reason: 'it keeps failing',
+    reason: 'keeps failing',
     vendorId: null,
     receiptKey: null,
     at: ports.now(),
@@ -158,7 +159,7 @@ function skip(
 /** The message as one provider is asked to carry it. */
 function smsFor(
   provider: string,
-  { subject: _, text, template, ...message }: SmsMessage,
+  { subject: _, position: __, text, template, ...message }: SmsMessage,
   route: SmsRoute,
   receiptUrl: string | null,
 ): Sms {
@@ -186,6 +187,7 @@ function aboutSms(ports: DeliveryPorts, message: SmsMessage, route: SmsRoute, pr
     provider: provider.name,
     template: message.template?.key ?? null,
     recipient: maskPhone(message.to),
+    position: message.position,
     recipientSubject: message.subject,
     segments: ports.segmentsOf(text),
   } as const
@@ -203,6 +205,7 @@ export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail):
     provider: mailer.name,
     template: null,
     recipient: maskEmail(mail.to),
+    position: mail.position,
     recipientSubject: mail.recipientSubject,
     segments: null,
     ...inTheLog(outcome),

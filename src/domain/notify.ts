@@ -74,7 +74,7 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
   const recipients = numbers(to, ports.nationalize)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
-  await deliverToAll(ports, call, 'SMS', recipients, (recipient, subject) =>
+  await deliverToAll(ports, call, 'SMS', recipients, (recipient, subject, position) =>
     deliverSms(
       ports,
       call,
@@ -85,6 +85,7 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
         brandName: brand.displayName,
         to: recipient.address,
         subject,
+        position,
         validitySeconds: null,
         ...message,
       },
@@ -104,13 +105,14 @@ async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: s
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) call.trail.brand = brand.slug
-  await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject) =>
+  await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject, position) =>
     deliverMail(ports, call, {
       requestId: call.requestId,
       brandSlug: brand?.slug ?? null,
       brandName: brand?.displayName ?? null,
       to: recipient.address,
       recipientSubject,
+      position,
       ...content,
     }),
   )
@@ -262,17 +264,18 @@ async function deliverToAll(
   call: Call,
   channel: Channel,
   recipients: readonly Recipient[],
-  deliver: (recipient: Recipient, subject: string) => Promise<Outcome>,
+  deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
   call.trail.recipients = recipients.length
   if (recipients.length === 1) call.trail.recipient = recipients.map(mask)[0] ?? ''
   ports.journal.note(call)
-  const waiting = recipients.values()
+  const waiting = recipients.entries()
   let failed = 0
   const work = async () => {
-    for (const recipient of waiting) {
+    for (const [index, recipient] of waiting) {
       const [subject] = ports.secrets.subjects(recipient.channel, recipient.identity)
-      if ((await deliver(recipient, subject)).kind !== 'accepted') failed++
+      const position = recipients.length > 1 ? index + 1 : null
+      if ((await deliver(recipient, subject, position)).kind !== 'accepted') failed++
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))

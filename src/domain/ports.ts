@@ -76,6 +76,8 @@ export interface SmsMessage {
   readonly template: TemplateMessage | null
   /** How long it is worth delivering, in seconds; null: no matter when. */
   readonly validitySeconds: number | null
+  /** Which of the request's recipients it is for, from 1; null: there is no other. */
+  readonly position: number | null
 }
 
 export interface TemplateMessage {
@@ -196,6 +198,8 @@ export interface Mail {
   readonly html: string
   /** The plain text part. */
   readonly text: string
+  /** Which of the request's recipients it is for, from 1; null: there is no other. */
+  readonly position: number | null
 }
 
 /** A way to send e-mail. `send` answers within `timeoutMs` and never throws; `attempt` counts those of the request. */
@@ -223,6 +227,8 @@ export interface Attempt {
   readonly template: string | null
   /** Masked. */
   readonly recipient: string
+  /** Which of the request's recipients it is, from 1, since masks may be alike; null: there is no other. */
+  readonly position: number | null
   /** Keyed hash. */
   readonly recipientSubject: string
   readonly segments: Segments | null

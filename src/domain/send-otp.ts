@@ -78,7 +78,7 @@ export async function sendOtp(
   const takings = granted(admission, now)
   // A process that ends during the delivery leaves a trace of what it was about.
   ports.journal.note(call)
-  const avoid = isResend ? await ports.journal.lastProviderOf(record.subject, brand.slug) : undefined
+  const avoid = isResend ? await lastProvider(ports, call, record) : undefined
   const outcome = await deliver(ports, call, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
     await regain(ports, order)
@@ -95,6 +95,18 @@ export async function sendOtp(
     call.trail.fault = error
   })
   return { expiresIn: ports.otpTtlSeconds }
+}
+
+/** What the last code went through; where that can't be told, the code is sent all the same. */
+function lastProvider(
+  { journal }: SendOtpPorts,
+  call: Call,
+  { subject, brandSlug }: OtpRecord,
+): Promise<string | undefined> {
+  return journal.lastProviderOf(subject, brandSlug).catch((error: unknown) => {
+    call.trail.fault = error
+    return undefined
+  })
 }
 
 /**
@@ -221,6 +233,7 @@ function deliver(
     brandSlug: brand.slug,
     brandName: brand.displayName,
     to: recipient.address,
+    position: null,
   }
   if (recipient.channel === 'EMAIL') {
     const content = otpMail({ code, businessName, lifetimeSeconds })

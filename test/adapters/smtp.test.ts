@@ -32,6 +32,7 @@ const mail: Mail = {
   brandSlug: 'acme',
   brandName: 'Acme',
   to: 'jane@example.com',
+  position: null,
   recipientSubject: 'subject-of-jane',
   subject: 'Your order',
   html: '<p>It is on its way.</p>',

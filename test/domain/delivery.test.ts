@@ -33,6 +33,7 @@ const message: SmsMessage = {
     registration: { id: '1107', ids: { first: '65a' }, senderId: 'ACMEIN', entityId: '1101' },
   },
   validitySeconds: 300,
+  position: null,
 }
 const timeoutMs = 4000
 const both: Routing = { routes: ['template', 'plain'] }
@@ -386,6 +387,7 @@ describe('what is told of an attempt', () => {
       channel: 'SMS',
       template: 'LOGIN_OTP',
       recipient: '12*******43',
+      position: null,
       recipientSubject: 'hash of the recipient',
       segments: { count: 1, encoding: 'GSM-7' },
       receiptKey: null,
@@ -424,6 +426,7 @@ describe('handing over a mail', () => {
     brandName: null,
     to: 'ann@example.com',
     recipientSubject: 'hash of ann',
+    position: null,
     subject: 'Hi',
     html: '<p>Hi</p>',
     text: 'Hi',
@@ -445,7 +448,7 @@ describe('handing over a mail', () => {
     expect(call.trail.attempts).toEqual([
       {
         ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer', template: null },
-        ...{ recipient: 'a***@example.com', recipientSubject: 'hash of ann', segments: null },
+        ...{ recipient: 'a***@example.com', position: null, recipientSubject: 'hash of ann', segments: null },
         ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', vendorId: null },
         ...{ receiptKey: null, durationMs: 0 },
       },

@@ -87,6 +87,7 @@ describe('SQLite', () => {
         'deliveries.brand',
         'deliveries.encoding',
         'deliveries.error_class',
+        'deliveries.position',
         'deliveries.reason',
         'deliveries.receipt_key',
         'deliveries.route',

@@ -109,6 +109,8 @@ export const deliveries = sqliteTable(
     /** The beginning of the keyed hash: 132 bits. */
     recipientHash: text('recipient_hash').notNull(),
     recipient: text().notNull(),
+    /** Which of the request's recipients, from 1; null: there is no other. */
+    position: integer(),
     segments: integer(),
     encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
     outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
