@@ -87,11 +87,22 @@ export class Settings {
   baseUrl(name: string, usual: string): string {
     const value = this.text(name, usual).trim()
     this.requireSafe(name, value)
+    if (/[?#]/.test(value)) this.refuse(name, 'must be a URL that a path can follow, without ? and #')
     return value.replace(/\/+$/, '')
+  }
+
+  /** A credential that must be set, and goes into an HTTP header. */
+  credential(name: string, why: string): string {
+    const value = this.required(name, why)
+    if (!/^[ -~]*$/.test(value)) this.refuse(name, 'must be printable ASCII, since it becomes an HTTP header')
+    return value
   }
 
   private requireSafe(name: string, value: string): void {
     const url = URL.canParse(value) ? new URL(value) : undefined
+    if (url && url.username + url.password !== '') {
+      this.refuse(name, 'must not hold a user or password: proxies and logs would have it too')
+    }
     if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
       this.refuse(name, 'must be an http or https URL')
     } else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {

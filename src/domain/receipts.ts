@@ -58,6 +58,13 @@ export function attemptPath(
   return `/receipts/${provider}/${key}.${token}`
 }
 
+/** How long such a path is at most; for vendors that limit the length of URLs. */
+export function attemptPathLength(provider: string): number {
+  const idLength = 32
+  const tokenLength = 16
+  return `/receipts/${provider}/`.length + idLength + '.9999.'.length + tokenLength
+}
+
 /** The path at which a provider reports on all its messages; it is entered in the vendor's console. */
 export function providerPath(secrets: Pick<Secrets, 'receiptTokens'>, provider: string): string {
   const [token] = secrets.receiptTokens(provider)

@@ -190,15 +190,6 @@ describe('the request', () => {
     expect(onlyCall().form.callback).toBe(receiptUrl)
   })
 
-  test.each([
-    [100, true],
-    [101, false],
-  ])('names a URL for the receipt of %i characters: %p', async (length, isNamed) => {
-    const receiptUrl = 'https://otp.example/receipts/vonage/'.padEnd(length, 'a')
-    expect((await send({ receiptUrl })).kind).toBe('accepted')
-    expect(onlyCall().form.callback === receiptUrl).toBe(isNamed)
-  })
-
   test('has digits alone for a number that is the sender', async () => {
     await send({}, { env: { VONAGE_FROM: '+447700900000' } })
     expect(onlyCall().form.from).toBe('447700900000')
@@ -451,6 +442,10 @@ describe('its settings', () => {
     ['no sender', { VONAGE_FROM: '' }, [/^VONAGE_FROM is not set/]],
     ['no URL', { VONAGE_BASE_URL: 'canary' }, [/^VONAGE_BASE_URL /]],
     ['http elsewhere', { VONAGE_BASE_URL: 'http://canary.example' }, [/^VONAGE_BASE_URL /]],
+    ['a secret of two lines', { VONAGE_API_SECRET: 'canary\ncanary' }, [/^VONAGE_API_SECRET /]],
+    ['a long sender', { VONAGE_FROM: 'canary canary' }, [/^VONAGE_FROM /]],
+    ['a URL with a query', { VONAGE_BASE_URL: 'https://a.example/?canary' }, [/^VONAGE_BASE_URL /]],
+    ['a URL with a user', { VONAGE_BASE_URL: 'https://canary:canary@a.example' }, [/^VONAGE_BASE_URL /]],
     ['another method', { VONAGE_SIGNATURE_METHOD: 'canary' }, [/^VONAGE_SIGNATURE_METHOD /]],
   ])('are refused by name where there is %s', (_, given, problems) => {
     const sound = { VONAGE_API_KEY: 'canary', VONAGE_API_SECRET: 'canary', VONAGE_FROM: 'canary' }
@@ -473,3 +468,17 @@ function classed(meaning: string, reason: string): Outcome {
     ? { kind: meaning, reason }
     : ({ kind: 'rejected', scope: meaning, reason } as Outcome)
 }
+
+test.each([
+  ['https://otp.acme.example.com', true],
+  ['https://messages.acme.example.com', false],
+])('receipts can come to %s: %p, by what Vonage takes as a callback', (PUBLIC_URL, canReport) => {
+  const settings = new Settings({
+    VONAGE_API_KEY: 'a',
+    VONAGE_API_SECRET: 'b',
+    VONAGE_FROM: 'c',
+    PUBLIC_URL,
+  })
+  const provider = vonage.configure(settings, 'plain')({ now: Date.now, outbox })
+  expect(provider.receipts !== undefined).toBe(canReport)
+})

@@ -216,6 +216,12 @@ describe('no answer', () => {
     expect((await send()).kind).toBe('retryable')
   })
 
+  test('because the other side does not speak TLS is retryable too', async () => {
+    const url = receiver.url.replace('http:', 'https:')
+    expect(await send('plain', { url })).toMatchObject({ kind: 'retryable' })
+    expect(receiver.received).toHaveLength(0)
+  })
+
   test.each<[string, (socket: Socket) => void]>([
     ['is reset', (socket) => socket.terminate()],
     ['is closed', (socket) => socket.end()],

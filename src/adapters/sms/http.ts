@@ -28,6 +28,11 @@ export async function post(
   needs: 'text' | 'status' = 'text',
 ): Promise<HttpResult> {
   const giveUpAt = performance.now() + timeoutMs
+  try {
+    new Headers(request.headers)
+  } catch {
+    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header' })
+  }
   const line = lineOf(new URL(url).host)
   if (!(await line.turn(timeoutMs / 2))) {
     return unanswered({ kind: 'retryable', reason: 'too many calls under way' })
@@ -170,23 +175,13 @@ export function meaningOfStatus(status: number): Meaning {
   return 'content'
 }
 
-/** Failures before anything was sent; after any other the provider may have the message. */
-const unsent: ReadonlySet<string> = new Set([
-  'ConnectionRefused',
-  'FailedToOpenSocket',
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'CERT_HAS_EXPIRED',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-])
+/** Failures before anything was sent: no connection, or none that is trusted; after any other it may have the message. */
+const unsent =
+  /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPROTO)$|CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)/
 
 function fault(error: unknown): Outcome {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
-  return { kind: unsent.has(code) ? 'retryable' : 'unknown', reason: code }
+  return { kind: unsent.test(code) ? 'retryable' : 'unknown', reason: code }
 }
 
 function unanswered(outcome: Outcome): HttpResult {

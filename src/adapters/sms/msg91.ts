@@ -13,8 +13,11 @@ export const msg91: Vendor = {
   routes: ['plain', 'template'],
   configure(settings, route) {
     const why = 'the SMS provider msg91 needs it'
-    const authKey = settings.required('MSG91_AUTH_KEY', why)
-    const sender = settings.required('MSG91_SENDER', why)
+    const authKey = settings.credential('MSG91_AUTH_KEY', why)
+    const sender = settings.required('MSG91_SENDER', why).trim()
+    if (!/^[A-Za-z0-9]{0,15}$/.test(sender)) {
+      settings.refuse('MSG91_SENDER', 'must be of letters and digits, such as ACMEIN')
+    }
     const url = settings.baseUrl('MSG91_BASE_URL', usualHosts[route]) + paths[route]
     const headers = { authkey: authKey, 'content-type': 'application/json', accept: 'application/json' }
     return () => ({

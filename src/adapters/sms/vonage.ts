@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/ports.ts'
+import { attemptPathLength } from '../../domain/receipts.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { segmentsOf } from './segments.ts'
@@ -15,11 +16,16 @@ export const vonage: Vendor = {
   routes: ['plain', 'template'],
   configure(settings) {
     const why = 'the SMS provider vonage needs it'
-    const key = settings.required('VONAGE_API_KEY', why)
-    const secret = settings.required('VONAGE_API_SECRET', why)
-    const from = settings.required('VONAGE_FROM', why)
+    const key = settings.credential('VONAGE_API_KEY', why)
+    const secret = settings.credential('VONAGE_API_SECRET', why)
+    const from = settings.required('VONAGE_FROM', why).trim()
+    if (!/^(\+?[0-9]{3,15}|[A-Za-z0-9 ._&-]{0,11})$/.test(from)) {
+      settings.refuse('VONAGE_FROM', 'must be a number, or a name of up to 11 letters and digits')
+    }
     const url = `${settings.baseUrl('VONAGE_BASE_URL', 'https://rest.nexmo.com')}/sms/json`
     const signature = readSignature(settings)
+    const publicUrl = settings.text('PUBLIC_URL', '').trim()
+    const canReport = publicUrl.length + attemptPathLength('vonage') <= maxCallbackLength
     const headers = {
       authorization: `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}`,
       'content-type': 'application/x-www-form-urlencoded',
@@ -30,7 +36,9 @@ export const vonage: Vendor = {
         const answer = await post(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
-      receipts: { namedBy: 'attempt', read: (call) => readReceipt(call, signature) },
+      ...(canReport
+        ? { receipts: { namedBy: 'attempt', read: (call: ReceiptCall) => readReceipt(call, signature) } }
+        : {}),
     })
   },
 }
@@ -56,7 +64,7 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   if (validitySeconds !== null) {
     request.set('ttl', String(Math.min(ttl.max, Math.max(ttl.min, validitySeconds * 1000))))
   }
-  if (receiptUrl !== null && receiptUrl.length <= maxCallbackLength) request.set('callback', receiptUrl)
+  if (receiptUrl !== null) request.set('callback', receiptUrl)
   if (template?.entityId) request.set('entity-id', template.entityId)
   if (template?.id) request.set('content-id', template.id)
   return request
