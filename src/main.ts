@@ -5,7 +5,7 @@ import type { BooksConfig, Config } from './config.ts'
 import { type Brand, brandStatuses, registrationOf, type TemplateRegistration } from './domain/brand.ts'
 import { email, phone } from './domain/contact.ts'
 import { explain } from './domain/explain.ts'
-import { type Delivery, statusOf } from './domain/journal.ts'
+import { type Delivery, type Story, statusOf } from './domain/journal.ts'
 import {
   type BrandChange,
   brandStatus,
@@ -117,7 +117,8 @@ function createProgram(): Command {
     .option('--remove', 'forget the registration')
     .action((slug: string, key: string, options: TemplateOptions) =>
       withBooks(async ({ brands }) => {
-        const changed = await registerTemplate(brands, slug, key, registrationChange(options))
+        const { vendorNames } = await parts()
+        const changed = await registerTemplate(brands, slug, key, registrationChange(options, vendorNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
     )
@@ -200,13 +201,14 @@ function createProgram(): Command {
 
 /** What commands work with: loaded when one runs, so that --help and a slip of the keys are answered at once. */
 async function parts() {
-  const [app, config, demo, logger] = await Promise.all([
+  const [app, config, demo, logger, sms] = await Promise.all([
     import('./app.ts'),
     import('./config.ts'),
     import('./demo.ts'),
     import('./adapters/log/logger.ts'),
+    import('./adapters/sms/index.ts'),
   ])
-  return { ...app, ...config, ...demo, ...logger }
+  return { ...app, ...config, ...demo, ...logger, ...sms }
 }
 
 /** Serves until a signal ends it. */
@@ -348,7 +350,7 @@ async function printStory(id: string, options: { json?: true }): Promise<void> {
         `nothing is known of request ${query.requestId}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
       )
     }
-    if (options.json) print(JSON.stringify({ ...story, deliveries: deliveries.map(deliveryRow) }))
+    if (options.json) print(JSON.stringify(storyRow(story, deliveries)))
     else for (const line of explain(story, deliveries)) print(line)
   })
 }
@@ -376,6 +378,19 @@ function deliveryRow({ recipientSubject: _, segments, receipt, receiptKey: __, a
   }
 }
 
+/** A story as a program reads it: its times as text, and with its deliveries. */
+function storyRow(story: Story, deliveries: readonly Delivery[]) {
+  return {
+    ...story,
+    at: isoTime(story.at),
+    limits: story.limits.map((limit) => ({
+      ...limit,
+      endsAt: limit.endsAt === null ? null : isoTime(limit.endsAt),
+    })),
+    deliveries: deliveries.map(deliveryRow),
+  }
+}
+
 function requestId(text: string): string {
   const id = text.trim().toLowerCase()
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
@@ -386,9 +401,18 @@ function requestId(text: string): string {
 function instant(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
   const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-  const time = count === undefined ? Date.parse(text) : now - Number(count) * (unitMs[unit] ?? 0)
+  const time = count === undefined ? isoInstant(text.trim()) : now - Number(count) * (unitMs[unit] ?? 0)
   if (!Number.isNaN(time)) return time
   throw new OperatorError('--since must be such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z')
+}
+
+/** A date, with a time or without, in ISO 8601 and in UTC unless it says otherwise; NaN where it is none. */
+function isoInstant(text: string): number {
+  const [, day = '', time = 'T00:00', zone = 'Z'] =
+    /^(\d{4}-\d{2}-\d{2})(?:([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text) ?? []
+  // A day that is none would become another.
+  const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
+  return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
 }
 
 interface TemplateOptions {
@@ -397,14 +421,25 @@ interface TemplateOptions {
   remove?: true
 }
 
-function registrationChange({ id, sender, remove }: TemplateOptions): Partial<TemplateRegistration> | null {
+/** What was said of a template's registration; null: that it is to be forgotten. */
+function registrationChange(
+  { id, sender, remove }: TemplateOptions,
+  providers: readonly string[],
+): Partial<TemplateRegistration> | null {
+  const says = id.length > 0 || sender !== undefined
+  if (remove && says) throw new OperatorError('--remove forgets the registration: give nothing else with it')
   if (remove) return null
+  if (!says) throw new OperatorError('say what to change: --id, --sender or --remove')
   const ids: Record<string, string> = {}
   let own: string | undefined
   for (const each of id) {
-    const [, provider, providersId] = /^([a-z0-9-]+)=(.*)$/.exec(each) ?? []
-    if (provider === undefined || providersId === undefined) own = each
-    else ids[provider] = providersId
+    const [, provider, providersId = ''] = /^([^=]*)=(.*)$/.exec(each) ?? []
+    const known = provider === undefined ? own : ids[provider]
+    if (known !== undefined)
+      throw new OperatorError(`--id is given twice${provider ? ` for ${provider}` : ''}`)
+    if (provider === undefined) own = each
+    else if (providers.includes(provider)) ids[provider] = providersId
+    else throw new OperatorError(`there is no provider ${provider}; there are ${providers.join(', ')}`)
   }
   return {
     ids,

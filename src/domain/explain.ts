@@ -27,12 +27,12 @@ function opening({
   recipients,
   end,
 }: Story): string[] {
-  const message = channel === 'EMAIL' ? 'mail' : 'SMS'
+  const by = channel === 'EMAIL' ? ' by mail' : channel === 'SMS' ? ' by SMS' : ''
   const what: Readonly<Record<Operation, string>> = {
-    send: `a code by ${message}`,
-    resend: `another code by ${message}`,
+    send: `a code${by}`,
+    resend: `another code${by}`,
     verify: 'a code to be checked',
-    notify: `a notification by ${message}`,
+    notify: `a notification${by}`,
   }
   const whom =
     recipient !== null
@@ -99,17 +99,18 @@ function checks({ operation, app, brand, channel, limits, end }: Story): string[
   const failed = end?.error ? (stages[end.error] ?? 'fields') : undefined
   const lines = [`passed   the credentials of app ${app}`]
   const refused = (why: string) => [...lines, `REFUSED  ${why}`]
-  const why = end?.error ? (refusals[end.error] ?? end.message ?? end.error) : ''
+  const why = end?.error ? (end.message ?? refusals[end.error] ?? end.error) : ''
 
-  if (failed === 'brand') return refused(why)
+  if (failed === 'brand' && end?.error !== 'template_not_allowed') return refused(why)
   if (brand !== null) lines.push(`passed   brand ${brand} is approved`)
   else if (channel === 'EMAIL') lines.push('passed   a mail needs no brand')
+  if (failed === 'brand') return refused(why)
   lines.push(...limits.map(standing))
   if (failed === 'limits') return lines
   if (failed === 'fields') return refused(`the fields: ${why}`)
-  if (end !== null || limits.length > 0) lines.push('passed   the fields')
-  if (failed === 'code') return refused(why)
   if (failed === 'inside') return refused('something unexpected; the log of the server has the cause')
+  lines.push('passed   the fields')
+  if (failed === 'code') return refused(why)
   if (operation === 'verify' && end !== null) lines.push('passed   the code was right, and is used up')
   return lines
 }
@@ -138,15 +139,14 @@ function standing({ limit, max, used, endsAt, refused }: Standing): string {
 function deliverySection({ operation, end }: Story, deliveries: readonly Delivery[]): string[] {
   if (operation === 'verify') return []
   if (deliveries.length > 0) {
-    const recipients = [...new Set(deliveries.map(({ recipient }) => recipient))]
-    return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row, recipients.length > 1)}`)]
+    return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
   }
   const nothing = end === null ? 'nothing has been written of it' : 'nothing was handed to any provider'
   return ['', 'Delivery', `  ${nothing}`]
 }
 
-function attempt(row: Delivery, isOneOfSeveral: boolean): string {
-  const to = isOneOfSeveral ? ` to ${row.recipient}` : ''
+function attempt(row: Delivery): string {
+  const to = row.position === null ? '' : ` to ${row.recipient}, number ${row.position} in its list`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
   return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${news(row)}`
@@ -168,7 +168,7 @@ function result({ outcome, errorClass, reason, vendorId, durationMs }: Delivery)
     case 'unknown':
       return `left it open, ${after} (${reason}): it may have been sent or not`
     case 'skipped':
-      return 'not asked, since it keeps failing and there was another'
+      return 'passed over, since it keeps failing and there was another'
   }
 }
 
@@ -190,8 +190,30 @@ function news({ outcome, receipt, receiptKey }: Delivery): string {
 }
 
 function adviceSection(story: Story, deliveries: readonly Delivery[]): string[] {
-  const lines = [...new Set([...adviceOn(story.end), ...deliveries.flatMap(adviceOnAttempt)])]
+  const lines = [
+    ...new Set([
+      ...adviceOn(story.end),
+      ...deliveries.flatMap(adviceOnAttempt),
+      ...aftermath(story, deliveries),
+    ]),
+  ]
   return lines.length === 0 ? [] : ['', 'What to do', ...lines.map((line) => `  ${line}`)]
+}
+
+/** What a failure means beyond its causes: for the person who waits for a code, and for the settings. */
+function aftermath({ end, channel }: Story, deliveries: readonly Delivery[]): string[] {
+  const lines: string[] = []
+  if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
+    lines.push(
+      'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
+    )
+  }
+  const providers = new Set(deliveries.map(({ provider }) => provider))
+  const isDown = deliveries.some(({ outcome }) => outcome === 'retryable')
+  if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
+    lines.push('With a second provider on the route (SMS_PLAIN, SMS_TEMPLATE) it would have been asked.')
+  }
+  return lines
 }
 
 const advice: Readonly<Record<string, string>> = {
@@ -218,10 +240,16 @@ function adviceOnAttempt(row: Delivery): string[] {
   if (row.errorClass === 'content') {
     return [`${provider} does not accept the message (${reason}): look at its sender, template id and text.`]
   }
-  if (row.errorClass === 'recipient')
-    return [`No SMS reaches that number (${reason}): ask the person for another.`]
-  if (status === 'unknown')
-    return [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
+  if (row.errorClass === 'recipient') {
+    const nothing = row.channel === 'SMS' ? 'No SMS reaches that number' : 'No mail reaches that address'
+    return [`${nothing} (${reason}): ask the person for another.`]
+  }
+  if (status === 'unknown') {
+    return reason === 'time-out'
+      ? [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
+      : [`${provider} left it open (${reason}): look into its own log for that time.`]
+  }
+  if (status === 'retryable') return [`${provider} could not take it (${reason}): look whether it is down.`]
   if (status === 'failed') {
     const how =
       row.vendorId === null ? 'look into its own log for that time' : `ask ${provider} with the id above`

@@ -177,7 +177,7 @@ export function renderOtp(otp: {
  * The text of a code on the plain route: where the brand has a domain, with a last line of exactly `@host #code` after it,
  * by which a browser knows whom the code is for (WICG "Origin-bound one-time codes delivered via SMS", which is what iOS
  * fills in too). If that line would make a second segment of what fits into one without it, the text gives up its
- * last sentence, and where that is not enough the one before.
+ * last sentence, and where that is not enough the one before: both are of the template, and not of a name with dots.
  */
 export function boundText(
   text: string,
@@ -190,7 +190,7 @@ export function boundText(
   const whole = text + lastLine
   if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
   const sentences = text.split(/(?<=\.) /)
-  for (let kept = sentences.length - 1; kept > 0; kept--) {
+  for (const kept of [sentences.length - 1, sentences.length - 2]) {
     const shorter = sentences.slice(0, kept).join(' ') + lastLine
     if (segmentsOf(shorter).count === 1) return shorter
   }

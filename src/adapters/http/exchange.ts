@@ -121,12 +121,14 @@ export function logExchange(
 }
 
 /** How an exchange ended, for its story. */
-export function endOf({ failure, startedAt }: Exchange, status: number): StoryEnd {
+export function endOf({ failure, startedAt, trail }: Exchange, status: number): StoryEnd {
+  const kind = failure?.failure.kind
+  // These name fields and variables of ours; others may repeat what the caller wrote.
+  const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && trail.channel === 'SMS')
   return {
     status,
     error: failure?.code ?? null,
-    // Others may repeat what the caller wrote.
-    message: failure?.failure.kind === 'validation_error' ? failure.failure.message : null,
+    message: isOurs ? (failure?.failure.message ?? null) : null,
     durationMs: Math.round(performance.now() - startedAt),
   }
 }

@@ -7,7 +7,7 @@ import { type Exchanges, type Log, pathOf } from './exchange.ts'
 const prefix = '/receipts/'
 
 /** Some vendors tell of many messages at once, and take a refusal as final. */
-export const maxReceiptBytes = 4 * 1024 * 1024
+export const maxReceiptBytes = 2 * 1024 * 1024
 
 /** Whether a request is for one of these routes: vendors send what they like, forms among it. */
 export function isReceipt(request: Request): boolean {
