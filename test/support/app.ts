@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createApp } from '../../src/app.ts'
+import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Brand } from '../../src/domain/brand.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
@@ -26,7 +26,10 @@ export function temporaryFolder(): { path: string; remove: () => void } {
  * The whole service in this process: real SQLite in a file, the outbox as every provider unless `env` says otherwise, and
  * a clock that stands still until it is moved. Brand `acme` is active.
  */
-export async function createTestApp(env: Readonly<Record<string, string>> = {}) {
+export async function createTestApp(
+  env: Readonly<Record<string, string>> = {},
+  overrides: Pick<Overrides, 'stopwatch'> = {},
+) {
   const folder = temporaryFolder()
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
   const lines: object[] = []
@@ -37,7 +40,11 @@ export async function createTestApp(env: Readonly<Record<string, string>> = {}) 
     GLOBAL_LIMIT_PER_MINUTE: '1000000',
     ...env,
   })
-  const app = createApp(config, { now: () => clock.now, log: { info: log, warn: log, error: log } })
+  const app = createApp(config, {
+    now: () => clock.now,
+    log: { info: log, warn: log, error: log },
+    ...overrides,
+  })
 
   const test = {
     app,
@@ -95,6 +102,17 @@ export async function createTestApp(env: Readonly<Record<string, string>> = {}) 
     /** The code that the last message to a recipient holds. */
     async lastCode(to: string): Promise<string> {
       return codeIn((await test.outbox(to)).at(-1)?.text)
+    },
+    /** What the journal has of an answered request. */
+    async journalOf({ body: { requestId } }: Pick<Answer, 'body'>) {
+      // It is told of a request in the turn after the answer.
+      await new Promise((resolve) => setImmediate(resolve))
+      const { journal } = app.books
+      const [story, deliveries] = await Promise.all([
+        journal.story(requestId),
+        journal.deliveries({ requestId, limit: 1000 }),
+      ])
+      return { story, deliveries }
     },
     async close(): Promise<void> {
       await app.close()

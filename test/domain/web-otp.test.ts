@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { segmentsOf } from '../../src/adapters/sms/segments.ts'
+import { boundText, notifyTemplates, render, renderOtp } from '../../src/domain/templates.ts'
+
+const code = '012345'
+const domain = 'shop.example'
+
+function otpText(
+  properties: { businessName?: string; loginId?: string; lifetimeSeconds?: number } = {},
+): string {
+  const { loginId, ...rest } = {
+    businessName: 'Acme',
+    loginId: undefined,
+    lifetimeSeconds: 300,
+    ...properties,
+  }
+  return renderOtp({ code, loginId, ...rest }).text
+}
+
+const bound = (text: string, host: string | null = domain) => boundText(text, code, host, segmentsOf)
+
+describe('a text with the line for browsers', () => {
+  test('is the text itself where the brand has no domain', () => {
+    expect(bound(otpText(), null)).toBe(otpText())
+  })
+
+  test('ends with exactly that line, after an empty one', () => {
+    expect(bound(otpText())).toBe(`${otpText()}\n\n@shop.example #012345`)
+  })
+
+  test('keeps every sentence up to the last character of one segment, and gives up the last one then', () => {
+    const room = 160 - otpText().length - '\n\n@ #012345'.length
+    const fits = `${'x'.repeat(room - 3)}.de`
+    expect(segmentsOf(bound(otpText(), fits))).toEqual({ count: 1, encoding: 'GSM-7' })
+    expect(bound(otpText(), fits)).toStartWith(otpText())
+    expect(bound(otpText(), `x${fits}`)).toBe(
+      `012345 is your Acme verification code. It expires in 5 minutes.\n\n@x${fits} #012345`,
+    )
+  })
+
+  test('gives up two sentences where one is not enough', () => {
+    const host = `${'x'.repeat(90)}.example`
+    expect(bound(otpText(), host)).toBe(`012345 is your Acme verification code.\n\n@${host} #012345`)
+  })
+
+  test('gives up none where that would not help, or the text does not fit without the line either', () => {
+    const longest = `${'x'.repeat(63)}.${'y'.repeat(63)}.example`
+    expect(bound(otpText(), longest)).toBe(`${otpText()}\n\n@${longest} #012345`)
+    const long = otpText({ loginId: 'x'.repeat(64), businessName: 'y'.repeat(40) })
+    expect(segmentsOf(long).count).toBe(2)
+    expect(bound(long)).toBe(`${long}\n\n@shop.example #012345`)
+    const cyrillic = otpText({ businessName: 'Пример' })
+    expect(segmentsOf(cyrillic).count).toBeGreaterThan(1)
+    expect(bound(cyrillic)).toBe(`${cyrillic}\n\n@shop.example #012345`)
+  })
+
+  test('has the code and the line whatever the names are, and no more segments than it must', () => {
+    const host = fc
+      .tuple(fc.stringMatching(/^[a-z0-9-]{1,63}$/), fc.stringMatching(/^[a-z0-9-]{1,40}(\.[a-z]{2,10})$/))
+      .map((parts) => parts.join('.'))
+    const name = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 40 }),
+      fc.constantFrom('St. John', 'A. B. C.', 'Пример', 'Ünlü €'),
+    )
+    fc.assert(
+      fc.property(host, name, fc.option(name, { nil: undefined }), (given, businessName, loginId) => {
+        const text = otpText({ businessName, ...(loginId === undefined ? {} : { loginId }) })
+        const whole = `${text}\n\n@${given} #${code}`
+        const made = bound(text, given)
+        expect(made.startsWith(code)).toBe(true)
+        expect(made.endsWith(`\n\n@${given} #${code}`)).toBe(true)
+        expect(made.split('\n\n@').at(-1)).toBe(`${given} #${code}`)
+        if (made !== whole) {
+          expect(segmentsOf(whole).count).toBeGreaterThan(1)
+          expect(segmentsOf(made).count).toBe(1)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('one segment of GSM-7 is enough', () => {
+  const one = { count: 1, encoding: 'GSM-7' } as const
+  const businessName = 'Twenty Letter Bakers'
+  const host = 'twenty.bakery.exampl'
+  const values = {
+    businessName,
+    customerName: 'Christopher Richardson',
+    orderId: 'ORD-2026-0001234',
+    orderDate: '2026-01-31',
+    deliveryDateTime: '2026-01-31T10:30:15+05:30',
+  }
+
+  test('the values are as long as the promise says', () => {
+    expect([businessName.length, host.length]).toEqual([20, 20])
+  })
+
+  test.each(notifyTemplates.map((template) => [template.key, template] as const))('for %s', (_, template) => {
+    expect(segmentsOf(render(template, values).text)).toEqual(one)
+  })
+
+  test.each([
+    ['LOGIN_OTP', undefined],
+    ['LOGIN_OTP_WITH_ID', 'christopher@example.com'],
+  ])('for %s, with the line for browsers and without', (_, loginId) => {
+    const text = otpText({ businessName, ...(loginId === undefined ? {} : { loginId }) })
+    expect(segmentsOf(text)).toEqual(one)
+    expect(segmentsOf(bound(text, host))).toEqual(one)
+  })
+
+  test('for a code with all its sentences and the line for browsers', () => {
+    const text = otpText({ businessName })
+    expect(bound(text, host)).toBe(`${text}\n\n@${host} #${code}`)
+  })
+})

@@ -1,0 +1,270 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { type Answer, codeIn, createTestApp, type TestApp } from '../support/app.ts'
+import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
+
+// A gateway that is dead, sick or slow, behind the real HTTP interface of the service.
+
+interface Asked {
+  readonly id: string
+  readonly route: string
+  readonly text: string
+}
+
+/** An SMS gateway of the operator's own on a port of its own, which nothing listens on until it is started. */
+function newGateway() {
+  const listen = (port: number) =>
+    Bun.serve({
+      hostname: '127.0.0.1',
+      port,
+      idleTimeout: 0,
+      fetch: async (request) => {
+        const body: Asked = JSON.parse(await request.text())
+        asked.push(body)
+        return reply(body)
+      },
+    })
+  const asked: Asked[] = []
+  const taken = () => new Response(null, { status: 204 })
+  let reply: (body: Asked) => Response | Promise<Response> = taken
+  let server: ReturnType<typeof listen> | undefined = listen(0)
+  const port = server.port ?? 0
+  void server.stop(true)
+  server = undefined
+  return {
+    env: {
+      SMS_WEBHOOK_URL: `http://127.0.0.1:${port}/sms`,
+      SMS_WEBHOOK_SECRET: 'a secret of the test, 32 bytes..',
+    },
+    asked,
+    start(): void {
+      server = listen(port)
+    },
+    answer(next: typeof reply): void {
+      reply = next
+    },
+    stop: () => server?.stop(true),
+  }
+}
+
+let gateway: ReturnType<typeof newGateway>
+let app: TestApp
+let stopwatch: number
+let url: URL
+
+beforeEach(() => {
+  gateway = newGateway()
+  stopwatch = 0
+})
+afterEach(async () => {
+  await app.close()
+  await gateway.stop()
+})
+
+async function start(env: Readonly<Record<string, string>>): Promise<void> {
+  app = await createTestApp({ ...env, ...gateway.env, PORT: '0' }, { stopwatch: () => stopwatch })
+  await app.brand('dlt', { displayName: 'Dlt Shop', dltEnabled: true })
+  url = app.app.listen()
+}
+
+/** A send over a socket, to a phone that had none yet. */
+async function send(fields: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+  const response = await fetch(new URL('/otp/send', url), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      appId: 'shop',
+      apiKey: 'key-of-the-shop',
+      brandId: 'acme',
+      phone: freshPhone(),
+      ...fields,
+    }),
+  })
+  return { status: response.status, headers: response.headers, body: await response.json() }
+}
+
+/** What each of these answered requests was tried on, in order. */
+async function tried(...answers: readonly Answer[]): Promise<string[]> {
+  const journals = await Promise.all(answers.map((answer) => app.journalOf(answer)))
+  return journals.map(({ deliveries }) =>
+    deliveries.map(({ provider, route, outcome }) => `${provider}/${route} ${outcome}`).join(', '),
+  )
+}
+
+test('a dead gateway costs no caller a code, is passed over after five failures, and is probed after its rest', async () => {
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  const first: Answer[] = []
+  for (let count = 0; count < 7; count++) first.push(await send())
+  for (const answer of first) expectSuccess(answer, ['expiresIn'])
+  const refused = 'webhook/plain retryable, outbox/plain accepted'
+  const skipped = 'webhook/plain skipped, outbox/plain accepted'
+  expect(await tried(...first)).toEqual([...Array(5).fill(refused), skipped, skipped])
+
+  gateway.start()
+  stopwatch += 9999
+  const before = await send()
+  stopwatch += 1
+  const probe = await send()
+  const after = await send()
+  for (const answer of [before, probe, after]) expectSuccess(answer, ['expiresIn'])
+  const used = 'webhook/plain accepted'
+  expect(await tried(before, probe, after)).toEqual([skipped, used, used])
+  expect(gateway.asked).toHaveLength(2)
+  const { deliveries } = await app.journalOf(before)
+  expect(deliveries.map(({ attempt, durationMs }) => [attempt, durationMs])).toEqual([
+    [1, 0],
+    [2, 0],
+  ])
+})
+
+test('a gateway that fails its probe rests for twice as long', async () => {
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  await Promise.all(Array.from({ length: 5 }, () => send()))
+  stopwatch += 10_000
+  const probe = await send()
+  gateway.start()
+  stopwatch += 19_999
+  const early = await send()
+  stopwatch += 1
+  const late = await send()
+  expect(await tried(probe, early, late)).toEqual([
+    'webhook/plain retryable, outbox/plain accepted',
+    'webhook/plain skipped, outbox/plain accepted',
+    'webhook/plain accepted',
+  ])
+})
+
+test('one probe is made at a time', async () => {
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  await Promise.all(Array.from({ length: 5 }, () => send()))
+  gateway.start()
+  stopwatch += 10_000
+  const [arrived, reply] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
+  gateway.answer(() => {
+    arrived.resolve()
+    return reply.promise
+  })
+  const probe = send()
+  await arrived.promise
+  const beside = await send()
+  reply.resolve(new Response(null, { status: 204 }))
+  expect(await tried(await probe, beside)).toEqual([
+    'webhook/plain accepted',
+    'webhook/plain skipped, outbox/plain accepted',
+  ])
+})
+
+test('a gateway that rests is asked all the same where there is no other', async () => {
+  await start({ SMS_PLAIN: 'webhook' })
+  for (let count = 0; count < 6; count++) expectError(await send(), 502, 'sms_failed')
+  gateway.start()
+  gateway.answer(() => {
+    stopwatch += 1234
+    return new Response(null, { status: 204 })
+  })
+  const answer = await send()
+  expectSuccess(answer, ['expiresIn'])
+  expect(await tried(answer)).toEqual(['webhook/plain accepted'])
+  expect((await app.journalOf(answer)).deliveries).toMatchObject([{ durationMs: 1234 }])
+})
+
+test('a gateway that refuses messages for what they are does not rest', async () => {
+  gateway.start()
+  gateway.answer(() => new Response(null, { status: 400 }))
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  const answers: Answer[] = []
+  for (let count = 0; count < 7; count++) answers.push(await send())
+  expect(new Set(await tried(...answers))).toEqual(new Set(['webhook/plain rejected, outbox/plain accepted']))
+})
+
+test('a restart begins with no gateway at rest, and brands share what is known of one', async () => {
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  for (let count = 0; count < 5; count++) await send()
+  const other = await send({ brandId: 'dlt' })
+  expect(await tried(other)).toEqual(['webhook/plain skipped, outbox/plain accepted'])
+  await app.close()
+  await start({ SMS_PLAIN: 'webhook,outbox' })
+  expect(await tried(await send())).toEqual(['webhook/plain retryable, outbox/plain accepted'])
+})
+
+describe('a sick gateway in mode hybrid', () => {
+  const never = () => new Promise<Response>(() => {})
+  const status = (code: number) => () => new Response(null, { status: code })
+  const rows: readonly {
+    gateway: string
+    template: string
+    plain: string
+    answers: (body: Asked) => Response | Promise<Response>
+    tried: string
+    status: number
+  }[] = [
+    {
+      gateway: 'fails on the template route alone',
+      template: 'webhook',
+      plain: 'webhook,outbox',
+      answers: ({ route }) => new Response(null, { status: route === 'template' ? 500 : 204 }),
+      tried: 'webhook/template retryable, webhook/plain accepted',
+      status: 200,
+    },
+    {
+      gateway: 'fails on both routes',
+      template: 'webhook',
+      plain: 'webhook,outbox',
+      answers: status(400),
+      tried: 'webhook/template rejected, webhook/plain rejected, outbox/plain accepted',
+      status: 200,
+    },
+    {
+      gateway: 'never answers',
+      template: 'webhook,outbox',
+      plain: 'webhook,outbox',
+      answers: never,
+      tried: 'webhook/template unknown, outbox/plain accepted',
+      status: 200,
+    },
+    {
+      gateway: 'never answers and is all there is',
+      template: 'webhook',
+      plain: 'webhook',
+      answers: never,
+      tried: 'webhook/template unknown',
+      status: 502,
+    },
+  ]
+  test('is passed over for the next provider of the route, whatever status it answers', async () => {
+    gateway.start()
+    await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook,outbox', SMS_PLAIN: 'outbox' })
+    const answers: Answer[] = []
+    // Those of a message between those of a gateway, so that it does not rest.
+    const codes = [401, 404, 302, 400, 500, 503, 422, 429, 408]
+    for (const code of codes) {
+      gateway.answer(status(code))
+      answers.push(await send({ brandId: 'dlt' }))
+    }
+    const kinds = codes.map((code) => ([500, 503, 429, 408].includes(code) ? 'retryable' : 'rejected'))
+    expect(answers.map((answer) => answer.status)).toEqual(codes.map(() => 200))
+    expect(await tried(...answers)).toEqual(
+      kinds.map((kind) => `webhook/template ${kind}, outbox/template accepted`),
+    )
+  })
+
+  test.each(rows.map((row) => [row.gateway, row.template, row.plain, row] as const))(
+    'that %s, with SMS_TEMPLATE=%s and SMS_PLAIN=%s',
+    async (_, template, plain, row) => {
+      gateway.start()
+      gateway.answer(row.answers)
+      await start({
+        OTP_SMS_MODE: 'hybrid',
+        SMS_TEMPLATE: template,
+        SMS_PLAIN: plain,
+        PROVIDER_TIMEOUT_MS: row.answers === never ? '60' : '4000',
+      })
+      const answer = await send({ brandId: 'dlt', phone: '12025550143' })
+      expect(answer.status).toBe(row.status)
+      expect(await tried(answer)).toEqual([row.tried])
+      // The same message and the same code, wherever it was tried.
+      const texts = [...gateway.asked, ...(await app.outbox('12025550143'))].map(({ text }) => codeIn(text))
+      expect(new Set(texts).size).toBe(1)
+      expect(new Set(gateway.asked.map(({ id }) => id)).size).toBe(1)
+    },
+  )
+})

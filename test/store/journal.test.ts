@@ -1,0 +1,432 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import fc from 'fast-check'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createJournalBook, firstIdOf, journalEntry } from '../../src/adapters/sqlite/journal.ts'
+import { createJournalBuffer } from '../../src/adapters/sqlite/journal-buffer.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { startThread } from '../../src/adapters/sqlite/thread.ts'
+import type { Story } from '../../src/domain/journal.ts'
+import type { Attempt } from '../../src/domain/ports.ts'
+import { type ReceiptState, receiptRanks } from '../../src/domain/receipts.ts'
+import { temporaryFolder } from '../support/app.ts'
+
+const start = Date.UTC(2026, 0, 1, 12)
+
+function idAt(epochMs: number, number = 0): string {
+  return `${firstIdOf(epochMs)}7000-8000-${String(number).padStart(12, '0')}`
+}
+
+const whole: Story = {
+  requestId: idAt(start),
+  at: start,
+  operation: 'send',
+  app: 'shop',
+  brand: 'acme',
+  channel: 'SMS',
+  recipient: '12*******43',
+  recipients: null,
+  limits: [
+    { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
+    { limit: 'minute', max: 3, used: null, endsAt: null, refused: false },
+    { limit: 'app-minute', max: 10, used: 10, endsAt: start + 60_000, refused: true },
+  ],
+  end: { status: 502, error: 'sms_failed', message: 'of the fields', durationMs: 12 },
+}
+
+const bare: Story = {
+  ...whole,
+  requestId: idAt(start, 1),
+  operation: 'notify',
+  brand: null,
+  channel: null,
+  recipient: null,
+  recipients: 3,
+  limits: [],
+  end: null,
+}
+
+const ofSms: Attempt = {
+  attempt: 1,
+  at: start + 5,
+  channel: 'SMS',
+  route: 'template',
+  provider: 'kannel',
+  template: 'LOGIN_OTP',
+  recipient: '12*******43',
+  position: 3,
+  recipientSubject: 'keyed-hash-of-one-num1',
+  segments: { count: 2, encoding: 'UCS-2' },
+  outcome: 'rejected',
+  errorClass: 'account',
+  reason: 'no credit',
+  vendorId: 'V 1',
+  receiptKey: 'R 1',
+  durationMs: 123,
+}
+
+const ofMail: Attempt = {
+  ...ofSms,
+  attempt: 2,
+  channel: 'EMAIL',
+  route: null,
+  provider: 'smtp',
+  template: null,
+  recipient: 'j***@example.com',
+  recipientSubject: 'keyed-hash-of-one-mail',
+  segments: null,
+  outcome: 'accepted',
+  errorClass: null,
+  reason: null,
+  vendorId: null,
+  receiptKey: null,
+}
+
+/** A database of its own, in memory or, as a server's is, in a file and written by a thread. */
+function open(threaded: boolean) {
+  const folder = temporaryFolder()
+  const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
+  const database = openDatabase(file)
+  const book = createJournalBook(database)
+  const thread = threaded
+    ? startThread(
+        { file, identity: database.identity },
+        () => new Worker(new URL('../../src/database-thread.ts', import.meta.url).href),
+        () => {},
+        () => {},
+      )
+    : undefined
+  const { keepEntries, keepReceipt, sweep } = thread?.work ?? { ...book, sweep: createSweep(database) }
+  return {
+    ...book,
+    keep: (story: Story, ...attempts: readonly Attempt[]) => keepEntries([journalEntry(story, attempts)]),
+    keepEntries,
+    keepReceipt,
+    sweep,
+    count: (table: string) =>
+      database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
+    async close() {
+      await thread?.close()
+      await database.close()
+      folder.remove()
+    },
+  }
+}
+
+for (const [name, threaded] of [
+  ['on this thread', false],
+  ['by a thread of its own', true],
+] as const) {
+  describe(`the journal in SQLite, written ${name}`, () => {
+    let journal: ReturnType<typeof open>
+    beforeEach(() => {
+      journal = open(threaded)
+    })
+    afterEach(() => journal.close())
+
+    test('a story is read as it was kept, with all it may have or with nothing', async () => {
+      await journal.keep(whole)
+      await journal.keep(bare)
+      expect(await journal.story(whole.requestId)).toEqual(whole)
+      expect(await journal.story(bare.requestId)).toEqual(bare)
+      expect(await journal.story(idAt(start, 2))).toBeUndefined()
+    })
+
+    test('an attempt is read as it was kept, with whose it was', async () => {
+      await journal.keep(whole, ofSms)
+      await journal.keep(bare, ofMail)
+      const [sms, mail] = await journal.deliveries({ limit: 10 })
+      expect(sms).toEqual({ ...ofSms, requestId: whole.requestId, app: 'shop', brand: 'acme', receipt: null })
+      expect(mail).toEqual({ ...ofMail, requestId: bare.requestId, app: 'shop', brand: null, receipt: null })
+    })
+
+    test('the end of a request replaces its beginning', async () => {
+      await journal.keep({ ...whole, limits: [], end: null })
+      await journal.keep(whole, ofSms)
+      expect(await journal.story(whole.requestId)).toEqual(whole)
+      expect(journal.count('stories')).toBe(1)
+      await journal.keep(whole, ofSms)
+      expect(journal.count('deliveries')).toBe(1)
+    })
+
+    test('a receipt is found by its key, whether it came before its attempt or after it', async () => {
+      await journal.keepReceipt('early', { status: 'delivered', reason: null, at: start })
+      await journal.keep(whole, { ...ofSms, receiptKey: 'early' }, { ...ofMail, receiptKey: 'late' })
+      await journal.keepReceipt('late', { status: 'failed', reason: 'absent', at: start + 9 })
+      await journal.keepReceipt('of nobody', { status: 'failed', reason: null, at: start })
+      const rows = await journal.deliveries({ limit: 10 })
+      expect(rows.map(({ receipt }) => receipt)).toEqual([
+        { status: 'delivered', reason: null, at: start },
+        { status: 'failed', reason: 'absent', at: start + 9 },
+      ])
+    })
+  })
+}
+
+describe('the journal in SQLite', () => {
+  let journal: ReturnType<typeof open>
+  beforeEach(() => {
+    journal = open(false)
+  })
+  afterEach(() => journal.close())
+
+  test('receipts end in the same state in whatever order they come, and however often', async () => {
+    let keys = 0
+    const receipt = fc.record({
+      status: fc.constantFrom<ReceiptState['status'][]>('pending', 'failed', 'delivered'),
+      at: fc.integer({ min: 0, max: 1000 }),
+      reason: fc.constant(null),
+    })
+    const orders = fc
+      .array(receipt, { minLength: 1, maxLength: 6 })
+      .chain((all) =>
+        fc.tuple(fc.constant(all), fc.shuffledSubarray([...all, ...all], { minLength: 2 * all.length })),
+      )
+    await fc.assert(
+      fc.asyncProperty(orders, async ([once, shuffled]) => {
+        const best = once.reduce((a, b) => (receiptRanks[b.status] > receiptRanks[a.status] ? b : a))
+        for (const order of [once, shuffled]) {
+          const key = `key ${++keys}`
+          const requestId = idAt(start, keys)
+          await Promise.all(order.map((each) => journal.keepReceipt(key, each)))
+          await journal.keep({ ...whole, requestId }, { ...ofMail, receiptKey: key })
+          const [row] = await journal.deliveries({ requestId, limit: 1 })
+          expect(row?.receipt?.status).toBe(best.status)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('delivered outranks failed, and failed pending; the first word of a rank stays', async () => {
+    const words: readonly ReceiptState[] = [
+      { status: 'pending', reason: null, at: 1 },
+      { status: 'failed', reason: 'first', at: 2 },
+      { status: 'failed', reason: 'second', at: 3 },
+      { status: 'pending', reason: null, at: 4 },
+      { status: 'delivered', reason: null, at: 5 },
+      { status: 'failed', reason: 'third', at: 6 },
+      { status: 'delivered', reason: null, at: 7 },
+    ]
+    await journal.keep(whole, { ...ofMail, receiptKey: 'key' })
+    const after: unknown[] = []
+    for (const word of words) {
+      await journal.keepReceipt('key', word)
+      after.push((await journal.deliveries({ limit: 1 }))[0]?.receipt?.at)
+    }
+    expect(after).toEqual([1, 2, 2, 2, 5, 5, 5])
+  })
+
+  test('deliveries are of a request, of a recipient, since an instant: the latest so many, oldest first', async () => {
+    const hashes = ['hash-of-first-22-chars', 'hash-of-other-22-chars'] as const
+    for (const [index, hash] of [hashes[0], hashes[1], hashes[0], hashes[1]].entries()) {
+      const requestId = idAt(start + index * 1000)
+      const attempts = [1, 2].map((attempt) => ({
+        ...ofSms,
+        attempt,
+        recipientSubject: `${hash} and the rest`,
+      }))
+      await journal.keep({ ...whole, requestId }, ...attempts)
+    }
+    type Query = Parameters<typeof journal.deliveries>[0]
+    const found = async (query: Partial<Query>) =>
+      (await journal.deliveries({ limit: 100, ...query })).map(
+        ({ requestId, attempt }) =>
+          `${[0, 1, 2, 3].find((n) => requestId === idAt(start + n * 1000))}.${attempt}`,
+      )
+    const all = ['0.1', '0.2', '1.1', '1.2', '2.1', '2.2', '3.1', '3.2']
+    expect(await found({})).toEqual(all)
+    expect(await found({ limit: 3 })).toEqual(all.slice(-3))
+    expect(await found({ requestId: idAt(start + 2000) })).toEqual(['2.1', '2.2'])
+    expect(await found({ recipientSubjects: [`${hashes[0]} and the rest`] })).toEqual([
+      '0.1',
+      '0.2',
+      '2.1',
+      '2.2',
+    ])
+    expect(await found({ recipientSubjects: hashes })).toEqual(all)
+    expect(await found({ recipientSubjects: ['hash of nobody'] })).toEqual([])
+    expect(await found({ since: start + 2000 })).toEqual(all.slice(4))
+    expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
+    expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])
+    expect(await found({ since: -1 })).toEqual(all)
+  })
+
+  describe('the provider of the last code', () => {
+    const accepted: Attempt = { ...ofSms, outcome: 'accepted', provider: 'first' }
+    const subject = ofSms.recipientSubject
+    let requests = 0
+    const keep = (attempt: Partial<Attempt>, story: Partial<Story> = {}) =>
+      journal.keep({ ...whole, requestId: idAt(start, ++requests), ...story }, { ...accepted, ...attempt })
+    const last = () => journal.lastProviderOf(`${subject} and the rest`, 'acme')
+
+    test('is the one that took the latest of them', async () => {
+      expect(await last()).toBeUndefined()
+      await keep({})
+      expect(await last()).toBe('first')
+      await keep({ provider: 'second', template: 'LOGIN_OTP_WITH_ID', route: 'plain' })
+      expect(await last()).toBe('second')
+    })
+
+    test('is of this brand and this recipient, of a code, by SMS, and accepted', async () => {
+      await keep({})
+      await keep({ provider: 'of another brand' }, { brand: 'other' })
+      await keep({ provider: 'of another recipient', recipientSubject: 'keyed-hash-of-one-num2' })
+      await keep({ provider: 'of a notification', template: 'ORDER_PLACED' })
+      await keep({ provider: 'of a text', template: null })
+      for (const outcome of ['rejected', 'retryable', 'unknown', 'skipped'] as const) {
+        await keep({ provider: outcome, outcome })
+      }
+      await keep({ ...ofMail, provider: 'of a mail', recipientSubject: subject, template: 'LOGIN_OTP' })
+      expect(await last()).toBe('first')
+    })
+  })
+
+  describe('the sweep', () => {
+    const from = start
+
+    test('removes what is older than this instant to the millisecond, and nothing else', async () => {
+      for (const at of [from - 86_400_000, from - 1, from, from + 1]) {
+        await journal.keep({ ...whole, requestId: idAt(at) }, ofSms, ofMail)
+        await journal.keepReceipt(String(at), { status: 'pending', reason: null, at })
+      }
+      expect(await journal.sweep(from, from)).toEqual({ isRound: true, isBusy: false })
+      expect(['stories', 'deliveries', 'receipts'].map(journal.count)).toEqual([2, 4, 2])
+      for (const at of [from, from + 1]) expect(await journal.story(idAt(at))).toBeDefined()
+      const left = await journal.deliveries({ limit: 10 })
+      expect(left.map(({ requestId }) => requestId)).toEqual(
+        [from, from, from + 1, from + 1].map((at) => idAt(at)),
+      )
+    })
+
+    test('goes in small steps, and is busy until it has been through', async () => {
+      // A request to many recipients is more than a step may take.
+      const attempts = Array.from({ length: 300 }, (_, index) => ({ ...ofSms, attempt: index + 1 }))
+      const old = Array.from({ length: 900 }, (_, index) =>
+        journalEntry({ ...whole, requestId: idAt(from - 1, index) }, index === 5 ? attempts : [ofSms]),
+      )
+      await journal.keepEntries(old)
+      await Promise.all(
+        old.map((_, index) =>
+          journal.keepReceipt(`${index}`, { status: 'pending', reason: null, at: from - 1 }),
+        ),
+      )
+      await journal.keep({ ...whole, requestId: idAt(from) }, ofSms)
+      const rows = () => ['stories', 'deliveries', 'receipts'].map(journal.count)
+      let steps = 0
+      for (let isRound = false; !isRound; steps++) {
+        const before = rows()
+        const step = await journal.sweep(from, from)
+        expect(step.isBusy).toBe(!step.isRound)
+        for (const [index, after] of rows().entries()) expect((before[index] ?? 0) - after).toBeWithin(0, 201)
+        isRound = step.isRound
+      }
+      expect(rows()).toEqual([1, 1, 0])
+      expect(steps).toBeWithin(5, 10)
+    })
+  })
+})
+
+describe('what gathers entries for the journal', () => {
+  /** A buffer over a database that takes what it gets when it is told to. */
+  function buffer() {
+    const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
+    const asked: (() => void)[] = []
+    const failures: number[] = []
+    const { add, flush } = createJournalBuffer(
+      (entries) => {
+        const done = Promise.withResolvers<void>()
+        steps.push({
+          ids: entries.map(
+            ([requestId, story, attempts]) =>
+              `${requestId} ${story.at(-1) === null ? 'open' : 'ended'}${attempts.map((row) => ` ${row[1]}`).join('')}`,
+          ),
+          done,
+        })
+        for (const resolve of asked.splice(0)) resolve()
+        return done.promise
+      },
+      (_, requests) => void failures.push(requests),
+    )
+    return {
+      steps,
+      failures,
+      flush,
+      tell: (requestId: string, ...attempts: readonly Attempt[]) =>
+        add({ ...whole, requestId, end: null }, attempts),
+      end: (requestId: string, ...attempts: readonly Attempt[]) => add({ ...whole, requestId }, attempts),
+      /** Resolves when the database has been asked so many times. */
+      async asked(times: number) {
+        while (steps.length < times) await new Promise<void>((resolve) => asked.push(resolve))
+        return steps[times - 1]
+      },
+    }
+  }
+
+  test('requests of a moment are written in one step, and of a quick one the end alone', async () => {
+    const { tell, end, asked } = buffer()
+    tell('a')
+    tell('b')
+    end('a')
+    const step = await asked(1)
+    expect(step?.ids).toEqual(['a ended', 'b open'])
+    step?.done.resolve()
+  })
+
+  test('attempts of a request are written once each, whether they are told together or apart', async () => {
+    const { tell, end, asked } = buffer()
+    tell('a', ofSms)
+    tell('a', { ...ofSms, attempt: 2 }, { ...ofSms, attempt: 3 })
+    const first = await asked(1)
+    expect(first?.ids).toEqual(['a open 1 2 3'])
+    tell('a', { ...ofSms, attempt: 4 })
+    end('a')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['a ended 4'])
+    second?.done.resolve()
+  })
+
+  test('a flush waits for all that was taken, also for what came while a step was under way', async () => {
+    const { tell, end, asked, flush, steps } = buffer()
+    tell('a')
+    const flushed = flush().then(() => 'flushed')
+    const first = await asked(1)
+    end('a')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+    second?.done.resolve()
+    expect(await flushed).toBe('flushed')
+    expect(steps.map(({ ids }) => ids)).toEqual([['a open'], ['a ended']])
+    await flush()
+  })
+
+  test('what can not be written is told, and what comes later is written', async () => {
+    const { end, asked, flush, failures } = buffer()
+    for (const id of ['a', 'b']) end(id)
+    ;(await asked(1))?.done.reject(new Error('the disk is full'))
+    await flush()
+    expect(failures).toEqual([2])
+    end('c')
+    const step = await asked(2)
+    expect(step?.ids).toEqual(['c ended'])
+    step?.done.resolve()
+  })
+
+  test.each([0, 1, 2, 3, 4, 5, 6])(
+    'what comes %p turns after a step is done is written too, whatever comes after it',
+    async (turns) => {
+      const { tell, asked } = buffer()
+      tell('a')
+      const first = await asked(1)
+      first?.done.resolve()
+      for (let turn = 0; turn < turns; turn++) await undefined
+      tell('b')
+      const second = await asked(2)
+      expect(second?.ids).toEqual(['b open'])
+      second?.done.resolve()
+    },
+  )
+})
