@@ -1,7 +1,8 @@
 import { Breakers } from '../../src/domain/breaker.ts'
+import type { Call } from '../../src/domain/call.ts'
 import type { DeliveryPorts } from '../../src/domain/delivery.ts'
 import type { Journal } from '../../src/domain/journal.ts'
-import type { Call, Clock } from '../../src/domain/ports.ts'
+import type { Clock } from '../../src/domain/ports.ts'
 
 /** A request that has just come. */
 export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {

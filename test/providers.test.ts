@@ -1,0 +1,623 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Answer, codeIn, credentials, temporaryFolder } from './support/app.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+import { startSmtp } from './support/smtp.ts'
+import {
+  type Asked,
+  registered,
+  startVendors,
+  type VendorName,
+  vendorNames,
+  vendorSecrets,
+} from './support/vendors.ts'
+
+// Every vendor through the real process, from the request of an application to what the operator reads afterwards. The
+// journal is read once the servers have ended, by when it is written; three servers share a database to save processes.
+setDefaultTimeout(60_000)
+
+/** As a proxy has it that leads to the server; a vendor may be told no longer one than Vonage takes. */
+const publicUrl = 'https://otp.example/codes'
+const mail = 'canary.jane@example.com'
+const customer = 'Canary Jane'
+const [smtpPassword, secretKey] = ['canary-smtp:pass/word@&%', 'canary-secret+key/of-the-server-itself=']
+
+/** The vendors of each route, as they are asked. */
+const order: Readonly<Record<Asked['route'], readonly VendorName[]>> = {
+  plain: vendorNames,
+  template: ['msg91', 'vonage', 'sns', 'webhook'],
+}
+
+/** How a code goes: by which vendor and route, after whom, and for which brand. */
+interface Way {
+  readonly name: VendorName
+  readonly route: Asked['route']
+  /** Those that are asked before, and refuse. */
+  readonly before: readonly VendorName[]
+  readonly brandId: string
+  readonly brandName: string
+}
+
+function waysOf(route: Asked['route'], brandId: string, brandName: string): Way[] {
+  const names = order[route]
+  return names.map((name, index) => ({ name, route, before: names.slice(0, index), brandId, brandName }))
+}
+
+const ways = [...waysOf('plain', 'acme', 'Acme'), ...waysOf('template', 'dlt', 'Ācme')]
+const inWords = ({ name, route }: Way) => `${name} on the ${route} route`
+
+/** What the log calls it when a vendor does not take the sender of a text, or its template. */
+const refusals: Readonly<Record<Way['route'], Readonly<Record<string, string>>>> = {
+  plain: {
+    twilio: '21606',
+    vonage: 'status 15',
+    msg91: 'code 203',
+    sns: 'InvalidParameter',
+    webhook: 'HTTP 422',
+  },
+  template: { vonage: 'status 15', msg91: 'code 211', sns: 'InvalidParameter', webhook: 'HTTP 422' },
+}
+
+/** What it calls the reason that a receipt gives. */
+const failures: Readonly<Record<VendorName, string>> = {
+  twilio: '30005',
+  vonage: 'err-code 50',
+  msg91: '16',
+  sns: 'Phone number is opted out',
+  webhook: 'absent',
+}
+
+/** Who the message is from, and how it is registered, as each vendor is told. */
+const registrations: Readonly<
+  Record<Way['route'], Readonly<Partial<Record<VendorName, Record<string, unknown>>>>>
+> = {
+  plain: {
+    twilio: {},
+    vonage: { from: 'Acme' },
+    msg91: { sender: 'ACMEXX' },
+    sns: { 'AWS.SNS.SMS.SMSType': 'Transactional' },
+    webhook: {},
+  },
+  template: {
+    msg91: { sender: registered.sender, template_id: registered.msg91 },
+    vonage: { from: registered.sender, 'entity-id': registered.entity, 'content-id': registered.dlt },
+    sns: {
+      'AWS.SNS.SMS.SMSType': 'Transactional',
+      'AWS.SNS.SMS.SenderID': registered.sender,
+      'AWS.MM.SMS.EntityId': registered.entity,
+      'AWS.MM.SMS.TemplateId': registered.dlt,
+    },
+    webhook: { templateKey: 'LOGIN_OTP' },
+  },
+}
+
+let folder: ReturnType<typeof temporaryFolder>
+let file: string
+let vendors: ReturnType<typeof startVendors>
+let smtp: Awaited<ReturnType<typeof startSmtp>>
+let env: Record<string, string>
+/** All vendors on both routes; the mode is `template`, which for a brand without DLT is the plain route. */
+let server: TestServer
+let hybrid: TestServer
+/** Twilio is down, and Vonage comes after it. */
+let limping: TestServer
+let downTwilio: ReturnType<typeof vendors.down>
+let ahead: string
+
+/** The output of `otpost receipts`, and the URLs in it. */
+let receiptLines: string
+const receiptUrls = new Map<string, string>()
+
+/** What anyone could read: answers, logs, output of commands; and where. */
+const told: { where: string; text: string }[] = []
+const requestIds = new Set<string>()
+
+beforeAll(async () => {
+  folder = temporaryFolder()
+  file = join(folder.path, 'otpost.db')
+  vendors = startVendors()
+  smtp = await startSmtp({ users: { codes: smtpPassword } })
+  env = {
+    ...vendors.env,
+    DATABASE_URL: `file:${file}`,
+    SECRET_KEY: secretKey,
+    PUBLIC_URL: publicUrl,
+    OTP_SMS_MODE: 'template',
+    SMS_PLAIN: order.plain.join(),
+    SMS_TEMPLATE: order.template.join(),
+    LOG_LEVEL: 'trace',
+    SMTP_URL: smtp.url.replace('//', `//codes:${encodeURIComponent(smtpPassword)}@`),
+    MAIL_FROM: 'codes@shop.example',
+    PROVIDER_TIMEOUT_MS: '30000',
+  }
+  downTwilio = vendors.down('twilio')
+  ahead = join(folder.path, 'ahead')
+  const options = ['--dlt', '--entity', registered.entity, '--domain', 'shop.example']
+  await command('brand', 'put', 'dlt', '--name', 'Ācme', ...options)
+  const ids = ['--id', registered.dlt, '--id', `msg91=${registered.msg91}`, '--sender', registered.sender]
+  await Promise.all([
+    command('brand', 'put', 'acme', '--name', 'Acme', '--notify', 'ORDER_PLACED'),
+    command('brand', 'template', 'dlt', 'LOGIN_OTP', ...ids),
+    start({}).then((started) => {
+      server = started
+    }),
+    start({ OTP_SMS_MODE: 'hybrid', SMS_PLAIN: 'vonage,twilio', PROVIDER_TIMEOUT_MS: '1500' }).then(
+      (started) => {
+        hybrid = started
+      },
+    ),
+    start({ ...downTwilio.env, SMS_PLAIN: 'twilio,vonage', STOPWATCH_AHEAD: ahead }, [
+      '--preload',
+      './test/support/stopwatch.ts',
+    ]).then((started) => {
+      limping = started
+    }),
+    command('receipts').then((lines) => {
+      receiptLines = lines
+    }),
+  ])
+  for (const [, name = '', url = ''] of receiptLines.matchAll(/^(\w+): (https:\S+)$/gm)) {
+    receiptUrls.set(name, url)
+  }
+  const phone = newPhone()
+  vendors.decide('msg91', phone, 'refused')
+  vendors.decide('vonage', phone, 'held')
+  timedOut = { phone, answer: ask(hybrid, '/otp/send', { phone, brandId: 'dlt' }) }
+})
+
+/** A code for a number that a vendor never answers for; asked for at the outset, since it takes its time. */
+let timedOut: { phone: string; answer: ReturnType<typeof ask> }
+
+/** Ended here should a test have failed before it ended them. */
+const running = new Set<TestServer>()
+
+afterAll(async () => {
+  await vendors?.stop()
+  await Promise.all(Array.from(running, (one) => one.stop('SIGKILL')))
+  await smtp?.stop()
+  folder?.remove()
+})
+
+async function start(changes: Record<string, string>, runtimeArgs: string[] = []): Promise<TestServer> {
+  const started = await startServer({ ...env, ...changes }, runtimeArgs)
+  running.add(started)
+  return started
+}
+
+async function command(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await otpost(args, env)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  told.push({ where: `otpost ${args.join(' ')}`, text: stdout })
+  return stdout
+}
+
+function noted(where: string, answer: Answer): Answer {
+  told.push({ where, text: JSON.stringify([...answer.headers]) + JSON.stringify(answer.body) })
+  requestIds.add(answer.headers.get('x-request-id') ?? '-')
+  return answer
+}
+
+/** The answer to a request, in one word, and its id. */
+async function ask(to: TestServer, path: string, fields: Readonly<Record<string, unknown>>) {
+  const { status, body } = noted(path, await to.post(path, fields))
+  return { verdict: body.success ? status : `${status} ${body.error}`, id: String(body.requestId), body }
+}
+
+let lastPhone = 919_812_345_100
+const newPhone = () => String(++lastPhone)
+
+const masked = (phone: string) => `91********${phone.slice(-2)}`
+
+/** Tells a server what became of a message, as its vendor does, through the operator's proxy. */
+async function report(
+  to: TestServer,
+  message: Asked,
+  status: 'delivered' | 'failed',
+  { forged = false, url = message.receiptUrl ?? receiptUrls.get(message.vendor) ?? '' } = {},
+): Promise<Answer> {
+  const { url: called, ...init } = vendors.receipt(message, url, status, forged)
+  expect(called).toStartWith(`${publicUrl}/receipts/${message.vendor}/`)
+  return noted('receipt', await to.request(init.method, called.slice(publicUrl.length), init))
+}
+
+/** The vendors that were asked for a number, each with its route; and the code that all of them got. */
+function journeyOf(phone: string) {
+  const messages = vendors.askedFor(phone)
+  const [code = '', ...others] = new Set(messages.map(({ text }) => codeIn(text)))
+  expect(others).toEqual([])
+  return { messages, route: messages.map(({ vendor, route }) => `${vendor}/${route}`), code }
+}
+
+/** The last that was asked to carry a message to a number. */
+function carrierOf(phone: string): Asked {
+  const last = vendors.askedFor(phone).at(-1)
+  if (!last) throw new Error(`nobody was asked for ${phone}`)
+  return last
+}
+
+/** What the tests did, for those that look at what has been kept of it. */
+const sent = new Map<string, { id: string; carrier: Asked }>()
+const nameOf = (way: Way, status: string) => `${inWords(way)}, ${status}`
+
+function kept(name: string): { id: string; carrier: Asked } {
+  const one = sent.get(name)
+  if (!one) throw new Error(`${name} was not sent`)
+  return one
+}
+
+test('the vendors that report at one URL have theirs printed', () => {
+  const lines = receiptLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
+  expect(lines.sort()).toEqual([
+    '',
+    `msg91: ${publicUrl}/receipts/msg91/TOKEN`,
+    `sns: ${publicUrl}/receipts/sns/TOKEN`,
+    'twilio: nothing to enter, each message names its own',
+    'vonage: nothing to enter, each message names its own',
+    `webhook: ${publicUrl}/receipts/webhook/TOKEN`,
+  ])
+})
+
+describe('a code', () => {
+  for (const way of ways) {
+    const { name, route, before, brandId, brandName } = way
+
+    test.each(['delivered', 'failed'] as const)(
+      `goes by ${inWords(way)}, verifies, and is told to have %s`,
+      async (status) => {
+        const phone = newPhone()
+        for (const other of before) vendors.decide(other, phone, 'refused')
+        const { verdict, id } = await ask(server, '/otp/send', { phone, brandId })
+        expect(verdict).toBe(200)
+        const journey = journeyOf(phone)
+        expect(journey.route).toEqual([...before, name].map((each) => `${each}/${route}`))
+        const carrier = carrierOf(phone)
+        expect(carrier.text).toBe(
+          `${journey.code} is your ${brandName} verification code. It expires in 5 minutes. Do not share it with anyone.`,
+        )
+        expect(carrier.registration).toEqual(registrations[route][name] ?? {})
+        const right = { phone, otp: journey.code, brandId }
+        expect((await ask(server, '/otp/verify', right)).verdict).toBe(200)
+
+        // Would outrank what is told afterwards, were it taken.
+        const url = carrier.receiptUrl ?? receiptUrls.get(name) ?? ''
+        const elsewhere = url.replace(/.(?=..$)/, (digit) => (digit === 'A' ? 'B' : 'A'))
+        expect((await report(server, carrier, 'delivered', { url: elsewhere })).status).toBe(404)
+        if (name !== 'msg91') {
+          expect((await report(server, carrier, 'delivered', { forged: true })).status).toBe(403)
+        }
+        const taken = await report(server, carrier, status)
+        expect(taken.status).toBe(200)
+        if (name === 'sns') {
+          expect(taken.headers.get('content-type')).toBe('application/json')
+          expect(taken.body).toEqual({ requestId: carrier.id, timestamp: expect.any(Number) })
+        }
+        sent.set(nameOf(way, status), { id, carrier })
+      },
+    )
+  }
+
+  test('goes by mail, and by none where the password is refused', async () => {
+    const mailed = { channel: 'EMAIL', email: mail }
+    smtp.refuse({ at: 'AUTH', code: 535, message: `wrong password ${smtpPassword} for ${mail}` })
+    expect((await ask(server, '/otp/send', mailed)).verdict).toBe('502 sms_failed')
+    smtp.refuse(undefined)
+    expect((await ask(server, '/otp/send', mailed)).verdict).toBe(200)
+    expect(smtp.received.map(({ user, to }) => ({ user, to }))).toEqual([{ user: 'codes', to: [mail] }])
+  })
+})
+
+describe('in hybrid mode', () => {
+  test('a template that all refuse goes as a text by another, with the same code', async () => {
+    const phone = newPhone()
+    for (const name of order.template) vendors.decide(name, phone, 'refused')
+    const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
+    expect(verdict).toBe(200)
+    const { route, code } = journeyOf(phone)
+    expect(route).toEqual([
+      ...order.template.map((name) => `${name}/template`),
+      'vonage/plain',
+      'twilio/plain',
+    ])
+    const carrier = carrierOf(phone)
+    expect(carrier.text).toEndWith(`\n\n@shop.example #${code}`)
+    expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(200)
+    sent.set('refused template', { id, carrier })
+  })
+
+  test.each(['msg91', 'vonage', 'sns'] as const)('a number that %s rejects is the end', async (name) => {
+    const phone = newPhone()
+    const before = order.template.slice(0, order.template.indexOf(name))
+    for (const other of before) vendors.decide(other, phone, 'refused')
+    vendors.decide(name, phone, 'no such number')
+    const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
+    expect(verdict).toBe('502 sms_failed')
+    const { route, code } = journeyOf(phone)
+    expect(route).toEqual([...before, name].map((each) => `${each}/template`))
+    expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(
+      '404 not_found',
+    )
+    sent.set(`number rejected by ${name}`, { id, carrier: carrierOf(phone) })
+  })
+
+  test('after a time-out a text goes by another, with the same code, and who timed out is not asked again', async () => {
+    const { phone } = timedOut
+    const { verdict, id } = await timedOut.answer
+    expect(verdict).toBe(200)
+    const { route, code } = journeyOf(phone)
+    expect(route).toEqual(['msg91/template', 'vonage/template', 'twilio/plain'])
+    expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(200)
+    // What timed out may well arrive, and be the only one that does.
+    for (const message of vendors.askedFor(phone).slice(1)) {
+      const status = message.vendor === 'vonage' ? 'delivered' : 'failed'
+      expect((await report(hybrid, message, status)).status).toBe(200)
+    }
+    sent.set('time-out', { id, carrier: carrierOf(phone) })
+  })
+})
+
+/** A code by the server whose Twilio is down at first; who was asked to carry it. */
+async function limp(name: string): Promise<readonly string[]> {
+  const phone = newPhone()
+  const { verdict, id } = await ask(limping, '/otp/send', { phone })
+  expect(verdict).toBe(200)
+  sent.set(name, { id, carrier: carrierOf(phone) })
+  return journeyOf(phone).route
+}
+
+test('a provider that is down is passed over, and asked again after a rest', async () => {
+  for (const count of [1, 2, 3, 4, 5]) expect(await limp(`failure ${count}`)).toEqual(['vonage/plain'])
+  downTwilio.start()
+  expect(await limp('rest')).toEqual(['vonage/plain'])
+  writeFileSync(ahead, '')
+  expect(await limp('probe')).toEqual(['twilio/plain'])
+  expect(await limp('recovered')).toEqual(['twilio/plain'])
+})
+
+describe('a notification', () => {
+  test('of which one number is rejected is told to have failed for one', async () => {
+    const to = [newPhone(), newPhone(), newPhone()]
+    const [one = '', two = '', three = ''] = to
+    vendors.decide('twilio', two, 'no such number')
+    const variables = { customerName: customer, orderId: 'A-1', orderDate: '2026-11-21' }
+    const message = { brandId: 'acme', channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables }
+    const { verdict, id, body } = await ask(server, '/notify', message)
+    expect(verdict).toBe('500 notification_failed')
+    expect(body.message).toContain('1 of 3')
+    const text = `Hi ${customer}, we received your Acme order A-1 on 2026-11-21. Thank you!`
+    for (const phone of to) {
+      expect(vendors.askedFor(phone)).toEqual([expect.objectContaining({ vendor: 'twilio', text })])
+    }
+    expect((await report(server, carrierOf(one), 'delivered')).status).toBe(200)
+    expect((await report(server, carrierOf(three), 'failed')).status).toBe(200)
+    sent.set('notification', { id, carrier: carrierOf(one) })
+    sent.set('rejected notification', { id, carrier: carrierOf(two) })
+    sent.set('undelivered notification', { id, carrier: carrierOf(three) })
+  })
+})
+
+test('no vendor was asked for anything that its pages do not have', () => {
+  expect(vendors.problems).toEqual([])
+})
+
+describe('afterwards', () => {
+  interface Row {
+    readonly requestId: string
+    readonly attempt: number
+    readonly provider: string
+    readonly status: string
+  }
+  let rows: readonly Row[]
+  const stories = new Map<string, string>()
+
+  beforeAll(async () => {
+    const bytes = () =>
+      [file, `${file}-wal`].filter(existsSync).map((path) => ({ where: path, text: latin1(path) }))
+    told.push(...bytes())
+    expect(await Promise.all(Array.from(running, (one) => one.stop()))).toEqual([0, 0, 0])
+    for (const one of running) {
+      const log = [...one.lines, await one.stderr].join('\n')
+      told.push({ where: 'the log', text: log.replaceAll(`"pid":${one.child.pid}`, '') })
+    }
+    running.clear()
+    told.push(...bytes())
+    const names = [
+      ...explained.map((way) => nameOf(way, 'failed')),
+      'refused template',
+      'time-out',
+      'rest',
+      'notification',
+    ]
+    await Promise.all([
+      command('deliveries', '--json', '--limit', '1000').then((json) => {
+        rows = JSON.parse(json)
+      }),
+      // What was not sent has failed its own test.
+      ...names
+        .filter((name) => sent.has(name))
+        .map(async (name) => void stories.set(name, await command('explain', kept(name).id))),
+    ])
+  })
+
+  /** Each vendor once: a story costs a process. */
+  const explained = ways.filter(({ name, route }) => route === 'template' || name === 'twilio')
+
+  const latin1 = (path: string) => readFileSync(path, 'latin1')
+  const rowsOf = (name: string) =>
+    rows.filter(({ requestId }) => requestId === kept(name).id).sort((a, b) => a.attempt - b.attempt)
+
+  /** The row of a message that was taken, and what its receipt says. */
+  function taken({ vendor, route, id, to }: Asked, receipt: 'delivered' | 'failed' | null) {
+    const reason = receipt === 'failed' ? failures[vendor] : null
+    return expect.objectContaining({
+      provider: vendor,
+      route,
+      recipient: masked(to),
+      outcome: 'accepted',
+      status: receipt ?? 'accepted',
+      errorClass: null,
+      reason: null,
+      vendorId: id,
+      receipt: receipt && { status: receipt, reason, at: expect.any(String) },
+    })
+  }
+
+  function rejected(provider: VendorName, errorClass: 'content' | 'recipient', reason: string | undefined) {
+    const status = 'rejected'
+    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, receipt: null })
+  }
+
+  const refused = (vendor: VendorName, route: Asked['route']) =>
+    rejected(vendor, 'content', refusals[route][vendor])
+
+  /** The attempts of a story, a line each. */
+  const attemptsIn = (name: string) => stories.get(name)?.match(/^ +\d+\. .*$/gm) ?? []
+
+  for (const way of ways) {
+    const { route, before, brandId } = way
+
+    test.each(['delivered', 'failed'] as const)(`the code by ${inWords(way)} stands as %s`, (status) => {
+      const all = rowsOf(nameOf(way, status))
+      const { carrier } = kept(nameOf(way, status))
+      expect(all).toEqual([...before.map((each) => refused(each, route)), taken(carrier, status)])
+      const size = route === 'plain' ? { segments: 1, encoding: 'GSM-7' } : { segments: 2, encoding: 'UCS-2' }
+      expect(all.at(-1)).toMatchObject({
+        ...size,
+        brand: brandId,
+        app: credentials.appId,
+        template: 'LOGIN_OTP',
+      })
+    })
+  }
+
+  for (const way of explained) {
+    const { name, route, before } = way
+
+    test(`the story of the code by ${inWords(way)} is told`, () => {
+      const { carrier } = kept(nameOf(way, 'failed'))
+      const lines = attemptsIn(nameOf(way, 'failed'))
+      const size = route === 'plain' ? '1 segment of GSM-7' : '2 segments of UCS-2'
+      for (const [index, other] of before.entries()) {
+        expect(lines[index]).toContain(`${other} on the ${route} route (LOGIN_OTP, ${size}): rejected`)
+        expect(lines[index]).toEndWith(`(${refusals[route][other]})`)
+      }
+      expect(lines).toHaveLength(before.length + 1)
+      expect(lines.at(-1)).toContain(`${inWords(way)} (LOGIN_OTP, ${size}): accepted`)
+      expect(lines.at(-1)).toContain(` as ${carrier.id}; NOT delivered`)
+      expect(lines.at(-1)).toEndWith(`(${failures[name]})`)
+    })
+  }
+
+  test('a template that was refused everywhere has a row for each vendor', () => {
+    expect(rowsOf('refused template')).toEqual([
+      ...order.template.map((name) => refused(name, 'template')),
+      refused('vonage', 'plain'),
+      taken(kept('refused template').carrier, null),
+    ])
+    expect(attemptsIn('refused template')[5]).toMatch(/twilio on the plain route .*: accepted/)
+  })
+
+  test.each([
+    ['msg91', 'code 202'],
+    ['vonage', 'status 7'],
+    ['sns', 'OptedOut'],
+  ] as const)('a number that %s rejected ends with that row', (name, reason) => {
+    const before = order.template.slice(0, order.template.indexOf(name))
+    const all = rowsOf(`number rejected by ${name}`)
+    expect(all).toEqual([
+      ...before.map((each) => refused(each, 'template')),
+      rejected(name, 'recipient', reason),
+    ])
+  })
+
+  test('a time-out stands as what its receipt says, and so does what came after it', () => {
+    expect(rowsOf('time-out')).toEqual([
+      refused('msg91', 'template'),
+      expect.objectContaining({
+        provider: 'vonage',
+        route: 'template',
+        outcome: 'unknown',
+        reason: 'time-out',
+        vendorId: null,
+        status: 'delivered',
+      }),
+      taken(kept('time-out').carrier, 'failed'),
+    ])
+    const [, byVonage, byTwilio] = attemptsIn('time-out')
+    expect(byVonage).toMatch(/vonage on the template route .*\(time-out\).*; delivered/)
+    expect(byTwilio).toMatch(/twilio on the plain route .*; NOT delivered.*\(30005\)/)
+  })
+
+  test('a provider that is down has failed five times, and is skipped until it is back', () => {
+    const byTwilio = (name: string) => rowsOf(name).find(({ provider }) => provider === 'twilio')?.status
+    const names = [1, 2, 3, 4, 5].map((count) => `failure ${count}`)
+    expect(names.map(byTwilio)).toEqual(Array(5).fill('retryable'))
+    expect(rowsOf('rest')).toEqual([
+      expect.objectContaining({ provider: 'twilio', status: 'skipped', vendorId: null }),
+      taken(kept('rest').carrier, null),
+    ])
+    expect(['probe', 'recovered'].map(byTwilio)).toEqual(['accepted', 'accepted'])
+    expect(attemptsIn('rest')[0]).toMatch(/twilio on the plain route .*keeps failing/)
+  })
+
+  test('a notification has a row for each number', () => {
+    const { carrier: one } = kept('notification')
+    const { carrier: two } = kept('rejected notification')
+    const { carrier: three } = kept('undelivered notification')
+    const all = rowsOf('notification')
+    expect(all).toHaveLength(3)
+    expect(all).toContainEqual(taken(one, 'delivered'))
+    expect(all).toContainEqual(rejected('twilio', 'recipient', '21211'))
+    expect(all).toContainEqual(taken(three, 'failed'))
+    expect(stories.get('notification')).toContain('500 notification_failed')
+    const lineOf = ({ to }: Asked) => attemptsIn('notification').find((line) => line.includes(masked(to)))
+    expect(lineOf(one)).toMatch(/ORDER_PLACED.*: accepted .*; delivered/)
+    expect(lineOf(two)).toMatch(/ORDER_PLACED.*: rejected .*\(21211\)/)
+    expect(lineOf(three)).toMatch(/ORDER_PLACED.*: accepted .*; NOT delivered.*\(30005\)/)
+  })
+
+  test('nothing that is secret is in any answer, log, file, or output', () => {
+    const secrets = [...Object.values(vendorSecrets), smtpPassword, secretKey, credentials.apiKey]
+    const phones = new Set(vendors.asked.map(({ to }) => to))
+    const codes = new Set(vendors.asked.flatMap(({ text }) => /^\d{6}/.exec(text) ?? []))
+    codes.add(codeIn(smtp.received[0]?.mail.text))
+    const urls = [...receiptUrls.values(), ...vendors.asked.map(({ receiptUrl = '' }) => receiptUrl)]
+    const tokens = new Set(urls.flatMap((url) => /[\w-]{16}$/.exec(url) ?? []))
+    for (const all of [phones, codes, tokens]) expect(all.size).toBeGreaterThan(30)
+
+    const nationalNumbers = Array.from(phones, (phone) => phone.slice(2))
+    const hidden = [...secrets.flatMap(formsOf), ...nationalNumbers, mail, customer]
+    const ids = new Set([...requestIds, ...vendors.asked.map(({ id }) => id)])
+    const finds = (text: string) => {
+      // These are at random, and have digits too.
+      let rest = text
+      for (const id of ids) rest = rest.replaceAll(id, '').replaceAll(id.replaceAll('-', ''), '')
+      const numbers = rest.match(/(?<!\d)\d{6}(?!\d)/g) ?? []
+      return [...hidden.filter((each) => text.includes(each)), ...numbers.filter((each) => codes.has(each))]
+    }
+    const found = told.flatMap(({ where, text }) => [
+      ...finds(text).map((each) => `${each} in ${where}`),
+      ...[...tokens]
+        .filter((token) => where !== 'otpost receipts' && text.includes(token))
+        .map((token) => `${token} in ${where}`),
+    ])
+    expect(found).toEqual([])
+
+    // It was looked for in the right places, and in the right way.
+    const { id, carrier } = kept('time-out')
+    const placesOf = (given: string) =>
+      told.filter(({ text }) => text.includes(given)).map((one) => one.where)
+    expect(placesOf(carrier.id)).toContain(file)
+    expect(placesOf(carrier.id)).toContain(`otpost explain ${id}`)
+    expect(placesOf(carrier.id)).toContain('otpost deliveries --json --limit 1000')
+    expect(placesOf(id)).toContain('/otp/send')
+    expect(placesOf(masked(carrier.to))).toContain('the log')
+    for (const user of ['a', 'ab', 'abc']) expect(finds(btoa(`${user}:${smtpPassword}`))).toHaveLength(1)
+  })
+
+  /** As it is, as a URL has it, and as base64 has it wherever it begins there. */
+  function formsOf(secret: string): string[] {
+    const encoded = [0, 1, 2].map((before) => Buffer.from(' '.repeat(before) + secret).toString('base64'))
+    return [secret, encodeURIComponent(secret), ...encoded.map((text) => text.slice(4, -4))]
+  }
+})
