@@ -9,7 +9,7 @@ import { type VendorTools, vendorNames, vendorOf } from './adapters/sms/index.ts
 import type { Nationalize } from './domain/contact.ts'
 import { routesOf, type SmsMode } from './domain/delivery.ts'
 import type { LimitSettings } from './domain/limits.ts'
-import type { SmsProvider, SmsRoute } from './domain/ports.ts'
+import type { SmsProvider, SmsRoute } from './domain/providers.ts'
 import { Settings } from './settings.ts'
 
 export type MakeSmsProvider = (tools: VendorTools) => SmsProvider

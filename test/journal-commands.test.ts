@@ -208,7 +208,9 @@ describe.concurrent('what the journal says', () => {
     expect(several).toMatch(
       /webhook on the plain route to 91\*{8}11, number 1 in its list .*: rejected .*HTTP 400/,
     )
-    expect(several).toMatch(/webhook on the plain route to 91\*{8}12, number 2 in its list .*: accepted .* as [0-9a-f-]{36}/)
+    expect(several).toMatch(
+      /webhook on the plain route to 91\*{8}12, number 2 in its list .*: accepted .* as [0-9a-f-]{36}/,
+    )
     expect(refused).toContain('REFUSED  the cooldown of this brand and phone was running until ')
   })
 

@@ -1,6 +1,7 @@
 import { type Body, textProblem } from './body.ts'
+import type { Call } from './call.ts'
 import { Failure } from './failures.ts'
-import type { Call, Registration } from './ports.ts'
+import type { Registration } from './providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from './templates.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const

@@ -1,4 +1,5 @@
-import type { Clock, Outcome } from './ports.ts'
+import type { Clock } from './ports.ts'
+import type { Outcome } from './providers.ts'
 
 /** Failures in a row after which a provider rests. */
 const failuresToOpen = 5

@@ -1,4 +1,4 @@
-import type { Call } from './ports.ts'
+import type { Call } from './call.ts'
 
 export type Channel = 'SMS' | 'EMAIL'
 

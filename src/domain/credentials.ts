@@ -1,8 +1,9 @@
 import type { Body } from './body.ts'
+import type { Call } from './call.ts'
 import { Failure } from './failures.ts'
 import { claim, credentialFailures, granted } from './limits.ts'
 import type { OtpStore } from './otp.ts'
-import type { Apps, Call } from './ports.ts'
+import type { Apps } from './ports.ts'
 import { type SubjectPorts, subjectOf } from './subject.ts'
 
 export interface CredentialPorts extends SubjectPorts {

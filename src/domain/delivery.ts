@@ -1,19 +1,9 @@
 import type { Breakers } from './breaker.ts'
+import type { Attempt, Call } from './call.ts'
 import { maskEmail, maskPhone } from './contact.ts'
 import type { Journal } from './journal.ts'
-import type {
-  Attempt,
-  Call,
-  Clock,
-  Mail,
-  Mailer,
-  Outcome,
-  Segments,
-  Sms,
-  SmsMessage,
-  SmsProvider,
-  SmsRoute,
-} from './ports.ts'
+import type { Clock } from './ports.ts'
+import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, SmsRoute } from './providers.ts'
 import { attemptKey, vendorKey } from './receipts.ts'
 
 /** Which route the SMS of registered templates take (design D14). */

@@ -1,5 +1,5 @@
+import type { Standing } from './call.ts'
 import { type Delivery, type Operation, type Story, type StoryEnd, statusOf } from './journal.ts'
-import type { Standing } from './ports.ts'
 
 /**
  * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,

@@ -1,5 +1,5 @@
+import type { Attempt, Call, Standing } from './call.ts'
 import type { Channel } from './contact.ts'
-import type { Attempt, Call, Standing } from './ports.ts'
 import type { ReceiptState } from './receipts.ts'
 
 /** What a request asked for. */

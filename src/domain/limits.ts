@@ -1,7 +1,8 @@
+import type { Call } from './call.ts'
 import type { Recipient } from './contact.ts'
 import { Failure, type FailureKind, failureMessages } from './failures.ts'
 import type { OtpStore } from './otp.ts'
-import { type Call, type Clock, clockToleranceMs } from './ports.ts'
+import { type Clock, clockToleranceMs } from './ports.ts'
 
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the

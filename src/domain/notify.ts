@@ -1,5 +1,6 @@
 import { type Body, isGiven, isObject, text } from './body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from './brand.ts'
+import type { Call } from './call.ts'
 import {
   type Channel,
   email,
@@ -22,7 +23,8 @@ import { frameMail } from './emails.ts'
 import { Failure } from './failures.ts'
 import { claim, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './otp.ts'
-import type { Call, Outcome, Secrets, SmsMessage } from './ports.ts'
+import type { Secrets } from './ports.ts'
+import type { Outcome, SmsMessage } from './providers.ts'
 import { type Rendered, render, type Template, templateOf, templateVariables } from './templates.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {

@@ -1,10 +1,11 @@
 import { type Body, isGiven, optionalText, text } from './body.ts'
+import type { Call } from './call.ts'
 import { type Channel, email, parseChannel } from './contact.ts'
 import { Failure } from './failures.ts'
 import { claim, integrationRequests, type LimitSettings } from './limits.ts'
 import { notifySizes } from './notify.ts'
 import { maxAttempts, type OtpStore } from './otp.ts'
-import type { Call, Secrets } from './ports.ts'
+import type { Secrets } from './ports.ts'
 import { type SubjectPorts, subjectOf } from './subject.ts'
 import { businessNameRule, notifyTemplates } from './templates.ts'
 

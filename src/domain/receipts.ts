@@ -1,5 +1,6 @@
 import { Failure } from './failures.ts'
-import type { Clock, ReceiptCall, ReceiptReader, Secrets, SmsProvider } from './ports.ts'
+import type { Clock, Secrets } from './ports.ts'
+import type { ReceiptCall, ReceiptReader, SmsProvider } from './providers.ts'
 
 /** What is known of a message by its receipts: the last word on it so far. */
 export interface ReceiptState {

@@ -1,5 +1,6 @@
 import { type Body, isGiven, judged, optionalText } from './body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from './brand.ts'
+import type { Call } from './call.ts'
 import {
   type Channel,
   email,
@@ -32,7 +33,8 @@ import {
   type Taking,
 } from './limits.ts'
 import type { OtpRecord, OtpStore } from './otp.ts'
-import type { Call, Outcome, Secrets, SmsMessage } from './ports.ts'
+import type { Secrets } from './ports.ts'
+import type { Outcome, SmsMessage } from './providers.ts'
 import { subjectOf } from './subject.ts'
 import { boundText, hasFullUrl, renderOtp } from './templates.ts'
 

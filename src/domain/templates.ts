@@ -1,6 +1,6 @@
 import { type Body, isGiven, textProblem } from './body.ts'
 import { Failure } from './failures.ts'
-import type { Segments } from './ports.ts'
+import type { Segments } from './providers.ts'
 
 /** One variable of a template: what a value must be, as the catalog tells integrators. */
 export interface VariableRule {

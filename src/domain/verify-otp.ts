@@ -1,5 +1,6 @@
 import { type Body, isGiven, judged } from './body.ts'
 import { approvedBrand, type Brands } from './brand.ts'
+import type { Call } from './call.ts'
 import { email, type Nationalize, noteRecipient, phone, type Recipient } from './contact.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
 import { Failure } from './failures.ts'
@@ -13,7 +14,7 @@ import {
   secondsUntil,
 } from './limits.ts'
 import type { OtpStore } from './otp.ts'
-import type { Call, Secrets } from './ports.ts'
+import type { Secrets } from './ports.ts'
 import { subjectOf } from './subject.ts'
 
 export interface VerifyOtpPorts extends CredentialPorts {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
-import type { Outbox, Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import type { Outbox } from '../../src/domain/ports.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const sms: Sms = {

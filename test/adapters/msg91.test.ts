@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { msg91 } from '../../src/adapters/sms/msg91.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../src/domain/ports.ts'
+import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const authKey = '123456AbCdEfGh7890'

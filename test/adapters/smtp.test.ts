@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createSmtpMailer } from '../../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
 import { email } from '../../src/domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../src/domain/ports.ts'
+import type { Mail, Mailer, Outcome } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 import { temporaryFolder } from '../support/app.ts'
 import {

@@ -6,7 +6,7 @@ import { sns } from '../../src/adapters/sms/sns.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const accessKeyId = 'AKIDEXAMPLE'

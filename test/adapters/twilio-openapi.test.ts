@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
 import type { VendorTools } from '../../src/adapters/sms/vendor.ts'
-import type { Outcome, Sms } from '../../src/domain/ports.ts'
+import type { Outcome, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 // Two programs that nobody here wrote: Twilio's own OpenAPI document, and Prism, which answers as it says and refuses what

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
 import type { VendorTools } from '../../src/adapters/sms/vendor.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const account = 'AC0123456789abcdef0123456789abcdef'

@@ -4,7 +4,7 @@ import { vonage } from '../../src/adapters/sms/vonage.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/ports.ts'
+import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const apiSecret = 'abcdef0123456789'

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import type { Receipt, ReceiptCall, SmsRoute } from '../../src/domain/ports.ts'
+import type { Receipt, ReceiptCall, SmsRoute } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text).toString('base64')}`

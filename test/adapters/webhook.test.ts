@@ -5,7 +5,7 @@ import { discard } from '../../src/adapters/sms/discard.ts'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import type { Outcome, Sms, SmsRoute } from '../../src/domain/ports.ts'
+import type { Outcome, Sms, SmsRoute } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
 import { held, type Received, startReceiver } from '../support/receiver.ts'
 

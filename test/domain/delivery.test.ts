@@ -8,7 +8,7 @@ import {
   routesOf,
   type SmsMode,
 } from '../../src/domain/delivery.ts'
-import type { Mail, Outcome, Sms, SmsMessage, SmsProvider, SmsRoute } from '../../src/domain/ports.ts'
+import type { Mail, Outcome, Sms, SmsMessage, SmsProvider, SmsRoute } from '../../src/domain/providers.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
 
 const accepted: Outcome = { kind: 'accepted', vendorId: 'V1' }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import type { Standing } from '../../src/domain/call.ts'
 import { explain } from '../../src/domain/explain.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
 import type { Delivery, Story } from '../../src/domain/journal.ts'
-import type { Standing } from '../../src/domain/ports.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'

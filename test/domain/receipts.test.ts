@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
 import { statusOf } from '../../src/domain/journal.ts'
-import type { Outcome, Receipt, ReceiptCall, ReceiptReader, SmsProvider } from '../../src/domain/ports.ts'
+import type { Outcome, Receipt, ReceiptCall, ReceiptReader, SmsProvider } from '../../src/domain/providers.ts'
 import {
   attemptKey,
   attemptPath,

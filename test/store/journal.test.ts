@@ -7,8 +7,8 @@ import { createJournalBook, firstIdOf, journalEntry } from '../../src/adapters/s
 import { createJournalBuffer } from '../../src/adapters/sqlite/journal-buffer.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
+import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
-import type { Attempt } from '../../src/domain/ports.ts'
 import { type ReceiptState, receiptRanks } from '../../src/domain/receipts.ts'
 import { temporaryFolder } from '../support/app.ts'
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
 import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../domain/ports.ts'
+import type { Mail, Mailer, Outcome } from '../../domain/providers.ts'
 
 export interface SmtpSettings {
   readonly server: SmtpServer

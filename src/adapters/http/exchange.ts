@@ -1,6 +1,7 @@
+import type { Attempt, Call } from '../../domain/call.ts'
 import type { Failure } from '../../domain/failures.ts'
 import type { StoryEnd } from '../../domain/journal.ts'
-import type { Attempt, Call, Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
 import { clientIp, type Network } from './client-ip.ts'
 
 /** The part of a logger that this adapter uses. */

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { ReceiptCall } from '../../domain/ports.ts'
+import type { ReceiptCall } from '../../domain/providers.ts'
 import { type ReceiptPorts, takeReceipts } from '../../domain/receipts.ts'
 import { failureOf } from './errors.ts'
 import { type Exchanges, type Log, pathOf } from './exchange.ts'

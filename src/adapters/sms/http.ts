@@ -1,4 +1,4 @@
-import type { Outcome } from '../../domain/ports.ts'
+import type { Outcome } from '../../domain/providers.ts'
 import type { Meaning } from './vendor.ts'
 
 /** A provider's answer, as far as it was read; or why there was none. */

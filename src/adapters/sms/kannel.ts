@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall } from '../../domain/ports.ts'
+import type { Outcome, Receipt, ReceiptCall } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { segmentsOf } from './segments.ts'

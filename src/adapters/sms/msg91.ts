@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../domain/ports.ts'
+import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../domain/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { segmentsOf } from './segments.ts'
 import { failure, type Meaning, type Vendor } from './vendor.ts'

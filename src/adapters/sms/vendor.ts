@@ -1,4 +1,5 @@
-import type { Clock, Outbox, Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/ports.ts'
+import type { Clock, Outbox } from '../../domain/ports.ts'
+import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What a provider may use of the process around it. */

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
-import type { Receipt, ReceiptCall } from '../../domain/ports.ts'
+import type { Receipt, ReceiptCall } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Vendor } from './vendor.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Attempt } from '../../domain/call.ts'
 import type { Story } from '../../domain/journal.ts'
-import type { Attempt } from '../../domain/ports.ts'
 import { type JournalBook, journalEntry } from './journal.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */

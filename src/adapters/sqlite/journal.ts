@@ -1,4 +1,5 @@
 import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
+import type { Attempt, Standing } from '../../domain/call.ts'
 import type {
   Delivery,
   DeliveryQuery,
@@ -7,7 +8,6 @@ import type {
   Operation,
   Story,
 } from '../../domain/journal.ts'
-import type { Attempt, Standing } from '../../domain/ports.ts'
 import { type ReceiptBook, receiptRanks } from '../../domain/receipts.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
 import type { Database } from './database.ts'
