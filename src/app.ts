@@ -75,7 +75,7 @@ export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
 }
 
 /** The journal, which is read as it is by then: what this process has yet to write is written first. */
-function openJournal(database: Database, { keepEntries, keepReceipt }: DatabaseWork, log: Log) {
+function openJournal(database: Database, { keepEntries, keepReceipts }: DatabaseWork, log: Log) {
   const { add, flush } = createJournalBuffer(keepEntries, (error, requests) =>
     log.error(
       { err: error, requests },
@@ -86,7 +86,7 @@ function openJournal(database: Database, { keepEntries, keepReceipt }: DatabaseW
   return {
     add,
     flush,
-    keepReceipt,
+    keepReceipts,
     story: (requestId: string) => flush().then(() => story(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
     lastProviderOf,

@@ -11,13 +11,13 @@ import type { Clock } from './domain/ports.ts'
 /** Everything that requests write, on this database: done by the thread of a server, or by whoever has no other. */
 export function databaseWork(database: Database, now: Clock): DatabaseWork {
   const { check: _, ...store } = createOtpStore(database, saltedHash)
-  const { keepEntries, keepReceipt } = createJournalBook(database)
+  const { keepEntries, keepReceipts } = createJournalBook(database)
   return {
     ...store,
     keepMessage: createOutbox(database, now).add,
     keepRequest: createIntegrationRequests(database).add,
     keepEntries,
-    keepReceipt,
+    keepReceipts,
     sweep: createSweep(database),
     checkDatabase: () => database.check(),
   }

@@ -119,7 +119,7 @@ export function brandProblems(brand: Brand): string[] {
   if (unknown.length > 0) {
     problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)
   }
-  if (brand.domain !== null && !/^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/.test(brand.domain)) {
+  if (brand.domain !== null && !hostName.test(brand.domain)) {
     problems.push('the domain must be a bare host name such as shop.example.com')
   }
   if (brand.entityId !== null && !registeredId.test(brand.entityId)) {
@@ -130,6 +130,10 @@ export function brandProblems(brand: Brand): string[] {
   }
   return problems
 }
+
+/** A host of at least two labels, the last of which is no number, so that it is no IPv4 address. */
+const hostName =
+  /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?![0-9]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** What ids may be made of: they go into headers and forms of vendors. */
 const registeredId = /^[A-Za-z0-9._-]{1,64}$/

@@ -4,7 +4,7 @@ import { maskEmail, maskPhone } from './contact.ts'
 import type { Journal } from './journal.ts'
 import type { Clock } from './ports.ts'
 import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, SmsRoute } from './providers.ts'
-import { attemptKey, vendorKey } from './receipts.ts'
+import { attemptKey, isVendorId, vendorKey } from './receipts.ts'
 
 /** Which route the SMS of registered templates take (design D14). */
 export type SmsMode = 'plain' | 'template' | 'hybrid'
@@ -52,7 +52,8 @@ export interface Routing {
  *   this one, and that provider is not asked again;
  * - one refuses or can't (its text, our account, throttled, down, refused connection): the next is asked.
  *
- * A provider whose circuit breaker is open is passed over, and asked only after all that are not.
+ * A provider whose circuit breaker is open is passed over, and asked only after all that are not. None is asked with too
+ * little time left to answer in: it would carry a message that is given up meanwhile.
  */
 export async function deliverSms(
   ports: DeliveryPorts,
@@ -61,7 +62,7 @@ export async function deliverSms(
   { routes, avoid }: Routing,
 ): Promise<Outcome> {
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  const steps = routes.flatMap((route) =>
+  const steps: readonly Step[] = routes.flatMap((route) =>
     stablePartition(ports.smsRoutes[route], ({ name }) => name === avoid).map((provider) => ({
       route,
       provider,
@@ -70,22 +71,31 @@ export async function deliverSms(
   const { resting, ready } = Object.groupBy(steps, ({ provider }) =>
     ports.breakers.rests(provider.name) ? 'resting' : 'ready',
   )
-  if (ready) for (const { route, provider } of resting ?? []) skip(ports, call, message, route, provider)
-
+  const waiting = [...(ready ?? []), ...(resting ?? [])]
   const leftOpen = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
-  for (const { route, provider } of [...(ready ?? []), ...(resting ?? [])]) {
+  for (let step = waiting.shift(); step; step = waiting.shift()) {
+    const { route, provider } = step
     if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
-    if (timeoutMs <= 0) return last
+    if (timeoutMs < ports.providerTimeoutMs * leastShare) break
     last = await tryProvider(ports, call, message, route, provider, timeoutMs)
-    if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) return last
+    if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
     if (last.kind === 'unknown') {
       leftOpen.routes.add(route)
       leftOpen.providers.add(provider.name)
     }
   }
+  for (const step of waiting) if (resting?.includes(step)) noteSkipped(ports, call, message, step)
   return last
+}
+
+/** The share of the time of a call that must be left for one to be made. */
+const leastShare = 0.25
+
+interface Step {
+  readonly route: SmsRoute
+  readonly provider: SmsProvider
 }
 
 /** Those for which `isLast` holds after the others, each in their order. */
@@ -126,13 +136,7 @@ async function tryProvider(
   return outcome
 }
 
-function skip(
-  ports: DeliveryPorts,
-  call: Call,
-  message: SmsMessage,
-  route: SmsRoute,
-  provider: SmsProvider,
-): void {
+function noteSkipped(ports: DeliveryPorts, call: Call, message: SmsMessage, { route, provider }: Step): void {
   call.trail.attempts.push({
     attempt: ++call.trail.begun,
     ...aboutSms(ports, message, route, provider),
@@ -144,6 +148,7 @@ function skip(
     at: ports.now(),
     durationMs: 0,
   })
+  ports.journal.note(call)
 }
 
 /** The message as one provider is asked to carry it. */
@@ -233,8 +238,7 @@ function inTheLog(outcome: Outcome): Pick<Attempt, 'outcome' | 'errorClass' | 'r
   }
 }
 
-/** A vendor's id where it is one: what else an answer may hold is not for the log. */
 function vendorIdOf(outcome: Outcome): string | undefined {
   const vendorId = 'vendorId' in outcome ? outcome.vendorId : undefined
-  return vendorId !== undefined && /^[!-~]{1,200}$/.test(vendorId) ? vendorId : undefined
+  return vendorId !== undefined && isVendorId(vendorId) ? vendorId : undefined
 }

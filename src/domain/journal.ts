@@ -60,8 +60,12 @@ export interface Journal {
   note(call: Call): void
   /** A request has been answered. */
   end(call: Call, end: StoryEnd): void
-  /** The provider that accepted the last code for a recipient of a brand by SMS; undefined: none is known. */
-  lastProviderOf(recipientSubject: string, brandSlug: string): Promise<string | undefined>
+  /**
+   * The provider that accepted the last code for a recipient of a brand by SMS, or left it open; undefined: none is known.
+   *
+   * @param recipientSubjects the recipient by each key
+   */
+  lastProviderOf(recipientSubjects: readonly string[], brandSlug: string): Promise<string | undefined>
 }
 
 /** The journal as it is read. */
@@ -127,6 +131,6 @@ export function createJournal(store: JournalStore): Journal {
     end: (call, end) => {
       if (end.status < 400 || !isTooMany(call)) keep(call, end)
     },
-    lastProviderOf: (recipientSubject, brandSlug) => store.lastProviderOf(recipientSubject, brandSlug),
+    lastProviderOf: (recipientSubjects, brandSlug) => store.lastProviderOf(recipientSubjects, brandSlug),
   }
 }

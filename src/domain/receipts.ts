@@ -13,10 +13,10 @@ export interface ReceiptState {
 /** The receipts that have come. */
 export interface ReceiptBook {
   /**
-   * Keeps news of a message, unless what is known outranks it (`outranks`); one atomic step. It may come before the
-   * attempt itself is in the delivery log, any number of times, and in any order.
+   * Keeps news of messages by key, each unless what is known of its message ranks as high (`receiptRanks`); one atomic
+   * step. News may come before the attempt itself is in the delivery log, any number of times, and in any order.
    */
-  keepReceipt(key: string, state: ReceiptState): Promise<void>
+  keepReceipts(news: readonly (readonly [key: string, state: ReceiptState])[]): Promise<void>
 }
 
 /** What receipts name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
@@ -87,13 +87,22 @@ export async function takeReceipts(
   const keyOf = reader && namer(ports.secrets, provider, reader, token)
   if (!reader || !keyOf) throw new Failure('route_not_found')
   const at = ports.now()
-  const news = reader.read(call)
-  await Promise.all(
-    news.map(({ vendorId = '', status, reason }) =>
-      ports.receipts.keepReceipt(keyOf(vendorId), { status, reason, at }),
-    ),
-  )
+  const news = reader
+    .read(call)
+    .filter(({ vendorId }) => vendorId === undefined || isVendorId(vendorId))
+    .map(({ vendorId = '', status, reason }) => [keyOf(vendorId), { status, reason, at }] as const)
+  // A vendor may tell of thousands at once: a few at a time, so that codes beside them don't wait.
+  for (let done = 0; done < news.length; done += batch) {
+    await ports.receipts.keepReceipts(news.slice(done, done + batch))
+  }
   return reader.answer?.(call, at)
+}
+
+const batch = 200
+
+/** Whether a vendor's name for a message is one that is kept: what else an answer may hold is not for the log. */
+export function isVendorId(text: string): boolean {
+  return /^[!-~]{1,200}$/.test(text)
 }
 
 /** How a receipt that came to this path names its message; undefined where the path is none of ours. */

@@ -80,7 +80,7 @@ export async function sendOtp(
   const takings = granted(admission, now)
   // A process that ends during the delivery leaves a trace of what it was about.
   ports.journal.note(call)
-  const avoid = isResend ? await lastProvider(ports, call, record) : undefined
+  const avoid = isResend ? await lastProvider(ports, call, brand, order) : undefined
   const outcome = await deliver(ports, call, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
     await regain(ports, order)
@@ -101,11 +101,12 @@ export async function sendOtp(
 
 /** What the last code went through; where that can't be told, the code is sent all the same. */
 function lastProvider(
-  { journal }: SendOtpPorts,
+  { journal, secrets }: SendOtpPorts,
   call: Call,
-  { subject, brandSlug }: OtpRecord,
+  { slug }: Brand,
+  { recipient: { channel, identity } }: Order,
 ): Promise<string | undefined> {
-  return journal.lastProviderOf(subject, brandSlug).catch((error: unknown) => {
+  return journal.lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
     call.trail.fault = error
     return undefined
   })

@@ -296,6 +296,18 @@ describe('the time of a delivery (design D26)', () => {
     expect(names()).toEqual(['a/template', 'b/template'])
   })
 
+  test('with too little left for an answer nobody is asked', async () => {
+    const given = { template: [slow('a', 3500), slow('b', 3500)], plain: [['c', accepted]] } as const
+    const [left, tooLittle] = [
+      world(given),
+      world({ ...given, template: [slow('a', 3500), slow('b', 3501)] }),
+    ]
+    await deliverSms(left.ports, newCall(), message, both)
+    expect(left.names()).toEqual(['a/template', 'b/template', 'c/plain'])
+    expect(await deliverSms(tooLittle.ports, newCall(), message, both)).toEqual(down)
+    expect(tooLittle.names()).toEqual(['a/template', 'b/template'])
+  })
+
   test('a call gets its own time, but no more than is left', async () => {
     const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
     expect(await deliverSms(ports, newCall(), message, both)).toEqual(accepted)
@@ -328,8 +340,8 @@ describe('a provider that keeps failing', () => {
     expect(before.names()).toEqual(['b/plain'])
     expect(call.trail.attempts.map(({ attempt, provider, outcome }) => [attempt, provider, outcome])).toEqual(
       [
-        [1, 'a', 'skipped'],
-        [2, 'b', 'accepted'],
+        [1, 'b', 'accepted'],
+        [2, 'a', 'skipped'],
       ],
     )
   })

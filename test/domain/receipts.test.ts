@@ -20,7 +20,9 @@ function provider(name: string, receipts?: ReceiptReader): SmsProvider {
 
 /** A server with one provider of each kind, and what it has kept. */
 function world(news: readonly Receipt[] = [{ vendorId: 'V1', status: 'delivered', reason: null }]) {
-  const kept: [string, ReceiptState][] = []
+  const kept: (readonly [string, ReceiptState])[] = []
+  /** How many were kept in each step. */
+  const steps: number[] = []
   const secrets = createSecrets(present, former)
   const read = () => news
   const ports: ReceiptPorts = {
@@ -30,12 +32,18 @@ function world(news: readonly Receipt[] = [{ vendorId: 'V1', status: 'delivered'
       provider('all', { namedBy: 'vendorId', read, answer: (_, now) => `thanks at ${now}` }),
     ],
     secrets,
-    receipts: { keepReceipt: async (key, state) => void kept.push([key, state]) },
+    receipts: {
+      keepReceipts: async (news) => {
+        kept.push(...news)
+        steps.push(news.length)
+      },
+    },
     now: () => 1234,
   }
   const call: ReceiptCall = { url: 'https://otp.example', fields: {}, headers: {}, body: new Uint8Array() }
   return {
     kept,
+    steps,
     secrets,
     /** Takes what comes to a path, as the routes of the HTTP interface do. */
     async take(path: string): Promise<unknown> {
@@ -49,6 +57,18 @@ test('a receipt at the path of an attempt is about that attempt, whatever else i
   const { take, kept, secrets } = world()
   expect(await take(attemptPath(secrets, 'each', requestId, 3))).toBeUndefined()
   expect(kept).toEqual([[attemptKey(requestId, 3), { status: 'delivered', reason: null, at: 1234 }]])
+})
+
+test('many at once are kept a few at a time, but for those whose message has no name that could be one', async () => {
+  const sound = Array.from({ length: 450 }, (_, index) => `V${index}`)
+  const odd = ['', 'with a blank', 'of\nlines', 'x'.repeat(201), 'é']
+  const news = [...odd, ...sound].map(
+    (vendorId) => ({ vendorId, status: 'delivered', reason: null }) as const,
+  )
+  const { take, kept, steps, secrets } = world(news)
+  await take(providerPath(secrets, 'all'))
+  expect(kept.map(([key]) => key)).toEqual(sound.map((vendorId) => `all:${vendorId}`))
+  expect(steps).toEqual([200, 200, 50])
 })
 
 test('receipts at the path of a provider are about the messages they name, and answered as it wants', async () => {

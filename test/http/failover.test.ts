@@ -96,7 +96,7 @@ test('a dead gateway costs no caller a code, is passed over after five failures,
   for (let count = 0; count < 7; count++) first.push(await send())
   for (const answer of first) expectSuccess(answer, ['expiresIn'])
   const refused = 'webhook/plain retryable, outbox/plain accepted'
-  const skipped = 'webhook/plain skipped, outbox/plain accepted'
+  const skipped = 'outbox/plain accepted, webhook/plain skipped'
   expect(await tried(...first)).toEqual([...Array(5).fill(refused), skipped, skipped])
 
   gateway.start()
@@ -128,7 +128,7 @@ test('a gateway that fails its probe rests for twice as long', async () => {
   const late = await send()
   expect(await tried(probe, early, late)).toEqual([
     'webhook/plain retryable, outbox/plain accepted',
-    'webhook/plain skipped, outbox/plain accepted',
+    'outbox/plain accepted, webhook/plain skipped',
     'webhook/plain accepted',
   ])
 })
@@ -149,7 +149,7 @@ test('one probe is made at a time', async () => {
   reply.resolve(new Response(null, { status: 204 }))
   expect(await tried(await probe, beside)).toEqual([
     'webhook/plain accepted',
-    'webhook/plain skipped, outbox/plain accepted',
+    'outbox/plain accepted, webhook/plain skipped',
   ])
 })
 
@@ -180,7 +180,7 @@ test('a restart begins with no gateway at rest, and brands share what is known o
   await start({ SMS_PLAIN: 'webhook,outbox' })
   for (let count = 0; count < 5; count++) await send()
   const other = await send({ brandId: 'dlt' })
-  expect(await tried(other)).toEqual(['webhook/plain skipped, outbox/plain accepted'])
+  expect(await tried(other)).toEqual(['outbox/plain accepted, webhook/plain skipped'])
   await app.close()
   await start({ SMS_PLAIN: 'webhook,outbox' })
   expect(await tried(await send())).toEqual(['webhook/plain retryable, outbox/plain accepted'])

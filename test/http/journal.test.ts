@@ -623,7 +623,9 @@ describe('what is older than DELIVERY_LOG_DAYS', () => {
     app.advance(0.001)
     const young = await app.post('/otp/send', { phone: freshPhone() })
     for (const answer of [old, young]) await app.journalOf(answer)
-    await app.app.books.journal.keepReceipt('a', { status: 'pending', reason: null, at: app.clock.now - 1 })
+    await app.app.books.journal.keepReceipts([
+      ['a', { status: 'pending', reason: null, at: app.clock.now - 1 }],
+    ])
     app.advance(Number(days) * 86_400)
     // A server sweeps from its start on; a write that is asked for then comes after its first step.
     app.app.listen()

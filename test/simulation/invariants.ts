@@ -130,7 +130,8 @@ export class Invariants {
     const last = send.handovers.at(-1)
     const { smsMode, plainProviders } = this.history.profile
     const endedAtMs = last?.answer?.elapsedMs ?? 0
-    const isLate = first && endedAtMs >= first.startedAtMs + 2 * providerTimeoutMs
+    // With less than a quarter of the time of a call left none is made.
+    const isLate = first && endedAtMs > first.startedAtMs + 1.75 * providerTimeoutMs
     for (const route of routesOf(smsMode, brands[send.brand])) {
       const asked = send.handovers.filter((handover) => handover.route === route)
       const providers = route === 'plain' ? plainProviders : 1

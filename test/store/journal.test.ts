@@ -97,12 +97,12 @@ function open(threaded: boolean) {
         () => {},
       )
     : undefined
-  const { keepEntries, keepReceipt, sweep } = thread?.work ?? { ...book, sweep: createSweep(database) }
+  const { keepEntries, keepReceipts, sweep } = thread?.work ?? { ...book, sweep: createSweep(database) }
   return {
     ...book,
     keep: (story: Story, ...attempts: readonly Attempt[]) => keepEntries([journalEntry(story, attempts)]),
     keepEntries,
-    keepReceipt,
+    keepReceipt: (key: string, state: ReceiptState) => keepReceipts([[key, state]]),
     sweep,
     count: (table: string) =>
       database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
@@ -259,7 +259,7 @@ describe('the journal in SQLite', () => {
     let requests = 0
     const keep = (attempt: Partial<Attempt>, story: Partial<Story> = {}) =>
       journal.keep({ ...whole, requestId: idAt(start, ++requests), ...story }, { ...accepted, ...attempt })
-    const last = () => journal.lastProviderOf(`${subject} and the rest`, 'acme')
+    const last = () => journal.lastProviderOf(['a former hash of it', `${subject} and the rest`], 'acme')
 
     test('is the one that took the latest of them', async () => {
       expect(await last()).toBeUndefined()
@@ -269,17 +269,19 @@ describe('the journal in SQLite', () => {
       expect(await last()).toBe('second')
     })
 
-    test('is of this brand and this recipient, of a code, by SMS, and accepted', async () => {
+    test('is of this brand and this recipient, of a code, by SMS, and accepted or left open', async () => {
       await keep({})
       await keep({ provider: 'of another brand' }, { brand: 'other' })
       await keep({ provider: 'of another recipient', recipientSubject: 'keyed-hash-of-one-num2' })
       await keep({ provider: 'of a notification', template: 'ORDER_PLACED' })
       await keep({ provider: 'of a text', template: null })
-      for (const outcome of ['rejected', 'retryable', 'unknown', 'skipped'] as const) {
+      for (const outcome of ['rejected', 'retryable', 'skipped'] as const) {
         await keep({ provider: outcome, outcome })
       }
       await keep({ ...ofMail, provider: 'of a mail', recipientSubject: subject, template: 'LOGIN_OTP' })
       expect(await last()).toBe('first')
+      await keep({ provider: 'left open', outcome: 'unknown' })
+      expect(await last()).toBe('left open')
     })
   })
 

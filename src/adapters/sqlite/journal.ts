@@ -30,25 +30,13 @@ export interface JournalBook extends JournalReader, ReceiptBook {
 /** How much of a keyed hash is kept: 132 bits, since the index over them is the one thing here that is not in order. */
 const hashLength = 22
 
+function hashOf(recipientSubject: string): string {
+  return recipientSubject.slice(0, hashLength)
+}
+
 /** Stories, the delivery log and receipts in SQLite. */
 export function createJournalBook({ orm, driver, writer }: Database): JournalBook {
   const write = prepareWrites({ orm, driver })
-  const lastProvider = orm
-    .select({ provider: deliveries.provider })
-    .from(deliveries)
-    .where(
-      and(
-        eq(deliveries.recipientHash, sql.placeholder('hash')),
-        eq(deliveries.brand, sql.placeholder('brand')),
-        eq(deliveries.channel, 'SMS'),
-        eq(deliveries.outcome, 'accepted'),
-        inArray(deliveries.template, [...otpTemplateKeys]),
-      ),
-    )
-    .orderBy(desc(deliveries.requestId))
-    .limit(1)
-    .prepare()
-
   return {
     keepEntries: (entries) =>
       writer.write(() => {
@@ -57,19 +45,26 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
           for (const attempt of attempts) write.delivery.run(...attempt)
         }
       }),
-    keepReceipt: (key, { status, reason, at }) =>
+    keepReceipts: (news) =>
       writer.write(() => {
-        const known = orm.select().from(receipts).where(eq(receipts.key, key)).get()
-        if (known && receiptRanks[known.status] >= receiptRanks[status]) return
-        const news = { status, reason, at }
-        orm
-          .insert(receipts)
-          .values({ key, ...news })
-          .onConflictDoUpdate({ target: receipts.key, set: news })
-          .run()
+        for (const [key, { status, reason, at }] of news) write.receipt.run(key, status, reason, at)
       }),
-    lastProviderOf: async (recipientSubject, brandSlug) =>
-      lastProvider.get({ hash: recipientSubject.slice(0, hashLength), brand: brandSlug })?.provider,
+    lastProviderOf: async (recipientSubjects, brandSlug) =>
+      orm
+        .select({ provider: deliveries.provider })
+        .from(deliveries)
+        .where(
+          and(
+            inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
+            eq(deliveries.brand, brandSlug),
+            eq(deliveries.channel, 'SMS'),
+            inArray(deliveries.outcome, ['accepted', 'unknown']),
+            inArray(deliveries.template, [...otpTemplateKeys]),
+          ),
+        )
+        .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
+        .limit(1)
+        .get()?.provider,
     story: async (requestId) => {
       const row = orm.select().from(stories).where(eq(stories.requestId, requestId)).get()
       return row && decode(row.requestId, row.story)
@@ -82,11 +77,7 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
         .where(
           and(
             requestId === undefined ? undefined : eq(deliveries.requestId, requestId),
-            recipientSubjects &&
-              inArray(
-                deliveries.recipientHash,
-                recipientSubjects.map((subject) => subject.slice(0, hashLength)),
-              ),
+            recipientSubjects && inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
             since === undefined ? undefined : gte(deliveries.requestId, firstIdOf(since)),
           ),
         )
@@ -113,7 +104,15 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
     .toSQL()
   const columns = deliveryColumns.map((column) => column.name)
   const insertDelivery = `INSERT OR REPLACE INTO deliveries (${columns.join()}) VALUES (${columns.map(() => '?').join()})`
+  const rank = (column: string) =>
+    `CASE ${column} ${Object.entries(receiptRanks)
+      .map(([status, value]) => `WHEN '${status}' THEN ${value}`)
+      .join(' ')} END`
+  const insertReceipt = `INSERT INTO receipts (key, status, reason, at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET status = excluded.status, reason = excluded.reason, at = excluded.at
+    WHERE ${rank('excluded.status')} > ${rank('receipts.status')}`
   return {
+    receipt: driver.prepare<[string, string, string | null, number]>(insertReceipt),
     story: driver.prepare<[string, string]>(insertStory.sql),
     delivery: driver.prepare<(string | number | null)[]>(insertDelivery),
   }
@@ -156,7 +155,7 @@ export function journalEntry(story: Story, attempts: readonly Attempt[]): Journa
     attempt.route,
     attempt.provider,
     attempt.template,
-    attempt.recipientSubject.slice(0, hashLength),
+    hashOf(attempt.recipientSubject),
     attempt.recipient,
     attempt.position,
     attempt.segments?.count ?? null,

@@ -1,7 +1,7 @@
 import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
 import type { OutboxMessage } from '../../domain/ports.ts'
-import type { ReceiptState } from '../../domain/receipts.ts'
+import type { ReceiptBook } from '../../domain/receipts.ts'
 import type { FileIdentity } from './database.ts'
 import type { JournalEntry } from './journal.ts'
 import type { SweepStep } from './sweep.ts'
@@ -11,7 +11,7 @@ export interface DatabaseWork extends Omit<OtpStore, 'check'> {
   keepMessage(message: OutboxMessage): Promise<void>
   keepRequest(request: IntegrationRequest): Promise<void>
   keepEntries(entries: readonly JournalEntry[]): Promise<void>
-  keepReceipt(key: string, state: ReceiptState): Promise<void>
+  keepReceipts: ReceiptBook['keepReceipts']
   sweep(now: number, journalFrom: number): Promise<SweepStep>
   checkDatabase(): Promise<void>
 }
@@ -144,7 +144,7 @@ export function startThread(
     keepMessage: call('keepMessage'),
     keepRequest: call('keepRequest'),
     keepEntries: call('keepEntries'),
-    keepReceipt: call('keepReceipt'),
+    keepReceipts: call('keepReceipts'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),
   }
