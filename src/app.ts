@@ -19,7 +19,7 @@ import { createOutbox } from './adapters/sqlite/outbox.ts'
 import { type DatabaseWork, startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig, Config } from './config.ts'
 import { databaseWork } from './database-work.ts'
-import { Breakers } from './domain/breaker.ts'
+import { type BreakerChange, Breakers } from './domain/breaker.ts'
 import { createJournal, type DeliveryQuery } from './domain/journal.ts'
 import { longestNotifyMs } from './domain/notify.ts'
 import { OperatorError } from './domain/operator.ts'
@@ -93,6 +93,16 @@ function openJournal(database: Database, { keepEntries, keepReceipts }: Database
   }
 }
 
+/** What an operator has to learn of a provider that keeps failing, when it happens. */
+function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): void {
+  if (state === 'works') log.info({ provider }, 'the provider works again')
+  else
+    log.warn(
+      { provider, ...details },
+      'the provider keeps failing, and is asked after the others of its route',
+    )
+}
+
 /** Two threads for a server's database: one writes it, and one folds its log back into the file. */
 function openThread({ databaseFile }: BooksConfig, database: Database, log: Log) {
   const checkpoints = database.startCheckpoints(log)
@@ -144,7 +154,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     ...books,
     mailer: smtp ?? createOutboxMailer(books.outbox),
     smsRoutes,
-    breakers: new Breakers(stopwatch),
+    breakers: new Breakers(stopwatch, (change) => noteBreaker(log, change)),
     segmentsOf,
     receiptUrl: (provider, requestId, attempt) =>
       publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),

@@ -8,15 +8,10 @@ const failuresToOpen = 5
 const firstRestMs = 10_000
 const longestRestMs = 300_000
 
-/** How the breaker of a provider stands. */
-export interface BreakerState {
-  readonly provider: string
-  readonly state: 'closed' | 'open' | 'probing'
-  /** Failures in a row. */
-  readonly failures: number
-  /** Monotonic milliseconds until which it rests; null: it doesn't. */
-  readonly restsUntil: number | null
-}
+/** A provider begins to rest, goes on to rest after a probe, or works again. */
+export type BreakerChange =
+  | { readonly provider: string; readonly state: 'rests'; readonly restMs: number; readonly failures: number }
+  | { readonly provider: string; readonly state: 'works' }
 
 interface Breaker {
   failures: number
@@ -34,8 +29,14 @@ interface Breaker {
 export class Breakers {
   private readonly breakers = new Map<string, Breaker>()
 
-  /** @param stopwatch monotonic milliseconds */
-  constructor(private readonly stopwatch: Clock) {}
+  /**
+   * @param stopwatch monotonic milliseconds
+   * @param changed is told when a provider begins or ends to rest
+   */
+  constructor(
+    private readonly stopwatch: Clock,
+    private readonly changed: (change: BreakerChange) => void = () => {},
+  ) {}
 
   /** Whether a provider should be passed over where there is another. */
   rests(provider: string): boolean {
@@ -52,11 +53,13 @@ export class Breakers {
 
   /** What became of that. */
   end(provider: string, outcome: Outcome): void {
+    const known = this.breakers.get(provider)
     if (!isFailing(outcome)) {
       this.breakers.delete(provider)
+      if (known?.restsUntil !== undefined) this.changed({ provider, state: 'works' })
       return
     }
-    const breaker = this.breakers.get(provider) ?? {
+    const breaker = known ?? {
       failures: 0,
       restMs: firstRestMs,
       restsUntil: undefined,
@@ -69,18 +72,10 @@ export class Breakers {
     if (isProbe) breaker.restMs = Math.min(2 * breaker.restMs, longestRestMs)
     // Calls that were under way when it opened say nothing new.
     if (isProbe || (breaker.restsUntil === undefined && breaker.failures >= failuresToOpen)) {
-      breaker.restsUntil = this.stopwatch() + breaker.restMs
+      const { restMs, failures } = breaker
+      breaker.restsUntil = this.stopwatch() + restMs
+      this.changed({ provider, state: 'rests', restMs, failures })
     }
-  }
-
-  /** Those that have failed since they last worked. */
-  get states(): readonly BreakerState[] {
-    return Array.from(this.breakers, ([provider, { failures, restsUntil, probing }]) => ({
-      provider,
-      state: probing ? 'probing' : restsUntil === undefined ? 'closed' : 'open',
-      failures,
-      restsUntil: restsUntil ?? null,
-    }))
   }
 }
 

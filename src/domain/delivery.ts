@@ -120,11 +120,11 @@ async function tryProvider(
   ports.breakers.begin(provider.name)
   const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
   ports.breakers.end(provider.name, outcome)
-  const vendorId = vendorIdOf(outcome)
+  const vendorId = vendorIdOf(outcome, message.to)
   call.trail.attempts.push({
     attempt,
     ...aboutSms(ports, message, route, provider),
-    ...inTheLog(outcome),
+    ...inTheLog(outcome, message.to),
     receiptKey: receiptUrl
       ? attemptKey(message.requestId, attempt)
       : namedBy === 'vendorId' && vendorId
@@ -203,7 +203,7 @@ export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail):
     position: mail.position,
     recipientSubject: mail.recipientSubject,
     segments: null,
-    ...inTheLog(outcome),
+    ...inTheLog(outcome, mail.to),
     receiptKey: null,
     ...taken,
   })
@@ -228,17 +228,21 @@ async function timed(
   return { outcome, at, durationMs: Math.round(stopwatch() - startedAt), ...fault }
 }
 
-function inTheLog(outcome: Outcome): Pick<Attempt, 'outcome' | 'errorClass' | 'reason' | 'vendorId'> {
+function inTheLog(
+  outcome: Outcome,
+  to: string,
+): Pick<Attempt, 'outcome' | 'errorClass' | 'reason' | 'vendorId'> {
   const { kind } = outcome
   return {
     outcome: kind,
     errorClass: kind === 'accepted' ? null : kind === 'rejected' ? outcome.scope : kind,
     reason: kind === 'accepted' ? null : outcome.reason,
-    vendorId: vendorIdOf(outcome) ?? null,
+    vendorId: vendorIdOf(outcome, to) ?? null,
   }
 }
 
-function vendorIdOf(outcome: Outcome): string | undefined {
+/** A vendor's id, where it is one and does not tell the recipient. */
+function vendorIdOf(outcome: Outcome, to: string): string | undefined {
   const vendorId = 'vendorId' in outcome ? outcome.vendorId : undefined
-  return vendorId !== undefined && isVendorId(vendorId) ? vendorId : undefined
+  return vendorId !== undefined && isVendorId(vendorId) && !vendorId.includes(to) ? vendorId : undefined
 }

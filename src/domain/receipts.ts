@@ -83,9 +83,7 @@ export async function takeReceipts(
   token: string,
   call: ReceiptCall,
 ): Promise<unknown> {
-  const reader = ports.providers.find(({ name, receipts }) => name === provider && receipts)?.receipts
-  const keyOf = reader && namer(ports.secrets, provider, reader, token)
-  if (!reader || !keyOf) throw new Failure('route_not_found')
+  const { reader, keyOf } = receiptReader(ports, provider, token)
   const at = ports.now()
   const news = reader
     .read(call)
@@ -99,6 +97,22 @@ export async function takeReceipts(
 }
 
 const batch = 200
+
+/**
+ * Who reads what comes to such a path, and how it names its messages.
+ *
+ * @throws Failure `route_not_found` where the path is none that this server made
+ */
+export function receiptReader(
+  { providers, secrets }: Pick<ReceiptPorts, 'providers' | 'secrets'>,
+  provider: string,
+  token: string,
+): { reader: ReceiptReader; keyOf: (vendorId: string) => string } {
+  const reader = providers.find(({ name, receipts }) => name === provider && receipts)?.receipts
+  const keyOf = reader && namer(secrets, provider, reader, token)
+  if (!reader || !keyOf) throw new Failure('route_not_found')
+  return { reader, keyOf }
+}
 
 /** Whether a vendor's name for a message is one that is kept: what else an answer may hold is not for the log. */
 export function isVendorId(text: string): boolean {

@@ -206,8 +206,10 @@ describe('the answer', () => {
     expect(await send()).toEqual({ kind: 'accepted', vendorId: '0A0000000123ABCD1' })
   })
 
-  test('of a long message of which a part is refused', async () => {
+  test('of a long message of which a part is refused, and a part is out', async () => {
     vendor.answer(() => Response.json(answerOf(taken, refused('9'))))
+    expect(await send()).toEqual({ kind: 'unknown', reason: 'taken in part' })
+    vendor.answer(() => Response.json(answerOf(refused('9'), refused('1'))))
     expect(await send()).toEqual({ kind: 'rejected', scope: 'account', reason: 'status 9' })
   })
 

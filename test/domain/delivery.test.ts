@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { Breakers } from '../../src/domain/breaker.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -383,6 +384,32 @@ describe('a provider that keeps failing', () => {
     expect(alone.names()).toHaveLength(9)
   })
 
+  test('is told of when it begins to rest, when it goes on to, and when it works again', async () => {
+    let now = 0
+    const told: unknown[] = []
+    const breakers = new Breakers(
+      () => now,
+      (change) => told.push(change),
+    )
+    const fails = () => {
+      breakers.begin('a')
+      breakers.end('a', down)
+    }
+    for (let count = 0; count < 7; count++) fails()
+    now = 10_000
+    fails()
+    now = 30_000
+    breakers.begin('a')
+    breakers.end('a', accepted)
+    fails()
+    breakers.end('a', accepted)
+    expect(told).toEqual([
+      { provider: 'a', state: 'rests', restMs: 10_000, failures: 5 },
+      { provider: 'a', state: 'rests', restMs: 20_000, failures: 8 },
+      { provider: 'a', state: 'works' },
+    ])
+  })
+
   test('gives way to the next route', async () => {
     const given = world({ template: [['a', down]], plain: [['b', accepted]] })
     for (let count = 0; count < 6; count++) await send(given, both)
@@ -416,6 +443,18 @@ describe('what is told of an attempt', () => {
         ...{ reason: null, vendorId: 'V1', at: 1_003_000, durationMs: 20 },
       },
     ])
+  })
+
+  test.each([
+    ['one that is an id', '0A0000000123ABCD1', '0A0000000123ABCD1'],
+    ['one with blanks', 'a b', null],
+    ['one that is too long', 'x'.repeat(201), null],
+    ['one that tells the number', 'id-12025550143', null],
+  ])('of the ids of vendors, %s', async (_, vendorId, kept) => {
+    const { ports } = world({ plain: [['a', { kind: 'accepted', vendorId }]] })
+    const call = newCall()
+    await deliverSms(ports, call, message, plain)
+    expect(call.trail.attempts[0]?.vendorId).toBe(kept)
   })
 
   test.each([

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { ReceiptCall } from '../../domain/providers.ts'
-import { type ReceiptPorts, takeReceipts } from '../../domain/receipts.ts'
+import { type ReceiptPorts, receiptReader, takeReceipts } from '../../domain/receipts.ts'
+import { readBytes } from './body.ts'
 import { failureOf } from './errors.ts'
 import { type Exchanges, type Log, pathOf } from './exchange.ts'
 
@@ -14,8 +15,43 @@ export function isReceipt(request: Request): boolean {
   return pathOf(request.url).startsWith(prefix)
 }
 
+/** What tells the operator of receipts that are refused: what a vendor sends next will fail too, and nobody reads its logs. */
+export function receiptWatch(ports: ReceiptPorts, log: Log) {
+  return async <T>(provider: string, requestId: string, taking: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await taking()
+    } catch (error) {
+      const { kind, message } = failureOf(error)
+      if (kind !== 'internal_error' && ports.providers.some(({ name }) => name === provider)) {
+        const why =
+          kind === 'route_not_found'
+            ? 'its address is not one of this server: enter what otpost receipts prints'
+            : message
+        log.warn({ provider, requestId }, `a receipt was refused: ${why}`)
+      }
+      throw error
+    }
+  }
+}
+
+type Watch = ReturnType<typeof receiptWatch>
+
+/** Reads the body of a receipt, if it came to an address of ours: strangers are not listened to for long. */
+export function readReceipt(
+  ports: ReceiptPorts,
+  watch: Watch,
+  request: Request,
+  requestId: string,
+): Promise<Uint8Array> {
+  const [, , provider = '', token = ''] = pathOf(request.url).split('/')
+  return watch(provider, requestId, () => {
+    receiptReader(ports, provider, token)
+    return readBytes(request, maxReceiptBytes)
+  })
+}
+
 /** Where vendors tell what became of messages: by GET or POST, at paths that only they were told. */
-export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges, log: Log) {
+export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges, watch: Watch) {
   const take = async (
     // What is not well encoded comes as null.
     { provider, token }: { readonly provider: string | null; readonly token: string | null },
@@ -23,12 +59,9 @@ export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges:
     body: Uint8Array,
   ): Promise<unknown> => {
     const { requestId } = exchanges.of(request)
-    const taking = takeReceipts(ports, provider ?? '', token ?? '', callOf(request, publicUrl, body))
-    const answer = await taking.catch((error: unknown) => {
-      // What the vendor sends next will fail too, and nobody reads its logs.
-      if (ports.providers.some(({ name }) => name === provider)) warn(log, error, { provider, requestId })
-      throw error
-    })
+    const answer = await watch(provider ?? '', requestId, () =>
+      takeReceipts(ports, provider ?? '', token ?? '', callOf(request, publicUrl, body)),
+    )
     if (answer === undefined) return { success: true, requestId }
     // Bare of a charset: who wants an answer of their own reads its type to the letter.
     return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } })
@@ -38,16 +71,6 @@ export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges:
     .post(`${prefix}:provider/:token`, ({ params, request, body }) =>
       take(params, request, body as Uint8Array),
     )
-}
-
-function warn(log: Log, error: unknown, fields: object): void {
-  const { kind, message } = failureOf(error)
-  if (kind === 'internal_error') return
-  const why =
-    kind === 'route_not_found'
-      ? 'its address is not one of this server: enter what otpost receipts prints'
-      : message
-  log.warn(fields, `a receipt was refused: ${why}`)
 }
 
 function callOf(request: Request, publicUrl: string, body: Uint8Array): ReceiptCall {

@@ -9,13 +9,13 @@ import type { Secrets } from '../../domain/ports.ts'
 import type { ReceiptPorts } from '../../domain/receipts.ts'
 import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
 import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
-import { readBody, readBytes } from './body.ts'
+import { readBody } from './body.ts'
 import type { Network } from './client-ip.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
 import { Exchanges, endOf, type Log, logExchange, pathOf } from './exchange.ts'
 import { type OutboxPorts, outboxRoutes } from './outbox.ts'
-import { isReceipt, maxReceiptBytes, receiptRoutes } from './receipts.ts'
+import { isReceipt, readReceipt, receiptRoutes, receiptWatch } from './receipts.ts'
 
 export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts, ReceiptPorts {
   readonly store: OtpStore
@@ -44,6 +44,7 @@ export function createHttp(
   { version, publicUrl, trustedProxies, log, outbox }: HttpSettings,
 ) {
   const exchanges = new Exchanges(trustedProxies, ports.now)
+  const watch = receiptWatch(ports, log)
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
@@ -51,7 +52,10 @@ export function createHttp(
       set.headers['x-request-id'] = requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const reading = isReceipt(request) ? readBytes(request, maxReceiptBytes) : readBody(request)
+      const reading =
+        publicUrl !== undefined && isReceipt(request)
+          ? readReceipt(ports, watch, request, exchanges.of(request).requestId)
+          : readBody(request)
       const body = await reading.finally(() => exchanges.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
@@ -136,7 +140,7 @@ export function createHttp(
     .use(docsRoutes(version, outbox !== undefined))
 
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
-  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges, log))
+  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges, watch))
   const known = routeTable(app.routes)
   return { app, exchanges }
 

@@ -99,6 +99,8 @@ function outcomeOf(status: number, text: string): Outcome {
   const parts = partsOf(text)
   const refused = parts.find((part) => part.status !== '0')
   if (isOk && parts.length > 0 && !refused) return accepted(parts[0]?.['message-id'])
+  // A part of it is out: whoever sent the whole again would send that part twice.
+  if (isOk && parts.some((part) => part.status === '0')) return failure('unknown', 'taken in part')
   const code = refused?.status
   if (typeof code === 'string' && /^[1-9][0-9]{0,2}$/.test(code)) {
     // An error that isn't listed is one of this message: it was not sent, and others may well be.
@@ -108,7 +110,7 @@ function outcomeOf(status: number, text: string): Outcome {
 }
 
 function accepted(messageId: unknown): Outcome {
-  return typeof messageId === 'string' && messageId !== ''
+  return typeof messageId === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(messageId)
     ? { kind: 'accepted', vendorId: messageId }
     : { kind: 'accepted' }
 }
