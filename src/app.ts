@@ -89,7 +89,8 @@ function openJournal(database: Database, { keepEntries, keepReceipts }: Database
     keepReceipts,
     story: (requestId: string) => flush().then(() => story(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
-    lastProviderOf,
+    lastProviderOf: (recipientSubjects: readonly string[], brandSlug: string) =>
+      flush().then(() => lastProviderOf(recipientSubjects, brandSlug)),
   }
 }
 
@@ -158,9 +159,11 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     segmentsOf,
     receiptUrl: (provider, requestId, attempt) =>
       publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),
+    // One of a name will do: what reports on a message does not depend on its route.
     providers: [...smsRoutes.plain, ...smsRoutes.template],
     receipts: books.journal,
-    journal: createJournal(books.journal),
+    journal: createJournal(books.journal.add),
+    lastProviderOf: books.journal.lastProviderOf,
     textOf,
     stopwatch,
     smsMode: config.smsMode,
@@ -200,7 +203,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         if (namedBy === 'attempt') return `${name}: nothing to enter, each message names its own`
         return namedBy
           ? `${name}: ${publicUrl}${providerPath(books.secrets, name)}`
-          : `${name}: reports nothing`
+          : `${name}: reports nothing here`
       })
     },
     /**

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import packageJson from '../package.json'
 import type { createApp, Overrides, openBooks } from './app.ts'
@@ -283,7 +284,32 @@ async function withBooks(
 ): Promise<void> {
   const { openBooks, readBooksConfig } = await parts()
   const config = readBooksConfig(process.env)
-  const books = openBooks(config)
+  await withTheseBooks(openBooks, config, work)
+}
+
+/** The same for a command that tells of what a server has done: where there is nothing, nothing is made. */
+async function withServersBooks(
+  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
+): Promise<void> {
+  const { openBooks, readBooksConfig } = await parts()
+  const config = readBooksConfig(process.env)
+  requireDatabase(config)
+  await withTheseBooks(openBooks, config, work)
+}
+
+function requireDatabase({ databaseFile }: BooksConfig): void {
+  if (existsSync(databaseFile)) return
+  throw new OperatorError(
+    `there is no database at ${databaseFile}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
+  )
+}
+
+async function withTheseBooks(
+  open: typeof openBooks,
+  config: BooksConfig,
+  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
+): Promise<void> {
+  const books = open(config)
   try {
     await work(books, config)
   } finally {
@@ -314,7 +340,7 @@ async function printDeliveries(options: {
   limit: number
   json?: true
 }): Promise<void> {
-  await withBooks(async ({ journal, secrets, now }, { nationalize }) => {
+  await withServersBooks(async ({ journal, secrets, now }, { nationalize, databaseFile }) => {
     const recipient = phone(options.to, nationalize) ?? email(options.to)
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or a mail address')
@@ -325,6 +351,10 @@ async function printDeliveries(options: {
       ...(options.since === undefined ? {} : { since: instant(options.since, now()) }),
       limit: options.limit,
     })
+    if (rows.length === 0 && !options.json) {
+      complain(`there are no such deliveries in ${databaseFile}`)
+      return
+    }
     printTable(options.json, rows.map(deliveryRow), [
       ['TIME', (row) => row.at],
       ['REQUEST', (row) => row.requestId],
@@ -342,12 +372,12 @@ async function printDeliveries(options: {
 }
 
 async function printStory(id: string, options: { json?: true }): Promise<void> {
-  await withBooks(async ({ journal }) => {
+  await withServersBooks(async ({ journal }, { databaseFile }) => {
     const query = { requestId: requestId(id), limit: 10_000 }
     const [story, deliveries] = await Promise.all([journal.story(query.requestId), journal.deliveries(query)])
     if (!story) {
       throw new OperatorError(
-        `nothing is known of request ${query.requestId}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
+        `nothing is known of request ${query.requestId} in ${databaseFile}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
       )
     }
     if (options.json) print(JSON.stringify(storyRow(story, deliveries)))
@@ -358,6 +388,7 @@ async function printStory(id: string, options: { json?: true }): Promise<void> {
 async function printReceiptUrls(): Promise<void> {
   const { createApp, readConfig } = await parts()
   const config = readConfig(process.env)
+  requireDatabase(config)
   const app = createApp(config)
   try {
     for (const line of app.receiptUrls()) print(line)

@@ -221,7 +221,7 @@ describe.concurrent('what the journal says', () => {
       operation: 'send',
       channel: 'EMAIL',
       recipient: 'J***@Example.com',
-      limits: [{ limit: 'hour', used: 1 }, { limit: 'app-minute' }],
+      limits: [{ limit: 'recipient-hour', used: 1 }, { limit: 'app-minute' }],
       deliveries: [{ requestId: idOf('mail'), provider: 'outbox', status: 'accepted' }],
     })
   })

@@ -146,7 +146,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       'an SMSC that it does not have',
       { KANNEL_SMSC: 'NOWHERE' },
       '919812340008',
-      { kind: 'rejected', scope: 'account', reason: 'not routable' },
+      { kind: 'rejected', scope: 'content', reason: 'not routable' },
     ],
     [
       'another path than its own',

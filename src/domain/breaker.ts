@@ -45,30 +45,31 @@ export class Breakers {
     return breaker.probing || this.stopwatch() < breaker.restsUntil
   }
 
-  /** A provider is about to be asked. */
-  begin(provider: string): void {
+  /**
+   * A provider is about to be asked.
+   *
+   * @returns to be called with what became of that
+   */
+  begin(provider: string): (outcome: Outcome) => void {
     const breaker = this.breakers.get(provider)
-    if (breaker?.restsUntil !== undefined && this.stopwatch() >= breaker.restsUntil) breaker.probing = true
+    const isProbe =
+      breaker?.restsUntil !== undefined && !breaker.probing && this.stopwatch() >= breaker.restsUntil
+    if (breaker && isProbe) breaker.probing = true
+    return (outcome) => this.end(provider, outcome, isProbe)
   }
 
-  /** What became of that. */
-  end(provider: string, outcome: Outcome): void {
+  private end(provider: string, outcome: Outcome, isProbe: boolean): void {
     const known = this.breakers.get(provider)
+    if (known && isProbe) known.probing = false
+    if ('unasked' in outcome) return
     if (!isFailing(outcome)) {
       this.breakers.delete(provider)
       if (known?.restsUntil !== undefined) this.changed({ provider, state: 'works' })
       return
     }
-    const breaker = known ?? {
-      failures: 0,
-      restMs: firstRestMs,
-      restsUntil: undefined,
-      probing: false,
-    }
+    const breaker = known ?? { failures: 0, restMs: firstRestMs, restsUntil: undefined, probing: false }
     this.breakers.set(provider, breaker)
     breaker.failures++
-    const isProbe = breaker.probing
-    breaker.probing = false
     if (isProbe) breaker.restMs = Math.min(2 * breaker.restMs, longestRestMs)
     // Calls that were under way when it opened say nothing new.
     if (isProbe || (breaker.restsUntil === undefined && breaker.failures >= failuresToOpen)) {
@@ -80,7 +81,7 @@ export class Breakers {
 }
 
 /** Whether an outcome speaks against the provider rather than against this message. */
-function isFailing(outcome: Outcome): boolean {
+export function isFailing(outcome: Outcome): boolean {
   switch (outcome.kind) {
     case 'accepted':
       return false

@@ -1,5 +1,6 @@
 import type { Channel } from './contact.ts'
 import type { Operation } from './journal.ts'
+import type { LimitName } from './limits.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from './providers.ts'
 
 /**
@@ -32,7 +33,7 @@ export interface Trail {
 
 /** Where a limit stood when it judged a request. */
 export interface Standing {
-  readonly limit: string
+  readonly limit: LimitName
   readonly max: number
   /** Counted requests, this one included; null: there was room, and how much is not known. */
   readonly used: number | null
@@ -60,7 +61,7 @@ export interface Attempt {
   /** Keyed hash. */
   readonly recipientSubject: string
   readonly segments: Segments | null
-  /** `skipped`: its circuit breaker was open, and there was another to ask. */
+  /** `skipped`: it was not asked, because its circuit breaker was open or no time was left. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null

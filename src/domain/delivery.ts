@@ -1,4 +1,4 @@
-import type { Breakers } from './breaker.ts'
+import { type Breakers, isFailing } from './breaker.ts'
 import type { Attempt, Call } from './call.ts'
 import { maskEmail, maskPhone } from './contact.ts'
 import type { Journal } from './journal.ts'
@@ -71,22 +71,32 @@ export async function deliverSms(
   const { resting, ready } = Object.groupBy(steps, ({ provider }) =>
     ports.breakers.rests(provider.name) ? 'resting' : 'ready',
   )
-  const waiting = [...(ready ?? []), ...(resting ?? [])]
+  let waiting: readonly Step[] = [...(ready ?? []), ...(resting ?? [])]
   const leftOpen = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
-  for (let step = waiting.shift(); step; step = waiting.shift()) {
+  for (;;) {
+    const [step, ...rest] = waiting
+    if (!step) break
+    waiting = rest
     const { route, provider } = step
     if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
-    if (timeoutMs < ports.providerTimeoutMs * leastShare) break
+    if (timeoutMs < ports.providerTimeoutMs * leastShare) {
+      for (const late of [step, ...rest]) noteSkipped(ports, call, message, late, 'no time left')
+      return last
+    }
     last = await tryProvider(ports, call, message, route, provider, timeoutMs)
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
     if (last.kind === 'unknown') {
       leftOpen.routes.add(route)
       leftOpen.providers.add(provider.name)
     }
+    // What fails on one route is not likely to work on the next: others first.
+    if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
-  for (const step of waiting) if (resting?.includes(step)) noteSkipped(ports, call, message, step)
+  for (const step of waiting) {
+    if (resting?.includes(step)) noteSkipped(ports, call, message, step, 'keeps failing')
+  }
   return last
 }
 
@@ -117,9 +127,9 @@ async function tryProvider(
   const namedBy = url === null ? undefined : provider.receipts?.namedBy
   const receiptUrl = namedBy === 'attempt' ? url : null
   const sms = smsFor(provider.name, message, route, receiptUrl)
-  ports.breakers.begin(provider.name)
+  const end = ports.breakers.begin(provider.name)
   const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
-  ports.breakers.end(provider.name, outcome)
+  end(outcome)
   const vendorId = vendorIdOf(outcome, message.to)
   call.trail.attempts.push({
     attempt,
@@ -136,13 +146,19 @@ async function tryProvider(
   return outcome
 }
 
-function noteSkipped(ports: DeliveryPorts, call: Call, message: SmsMessage, { route, provider }: Step): void {
+function noteSkipped(
+  ports: DeliveryPorts,
+  call: Call,
+  message: SmsMessage,
+  { route, provider }: Step,
+  reason: 'keeps failing' | 'no time left',
+): void {
   call.trail.attempts.push({
     attempt: ++call.trail.begun,
     ...aboutSms(ports, message, route, provider),
     outcome: 'skipped',
     errorClass: null,
-    reason: 'keeps failing',
+    reason,
     vendorId: null,
     receiptKey: null,
     at: ports.now(),

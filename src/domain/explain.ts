@@ -1,5 +1,8 @@
 import type { Standing } from './call.ts'
+import type { FailureKind } from './failures.ts'
 import { type Delivery, type Operation, type Story, type StoryEnd, statusOf } from './journal.ts'
+import type { LimitName } from './limits.ts'
+import type { RejectionScope } from './providers.ts'
 
 /**
  * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
@@ -57,26 +60,47 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-/** The stages of a request in their order; each failure belongs to one. */
+/** The stages of a request in their order; each failure that a story may end with belongs to one. */
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
-const stages: Readonly<Record<string, Stage>> = {
+const stages: Readonly<Record<FailureKind, Stage>> = {
   brand_id_required: 'brand',
   brand_not_approved: 'brand',
   brand_suspended: 'brand',
   template_not_allowed: 'brand',
   cooldown_active: 'limits',
   rate_limited: 'limits',
+  validation_error: 'fields',
+  invalid_channel: 'fields',
+  unsupported_business: 'fields',
+  invalid_template: 'fields',
+  otp_template_not_supported: 'fields',
+  missing_variable: 'fields',
+  invalid_input: 'fields',
+  invalid_contact: 'fields',
+  invalid_app_id: 'fields',
+  invalid_otp_format: 'fields',
   mismatch: 'code',
   not_found: 'code',
   max_attempts: 'code',
   sms_failed: 'delivery',
   notification_failed: 'delivery',
   internal_error: 'inside',
+  // Of these there are no stories: they come before the credentials, or are no request of this kind.
+  unauthorized: 'inside',
+  forbidden: 'inside',
+  route_not_found: 'inside',
+  method_not_allowed: 'inside',
+  body_too_large: 'inside',
+}
+
+/** The code of an answer as the failure it is of. */
+function kindOf(error: string): FailureKind {
+  return Object.hasOwn(stages, error) ? (error as FailureKind) : 'internal_error'
 }
 
 /** What each refusal means, beyond its code. */
-const refusals: Readonly<Record<string, string>> = {
+const refusals: Readonly<Partial<Record<FailureKind, string>>> = {
   brand_id_required: 'the request named no brand',
   brand_not_approved: 'the brand is unknown or still pending',
   brand_suspended: 'the brand is suspended',
@@ -96,12 +120,13 @@ const refusals: Readonly<Record<string, string>> = {
 }
 
 function checks({ operation, app, brand, channel, limits, end }: Story): string[] {
-  const failed = end?.error ? (stages[end.error] ?? 'fields') : undefined
+  const kind = end?.error ? kindOf(end.error) : undefined
+  const failed = kind && stages[kind]
   const lines = [`passed   the credentials of app ${app}`]
   const refused = (why: string) => [...lines, `REFUSED  ${why}`]
-  const why = end?.error ? (end.message ?? refusals[end.error] ?? end.error) : ''
+  const why = end?.message ?? (kind && refusals[kind]) ?? end?.error ?? ''
 
-  if (failed === 'brand' && end?.error !== 'template_not_allowed') return refused(why)
+  if (failed === 'brand' && kind !== 'template_not_allowed') return refused(why)
   if (brand !== null) lines.push(`passed   brand ${brand} is approved`)
   else if (channel === 'EMAIL') lines.push('passed   a mail needs no brand')
   if (failed === 'brand') return refused(why)
@@ -115,16 +140,18 @@ function checks({ operation, app, brand, channel, limits, end }: Story): string[
   return lines
 }
 
-const limitWords: Readonly<Record<string, string>> = {
+const limitWords: Readonly<Record<LimitName, string>> = {
   cooldown: 'the cooldown of this brand and phone',
-  minute: 'SMS codes to this phone in a minute',
-  hour: 'codes to this recipient in an hour',
+  'phone-minute': 'SMS codes to this phone in a minute',
+  'recipient-hour': 'codes to this recipient in an hour',
   failures: 'wrong codes for this recipient in a day',
   'app-minute': 'calls of this app in a minute',
+  credentials: 'failed credentials of this network address in a minute',
+  'integration-requests': 'integration requests of this network address in an hour',
 }
 
 function standing({ limit, max, used, endsAt, refused }: Standing): string {
-  const words = limitWords[limit] ?? limit
+  const words = limitWords[limit]
   if (limit === 'cooldown') {
     const until = endsAt === null ? '' : ` until ${time(endsAt)}`
     return refused ? `REFUSED  ${words} was running${until}` : `passed   ${words} was not running`
@@ -162,19 +189,21 @@ function result({ outcome, errorClass, reason, vendorId, durationMs }: Delivery)
     case 'accepted':
       return `accepted ${after}${vendorId === null ? '' : ` as ${vendorId}`}`
     case 'rejected':
-      return `rejected ${after} because of ${scopes[errorClass ?? ''] ?? 'the message'} (${reason})`
+      return `rejected ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
     case 'retryable':
       return `could not take it, ${after} (${reason})`
     case 'unknown':
       return `left it open, ${after} (${reason}): it may have been sent or not`
     case 'skipped':
-      return 'passed over, since it keeps failing and there was another'
+      return reason === 'no time left'
+        ? 'not asked, since no time was left'
+        : 'passed over, since it keeps failing and there was another'
   }
 }
 
-const scopes: Readonly<Record<string, string>> = {
+const scopes: Readonly<Record<RejectionScope, string>> = {
   recipient: 'the recipient',
-  content: 'its text, template or sender',
+  content: 'what was to be sent, or where to',
   account: 'our account there',
 }
 
@@ -216,7 +245,7 @@ function aftermath({ end, channel }: Story, deliveries: readonly Delivery[]): st
   return lines
 }
 
-const advice: Readonly<Record<string, string>> = {
+const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   brand_not_approved: 'Make the brand, or activate it: otpost brand list, otpost brand status SLUG active.',
   brand_suspended: 'To let it send again: otpost brand status SLUG active.',
   template_not_allowed:
@@ -227,7 +256,7 @@ const advice: Readonly<Record<string, string>> = {
 }
 
 function adviceOn(end: StoryEnd | null): string[] {
-  const line = end?.error ? advice[end.error] : undefined
+  const line = end?.error ? advice[kindOf(end.error)] : undefined
   return line === undefined ? [] : [line]
 }
 
@@ -238,7 +267,11 @@ function adviceOnAttempt(row: Delivery): string[] {
     return [`${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`]
   }
   if (row.errorClass === 'content') {
-    return [`${provider} does not accept the message (${reason}): look at its sender, template id and text.`]
+    return [
+      reason === 'no template id'
+        ? `${provider} renders from a template of its own: tell its id by otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID.`
+        : `${provider} does not accept the message (${reason}): look at its sender, template id and text, and whether it may send there.`,
+    ]
   }
   if (row.errorClass === 'recipient') {
     const nothing = row.channel === 'SMS' ? 'No SMS reaches that number' : 'No mail reaches that address'
@@ -249,7 +282,11 @@ function adviceOnAttempt(row: Delivery): string[] {
       ? [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
       : [`${provider} left it open (${reason}): look into its own log for that time.`]
   }
-  if (status === 'retryable') return [`${provider} could not take it (${reason}): look whether it is down.`]
+  if (status === 'retryable') {
+    return reason === 'too many calls under way'
+      ? [`There were more calls to ${provider} at once than it answers: look whether it is slow.`]
+      : [`${provider} could not take it (${reason}): look whether it has trouble.`]
+  }
   if (status === 'failed') {
     const how =
       row.vendorId === null ? 'look into its own log for that time' : `ask ${provider} with the id above`

@@ -60,6 +60,13 @@ export interface Journal {
   note(call: Call): void
   /** A request has been answered. */
   end(call: Call, end: StoryEnd): void
+}
+
+/** The journal as it is read. */
+export interface JournalReader {
+  story(requestId: string): Promise<Story | undefined>
+  /** Oldest first. */
+  deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
   /**
    * The provider that accepted the last code for a recipient of a brand by SMS, or left it open; undefined: none is known.
    *
@@ -68,26 +75,18 @@ export interface Journal {
   lastProviderOf(recipientSubjects: readonly string[], brandSlug: string): Promise<string | undefined>
 }
 
-/** The journal as it is read. */
-export interface JournalReader {
-  story(requestId: string): Promise<Story | undefined>
-  /** Oldest first. */
-  deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
-}
-
 /** How a message stands: by the last word of its receipts where there is one, else by what the provider said. */
-export function statusOf({ outcome, receipt }: Pick<Delivery, 'outcome' | 'receipt'>): string {
+export function statusOf({
+  outcome,
+  receipt,
+}: Pick<Delivery, 'outcome' | 'receipt'>): Delivery['outcome'] | 'delivered' | 'failed' {
   return receipt && receipt.status !== 'pending' && (outcome === 'accepted' || outcome === 'unknown')
     ? receipt.status
     : outcome
 }
 
-/** Where a journal is written and read. */
-export interface JournalStore {
-  /** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
-  add(story: Story, attempts: readonly Attempt[]): void
-  lastProviderOf: Journal['lastProviderOf']
-}
+/** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
+export type KeepStory = (story: Story, attempts: readonly Attempt[]) => void
 
 /** Requests of one application a minute that are kept although they were refused before they were counted. */
 const keptRefusals = 60
@@ -97,7 +96,7 @@ const keptRefusals = 60
  * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
  * disk.
  */
-export function createJournal(store: JournalStore): Journal {
+export function createJournal(keepStory: KeepStory): Journal {
   const refusals = new Map<string, number>()
   let minute = 0
   /** How many attempts of a request under way have been taken. */
@@ -109,7 +108,7 @@ export function createJournal(store: JournalStore): Journal {
     const { brand = null, channel = null, recipient = null, recipients = null, limits, attempts } = call.trail
     const { requestId, at } = call
     const story = { requestId, at, operation, app, brand, channel, recipient, recipients, limits, end }
-    store.add(story, attempts.slice(taken.get(call) ?? 0))
+    keepStory(story, attempts.slice(taken.get(call) ?? 0))
     if (end === null) taken.set(call, attempts.length)
   }
 
@@ -131,6 +130,5 @@ export function createJournal(store: JournalStore): Journal {
     end: (call, end) => {
       if (end.status < 400 || !isTooMany(call)) keep(call, end)
     },
-    lastProviderOf: (recipientSubjects, brandSlug) => store.lastProviderOf(recipientSubjects, brandSlug),
   }
 }

@@ -59,12 +59,17 @@ export function begin(
   return admission
 }
 
-/** `OtpStore.moveEnd`: lets the window of a taking end at another instant, unless another is open in its place. */
+/**
+ * `OtpStore.moveEnd`: lets the window of a taking end at another instant. One that is open in its place, of a later
+ * taking, is not cut short; it lasts until then where it would have ended before.
+ */
 export function moveEnd(ledgers: Ledgers, taking: Taking, endsAt: number, now: number): void {
   const window = ledgers.read(taking.subject).windows.get(taking.name)
   const isOwn = window?.endsAt === taking.endsAt
-  if (window && !isOwn && window.endsAt > now) return
-  ledgers.change(taking.subject).windows.set(taking.name, { count: isOwn ? window.count : 1, endsAt })
+  const isOther = window !== undefined && !isOwn && window.endsAt > now
+  if (isOther && window.endsAt >= endsAt) return
+  const count = isOwn || isOther ? window.count : 1
+  ledgers.change(taking.subject).windows.set(taking.name, { count, endsAt })
 }
 
 /** `OtpStore.abandonSend`: removes the code unless a newer one has replaced it, and gives the takings back. */

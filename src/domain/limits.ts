@@ -4,11 +4,22 @@ import { Failure, type FailureKind, failureMessages } from './failures.ts'
 import type { OtpStore } from './otp.ts'
 import { type Clock, clockToleranceMs } from './ports.ts'
 
+/** What a limit is on, for whoever asks where it stood. */
+export type LimitName =
+  | 'app-minute'
+  | 'cooldown'
+  | 'phone-minute'
+  | 'recipient-hour'
+  | 'failures'
+  | 'credentials'
+  | 'integration-requests'
+
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
  * first one counted (spec 8, design D3). The SMS cooldown is a limit of one.
  */
 export interface Claim {
+  readonly limit: LimitName
   /** Whom it limits: a keyed hash of a recipient or an address of the network, or an application. */
   readonly subject: string
   /** Which of the subject's limits it is, such as `minute` or `cooldown:acme`. */
@@ -100,7 +111,7 @@ export async function claim(
 /** Lets the story of a request tell where the limits stood that judged it. */
 export function noteStandings(call: Call, claims: readonly Claim[], admission: Admission): void {
   for (const claim of claims) {
-    const about = { limit: limitOf(claim), max: claim.max }
+    const about = { limit: claim.limit, max: claim.max }
     if (!admission.admitted && isSame(admission.refusedBy, claim)) {
       call.trail.limits.push({ ...about, used: claim.max, endsAt: admission.endsAt, refused: true })
       return
@@ -117,11 +128,6 @@ export function noteStandings(call: Call, claims: readonly Claim[], admission: A
 
 function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
   return a.subject === b.subject && a.name === b.name
-}
-
-/** Which limit a claim is of, without whom it is about. */
-function limitOf({ subject, name }: Claim): string {
-  return subject.startsWith('app:') ? 'app-minute' : name.replace(/:.*/, '')
 }
 
 /** What a caller is told who was refused by a limit, with the time until it frees. */
@@ -148,14 +154,14 @@ const minuteMs = 60_000
 const hourMs = 3_600_000
 const dayMs = 86_400_000
 
-function rateLimit(subject: string, name: string, max: number, windowMs: number): Claim {
+function rateLimit(limit: LimitName, subject: string, name: string, max: number, windowMs: number): Claim {
   const message = failureMessages.rate_limited
-  return { subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
+  return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
 }
 
 /** All calls of one application (spec 8, global). */
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
-  return rateLimit(`app:${appId}`, 'minute', settings.globalPerMinute, minuteMs)
+  return rateLimit('app-minute', `app:${appId}`, 'minute', settings.globalPerMinute, minuteMs)
 }
 
 /**
@@ -171,11 +177,14 @@ export function sendLimits(
 ): Claim[] {
   const { subject } = send
   if (send.recipient.channel === 'EMAIL') {
-    return settings.emailPerHour === 0 ? [] : [rateLimit(subject, 'hour', settings.emailPerHour, hourMs)]
+    return settings.emailPerHour === 0
+      ? []
+      : [rateLimit('recipient-hour', subject, 'hour', settings.emailPerHour, hourMs)]
   }
   const message = 'Too many OTP requests. Try later.'
   return [
     {
+      limit: 'cooldown',
       subject,
       name: cooldownName(send.brandSlug),
       max: 1,
@@ -184,8 +193,8 @@ export function sendLimits(
       failure: 'cooldown_active',
       message: failureMessages.cooldown_active,
     },
-    { ...rateLimit(subject, 'minute', settings.phonePerMinute, minuteMs), message },
-    { ...rateLimit(subject, 'hour', settings.phonePerHour, hourMs), message },
+    { ...rateLimit('phone-minute', subject, 'minute', settings.phonePerMinute, minuteMs), message },
+    { ...rateLimit('recipient-hour', subject, 'hour', settings.phonePerHour, hourMs), message },
   ]
 }
 
@@ -205,15 +214,15 @@ export function failureBudget(
   brandSlug: string,
 ): Claim | undefined {
   if (settings.failureBudgetPerDay === 0) return undefined
-  return rateLimit(subject, `failures:${brandSlug}`, settings.failureBudgetPerDay, dayMs)
+  return rateLimit('failures', subject, `failures:${brandSlug}`, settings.failureBudgetPerDay, dayMs)
 }
 
 /** Failed credentials of one network address (design D22). */
 export function credentialFailures(ipSubject: string): Claim {
-  return rateLimit(ipSubject, 'credentials', 300, minuteMs)
+  return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
 }
 
 /** Integration requests of one network address (design D18). */
 export function integrationRequests(ipSubject: string): Claim {
-  return rateLimit(ipSubject, 'integration-requests', 5, hourMs)
+  return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs)
 }

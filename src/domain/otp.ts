@@ -54,8 +54,8 @@ export interface OtpStore {
   /** Takes all claims and makes this record the only one of its scope, so that an older code is dead; or neither. */
   beginSend(claims: readonly Claim[], record: OtpRecord, now: number): Promise<Admission>
   /**
-   * Lets the window of a taking end at another instant, unless another is open in its place: a lease becomes a
-   * cooldown, also where it is over by then.
+   * Lets the window of a taking end at another instant: a lease becomes a cooldown, also where it is over by then. One
+   * that is open in its place is not cut short, but lasts until then where it would have ended before.
    */
   moveEnd(taking: Taking, endsAt: number, now: number): Promise<void>
   /** Removes this record, unless a newer one has taken its place, and gives its takings back to their windows. */

@@ -37,10 +37,12 @@ export interface Secrets {
    */
   subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
   /**
-   * What makes the URL of a receipt unguessable: 96 bits of an HMAC-SHA-256, in base64url, under the present secret and
-   * then each former one.
+   * What makes the URL of a receipt unguessable: 96 bits of an HMAC-SHA-256, in base64url, under the present
+   * secret.
    */
-  receiptTokens(about: string): readonly [string, ...string[]]
+  receiptToken(about: string): string
+  /** Whether this is the token of it, under any of the secrets; compares in constant time. */
+  isReceiptToken(about: string, token: string): boolean
 }
 
 /** Whom a code is for: bound to that, its hash is worth nothing in another row. */

@@ -72,12 +72,18 @@ export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' |
  * - `retryable`: it could not, now; another may. Nothing was sent, or the provider itself says that it failed.
  * - `unknown`: it may or may not have been taken, as after a time-out.
  *
- * `reason` is the vendor's code or the error's: no secret, no text, no recipient.
+ * `reason` is the vendor's code or the error's: no secret, no text, no recipient. `unasked` marks what we decided by
+ * ourselves: the provider was not even called, and is not to blame.
  */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly vendorId?: string }
-  | { readonly kind: 'rejected'; readonly scope: RejectionScope; readonly reason: string }
-  | { readonly kind: 'retryable'; readonly reason: string }
+  | {
+      readonly kind: 'rejected'
+      readonly scope: RejectionScope
+      readonly reason: string
+      readonly unasked?: true
+    }
+  | { readonly kind: 'retryable'; readonly reason: string; readonly unasked?: true }
   | { readonly kind: 'unknown'; readonly reason: string; readonly vendorId?: string }
 
 export type RejectionScope = 'recipient' | 'content' | 'account'

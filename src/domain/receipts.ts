@@ -42,21 +42,20 @@ export const receiptRanks: Readonly<Record<ReceiptState['status'], number>> = {
 export interface ReceiptPorts {
   /** The providers in use, of both routes. */
   readonly providers: readonly SmsProvider[]
-  readonly secrets: Pick<Secrets, 'receiptTokens'>
+  readonly secrets: Pick<Secrets, 'isReceiptToken'>
   readonly receipts: ReceiptBook
   readonly now: Clock
 }
 
 /** The path, below the public address, at which a provider reports on one attempt. */
 export function attemptPath(
-  secrets: Pick<Secrets, 'receiptTokens'>,
+  secrets: Pick<Secrets, 'receiptToken'>,
   provider: string,
   requestId: string,
   attempt: number,
 ): string {
   const key = attemptKey(requestId, attempt)
-  const [token] = secrets.receiptTokens(`${provider} ${key}`)
-  return `/receipts/${provider}/${key}.${token}`
+  return `/receipts/${provider}/${key}.${secrets.receiptToken(`${provider} ${key}`)}`
 }
 
 /** How long such a path is at most; for vendors that limit the length of URLs. */
@@ -67,9 +66,8 @@ export function attemptPathLength(provider: string): number {
 }
 
 /** The path at which a provider reports on all its messages; it is entered in the vendor's console. */
-export function providerPath(secrets: Pick<Secrets, 'receiptTokens'>, provider: string): string {
-  const [token] = secrets.receiptTokens(provider)
-  return `/receipts/${provider}/${token}`
+export function providerPath(secrets: Pick<Secrets, 'receiptToken'>, provider: string): string {
+  return `/receipts/${provider}/${secrets.receiptToken(provider)}`
 }
 
 /**
@@ -127,22 +125,9 @@ function namer(
   token: string,
 ): ((vendorId: string) => string) | undefined {
   if (namedBy === 'vendorId') {
-    return isOneOf(secrets.receiptTokens(provider), token)
-      ? (vendorId) => vendorKey(provider, vendorId)
-      : undefined
+    return secrets.isReceiptToken(provider, token) ? (vendorId) => vendorKey(provider, vendorId) : undefined
   }
   const end = token.lastIndexOf('.')
   const key = token.slice(0, Math.max(0, end))
-  return isOneOf(secrets.receiptTokens(`${provider} ${key}`), token.slice(end + 1)) ? () => key : undefined
-}
-
-/** Compares without telling by the time taken how much was right. */
-function isOneOf(tokens: readonly string[], given: string): boolean {
-  return tokens.some((token) => {
-    let difference = token.length ^ given.length
-    for (let index = 0; index < token.length; index++) {
-      difference |= token.charCodeAt(index) ^ given.charCodeAt(index)
-    }
-    return difference === 0
-  })
+  return secrets.isReceiptToken(`${provider} ${key}`, token.slice(end + 1)) ? () => key : undefined
 }

@@ -21,6 +21,7 @@ import {
 } from './delivery.ts'
 import { otpMail } from './emails.ts'
 import { Failure } from './failures.ts'
+import type { JournalReader } from './journal.ts'
 import {
   type Claim,
   claim,
@@ -41,6 +42,7 @@ import { boundText, hasFullUrl, renderOtp } from './templates.ts'
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
+  readonly lastProviderOf: JournalReader['lastProviderOf']
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
@@ -101,12 +103,12 @@ export async function sendOtp(
 
 /** What the last code went through; where that can't be told, the code is sent all the same. */
 function lastProvider(
-  { journal, secrets }: SendOtpPorts,
+  { lastProviderOf, secrets }: SendOtpPorts,
   call: Call,
   { slug }: Brand,
   { recipient: { channel, identity } }: Order,
 ): Promise<string | undefined> {
-  return journal.lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
+  return lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
     call.trail.fault = error
     return undefined
   })

@@ -264,7 +264,7 @@ describe('the answer', () => {
       'Authorization failed for sendsms',
       { kind: 'rejected', scope: 'account', reason: 'authorization failed' },
     ],
-    [403, 'Not routable. Do not try again.', { kind: 'rejected', scope: 'account', reason: 'not routable' }],
+    [403, 'Not routable. Do not try again.', { kind: 'rejected', scope: 'content', reason: 'not routable' }],
     [403, 'canary', { kind: 'rejected', scope: 'account', reason: 'HTTP 403' }],
     [404, 'Unknown request.', { kind: 'rejected', scope: 'account', reason: 'HTTP 404' }],
     [302, '', { kind: 'rejected', scope: 'account', reason: 'HTTP 302' }],

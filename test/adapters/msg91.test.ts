@@ -173,6 +173,7 @@ describe('the template route', () => {
       kind: 'rejected',
       scope: 'content',
       reason: 'no template id',
+      unasked: true,
     })
     expect(vendor.received).toHaveLength(0)
   })

@@ -235,7 +235,7 @@ describe('the answer', () => {
     ['15', 'content'],
     ['22', 'content'],
     ['23', 'content'],
-    ['29', 'account'],
+    ['29', 'content'],
     ['32', 'account'],
     ['33', 'recipient'],
     ['99', 'content'],
@@ -364,21 +364,21 @@ describe('a receipt', () => {
     ['rejected', '50', { status: 'failed', reason: 'err-code 50' }],
     ['failed', plain.to, { status: 'failed', reason: 'failed' }],
   ])('with %s and err-code %s', (status, code, news) => {
-    expect(read({ status, 'err-code': code })).toEqual([{ vendorId, ...news } as never])
+    expect(read({ status, 'err-code': code })).toEqual([news as never])
   })
 
   test('of a failure without a code', () => {
     const { 'err-code': _, ...rest } = receipt
     expect(readCall(json({ ...rest, status: 'rejected' }))).toEqual([
-      { vendorId, status: 'failed', reason: 'rejected' },
+      { status: 'failed', reason: 'rejected' },
     ])
   })
 
   test('may be JSON', () => {
-    expect(readCall(json(receipt))).toEqual([{ vendorId, status: 'delivered', reason: null }])
+    expect(readCall(json(receipt))).toEqual([{ status: 'delivered', reason: null }])
     const call = json({ ...receipt, status: 'failed', 'err-code': 6 })
     const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
-    expect(readCall({ ...call, headers })).toEqual([{ vendorId, status: 'failed', reason: 'err-code 6' }])
+    expect(readCall({ ...call, headers })).toEqual([{ status: 'failed', reason: 'err-code 6' }])
   })
 
   test.each<[string, Partial<ReceiptCall>]>([
@@ -404,7 +404,7 @@ function signed(fields: Record<string, string>, method = 'sha256') {
 describe('a signed receipt', () => {
   const fields = { ...receipt, timestamp: '1582650446', nonce: 'ec11dd3e-1e7f', 'client-ref': 'a=b&c' }
   const env = { VONAGE_SIGNATURE_SECRET: signatureSecret }
-  const news = [{ vendorId: receipt.messageId, status: 'delivered' as const, reason: null }]
+  const news = [{ status: 'delivered' as const, reason: null }]
 
   test.each(['sha256', 'sha512', 'sha1', 'md5'])('by %s is taken', (method) => {
     const settings = { ...env, VONAGE_SIGNATURE_METHOD: method }
@@ -421,7 +421,7 @@ describe('a signed receipt', () => {
   test('has the signature that other software makes', () => {
     const sig = '4d0b038185427d1f8be70512d20ceb63dfe2c2da3fc5d8c0c3950f225ec9631e'
     const given = { status: 'delivered', messageId: '0A', a: 'b=c', sig }
-    expect(readCall({ fields: given }, env)).toEqual([{ vendorId: '0A', status: 'delivered', reason: null }])
+    expect(readCall({ fields: given }, env)).toEqual([{ status: 'delivered', reason: null }])
   })
 
   test.each<[string, Record<string, string>]>([

@@ -167,6 +167,28 @@ describe('who is asked for an SMS', () => {
       outcome: accepted,
     },
     {
+      title: 'one that was down on a route comes last on the next',
+      template: [['a', down]],
+      plain: [
+        ['a', accepted],
+        ['b', accepted],
+      ],
+      routing: both,
+      asked: ['a/template', 'b/plain'],
+      outcome: accepted,
+    },
+    {
+      title: 'one that refused the template is asked on the next route in its turn',
+      template: [['a', rejectedText]],
+      plain: [
+        ['a', accepted],
+        ['b', accepted],
+      ],
+      routing: both,
+      asked: ['a/template', 'a/plain'],
+      outcome: accepted,
+    },
+    {
       title: 'with one route a time-out ends it',
       plain: [
         ['a', timedOut],
@@ -305,8 +327,14 @@ describe('the time of a delivery (design D26)', () => {
     ]
     await deliverSms(left.ports, newCall(), message, both)
     expect(left.names()).toEqual(['a/template', 'b/template', 'c/plain'])
-    expect(await deliverSms(tooLittle.ports, newCall(), message, both)).toEqual(down)
+    const call = newCall()
+    expect(await deliverSms(tooLittle.ports, call, message, both)).toEqual(down)
     expect(tooLittle.names()).toEqual(['a/template', 'b/template'])
+    expect(call.trail.attempts.at(-1)).toMatchObject({
+      provider: 'c',
+      outcome: 'skipped',
+      reason: 'no time left',
+    })
   })
 
   test('a call gets its own time, but no more than is left', async () => {
@@ -391,18 +419,18 @@ describe('a provider that keeps failing', () => {
       () => now,
       (change) => told.push(change),
     )
-    const fails = () => {
-      breakers.begin('a')
-      breakers.end('a', down)
-    }
+    const fails = () => breakers.begin('a')(down)
     for (let count = 0; count < 7; count++) fails()
     now = 10_000
     fails()
     now = 30_000
-    breakers.begin('a')
-    breakers.end('a', accepted)
+    const probe = breakers.begin('a')
+    const beside = breakers.begin('a')
+    beside(down)
+    probe(accepted)
     fails()
-    breakers.end('a', accepted)
+    breakers.begin('a')(accepted)
+    for (let count = 0; count < 9; count++) breakers.begin('a')({ ...down, unasked: true })
     expect(told).toEqual([
       { provider: 'a', state: 'rests', restMs: 10_000, failures: 5 },
       { provider: 'a', state: 'rests', restMs: 20_000, failures: 8 },

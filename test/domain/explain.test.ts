@@ -3,6 +3,7 @@ import type { Standing } from '../../src/domain/call.ts'
 import { explain } from '../../src/domain/explain.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
 import type { Delivery, Story } from '../../src/domain/journal.ts'
+import type { LimitName } from '../../src/domain/limits.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
@@ -43,7 +44,7 @@ const delivery: Delivery = {
   receipt: null,
 }
 
-function standing(limit: string, max: number, used: number | null, seconds?: number): Standing {
+function standing(limit: LimitName, max: number, used: number | null, seconds?: number): Standing {
   return { limit, max, used, endsAt: seconds === undefined ? null : at + seconds * 1000, refused: false }
 }
 
@@ -56,8 +57,8 @@ describe('a whole story', () => {
   test('of a code that fell back from the template route and was delivered', () => {
     const limits = [
       standing('cooldown', 1, 1, 30),
-      standing('minute', 3, 1, 60),
-      standing('hour', 10, 4, 1800),
+      standing('phone-minute', 3, 1, 60),
+      standing('recipient-hour', 10, 4, 1800),
       standing('app-minute', 10, 7, 12),
     ]
     expect(
@@ -103,12 +104,12 @@ describe('a whole story', () => {
       '  passed   the fields',
       '',
       'Delivery',
-      '  1. 2026-01-31 23:59:59 UTC  msg91 on the template route (LOGIN_OTP, 1 segment of GSM-7): rejected after 99 ms because of its text, template or sender (211)',
+      '  1. 2026-01-31 23:59:59 UTC  msg91 on the template route (LOGIN_OTP, 1 segment of GSM-7): rejected after 99 ms because of what was to be sent, or where to (211)',
       '  2. 2026-01-31 23:59:59 UTC  twilio on the plain route (LOGIN_OTP, 1 segment of GSM-7): passed over, since it keeps failing and there was another',
       '  3. 2026-01-31 23:59:59 UTC  kannel on the plain route (LOGIN_OTP, 2 segments of UCS-2): accepted after 1.0 s as V-1; delivered, says its receipt of 2026-02-01 00:00:03 UTC',
       '',
       'What to do',
-      '  msg91 does not accept the message (211): look at its sender, template id and text.',
+      '  msg91 does not accept the message (211): look at its sender, template id and text, and whether it may send there.',
     ])
   })
 
@@ -151,7 +152,7 @@ describe('a whole story', () => {
       '  3. 2026-01-31 23:59:59 UTC  webhook on the plain route (LOGIN_OTP, 1 segment of GSM-7): left it open, after 99 ms (time-out): it may have been sent or not',
       '',
       'What to do',
-      '  kannel could not take it (HTTP 503): look whether it is down.',
+      '  kannel could not take it (HTTP 503): look whether it has trouble.',
       '  sns does not accept us (no credit): look at its credentials, credit and permissions.',
       '  webhook did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.',
       '  Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
@@ -343,7 +344,7 @@ describe('a refusal is told in words and once', () => {
 
   test.each(kinds)('%s', (kind) => {
     const message = kind === 'validation_error' ? 'phone is not valid' : null
-    const limits = [{ ...standing('minute', 3, 3, 60), refused: limiting.includes(kind) }]
+    const limits = [{ ...standing('phone-minute', 3, 3, 60), refused: limiting.includes(kind) }]
     const lines = explain({ ...refused(400, kind, message), limits }, [])
     const told = lines.filter((line) => line.startsWith('  REFUSED  '))
     expect(told).toHaveLength(delivering.includes(kind) ? 0 : 1)
@@ -353,7 +354,7 @@ describe('a refusal is told in words and once', () => {
   })
 
   test('for each limit there is', () => {
-    for (const limit of ['cooldown', 'minute', 'hour', 'failures', 'app-minute']) {
+    for (const limit of ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'] as const) {
       const limits = [{ ...standing(limit, 3, 3, 60), refused: true }]
       const told = explain({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
         /REFUSED/.test(line),

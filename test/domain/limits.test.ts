@@ -20,6 +20,7 @@ const now = 1_000_000
 
 function claim(name: string, properties: Partial<Claim> = {}): Claim {
   return {
+    limit: 'app-minute',
     subject: 'someone',
     name,
     max: 2,

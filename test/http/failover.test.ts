@@ -202,7 +202,7 @@ describe('a sick gateway in mode hybrid', () => {
       template: 'webhook',
       plain: 'webhook,outbox',
       answers: ({ route }) => new Response(null, { status: route === 'template' ? 500 : 204 }),
-      tried: 'webhook/template retryable, webhook/plain accepted',
+      tried: 'webhook/template retryable, outbox/plain accepted',
       status: 200,
     },
     {

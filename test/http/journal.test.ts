@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { LimitName } from '../../src/domain/limits.ts'
 import {
   type Answer,
   codeIn,
@@ -164,7 +165,7 @@ describe('the delivery log', () => {
       dltEnabled: true,
       domain: `${'x'.repeat(150)}.de`,
     })
-    receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 503 : 204 }))
+    receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 400 : 204 }))
     const code = await app.post('/otp/send', { brandId: 'hosted', phone: freshPhone() })
     expect((await rowsOf(code)).map(({ route, segments }) => [route, segments])).toEqual([
       ['template', oneSegment],
@@ -185,7 +186,7 @@ describe('the delivery log', () => {
     const reply = held()
     const second = Promise.withResolvers<string>()
     receiver.answer(({ body }) => {
-      if (body.route === 'template') return new Response(null, { status: 503 })
+      if (body.route === 'template') return new Response(null, { status: 400 })
       second.resolve(body.requestId)
       return reply.promise
     })
@@ -193,12 +194,12 @@ describe('the delivery log', () => {
     const requestId = await second.promise
     const meanwhile = await app.journalOf({ body: { requestId } })
     expect(meanwhile.story).toMatchObject({ operation: 'send', brand: 'dlt', end: null })
-    expect(meanwhile.deliveries).toMatchObject([{ attempt: 1, route: 'template', outcome: 'retryable' }])
+    expect(meanwhile.deliveries).toMatchObject([{ attempt: 1, route: 'template', outcome: 'rejected' }])
     reply.release(new Response(null, { status: 204 }))
     const { story, deliveries } = await app.journalOf(await sending)
     expect(story?.end?.status).toBe(200)
     expect(deliveries.map(({ attempt, route, outcome }) => [attempt, route, outcome])).toEqual([
-      [1, 'template', 'retryable'],
+      [1, 'template', 'rejected'],
       [2, 'plain', 'accepted'],
     ])
   })
@@ -254,7 +255,7 @@ describe('the story of a request', () => {
   afterAll(() => app.close())
 
   const inAMinute = () => app.clock.now + 60_000
-  const limit = (name: string, max: number, used: number | null, seconds: number) => ({
+  const limit = (name: LimitName, max: number, used: number | null, seconds: number) => ({
     limit: name,
     max,
     used,
@@ -277,8 +278,8 @@ describe('the story of a request', () => {
       recipients: null,
       limits: [
         limit('cooldown', 1, 1, 30),
-        limit('minute', 3, 1, 60),
-        limit('hour', 10, 1, 3600),
+        limit('phone-minute', 3, 1, 60),
+        limit('recipient-hour', 10, 1, 3600),
         limit('app-minute', 1000, 1, 60),
       ],
       end: { status: 200, error: null, message: null, durationMs: expect.any(Number) },
@@ -353,7 +354,7 @@ describe('the story of a request', () => {
     error: string
     brand: string | null
     message?: string
-    limits: readonly string[]
+    limits: readonly LimitName[]
   }[] = [
     { path: '/otp/send', body: { brandId: '' }, error: 'brand_id_required', brand: null, limits: [] },
     { path: '/otp/send', body: { brandId: 'nobody' }, error: 'brand_not_approved', brand: null, limits: [] },
@@ -377,7 +378,7 @@ describe('the story of a request', () => {
       error: 'validation_error',
       brand: 'acme',
       message: 'businessName must be a string',
-      limits: ['cooldown', 'minute', 'hour', 'app-minute'],
+      limits: ['cooldown', 'phone-minute', 'recipient-hour', 'app-minute'],
     },
     { path: '/otp/send', body: {}, error: 'validation_error', brand: 'acme', limits: ['app-minute'] },
     {
@@ -440,7 +441,7 @@ describe('the story of a request', () => {
     expect(fourth.story?.end?.error).toBe('rate_limited')
     expect(fourth.story?.limits).toEqual([
       limit('cooldown', 1, null, 0),
-      { limit: 'minute', max: 3, used: 3, endsAt: until, refused: true },
+      { limit: 'phone-minute', max: 3, used: 3, endsAt: until, refused: true },
     ])
   })
 

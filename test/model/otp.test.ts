@@ -322,6 +322,7 @@ class Service {
     return {
       ...adapters,
       ...deliveryBasics(() => this.clock.now),
+      lastProviderOf: async () => undefined,
       secrets,
       limits: this.limits,
       otpTtlSeconds: lifetimeMs / 1000,

@@ -463,6 +463,7 @@ class Simulation {
       },
       stopwatch: () => this.elapsedMs,
       ...deliveryBasics(() => this.elapsedMs),
+      lastProviderOf: async () => undefined,
       breakers: this.breakersOf(server),
     }
   }

@@ -82,6 +82,7 @@ export function testStores(name: string, open: OpenStores): void {
 
 function claim(properties: Partial<Claim> = {}): Claim {
   return {
+    limit: 'app-minute',
     subject: 'someone',
     name: 'minute',
     max: 3,
@@ -384,7 +385,16 @@ function testCodes(store: () => OtpStore): void {
       expect((await store().check(claim({ max: 1 }), start + 120_000)).admitted).toBe(true)
     })
 
-    test('a moved end does not reach a later window', async () => {
+    test('a later window lasts until a moved end that comes after its own', async () => {
+      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!taking) throw new Error('nothing was taken')
+      await store().admit([claim({ max: 1 })], start + 60_000)
+      await store().moveEnd(taking, start + 130_000, start + 61_000)
+      expect((await store().check(claim({ max: 1 }), start + 129_999)).admitted).toBe(false)
+      expect((await store().check(claim({ max: 1 }), start + 130_000)).admitted).toBe(true)
+    })
+
+    test('a moved end does not cut a later window', async () => {
       const [taking] = await begin(store(), {}, [claim({ max: 1 })])
       if (!taking) throw new Error('nothing was taken')
       await store().admit([claim({ max: 1 })], start + 60_000)

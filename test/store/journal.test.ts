@@ -29,7 +29,7 @@ const whole: Story = {
   recipients: null,
   limits: [
     { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
-    { limit: 'minute', max: 3, used: null, endsAt: null, refused: false },
+    { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
     { limit: 'app-minute', max: 10, used: 10, endsAt: start + 60_000, refused: true },
   ],
   end: { status: 502, error: 'sms_failed', message: 'of the fields', durationMs: 12 },

@@ -213,7 +213,14 @@ describe('SQLite', () => {
 
     test('closing waits for the writes under way', async () => {
       const store = createOtpStore(database, saltedHash)
-      const claim = { subject: 'a', name: 'b', max: 1, windowMs: 1, counted: true } as const
+      const claim = {
+        limit: 'app-minute',
+        subject: 'a',
+        name: 'b',
+        max: 1,
+        windowMs: 1,
+        counted: true,
+      } as const
       const writing = store.admit([{ ...claim, failure: 'rate_limited', message: '' }], 1)
       await database.close()
       expect((await writing).admitted).toBe(true)
@@ -393,6 +400,7 @@ describe('SQLite', () => {
     test('a lock of another connection delays writes and does not hold up the event loop', async () => {
       const store = createOtpStore(database, saltedHash)
       const claim = {
+        limit: 'app-minute',
         subject: 'a',
         max: 1,
         windowMs: 1,
@@ -435,6 +443,7 @@ describe('SQLite', () => {
 
   describe('the unit of a transaction', () => {
     const claim = (properties: Partial<Claim> = {}): Claim => ({
+      limit: 'app-minute',
       subject: 'someone',
       name: 'minute',
       max: 3,

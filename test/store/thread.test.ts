@@ -57,6 +57,7 @@ describe('the thread of a database', () => {
   afterEach(() => scene.close())
 
   const claim: Claim = {
+    limit: 'app-minute',
     subject: 'someone',
     name: 'minute',
     max: 3,

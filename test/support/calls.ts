@@ -19,7 +19,6 @@ export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {
 export const noJournal: Journal = {
   note: () => {},
   end: () => {},
-  lastProviderOf: async () => undefined,
 }
 
 /** What a delivery needs besides its providers and clocks. */

@@ -1,4 +1,4 @@
-import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto'
+import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../../domain/ports.ts'
 
 /**
@@ -28,7 +28,12 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       const text = JSON.stringify([kind, value])
       return mapped(subjectKeys, (key) => hmac(key, text))
     },
-    receiptTokens: (about) => mapped(receiptKeys, (key) => hmac(key, about).slice(0, 16)),
+    receiptToken: (about) => receiptToken(receiptKeys[0], about),
+    isReceiptToken: (about, token) =>
+      receiptKeys.some((key) => {
+        const [expected, given] = [Buffer.from(receiptToken(key, about)), Buffer.from(token)]
+        return expected.length === given.length && timingSafeEqual(expected, given)
+      }),
   }
 }
 
@@ -47,6 +52,11 @@ const recordIdBytes = Buffer.alloc(16)
 /** SHA-256 in base64url: how an API key is stored. Keys are long and random, so a slow hash would add nothing. */
 export function sha256(text: string): string {
   return Bun.CryptoHasher.hash('sha256', text, 'base64url')
+}
+
+/** 16 characters of base64url hold 96 bits: enough for what is tried over the network, and short in a URL. */
+function receiptToken(key: Buffer, about: string): string {
+  return hmac(key, about).slice(0, 16)
 }
 
 /** A new server secret of 256 bits. */

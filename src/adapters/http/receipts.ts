@@ -59,6 +59,8 @@ export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges:
     body: Uint8Array,
   ): Promise<unknown> => {
     const { requestId } = exchanges.of(request)
+    // It asks what a GET would answer, and is no news.
+    if (request.method === 'HEAD') return { success: true, requestId }
     const answer = await watch(provider ?? '', requestId, () =>
       takeReceipts(ports, provider ?? '', token ?? '', callOf(request, publicUrl, body)),
     )

@@ -31,11 +31,11 @@ export async function post(
   try {
     new Headers(request.headers)
   } catch {
-    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header' })
+    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', unasked: true })
   }
   const line = lineOf(new URL(url).host)
   if (!(await line.turn(timeoutMs / 2))) {
-    return unanswered({ kind: 'retryable', reason: 'too many calls under way' })
+    return unanswered({ kind: 'retryable', reason: 'too many calls under way', unasked: true })
   }
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined

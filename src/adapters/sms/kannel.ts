@@ -70,7 +70,7 @@ const answers: ReadonlyMap<string, readonly [meaning: Meaning, reason: string]> 
   ['400 DLR-URL field misformed, rejected', ['content', 'misformed DLR-URL']],
   ['403 Authorization failed for sendsms', ['account', 'authorization failed']],
   // No smsc group may carry it, or one of bearerbox's own lists is against it.
-  ['403 Not routable. Do not try again.', ['account', 'not routable']],
+  ['403 Not routable. Do not try again.', ['content', 'not routable']],
 ])
 
 function outcomeOf(status: number, text: string): Outcome {

@@ -1,6 +1,7 @@
 import { Failure } from '../../domain/failures.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../domain/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { fieldsOf, receiptJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 import { failure, type Meaning, type Vendor } from './vendor.ts'
 
@@ -24,7 +25,7 @@ export const msg91: Vendor = {
       name: 'msg91',
       async send(sms, timeoutMs) {
         const request = route === 'template' ? flowRequest(sms, sender) : plainRequest(sms, sender)
-        if (!request) return failure('content', 'no template id')
+        if (!request) return { ...failure('content', 'no template id'), unasked: true }
         const answer = await post(url, { headers, body: JSON.stringify(request) }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
@@ -146,14 +147,6 @@ function codeOf(code: unknown): string | undefined {
   return typeof digits === 'string' && /^[0-9]{1,4}$/.test(digits) ? digits.padStart(3, '0') : undefined
 }
 
-function fieldsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
-}
-
 /** MSG91's numbers for the end of a message: delivered; and failed, on the do-not-call list, rejected, blocked. */
 const delivered = '1'
 const failed: ReadonlySet<string> = new Set(['2', '9', '16', '17', '25'])
@@ -163,7 +156,7 @@ const failed: ReadonlySet<string> = new Set(['2', '9', '16', '17', '25'])
  * requests with a `report` for each number, v3 a JSON object for one. v4 names no request, so that it tells nothing.
  */
 function readReceipts({ fields, body }: ReceiptCall): readonly Receipt[] {
-  const receipts = [parsed(fields.data ?? Buffer.from(body).toString())].flat().flatMap(receiptsOf)
+  const receipts = [receiptJson(fields.data ?? body)].flat().flatMap(receiptsOf)
   if (receipts.length === 0) {
     throw new Failure(
       'validation_error',
@@ -186,12 +179,4 @@ function receiptsOf(request: unknown): Receipt[] {
 function meaningOfReport(status: string): Omit<Receipt, 'vendorId'> {
   if (status === delivered) return { status: 'delivered', reason: null }
   return failed.has(status) ? { status: 'failed', reason: status } : { status: 'pending', reason: null }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    throw new Failure('validation_error', 'the receipt must be JSON')
-  }
 }

@@ -1,10 +1,10 @@
-import { timingSafeEqual } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
 import { Failure } from '../../domain/failures.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { isSame } from './reading.ts'
 import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
@@ -183,11 +183,6 @@ function readReceipts(call: ReceiptCall, accessKey: string | undefined): readonl
     left -= message.byteLength
     return objectsOf(message.toString()).flatMap(statusLogsOf).flatMap(receiptsOf)
   })
-}
-
-function isSame(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /** Firehose's request ("HTTP endpoint delivery request and response specifications"). */

@@ -1,8 +1,9 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { fieldsOf, isSame } from './reading.ts'
 import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
@@ -97,7 +98,7 @@ const codes: ReadonlyMap<number, Meaning> = new Map([
   // No alphanumeric sender while on trial.
   [21267, 'account'],
   // The region is not enabled.
-  [21408, 'account'],
+  [21408, 'content'],
   // The sender is not one for SMS.
   [21601, 'content'],
   // No text, no sender, no number, too long a text.
@@ -109,7 +110,7 @@ const codes: ReadonlyMap<number, Meaning> = new Map([
   [21606, 'content'],
   // On trial: another sender than the trial's; a number that isn't verified.
   [21607, 'account'],
-  [21608, 'account'],
+  [21608, 'content'],
   // StatusCallback is invalid.
   [21609, 'content'],
   // The recipient has opted out.
@@ -199,22 +200,11 @@ function refusal(code: unknown, meaning: Meaning, reason: string): Outcome {
   return failure(codes.get(code) ?? meaning, String(code))
 }
 
-function fieldsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
-}
-
 /** A status callback ("Outbound Message Status in Status Callbacks"): a form, signed with the account's auth token. */
 function readReceipt({ url, headers, body }: ReceiptCall, token: string): readonly Receipt[] {
   const fields = new URLSearchParams(Buffer.from(body).toString())
-  const given = Buffer.from(headers['x-twilio-signature'] ?? '')
-  const isSigned = signedUrls(url).some((signed) => {
-    const expected = Buffer.from(signature(token, signed, fields))
-    return given.length === expected.length && timingSafeEqual(given, expected)
-  })
+  const given = headers['x-twilio-signature'] ?? ''
+  const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))
   if (!isSigned) throw new Failure('forbidden', 'the signature is wrong')
   const status = statuses.get(fields.get('MessageStatus') ?? '')
   if (!status) throw new Failure('validation_error', 'MessageStatus must be one of Twilio')

@@ -1,9 +1,10 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
 import { attemptPathLength } from '../../domain/receipts.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { type Fields, fieldsOf, isSame, receiptJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 import { failure, type Meaning, type Vendor } from './vendor.ts'
 
@@ -70,7 +71,7 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   return request
 }
 
-/** Vonage's table of the SMS API's error codes. 29 is an account that may write to its own test numbers alone. */
+/** Vonage's table of the SMS API's error codes. 29 is about the number: such an account may write to its own test numbers alone. */
 const statuses: Readonly<Record<string, Meaning>> = {
   '1': 'retryable',
   '2': 'content',
@@ -88,7 +89,7 @@ const statuses: Readonly<Record<string, Meaning>> = {
   '15': 'content',
   '22': 'content',
   '23': 'content',
-  '29': 'account',
+  '29': 'content',
   '32': 'account',
   '33': 'recipient',
 }
@@ -115,15 +116,9 @@ function accepted(messageId: unknown): Outcome {
     : { kind: 'accepted' }
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 function partsOf(text: string): readonly Fields[] {
-  try {
-    const { messages } = Object(JSON.parse(text))
-    return Array.isArray(messages) ? messages.map(Object) : []
-  } catch {
-    return []
-  }
+  const { messages } = fieldsOf(text)
+  return Array.isArray(messages) ? messages.map(Object) : []
 }
 
 /** How receipts are signed, where Vonage was asked to sign them ("Signing Messages"). */
@@ -143,25 +138,20 @@ const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 
 /** A delivery receipt: a GET with a query, or a POST of a form or of JSON, as the account's settings say. */
 function readReceipt(call: ReceiptCall, signature: Signature | undefined): readonly Receipt[] {
-  const fields = fieldsOf(call)
+  const fields = receiptFields(call)
   if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'the signature is wrong')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
     throw new Failure('validation_error', 'messageId and status are required')
   }
-  if (status === 'delivered') return [{ vendorId: messageId, status, reason: null }]
-  if (!failed.has(status)) return [{ vendorId: messageId, status: 'pending', reason: null }]
+  if (status === 'delivered') return [{ status, reason: null }]
+  if (!failed.has(status)) return [{ status: 'pending', reason: null }]
   const reason = /^[0-9]{1,3}$/.test(String(code)) ? `err-code ${code}` : status
-  return [{ vendorId: messageId, status: 'failed', reason }]
+  return [{ status: 'failed', reason }]
 }
 
-function fieldsOf({ fields, headers, body }: ReceiptCall): Fields {
-  if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) return fields
-  try {
-    return Object(JSON.parse(Buffer.from(body).toString()))
-  } catch {
-    throw new Failure('validation_error', 'the receipt must be JSON')
-  }
+function receiptFields({ fields, headers, body }: ReceiptCall): Fields {
+  return /^application\/json\b/i.test(headers['content-type'] ?? '') ? Object(receiptJson(body)) : fields
 }
 
 /** The HMAC is of all other parameters, sorted by name, with `_` for what separates them ("Manually generate"). */
@@ -171,6 +161,5 @@ function isSigned({ sig, ...fields }: Fields, { secret, method }: Signature): bo
     .map((name) => `&${name}=${String(fields[name]).replace(/[&=]/g, '_')}`)
     .join('')
   const expected = createHmac(method, secret).update(signed).digest()
-  const given = Buffer.from(String(sig), 'hex')
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  return isSame(Buffer.from(String(sig), 'hex'), expected)
 }

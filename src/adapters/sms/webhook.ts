@@ -1,8 +1,9 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
 import type { Receipt, ReceiptCall } from '../../domain/providers.ts'
 import type { Settings } from '../../settings.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { isSame, receiptJson } from './reading.ts'
 import { failure, type Vendor } from './vendor.ts'
 
 /**
@@ -56,15 +57,12 @@ const receiptToleranceMs = 300_000
 function readReceipt({ headers, body }: ReceiptCall, key: Buffer, now: number): readonly Receipt[] {
   const raw = Buffer.from(body).toString()
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers
-  const expected = Buffer.from(sign(key, `${id}.${timestamp}.${raw}`))
+  const expected = `v1,${sign(key, `${id}.${timestamp}.${raw}`)}`
   const signatures = (headers['webhook-signature'] ?? '').split(' ')
-  const isSigned = signatures.some((signature) => {
-    const given = Buffer.from(signature.replace(/^v1,/, ''))
-    return signature.startsWith('v1,') && given.length === expected.length && timingSafeEqual(given, expected)
-  })
+  const isSigned = signatures.some((signature) => isSame(signature, expected))
   const isRecent = Math.abs(now - Number(timestamp) * 1000) <= receiptToleranceMs
   if (!isSigned || !isRecent) throw new Failure('forbidden', 'the signature is wrong, or too old')
-  const { id: vendorId, status, reason } = receiptFields(raw)
+  const { id: vendorId, status, reason } = Object(receiptJson(raw))
   if (typeof vendorId !== 'string' || typeof status !== 'string') {
     throw new Failure('validation_error', 'id and status are required')
   }
@@ -75,14 +73,6 @@ function readReceipt({ headers, body }: ReceiptCall, key: Buffer, now: number): 
       reason: typeof reason === 'string' && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
     },
   ]
-}
-
-function receiptFields(raw: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(raw))
-  } catch {
-    throw new Failure('validation_error', 'the receipt must be JSON')
-  }
 }
 
 /**

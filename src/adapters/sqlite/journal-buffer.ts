@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt } from '../../domain/call.ts'
-import type { Story } from '../../domain/journal.ts'
+import type { KeepStory, Story } from '../../domain/journal.ts'
 import { type JournalBook, journalEntry } from './journal.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
 const gatherMs = 25
 
-/** How many entries are kept while the database does not take them. */
+/** How many stories and attempts are kept while the database does not take them. */
 const mostWaiting = 20_000
 
 /** How many are written in one step, so that requests beside it don't wait noticeably. */
@@ -24,7 +24,14 @@ export function createJournalBuffer(
 ) {
   /** By request, in the order in which they came. */
   const waiting = new Map<string, { story: Story; attempts: readonly Attempt[] }>()
+  /** Stories and attempts in it. */
+  let size = 0
   let writing: Promise<void> | undefined
+
+  function forget(requestId: string): void {
+    size -= 1 + (waiting.get(requestId)?.attempts.length ?? 0)
+    waiting.delete(requestId)
+  }
 
   async function write(): Promise<void> {
     await pause(gatherMs)
@@ -32,7 +39,7 @@ export function createJournalBuffer(
       const entries = Array.from(waiting.values().take(batch), ({ story, attempts }) =>
         journalEntry(story, attempts),
       )
-      for (const [requestId] of entries) waiting.delete(requestId)
+      for (const [requestId] of entries) forget(requestId)
       await keep(entries).catch((error: unknown) => failed(error, entries.length))
     }
     // In the turn in which nothing was left: what comes after it begins anew.
@@ -40,18 +47,18 @@ export function createJournalBuffer(
   }
 
   return {
-    /** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. */
-    add(story: Story, attempts: readonly Attempt[]): void {
+    add: ((story, attempts) => {
       const { requestId } = story
       const before = waiting.get(requestId)
       waiting.set(requestId, { story, attempts: before ? [...before.attempts, ...attempts] : attempts })
-      if (waiting.size > mostWaiting) {
+      size += (before ? 0 : 1) + attempts.length
+      if (size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
-        waiting.delete(oldest)
+        forget(oldest)
         failed(new Error('the database does not keep up with the journal'), 1)
       }
       writing ??= write()
-    },
+    }) satisfies KeepStory,
     /** Resolves when all that was taken so far has been written, or told as lost. */
     async flush(): Promise<void> {
       while (writing) await writing

@@ -1,13 +1,6 @@
 import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import type { Attempt, Standing } from '../../domain/call.ts'
-import type {
-  Delivery,
-  DeliveryQuery,
-  JournalReader,
-  JournalStore,
-  Operation,
-  Story,
-} from '../../domain/journal.ts'
+import type { Delivery, DeliveryQuery, JournalReader, Operation, Story } from '../../domain/journal.ts'
 import { type ReceiptBook, receiptRanks } from '../../domain/receipts.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
 import type { Database } from './database.ts'
@@ -24,7 +17,6 @@ export type JournalEntry = readonly [
 export interface JournalBook extends JournalReader, ReceiptBook {
   /** Keeps these requests, or replaces what was kept of them, and adds their attempts; one atomic step. */
   keepEntries(entries: readonly JournalEntry[]): Promise<void>
-  lastProviderOf: JournalStore['lastProviderOf']
 }
 
 /** How much of a keyed hash is kept: 132 bits, since the index over them is the one thing here that is not in order. */
@@ -191,7 +183,7 @@ type StoredStory = readonly [
   recipient: string | null,
   recipients: number | null,
   limits: readonly (readonly [
-    limit: string,
+    limit: Standing['limit'],
     max: number,
     used: number | null,
     endsAt: number | null,
