@@ -1,7 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import packageJson from '../package.json'
-import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
-import { createSecrets, newSecretKey, saltedHash, sha256 } from './adapters/crypto/secrets.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -9,18 +7,10 @@ import type { Log } from './adapters/http/exchange.ts'
 import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
-import { createAppBook } from './adapters/sqlite/apps.ts'
-import { createBrandBook } from './adapters/sqlite/brands.ts'
-import { type Database, openDatabase } from './adapters/sqlite/database.ts'
-import { createJournalBook } from './adapters/sqlite/journal.ts'
-import { createJournalBuffer } from './adapters/sqlite/journal-buffer.ts'
-import { createOtpStore } from './adapters/sqlite/otps.ts'
-import { createOutbox } from './adapters/sqlite/outbox.ts'
-import { type DatabaseWork, startThread } from './adapters/sqlite/thread.ts'
-import type { BooksConfig, Config } from './config.ts'
-import { databaseWork } from './database-work.ts'
+import { type BookOverrides, openBooks, silent } from './books.ts'
+import type { Config } from './config.ts'
 import { type BreakerChange, Breakers } from './domain/breaker.ts'
-import { createJournal, type DeliveryQuery } from './domain/journal.ts'
+import { createJournal } from './domain/journal.ts'
 import { longestNotifyMs } from './domain/notify.ts'
 import { OperatorError } from './domain/operator.ts'
 import { attemptPath, providerPath } from './domain/receipts.ts'
@@ -28,71 +18,14 @@ import { attemptPath, providerPath } from './domain/receipts.ts'
 export const version = packageJson.version
 
 /** Parts that a test may put in the place of the real ones, and what only the demo has. */
-export interface Overrides {
-  readonly now?: () => number
+export interface Overrides extends BookOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
-  readonly log?: Log
   readonly demo?: Demo
-  /** Whether a thread of its own writes the database, as for a server that listens. */
-  readonly databaseThread?: boolean
 }
-
-const dayMs = 86_400_000
 
 /** How long the sweep rests after it has been through everything, and between steps that found little. */
 const sweepRestMs = { round: 5000, step: 20 } as const
-
-/** Opens the store and what is kept in it, for the server and for commands alike. */
-export function openBooks(config: BooksConfig, overrides: Overrides = {}) {
-  const { now = Date.now, log = silent, databaseThread = false } = overrides
-  const database = openDatabase(config.databaseFile)
-  const secretKeys = config.secretKeys ?? secretsBeside(config.databaseFile, database, log)
-  // Each connection to a database in memory has one of its own.
-  const thread =
-    databaseThread && config.databaseFile !== ':memory:' ? openThread(config, database, log) : undefined
-  const work = thread?.work ?? databaseWork(database, now)
-  const { check } = createOtpStore(database, saltedHash)
-  const journal = openJournal(database, work, log)
-  return {
-    now,
-    secrets: createSecrets(...secretKeys),
-    store: { ...work, check },
-    brands: createBrandBook(database),
-    apps: createAppBook(database, sha256, config.appCredentials),
-    requests: { add: work.keepRequest },
-    outbox: { ...createOutbox(database, now), add: work.keepMessage },
-    journal,
-    checkDatabase: work.checkDatabase,
-    /** Takes one step of the sweep; the journal is kept for so many days. */
-    sweep: (journalDays: number) => work.sweep(now(), now() - journalDays * dayMs),
-    close: async () => {
-      await journal.flush()
-      await thread?.close()
-      await database.close()
-    },
-  }
-}
-
-/** The journal, which is read as it is by then: what this process has yet to write is written first. */
-function openJournal(database: Database, { keepEntries, keepReceipts }: DatabaseWork, log: Log) {
-  const { add, flush } = createJournalBuffer(keepEntries, (error, requests) =>
-    log.error(
-      { err: error, requests },
-      'the journal could not be written: what became of these is in this log alone',
-    ),
-  )
-  const { story, deliveries, lastProviderOf } = createJournalBook(database)
-  return {
-    add,
-    flush,
-    keepReceipts,
-    story: (requestId: string) => flush().then(() => story(requestId)),
-    deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
-    lastProviderOf: (recipientSubjects: readonly string[], brandSlug: string) =>
-      flush().then(() => lastProviderOf(recipientSubjects, brandSlug)),
-  }
-}
 
 /** What an operator has to learn of a provider that keeps failing, when it happens. */
 function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): void {
@@ -102,40 +35,6 @@ function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): 
       { provider, ...details },
       'the provider keeps failing, and is asked after the others of its route',
     )
-}
-
-/** Two threads for a server's database: one writes it, and one folds its log back into the file. */
-function openThread({ databaseFile }: BooksConfig, database: Database, log: Log) {
-  const checkpoints = database.startCheckpoints(log)
-  const start = () => new Worker(new URL('./database-thread.ts', import.meta.url).href)
-  const { work, close } = startThread(
-    { file: databaseFile, identity: database.identity },
-    start,
-    () => checkpoints.consider(),
-    (problem) =>
-      log.error({ problem }, 'the thread of the database has failed; the next request starts another'),
-  )
-  return {
-    work,
-    close: async () => {
-      await close()
-      await checkpoints.close()
-    },
-  }
-}
-
-/** The secrets that are kept beside a database. */
-function secretsBeside(databaseFile: string, database: Database, log: Log): SecretKeys {
-  if (databaseFile === ':memory:') return [newSecretKey()]
-  const file = `${databaseFile}.key`
-  const { secrets, isNew } = secretsFrom(file)
-  if (isNew && !database.isNew) {
-    log.warn(
-      { file },
-      'the secret of this database was missing, and a new one was made: codes sent before do not verify',
-    )
-  }
-  return secrets
 }
 
 /** The whole service, wired but not yet listening. */
@@ -307,5 +206,3 @@ const drainMarginMs = 3000
 
 /** What an answer may take to leave once it has been given. */
 const farewellMs = 300
-
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }

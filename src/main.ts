@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import packageJson from '../package.json'
-import type { createApp, Overrides, openBooks } from './app.ts'
-import type { BooksConfig, Config } from './config.ts'
+import type { createApp, Overrides } from './app.ts'
+import type { Books } from './books.ts'
+import type { BooksConfig } from './books-config.ts'
+import type { Config } from './config.ts'
 import { type Brand, brandStatuses, registrationOf, type TemplateRegistration } from './domain/brand.ts'
 import { email, phone } from './domain/contact.ts'
 import { explain } from './domain/explain.ts'
@@ -118,7 +120,7 @@ function createProgram(): Command {
     .option('--remove', 'forget the registration')
     .action((slug: string, key: string, options: TemplateOptions) =>
       withBooks(async ({ brands }) => {
-        const { vendorNames } = await parts()
+        const { vendorNames } = await import('./adapters/sms/index.ts')
         const changed = await registerTemplate(brands, slug, key, registrationChange(options, vendorNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
@@ -200,16 +202,15 @@ function createProgram(): Command {
   return program
 }
 
-/** What commands work with: loaded when one runs, so that --help and a slip of the keys are answered at once. */
+/** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
 async function parts() {
-  const [app, config, demo, logger, sms] = await Promise.all([
+  const [app, config, demo, logger] = await Promise.all([
     import('./app.ts'),
     import('./config.ts'),
     import('./demo.ts'),
     import('./adapters/log/logger.ts'),
-    import('./adapters/sms/index.ts'),
   ])
-  return { ...app, ...config, ...demo, ...logger, ...sms }
+  return { ...app, ...config, ...demo, ...logger }
 }
 
 /** Serves until a signal ends it. */
@@ -278,23 +279,27 @@ function portError(error: unknown, { host, port }: Config): unknown {
   return error
 }
 
+type Work = (books: Books, config: BooksConfig) => Promise<void>
+
 /** Opens the books for one command and closes them after it. */
-async function withBooks(
-  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
-): Promise<void> {
-  const { openBooks, readBooksConfig } = await parts()
+async function withBooks(work: Work, isUsable: (config: BooksConfig) => void = () => {}): Promise<void> {
+  const [{ openBooks }, { readBooksConfig }] = await Promise.all([
+    import('./books.ts'),
+    import('./books-config.ts'),
+  ])
   const config = readBooksConfig(process.env)
-  await withTheseBooks(openBooks, config, work)
+  isUsable(config)
+  const books = openBooks(config)
+  try {
+    await work(books, config)
+  } finally {
+    await books.close()
+  }
 }
 
 /** The same for a command that tells of what a server has done: where there is nothing, nothing is made. */
-async function withServersBooks(
-  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
-): Promise<void> {
-  const { openBooks, readBooksConfig } = await parts()
-  const config = readBooksConfig(process.env)
-  requireDatabase(config)
-  await withTheseBooks(openBooks, config, work)
+function withServersBooks(work: Work): Promise<void> {
+  return withBooks(work, requireDatabase)
 }
 
 function requireDatabase({ databaseFile }: BooksConfig): void {
@@ -302,19 +307,6 @@ function requireDatabase({ databaseFile }: BooksConfig): void {
   throw new OperatorError(
     `there is no database at ${databaseFile}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
   )
-}
-
-async function withTheseBooks(
-  open: typeof openBooks,
-  config: BooksConfig,
-  work: (books: ReturnType<typeof openBooks>, config: BooksConfig) => Promise<void>,
-): Promise<void> {
-  const books = open(config)
-  try {
-    await work(books, config)
-  } finally {
-    await books.close()
-  }
 }
 
 async function printOutbox(options: { to?: string; wait?: number }): Promise<void> {

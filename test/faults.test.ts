@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { post } from '../src/adapters/sms/http.ts'
-import { openBooks } from '../src/app.ts'
+import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
@@ -481,7 +481,7 @@ describe('calls to gateways', () => {
     let ended = 0
     const hanging = Array.from({ length: 1200 }, () => call(dead.url, 1000).finally(() => ended++))
     // Beyond those under way and those that wait for their turn, at once.
-    const refused = { kind: 'retryable', reason: 'too many calls under way' } as const
+    const refused = { kind: 'retryable', reason: 'too many calls under way', unasked: true } as const
     for (const late of hanging.slice(-80)) expect(await late).toEqual({ answered: false, outcome: refused })
     expect(ended).toBe(80)
     expect(await call(healthy.url)).toEqual({ answered: true, status: 204, text: '' })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { openBooks } from '../src/app.ts'
+import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import type { Brand } from '../src/domain/brand.ts'
 import { type Answer, createTestApp, type TestApp, temporaryFolder } from './support/app.ts'

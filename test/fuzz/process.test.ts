@@ -1,7 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { openBooks } from '../../src/app.ts'
+import { openBooks } from '../../src/books.ts'
 import { readConfig } from '../../src/config.ts'
 import { issueApp, putBrand } from '../../src/domain/operator.ts'
 import { temporaryFolder } from '../support/app.ts'
