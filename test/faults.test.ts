@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path'
 import { post } from '../src/adapters/sms/http.ts'
 import { openBooks } from '../src/books.ts'
+import { readBooksConfig } from '../src/books-config.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
@@ -90,6 +91,14 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       const phone = freshPhone()
       expectSuccess(await story.send(phone), ['expiresIn'])
       return { phone, otp: story.codeOf(phone) }
+    },
+    /** Waits until nothing of the messages so far is left to be written. */
+    async journaled(): Promise<void> {
+      const { requestId } = receiver.received.at(-1)?.body ?? {}
+      const books = openBooks(readBooksConfig({ DATABASE_URL: `file:${file}` }))
+      while (!(await books.journal.story(requestId))?.end)
+        await new Promise((resolve) => setImmediate(resolve))
+      await books.close()
     },
     /** Nothing can be kept: what would have to be is refused, nothing is sent, and the health of the server says so. */
     async expectClosed(code: { phone: string; otp: string }): Promise<void> {
@@ -180,6 +189,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     }
     // What a failed sync leaves on the disk is unknown: its commit is not to be relied on, the next one writes anew.
     const code = await story.sent()
+    await story.journaled()
     const phone = freshPhone()
     story.fault('sync', 1)
     expectError(await story.send(phone), 500, 'internal_error')
@@ -272,6 +282,8 @@ test.concurrent("another process's lock is waited for, not for ever, and holds u
   await using story = await scene()
   const code = await story.sent()
   const other = new Database(story.file)
+  // The server may be writing its journal.
+  other.run('PRAGMA busy_timeout = 5000')
   other.run('BEGIN IMMEDIATE')
   const phones = Array.from({ length: 20 }, () => freshPhone())
   let answered = 0

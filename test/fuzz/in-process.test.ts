@@ -115,7 +115,7 @@ test('no input makes the service say, log or keep what it must not', async () =>
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
 
-  const shots = drawShots(fuzzRuns(4200))
+  const shots = drawShots(fuzzRuns(2400))
   const steps = fc.sample(fc.constantFrom(0, 1, 2, 5, 10, 31, 61, 310), {
     numRuns: Math.ceil(shots.length / wave),
     seed: fuzzSeed,
