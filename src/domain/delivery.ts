@@ -82,8 +82,8 @@ export async function deliverSms(
     if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
-      for (const late of [step, ...rest]) noteSkipped(ports, call, message, late, 'no time left')
-      return last
+      noteSkipped(ports, call, message, step, 'no time left')
+      continue
     }
     last = await tryProvider(ports, call, message, route, provider, timeoutMs)
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
