@@ -1,21 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
-import type { Outbox } from '../../src/domain/ports.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
+import { anySms, patienceMs, type Reply, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const sms: Sms = {
-  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-  brandSlug: 'acme',
-  brandName: 'Acme',
-  to: '919812345678',
-  route: 'plain',
+  ...anySms,
   text: '123456 is your Acme code.\n\n@shop.example #123456',
-  template: null,
-  senderId: null,
-  validitySeconds: null,
-  receiptUrl: null,
 }
 
 const template = {
@@ -25,51 +16,15 @@ const template = {
   entityId: '1101456324675322134',
 }
 
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
-const patienceMs = 10_000
-
-interface Received {
-  readonly method: string
-  readonly path: string
-  readonly headers: Headers
-  readonly text: string
-}
-
-type Reply = () => Response | Promise<Response>
-
 /** Kannel's answer, as smsbox gives it. */
 function says(status: number, text: string): Reply {
   return () => new Response(text, { status, headers: { 'content-type': 'text/html' } })
 }
 
-function startSmsbox() {
-  const received: Received[] = []
-  const state = { reply: says(202, '0: Accepted for delivery') }
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url)
-      const { method, headers } = request
-      received.push({ method, path: pathname + search, headers, text: await request.text() })
-      return state.reply()
-    },
-  })
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    received,
-    answer(reply: Reply): void {
-      state.reply = reply
-    },
-    stop: () => server.stop(true),
-  }
-}
-
-let smsbox: ReturnType<typeof startSmsbox>
+let smsbox: ReturnType<typeof startVendor>
 
 beforeEach(() => {
-  smsbox = startSmsbox()
+  smsbox = startVendor(says(202, '0: Accepted for delivery'))
 })
 
 afterEach(async () => {
@@ -89,7 +44,7 @@ function provider(env: Readonly<Record<string, string>> = {}) {
   const settings = new Settings({ ...environment(), ...env })
   const make = kannel.configure(settings, 'plain')
   expect(settings.problems).toEqual([])
-  return make({ now: Date.now, outbox: {} as Outbox })
+  return make(vendorTools)
 }
 
 /** Hands over one SMS; its outcome must not repeat what is nobody's business. */
@@ -102,28 +57,20 @@ async function send(
   return outcome
 }
 
-/** The only call that Kannel got. */
-function onlyCall(): Received {
-  expect(smsbox.received).toHaveLength(1)
-  const [call] = smsbox.received
-  if (!call) throw new Error('nothing was received')
-  return call
-}
-
 /** The X-Kannel headers of the only call. */
 function kannelHeaders(): Record<string, string> {
-  const headers = [...onlyCall().headers].filter(([name]) => name.startsWith('x-kannel-'))
+  const headers = [...smsbox.onlyCall().headers].filter(([name]) => name.startsWith('x-kannel-'))
   return Object.fromEntries(headers.map(([name, value]) => [name.slice('x-kannel-'.length), value]))
 }
 
 describe('the request', () => {
   test('is a POST of the text, with all else in headers', async () => {
     expect(await send()).toEqual({ kind: 'accepted' })
-    const { method, path, headers, text } = onlyCall()
+    const { method, path, headers, body } = smsbox.onlyCall()
     expect(method).toBe('POST')
     expect(path).toBe('/cgi-bin/sendsms')
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
-    expect(text).toBe(sms.text)
+    expect(body).toBe(sms.text)
     expect(kannelHeaders()).toEqual({
       username: 'otpost',
       password: 'canary-secret',
@@ -135,7 +82,7 @@ describe('the request', () => {
 
   test('goes to the path that KANNEL_URL names, if it names one', async () => {
     await send({}, { env: { KANNEL_URL: `${smsbox.url}/sms/send` } })
-    expect(onlyCall().path).toBe('/sms/send')
+    expect(smsbox.onlyCall().path).toBe('/sms/send')
   })
 
   test.each([
@@ -144,7 +91,7 @@ describe('the request', () => {
     ['UCS-2', 'your gift 🎁', '2'],
   ])('says that a text is %s', async (_, text, coding) => {
     await send({ text })
-    expect(onlyCall().text).toBe(text)
+    expect(smsbox.onlyCall().body).toBe(text)
     expect(kannelHeaders().coding).toBe(coding)
   })
 

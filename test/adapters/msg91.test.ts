@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { msg91 } from '../../src/adapters/sms/msg91.ts'
-import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
+import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const authKey = '123456AbCdEfGh7890'
 const vendorId = '5762846b4f8d285d378b4567'
@@ -12,24 +11,12 @@ const accepted = { type: 'success', message: vendorId }
 /** On the route given: India's rules make it the vendor's template that is sent on the one, and our text on the other. */
 const messages: Readonly<Record<SmsRoute, Sms>> = {
   plain: {
-    id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-    requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-    brandSlug: 'acme',
-    brandName: 'Acme',
-    to: '919812345678',
-    route: 'plain',
+    ...anySms,
     text: '123456 is your Acme verification code.\n\n@acme.example #123456',
-    template: null,
-    senderId: null,
     validitySeconds: 300,
-    receiptUrl: null,
   },
   template: {
-    id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-    requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-    brandSlug: 'acme',
-    brandName: 'Acme',
-    to: '919812345678',
+    ...anySms,
     route: 'template',
     text: '123456 is your Acme verification code. It expires in 5 minutes.',
     template: {
@@ -38,67 +25,26 @@ const messages: Readonly<Record<SmsRoute, Sms>> = {
       id: '6a76c9555ae4f51bdf041782',
       entityId: '1201159123456789012',
     },
-    senderId: null,
     validitySeconds: 300,
-    receiptUrl: null,
   },
 }
 
 const routes = ['plain', 'template'] as const
 
-const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+let vendor: ReturnType<typeof startVendor>
 
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
-const patienceMs = 10_000
-
-interface Received {
-  readonly method: string
-  readonly path: string
-  readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: a payload is of any shape until a test has looked at it.
-  readonly body: any
+/** How the vendor answers the next calls. */
+function answer(body: unknown, status = 200): void {
+  vendor.answer(() =>
+    typeof body === 'string' ? new Response(body, { status }) : Response.json(body, { status }),
+  )
 }
-
-/** A real HTTP server in MSG91's place: keeps what it got, answers as the test says. */
-function startMsg91() {
-  const received: Received[] = []
-  const state = { reply: (): Response | Promise<Response> => Response.json(accepted) }
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url)
-      received.push({
-        method: request.method,
-        path: pathname + search,
-        headers: request.headers,
-        body: await request.json(),
-      })
-      return state.reply()
-    },
-  })
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    received,
-    answer(body: unknown, status = 200): void {
-      state.reply = () =>
-        typeof body === 'string' ? new Response(body, { status }) : Response.json(body, { status })
-    },
-    answerWith(reply: () => Response | Promise<Response>): void {
-      state.reply = reply
-    },
-    stop: () => server.stop(true),
-  }
-}
-
-let vendor: ReturnType<typeof startMsg91>
 
 /** Every outcome of every test: none may give anything away. */
 const outcomes: Outcome[] = []
 
 beforeEach(() => {
-  vendor = startMsg91()
+  vendor = startVendor(() => Response.json(accepted))
 })
 
 afterEach(async () => {
@@ -110,7 +56,7 @@ afterEach(async () => {
 
 function providerOf(route: SmsRoute, url = vendor.url) {
   const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN', MSG91_BASE_URL: url })
-  const provider = msg91.configure(settings, route)({ now: Date.now, outbox })
+  const provider = msg91.configure(settings, route)(vendorTools)
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -129,11 +75,9 @@ async function send(
 }
 
 /** The only call that the vendor got. */
-function onlyCall(): Received {
-  expect(vendor.received).toHaveLength(1)
-  const [call] = vendor.received
-  if (!call) throw new Error('nothing was received')
-  return call
+function onlyCall() {
+  const call = vendor.onlyCall()
+  return { ...call, body: JSON.parse(call.body) }
 }
 
 describe('the template route', () => {
@@ -267,27 +211,27 @@ describe('an error code', () => {
       [Number(code), 200],
       [code, 400],
     ] as const) {
-      vendor.answer({ type: 'error', message, code: given }, status)
+      answer({ type: 'error', message, code: given }, status)
       expect(await send('template')).toEqual(outcome)
     }
-    vendor.answer({ type: 'error', message, code })
+    answer({ type: 'error', message, code })
     expect(await send('plain')).toEqual(outcome)
   })
 
   test('that is not listed is a refusal of this message', async () => {
-    vendor.answer({ type: 'error', message: 'for 919812345678', code: '999' })
+    answer({ type: 'error', message: 'for 919812345678', code: '999' })
     expect(await send()).toEqual(rejected('content', 'code 999'))
   })
 
   test('that is not listed leaves the meaning to a status that is an error', async () => {
-    vendor.answer({ type: 'error', message: 'for 919812345678', code: 999 }, 503)
+    answer({ type: 'error', message: 'for 919812345678', code: 999 }, 503)
     expect(await send()).toEqual({ kind: 'retryable', reason: 'code 999' })
   })
 
   test.each([['919812345678'], ['SMS to Acme'], [-207], [207.5], [{}], [null], [true]])(
     'that is none is not repeated: %p',
     async (code) => {
-      vendor.answer({ type: 'error', message: 'for 919812345678', code })
+      answer({ type: 'error', message: 'for 919812345678', code })
       expect(await send()).toEqual(rejected('content', 'unlisted error'))
     },
   )
@@ -309,9 +253,9 @@ describe('an error without a code', () => {
     ['The provided flow ID or template ID is invalid.', 'content', 'unknown template'],
     ['Please enter atleast one number to send sms.', 'content', 'no number'],
   ])('is known by its message: %s', async (message, scope, reason) => {
-    vendor.answer({ message, type: 'error' })
+    answer({ message, type: 'error' })
     expect(await send()).toEqual(rejected(scope, reason))
-    vendor.answer({ message, type: 'error' }, 400)
+    answer({ message, type: 'error' }, 400)
     expect(await send()).toEqual(rejected(scope, reason))
   })
 
@@ -322,7 +266,7 @@ describe('an error without a code', () => {
     ['a message that is no text in any way', { type: 'error', message: { toString: null } }],
     ['a message of the prototype', { type: 'error', message: 'constructor' }],
   ])('that says nothing known is a refusal of this message: %s', async (_, body) => {
-    vendor.answer(body)
+    answer(body)
     expect(await send()).toEqual(rejected('content', 'unlisted error'))
   })
 })
@@ -345,16 +289,13 @@ describe('a status', () => {
     [504, { kind: 'retryable', reason: 'HTTP 504' }],
   ])('%i counts where the body says nothing, or what it denies', async (status, outcome) => {
     for (const body of ['', '<html>919812345678</html>', '{"type":"err', accepted, { type: 'error' }]) {
-      vendor.answer(body, status)
+      answer(body, status)
       expect(await send()).toEqual(outcome)
     }
   })
 
   test('of 401 with the envelope of the newer APIs is one of the account', async () => {
-    vendor.answer(
-      { status: 'fail', hasError: true, errors: 'Unauthorized', code: '401', apiError: '201' },
-      401,
-    )
+    answer({ status: 'fail', hasError: true, errors: 'Unauthorized', code: '401', apiError: '201' }, 401)
     expect(await send()).toEqual(rejected('account', 'code 401'))
   })
 })
@@ -377,14 +318,14 @@ describe('an answer', () => {
     ['a number for a message', { type: 'success', message: 1 }],
     ['a list for a message', { type: 'success', message: [vendorId] }],
   ])('of 200 that can not be understood leaves the outcome open: %s', async (_, body) => {
-    vendor.answer(body)
+    answer(body)
     expect(await send('template')).toEqual({ kind: 'unknown', reason: 'unreadable answer' })
     expect(await send('plain')).toEqual({ kind: 'unknown', reason: 'unreadable answer' })
   })
 
   test.each([301, 302, 303, 307, 308])('of %i is not followed', async (status) => {
-    const elsewhere = startMsg91()
-    vendor.answerWith(() => new Response(null, { status, headers: { location: elsewhere.url } }))
+    const elsewhere = startVendor(() => Response.json(accepted))
+    vendor.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
     expect(await send()).toEqual(rejected('account', `HTTP ${status}`))
     await elsewhere.stop()
     expect(vendor.received).toHaveLength(1)
@@ -393,7 +334,7 @@ describe('an answer', () => {
 
   test('that never comes leaves the outcome open', async () => {
     const never = Promise.withResolvers<Response>()
-    vendor.answerWith(() => never.promise)
+    vendor.answer(() => never.promise)
     const outcome = await send('template', { timeoutMs: 60 })
     never.resolve(new Response())
     expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out' })
@@ -435,7 +376,7 @@ describe('its settings', () => {
     ['template', 'https://control.msg91.com/api/v5/flow'],
   ] as const)('need no address: the %s route has one', async (route, url) => {
     const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN' })
-    const provider = msg91.configure(settings, route)({ now: Date.now, outbox })
+    const provider = msg91.configure(settings, route)(vendorTools)
     expect(settings.problems).toEqual([])
     const answer = Object.assign(async () => Response.json(accepted), { preconnect: fetch.preconnect })
     const network = spyOn(globalThis, 'fetch').mockImplementation(answer)

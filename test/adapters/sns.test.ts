@@ -3,11 +3,10 @@ import { createHash, createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { sns } from '../../src/adapters/sms/sns.ts'
-import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
+import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const accessKeyId = 'AKIDEXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
@@ -15,17 +14,9 @@ const sessionToken = 'IQoJb3JpZ2luX2VjEXAMPLE//////////TOKEN=='
 const now = Date.UTC(2026, 10, 21, 9, 8, 7, 654)
 
 const plain: Sms = {
-  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-  brandSlug: 'acme',
-  brandName: 'Acme',
-  to: '919812345678',
-  route: 'plain',
+  ...anySms,
   text: "123456 is your Acme code (it's *new*): ä + आ & 🎁!\n\n@acme.example #123456",
-  template: null,
-  senderId: null,
   validitySeconds: 300,
-  receiptUrl: null,
 }
 
 const registered: Sms = {
@@ -40,11 +31,6 @@ const registered: Sms = {
   },
   senderId: 'ACMEIN',
 }
-
-const outbox = createOutbox(openDatabase(':memory:'), Date.now)
-
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
-const patienceMs = 10_000
 
 const messageId = '34d9b400-c6dd-5444-820d-fbeb0f1f54cf'
 
@@ -70,39 +56,13 @@ function refusal(code: string, message = `Not ${plain.text.replace('&', '&amp;')
 </ErrorResponse>`
 }
 
-/** A real HTTP server in Amazon's place: keeps what it got, answers as the test says. */
-function startSns() {
-  const received: { method: string; url: string; headers: Headers; body: string }[] = []
-  let reply = (): Response | Promise<Response> => new Response(published)
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { method, headers } = request
-      const { pathname, search } = new URL(request.url)
-      received.push({ method, url: pathname + search, headers, body: await request.text() })
-      return reply()
-    },
-  })
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    host: `127.0.0.1:${server.port}`,
-    received,
-    answer(next: typeof reply): void {
-      reply = next
-    },
-    stop: () => server.stop(true),
-  }
-}
-
-let vendor: ReturnType<typeof startSns>
+let vendor: ReturnType<typeof startVendor>
 
 /** Every outcome and receipt of a test: none may give anything away. */
 const told: unknown[] = []
 
 beforeEach(() => {
-  vendor = startSns()
+  vendor = startVendor(() => new Response(published))
 })
 
 afterEach(async () => {
@@ -128,7 +88,7 @@ function providerOf(env: Record<string, string> = {}) {
     SNS_BASE_URL: vendor.url,
     ...env,
   })
-  const provider = sns.configure(settings, 'plain')({ now: () => now, outbox })
+  const provider = sns.configure(settings, 'plain')({ ...vendorTools, now: () => now })
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -140,9 +100,7 @@ async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} }
 }
 
 function onlyCall() {
-  expect(vendor.received).toHaveLength(1)
-  const [call] = vendor.received
-  if (!call) throw new Error('nothing was received')
+  const call = vendor.onlyCall()
   return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
 }
 
@@ -161,8 +119,8 @@ const publish = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: '+91981
 describe('the request', () => {
   test('is a form', async () => {
     await send()
-    const { method, url, headers, body, form } = onlyCall()
-    expect([method, url]).toEqual(['POST', '/'])
+    const { method, path, headers, body, form } = onlyCall()
+    expect([method, path]).toEqual(['POST', '/'])
     expect(headers.get('content-type')).toBe('application/x-www-form-urlencoded; charset=utf-8')
     expect(form).toEqual({
       ...publish,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
-import type { VendorTools } from '../../src/adapters/sms/vendor.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
+import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const account = 'AC0123456789abcdef0123456789abcdef'
 const token = 'canary0123456789abcdef0123456789'
@@ -12,63 +12,9 @@ const sid = 'SM0123456789abcdef0123456789abcdef'
 const service = 'MG0123456789abcdef0123456789abcdef'
 
 const sms: Sms = {
-  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-  brandSlug: 'acme',
-  brandName: 'Acme',
+  ...anySms,
   to: '12025550143',
-  route: 'plain',
   text: 'Grüße aus Köln: "1 € & 20% = 493817" 🎁',
-  template: null,
-  senderId: null,
-  validitySeconds: null,
-  receiptUrl: null,
-}
-
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
-const patienceMs = 10_000
-
-const unused = () => Promise.reject(new Error('an SMS for Twilio is none for the outbox'))
-const tools: VendorTools = {
-  now: Date.now,
-  outbox: { add: unused, list: unused, get: unused, wait: unused },
-}
-
-interface Received {
-  readonly method: string
-  readonly path: string
-  readonly headers: Headers
-  readonly body: string
-}
-
-/** A server in Twilio's place: keeps what it got, answers as the test says. */
-function startTwilio() {
-  const received: Received[] = []
-  const state: { reply: () => Response | Promise<Response> } = { reply: () => created({}) }
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url)
-      received.push({
-        method: request.method,
-        path: pathname + search,
-        headers: request.headers,
-        body: await request.text(),
-      })
-      return state.reply()
-    },
-  })
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    received,
-    /** How the next calls are answered. */
-    answer(reply: () => Response | Promise<Response>): void {
-      state.reply = reply
-    },
-    stop: () => server.stop(true),
-  }
 }
 
 /** What the Messages resource answers a message with that it takes; it repeats the number and the text. */
@@ -110,10 +56,10 @@ function refused(status: number, code: number): Response {
   )
 }
 
-let server: ReturnType<typeof startTwilio>
+let server: ReturnType<typeof startVendor>
 
 beforeEach(() => {
-  server = startTwilio()
+  server = startVendor(() => created({}))
 })
 
 afterEach(async () => {
@@ -128,7 +74,7 @@ function provider(env: Record<string, string> = {}) {
     TWILIO_BASE_URL: server.url,
     ...env,
   })
-  const made = twilio.configure(settings, 'plain')(tools)
+  const made = twilio.configure(settings, 'plain')(vendorTools)
   expect(settings.problems).toEqual([])
   return made
 }
@@ -143,9 +89,7 @@ async function send(given: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {}
 
 /** The only call that was made, its form as pairs. */
 function onlyCall() {
-  expect(server.received).toHaveLength(1)
-  const [call] = server.received
-  if (!call) throw new Error('nothing was received')
+  const call = server.onlyCall()
   return { ...call, fields: [...new URLSearchParams(call.body)] }
 }
 
@@ -421,7 +365,7 @@ describe("Twilio's error", () => {
     [503, { kind: 'retryable', reason: 'HTTP 503' }],
     [504, { kind: 'retryable', reason: 'HTTP 504' }],
   ])('without a body goes by the status %p', async (status, outcome) => {
-    const elsewhere = startTwilio()
+    const elsewhere = startVendor(() => created({}))
     server.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
     expect(await send()).toEqual(outcome)
     expect(elsewhere.received).toHaveLength(0)

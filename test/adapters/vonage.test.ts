@@ -1,27 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { vonage } from '../../src/adapters/sms/vonage.ts'
-import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
+import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const apiSecret = 'abcdef0123456789'
 const signatureSecret = 'my_secret_key_for_testing'
 
 const plain: Sms = {
-  id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
-  requestId: 'd2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77',
-  brandSlug: 'acme',
-  brandName: 'Acme',
-  to: '919812345678',
-  route: 'plain',
+  ...anySms,
   text: '123456 is your Acme code & key = ümlaut.\n\n@acme.example #123456',
-  template: null,
-  senderId: null,
-  validitySeconds: null,
-  receiptUrl: null,
 }
 
 const registered: Sms = {
@@ -36,11 +26,6 @@ const registered: Sms = {
   },
   senderId: 'ACMEIN',
 }
-
-const outbox = createOutbox(openDatabase(':memory:'), Date.now)
-
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
-const patienceMs = 10_000
 
 /** A part of an answer, as "Send an SMS" has it. */
 const taken = {
@@ -60,38 +45,13 @@ function answerOf(...messages: object[]) {
   return { 'message-count': String(messages.length), messages }
 }
 
-/** A real HTTP server in Vonage's place: keeps what it got, answers as the test says. */
-function startVonage() {
-  const received: { method: string; url: string; headers: Headers; body: string }[] = []
-  let reply = (): Response | Promise<Response> => Response.json(answerOf(taken))
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { method, headers } = request
-      const { pathname, search } = new URL(request.url)
-      received.push({ method, url: pathname + search, headers, body: await request.text() })
-      return reply()
-    },
-  })
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    received,
-    answer(next: typeof reply): void {
-      reply = next
-    },
-    stop: () => server.stop(true),
-  }
-}
-
-let vendor: ReturnType<typeof startVonage>
+let vendor: ReturnType<typeof startVendor>
 
 /** Every outcome and receipt of a test: none may give anything away. */
 const told: unknown[] = []
 
 beforeEach(() => {
-  vendor = startVonage()
+  vendor = startVendor(() => Response.json(answerOf(taken)))
 })
 
 afterEach(async () => {
@@ -110,7 +70,7 @@ function providerOf(env: Record<string, string> = {}) {
     VONAGE_BASE_URL: vendor.url,
     ...env,
   })
-  const provider = vonage.configure(settings, 'plain')({ now: Date.now, outbox })
+  const provider = vonage.configure(settings, 'plain')(vendorTools)
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -122,17 +82,15 @@ async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} }
 }
 
 function onlyCall() {
-  expect(vendor.received).toHaveLength(1)
-  const [call] = vendor.received
-  if (!call) throw new Error('nothing was received')
+  const call = vendor.onlyCall()
   return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
 }
 
 describe('the request', () => {
   test('is a form with the key and the secret in a header', async () => {
     await send()
-    const { method, url, headers, body, form } = onlyCall()
-    expect([method, url]).toEqual(['POST', '/sms/json'])
+    const { method, path, headers, body, form } = onlyCall()
+    expect([method, path]).toEqual(['POST', '/sms/json'])
     expect(headers.get('content-type')).toBe('application/x-www-form-urlencoded')
     expect(headers.get('authorization')).toBe('Basic YWJjZDEyMzQ6YWJjZGVmMDEyMzQ1Njc4OQ==')
     expect(form).toEqual({
@@ -481,6 +439,6 @@ test.each([
     VONAGE_FROM: 'c',
     PUBLIC_URL,
   })
-  const provider = vonage.configure(settings, 'plain')({ now: Date.now, outbox })
+  const provider = vonage.configure(settings, 'plain')(vendorTools)
   expect(provider.receipts !== undefined).toBe(canReport)
 })

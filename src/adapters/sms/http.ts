@@ -11,7 +11,7 @@ export interface HttpRequest {
   readonly body: string
 }
 
-/** As much of an answer as is read; no vendor says more in fewer words than this. */
+/** As much of an answer as is read: more than any vendor says. */
 const maxAnswerBytes = 64 * 1024
 
 /**
