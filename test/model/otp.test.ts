@@ -131,11 +131,15 @@ class Model {
     if (cooldown) this.leases.delete(cooldown)
     if (delivered) {
       if (!cooldown) return
-      // A send that took the cooldown over in the meantime keeps it.
       const current = this.windows.get(send.cooldownKey)
-      if (current && current !== cooldown && current.endsAt > this.now) return
-      // Half a second more or less is not part of the contract.
       const endsAt = this.now + cooldownMs
+      if (current && current !== cooldown && current.endsAt > this.now) {
+        // A send that took the cooldown over in the meantime keeps it, and it lasts for as long as both ask.
+        const { count } = current
+        if (endsAt > current.endsAt) this.windows.set(send.cooldownKey, { count, endsAt })
+        return
+      }
+      // Half a second more or less is not part of the contract.
       if (endsAt - cooldown.endsAt <= 500) return
       cooldown.endsAt = endsAt
       this.windows.set(send.cooldownKey, cooldown)
