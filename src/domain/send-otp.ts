@@ -101,13 +101,18 @@ export async function sendOtp(
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-/** What the last code went through; where that can't be told, the code is sent all the same. */
-function lastProvider(
-  { lastProviderOf, secrets }: SendOtpPorts,
+/**
+ * What the last code went through, where a route has another provider to prefer; where it can't be told, the code is sent
+ * all the same.
+ */
+async function lastProvider(
+  { lastProviderOf, secrets, smsMode, smsRoutes }: SendOtpPorts,
   call: Call,
-  { slug }: Brand,
+  { slug, dltEnabled }: Brand,
   { recipient: { channel, identity } }: Order,
 ): Promise<string | undefined> {
+  const hasChoice = routesOf(smsMode, dltEnabled).some((route) => smsRoutes[route].length > 1)
+  if (channel === 'EMAIL' || !hasChoice) return undefined
   return lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
     call.trail.fault = error
     return undefined
