@@ -16,7 +16,7 @@ interface SourceFile {
 }
 
 const sources: readonly SourceFile[] = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'))
   .map((file) => {
     const path = join('src', file)
     const code = withoutComments(readFileSync(join(root, path), 'utf8'))
@@ -59,6 +59,7 @@ function codeWhere(pattern: RegExp, allowed: (file: SourceFile, found: string) =
   )
 }
 
+const isCommand = (path: string) => path.startsWith('src/commands/')
 const isDomain = ({ path }: SourceFile) => path.startsWith('src/domain/')
 
 test('the reader of these rules sees every kind of import', () => {
@@ -108,16 +109,16 @@ describe('imports', () => {
       'src/database-work.ts',
       'src/database-thread.ts',
       'src/config.ts',
-      'src/main.ts',
     ]
     expect(
       importsWhere(
         (file, imported) =>
           adapterOf(imported) !== undefined &&
           adapterOf(file.path) === undefined &&
-          !mayCompose.includes(file.path),
+          !mayCompose.includes(file.path) &&
+          !isCommand(file.path),
       ),
-      'One place decides which adapter stands behind which port: src/app.ts wires (src/books.ts what is kept, src/database-work.ts what a thread of its own may do), src/config.ts and src/books-config.ts read the settings of adapters, src/main.ts is the process.',
+      'One place decides which adapter stands behind which port: src/app.ts wires (src/books.ts what is kept, src/database-work.ts what a thread of its own may do), src/config.ts and src/books-config.ts read the settings of adapters, src/commands is what an operator may ask for.',
     ).toEqual([])
   })
 
@@ -132,7 +133,10 @@ describe('imports', () => {
       'src/demo.ts',
     ]
     expect(
-      importsWhere((file, imported) => adapterOf(file.path) !== undefined && above.includes(imported)),
+      importsWhere(
+        (file, imported) =>
+          adapterOf(file.path) !== undefined && (above.includes(imported) || isCommand(imported)),
+      ),
       'An adapter gets what it needs as arguments. One that imports the root that imports it can not be used or tested alone.',
     ).toEqual([])
   })
@@ -147,11 +151,13 @@ describe('imports', () => {
     ['aws4fetch', 'src/adapters/sms'],
     ['sms-segments-calculator', 'src/adapters/sms'],
     ['pino', 'src/adapters/log'],
-    ['commander', 'src/main.ts'],
+    ['commander', 'src/main.ts src/commands/'],
   ])('of %s are in %s alone', (name, home) => {
     const isOf = (imported: string) => imported === name || imported.startsWith(`${name}/`)
     expect(
-      importsWhere((file, imported) => isOf(imported) && !file.path.startsWith(home)),
+      importsWhere(
+        (file, imported) => isOf(imported) && !home.split(' ').some((place) => file.path.startsWith(place)),
+      ),
       `Whoever replaces ${name} should have to open ${home} and nothing else.`,
     ).toEqual([])
     expect(sources.some(({ imports }) => imports.some(isOf))).toBe(true)
@@ -168,14 +174,14 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('process is touched by src/main.ts and src/demo.ts', () => {
+  test('process is touched by src/main.ts, src/commands and src/demo.ts', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
-        if (path === 'src/main.ts' || path === 'src/demo.ts') return true
+        if (path === 'src/main.ts' || path === 'src/demo.ts' || isCommand(path)) return true
         // The name of a draft file that no other process writes.
         return adapterOf(path) === 'src/adapters/crypto' && found === 'process.pid'
       }),
-      'The service must be able to live in a test beside others: exits, signals, streams and arguments belong to the process, which is src/main.ts.',
+      'The service must be able to live in a test beside others: exits, signals, streams and arguments belong to the process: src/main.ts and its commands.',
     ).toEqual([])
   })
 
@@ -234,7 +240,7 @@ describe('packages', () => {
 
 test('every file lies where the layout has a place for it', () => {
   const places =
-    /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo)\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.ts$/
+    /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
   expect(
     sources.map(({ path }) => relative('.', path)).filter((path) => !places.test(path)),
     'src holds the process, the composition root and the settings; rules are in src/domain, outside things in a folder each of src/adapters.',

@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { InvalidArgumentError } from 'commander'
+import type { Books } from '../books.ts'
+import type { BooksConfig } from '../books-config.ts'
+import type { Actor } from '../domain/audit.ts'
+import { OperatorError } from '../domain/operator.ts'
+
+// What the commands have in common: how they open the books, and how they speak.
+
+/** What the process ends with: sysexits.h where it has a word for it. */
+export const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+
+/** The environment that a command reads its settings from. */
+export type Env = Readonly<Record<string, string | undefined>>
+
+type Work = (books: Books, config: BooksConfig) => Promise<void>
+
+/** Opens the books for one command and closes them after it. */
+export async function withBooks(
+  env: Env,
+  work: Work,
+  isUsable: (config: BooksConfig) => void = () => {},
+): Promise<void> {
+  const [{ openBooks }, { readBooksConfig }] = await Promise.all([
+    import('../books.ts'),
+    import('../books-config.ts'),
+  ])
+  const config = readBooksConfig(env)
+  isUsable(config)
+  const books = openBooks(config)
+  try {
+    await work(books, config)
+  } finally {
+    await books.close()
+  }
+}
+
+/** The same for a command that tells of what a server has done: where there is nothing, nothing is made. */
+export function withServersBooks(env: Env, work: Work): Promise<void> {
+  return withBooks(env, work, requireDatabase)
+}
+
+export function requireDatabase({ databaseFile }: Pick<BooksConfig, 'databaseFile'>): void {
+  if (existsSync(databaseFile)) return
+  throw new OperatorError(
+    `there is no database at ${databaseFile}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
+  )
+}
+
+/** Who changes something by a command, for the audit log. */
+export async function commandActor(): Promise<Actor> {
+  const { userInfo } = await import('node:os')
+  try {
+    return { by: 'command', name: userInfo().username }
+  } catch {
+    // A user of a container need not have a name.
+    return { by: 'command', name: `uid ${process.getuid?.() ?? 'unknown'}` }
+  }
+}
+
+export function wholeSeconds(text: string): number {
+  if (!/^[0-9]{1,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number of seconds.')
+  return Number(text)
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.')
+  return Number(text)
+}
+
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}
+
+export function yesNo(flag: boolean): string {
+  return flag ? 'yes' : '-'
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Prints rows for people as aligned columns, or for programs as a JSON array. */
+export function printTable<Row>(
+  json: true | undefined,
+  rows: readonly Row[],
+  columns: readonly (readonly [string, (row: Row) => string])[],
+): void {
+  if (json) {
+    print(JSON.stringify(rows))
+    return
+  }
+  const lines = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, cell]) => cell(row)))]
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))
+  for (const line of lines) {
+    print(
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+}
+
+export function complain(message: string): void {
+  process.stderr.write(`otpost: ${message}\n`)
+}
+
+/** A time as an operator says it: so long ago, or a date and time. */
+export function instant(text: string, now: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
+  const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+  const time = count === undefined ? isoInstant(text.trim()) : now - Number(count) * (unitMs[unit] ?? 0)
+  if (!Number.isNaN(time)) return time
+  throw new OperatorError('--since must be such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z')
+}
+
+/** A date, with a time or without, in ISO 8601 and in UTC unless it says otherwise; NaN where it is none. */
+function isoInstant(text: string): number {
+  const [, day = '', time = 'T00:00', zone = 'Z'] =
+    /^(\d{4}-\d{2}-\d{2})(?:([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text) ?? []
+  // A day that is none would become another.
+  const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
+  return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
+}

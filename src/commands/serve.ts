@@ -1,0 +1,105 @@
+import type { Command } from 'commander'
+import type { createApp, Overrides } from '../app.ts'
+import type { Config } from '../config.ts'
+import { OperatorError } from '../domain/operator.ts'
+import { ConfigError } from '../settings.ts'
+import { type Env, exit, print, withBooks } from './common.ts'
+
+/** `otpost serve`, `demo` and `migrate`. */
+export function serveCommands(program: Command, env: Env): void {
+  program
+    .command('serve')
+    .description('bring the database up to date, then serve; SIGTERM drains and stops')
+    .action(async () => {
+      const { readConfig } = await parts()
+      await serve(readConfig(env))
+    })
+  program
+    .command('demo')
+    .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
+    .action(async () => {
+      const { readConfig, demo, demoEnv, prepareDemo } = await parts()
+      await serve(readConfig(demoEnv(env)), { demo }, prepareDemo)
+    })
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .action(() => withBooks(env, async (_, config) => print(`${config.databaseFile} is up to date`)))
+}
+
+/** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
+async function parts() {
+  const [app, config, demo, logger] = await Promise.all([
+    import('../app.ts'),
+    import('../config.ts'),
+    import('../demo.ts'),
+    import('../adapters/log/logger.ts'),
+  ])
+  return { ...app, ...config, ...demo, ...logger }
+}
+
+/** Serves until a signal ends it. */
+async function serve(
+  config: Config,
+  overrides: Pick<Overrides, 'demo'> = {},
+  prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>,
+): Promise<void> {
+  const { createApp, createLogger, version } = await parts()
+  const { logger, close: closeLog } = createLogger(config.logLevel)
+  const app = createApp(config, { ...overrides, log: logger, databaseThread: true })
+  let stopping = false
+  const stop = async (code: number) => {
+    if (stopping) process.exit(exit.failed)
+    stopping = true
+    let outcome = code
+    try {
+      await app.close()
+      logger.info('stopped')
+    } catch (error) {
+      logger.error({ err: error }, 'stopped, but not in good order')
+      outcome = exit.failed
+    }
+    await closeLog()
+    process.exit(outcome)
+  }
+  const fault = (error: unknown) => {
+    logger.fatal({ err: error }, 'unexpected fault: stopping')
+    void stop(exit.failed)
+  }
+  process.on('uncaughtException', fault)
+  process.on('unhandledRejection', fault)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      logger.info({ signal }, 'stopping: requests under way are finished first')
+      void stop(exit.ok)
+    })
+  }
+  const listen = () => {
+    const url = app.listen()
+    logger.info({ url: String(url), version, pid: process.pid }, 'listening')
+    return url
+  }
+  try {
+    if (prepare) await prepare(app, listen)
+    else listen()
+  } catch (error) {
+    await app.close()
+    throw portError(error, config)
+  }
+}
+
+/** The errors of a port that an operator can do something about, in words; any other as it is. */
+function portError(error: unknown, { host, port }: Config): unknown {
+  const code = (error as { code?: unknown } | null)?.code
+  if (code === 'EADDRINUSE') {
+    return new OperatorError(
+      `port ${port} on ${host} is in use. Stop what listens there, choose another PORT, or set REUSE_PORT=1 on both servers to hand over without downtime`,
+    )
+  }
+  if (code === 'EACCES')
+    return new OperatorError(`port ${port} is not allowed to this user: choose a PORT above 1023`)
+  if (code === 'EADDRNOTAVAIL' || code === 'EINVAL' || code === 'ENOTFOUND') {
+    return new ConfigError([`HOST is ${host}, but this machine has no such address`])
+  }
+  return error
+}
