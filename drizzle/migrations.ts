@@ -1,12 +1,14 @@
 import init from './0000_init.sql' with { type: 'text' }
 import ledgers from './0001_ledgers.sql' with { type: 'text' }
 import journalTables from './0002_journal.sql' with { type: 'text' }
+import operator from './0003_operator.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 const texts: Readonly<Record<string, string>> = {
   '0000_init': init,
   '0001_ledgers': ledgers,
   '0002_journal': journalTables,
+  '0003_operator': operator,
 }
 
 /** One schema change, as drizzle-kit numbered it. */

@@ -4,16 +4,25 @@ import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
 import type { Log } from './adapters/http/exchange.ts'
+import { listenForMetrics, type MetricsPorts } from './adapters/http/metrics.ts'
 import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
+import { type Metrics, startMetrics } from './adapters/metrics/index.ts'
+import { vendorNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
-import { type BookOverrides, openBooks, silent } from './books.ts'
+import type { Tracing } from './adapters/tracing/tracing.ts'
+import { type BookOverrides, type Books, openBooks, silent } from './books.ts'
 import type { Config } from './config.ts'
 import { type BreakerChange, Breakers } from './domain/breaker.ts'
 import { createJournal } from './domain/journal.ts'
+import { LimitedNow } from './domain/limited.ts'
 import { longestNotifyMs } from './domain/notify.ts'
 import { OperatorError } from './domain/operator.ts'
+import type { Clock } from './domain/ports.ts'
+import type { ReceiptReader, SmsProvider } from './domain/providers.ts'
 import { attemptPath, providerPath } from './domain/receipts.ts'
+import type { ProviderHealth } from './domain/statistics.ts'
+import { ConfigError } from './settings.ts'
 
 export const version = packageJson.version
 
@@ -22,6 +31,15 @@ export interface Overrides extends BookOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
+  /** Has every request traced; it is closed with the service. */
+  readonly tracing?: Tracing | undefined
+}
+
+/** What traces requests as the settings say, if they do: only then it is loaded. */
+export async function openTracing({ tracing }: Config, log: Log): Promise<Tracing | undefined> {
+  if (!tracing) return undefined
+  const { createTracing } = await import('./adapters/tracing/tracing.ts')
+  return createTracing(tracing, { version, log })
 }
 
 /** How long the sweep rests after it has been through everything, and between steps that found little. */
@@ -37,11 +55,32 @@ function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): 
     )
 }
 
+/** How every provider in use stands, SMS first. */
+function providerStates({ smsRoutes, mailer, breakers }: HttpPorts): Omit<ProviderHealth, 'lastHour'>[] {
+  const failing = new Map(breakers.states().map((state) => [state.provider, state]))
+  const stateOf = (name: string) => {
+    const { state, failuresInARow, restMs } = failing.get(name) ?? well
+    return { name, state, failuresInARow, restMs }
+  }
+  const names = new Set([...smsRoutes.plain, ...smsRoutes.template].map(({ name }) => name))
+  const ways = (name: string) =>
+    (['plain', 'template'] as const).filter((route) => smsRoutes[route].some((each) => each.name === name))
+  return [
+    ...Array.from(names, (name) => ({ ...stateOf(name), channel: 'SMS' as const, routes: ways(name) })),
+    // Mail has one way, and so no breaker.
+    { name: mailer.name, ...well, channel: 'EMAIL' as const, routes: [] },
+  ]
+}
+
+const well = { state: 'works', failuresInARow: 0, restMs: 0 } as const
+
 /** The whole service, wired but not yet listening. */
 export function createApp(config: Config, overrides: Overrides = {}) {
   const books = openBooks(config, overrides)
   const log = overrides.log ?? silent
+  const { tracing } = overrides
   const stopping = new AbortController()
+  let isStopping = false
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
   const tools = { now: books.now, outbox: books.outbox }
   const smsRoutes = {
@@ -50,6 +89,8 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   }
   const { publicUrl } = config
   const { stopwatch = () => performance.now() } = overrides
+  const limited = new LimitedNow()
+  const journal = createJournal(books.journal.add, books.journal.count)
   const ports: HttpPorts = {
     ...books,
     mailer: smtp ?? createOutboxMailer(books.outbox),
@@ -61,7 +102,13 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     // One of a name will do: what reports on a message does not depend on its route.
     providers: [...smsRoutes.plain, ...smsRoutes.template],
     receipts: books.journal,
-    journal: createJournal(books.journal.add),
+    journal: {
+      note: journal.note,
+      end: (call, end) => {
+        limited.note(call)
+        journal.end(call, end)
+      },
+    },
     lastProviderOf: books.journal.lastProviderOf,
     textOf,
     stopwatch,
@@ -71,7 +118,10 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     providerTimeoutMs: config.providerTimeoutMs,
     ...(config.nationalize ? { nationalize: config.nationalize } : {}),
   }
-  const { app: http, exchanges } = createHttp(ports, {
+  const metrics = config.metrics && openMetrics(books, ports)
+  const counted = metrics ? countingReceipts(ports, metrics) : ports
+  let metricsListener: ReturnType<typeof listenForMetrics> | undefined
+  const { app: http, exchanges } = createHttp(tracing ? tracing.ports(counted) : counted, {
     version,
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
@@ -84,6 +134,26 @@ export function createApp(config: Config, overrides: Overrides = {}) {
           nationalize: config.nationalize,
         }
       : undefined,
+    console: {
+      ports: { ...books, limited, providerStates: () => providerStates(ports) },
+      settings: {
+        version,
+        bun: Bun.version,
+        databaseFile: config.databaseFile,
+        passwordHash: config.adminPasswordHash,
+        publicUrl,
+        hasOutbox: config.usesOutbox,
+        inForce: config.inForce,
+        providerNames: vendorNames,
+        nationalize: config.nationalize,
+        segmentsOf,
+        otpTtlSeconds: config.otpTtlSeconds,
+        log,
+      },
+    },
+    metrics: metrics && { ...metrics, token: config.metrics?.token },
+    tracing,
+    isStopping: () => isStopping,
   })
 
   return {
@@ -112,6 +182,14 @@ export function createApp(config: Config, overrides: Overrides = {}) {
      */
     listen(): URL {
       const { host: hostname, port, reusePort } = config
+      if (metrics && config.metrics?.listener) {
+        metricsListener = listenOnMetricsPort(
+          { ...metrics, token: config.metrics.token },
+          { ...config.metrics.listener, reusePort },
+          books.now,
+          log,
+        )
+      }
       http.listen({
         hostname,
         port,
@@ -126,15 +204,25 @@ export function createApp(config: Config, overrides: Overrides = {}) {
       return http.server.url
     },
     /**
-     * Takes leave of its clients, ends waiting readers, lets requests under way finish, then closes what is open. New
-     * connections are refused from the end of the leave on.
+     * Goes on serving for SHUTDOWN_DELAY_SECONDS, while it says that it is not ready, so that load balancers learn of it;
+     * but for a fault, since what is faulty had better end. Then takes leave of its clients, ends waiting readers, lets
+     * requests under way finish, and closes what is open. New connections are refused from the end of the leave on.
      */
-    async close(): Promise<void> {
+    async close({ isFault = false } = {}): Promise<void> {
+      isStopping = true
+      const delayMs = http.server && !isFault ? config.shutdownDelaySeconds * 1000 : 0
+      if (delayMs > 0) await pause(delayMs)
       if (http.server) await takeLeave(http.server)
       stopping.abort()
       if (http.server) await drain(http.server)
+      await metricsListener?.stop()
+      metrics?.stop()
       smtp?.close()
-      await books.close()
+      try {
+        await books.close()
+      } finally {
+        await tracing?.close()
+      }
     },
   }
 
@@ -185,12 +273,73 @@ export function createApp(config: Config, overrides: Overrides = {}) {
     while (!signal.aborted) {
       let restMs: number = sweepRestMs.round
       try {
-        const { isRound, isBusy } = await books.sweep(config.deliveryLogDays)
+        const { isRound, isBusy } = await books.sweep(config.keptDays)
         if (!isRound) restMs = isBusy ? 0 : sweepRestMs.step
       } catch (error) {
         log.error({ err: error }, 'expired rows could not be removed; it is tried again')
       }
       await pause(restMs, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+}
+
+/** The metrics of a service, which are asked of its parts when they are scraped. */
+function openMetrics(books: Books, { smsRoutes, mailer, breakers, providers }: HttpPorts): Metrics {
+  const { sqliteVersion, queueLength, journal, writer, files } = books.stats
+  const names = (providers: readonly SmsProvider[]) => providers.map(({ name }) => name)
+  return startMetrics({
+    build: { version, bun: Bun.version, sqlite: sqliteVersion() },
+    smsRoutes: { plain: names(smsRoutes.plain), template: names(smsRoutes.template) },
+    mailer: mailer.name,
+    reporting: names(providers.filter(({ receipts }) => receipts !== undefined)),
+    breakerStates: () => breakers.states(),
+    store: { queueLength, journal, check: books.checkDatabase, writer, files },
+  })
+}
+
+/** The same ports, but each receipt that is read is counted. */
+function countingReceipts(ports: HttpPorts, metrics: Metrics): HttpPorts {
+  const providers = ports.providers.map((provider): SmsProvider => {
+    const { name, receipts } = provider
+    if (!receipts) return provider
+    const read: ReceiptReader['read'] = (call) => {
+      const news = receipts.read(call)
+      for (const { status } of news) metrics.observeReceipt(name, status)
+      return news
+    }
+    return { ...provider, receipts: { ...receipts, read } }
+  })
+  return { ...ports, providers }
+}
+
+/** Listens where METRICS_HOST and METRICS_PORT say; tells in words what stands against it. */
+function listenOnMetricsPort(
+  metrics: MetricsPorts,
+  address: { readonly host: string; readonly port: number; readonly reusePort: boolean },
+  now: Clock,
+  log: Log,
+): ReturnType<typeof listenForMetrics> {
+  const { host, port } = address
+  try {
+    const listener = listenForMetrics(metrics, address, now, log)
+    log.info({ url: String(listener.url) }, 'listening for scrapes of metrics')
+    return listener
+  } catch (error) {
+    switch ((error as { code?: unknown } | null)?.code) {
+      case 'EADDRINUSE':
+        throw new OperatorError(
+          `METRICS_PORT ${port} on ${host} is in use. Stop what listens there, choose another METRICS_PORT, or set REUSE_PORT=1 on both servers to hand over without downtime`,
+        )
+      case 'EACCES':
+        throw new OperatorError(
+          `METRICS_PORT ${port} is not allowed to this user: choose a METRICS_PORT above 1023`,
+        )
+      case 'EADDRNOTAVAIL':
+      case 'EINVAL':
+      case 'ENOTFOUND':
+        throw new ConfigError([`METRICS_HOST is ${host}, but this machine has no such address`])
+      default:
+        throw error
     }
   }
 }

@@ -1,17 +1,28 @@
+import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, saltedHash, sha256 } from './adapters/crypto/secrets.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
+import { createConsoleStore } from './adapters/sqlite/console.ts'
 import { type Database, openDatabase } from './adapters/sqlite/database.ts'
+import { fileStats, sqliteVersion } from './adapters/sqlite/file-stats.ts'
+import { forget } from './adapters/sqlite/forget.ts'
+import { createRequestBook } from './adapters/sqlite/integration-requests.ts'
 import { createJournalBook } from './adapters/sqlite/journal.ts'
 import { createJournalBuffer } from './adapters/sqlite/journal-buffer.ts'
+import { createAuditReader, createOperatorBook } from './adapters/sqlite/operator.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
+import type { KeptFrom } from './adapters/sqlite/sweep.ts'
+import { createStatistics } from './adapters/sqlite/tallies.ts'
 import { type DatabaseWork, startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig } from './books-config.ts'
 import { databaseWork } from './database-work.ts'
+import type { Actor } from './domain/audit.ts'
+import type { Recipient } from './domain/contact.ts'
 import type { DeliveryQuery } from './domain/journal.ts'
+import type { Period } from './domain/statistics.ts'
 
 // The half of the composition that server and commands share: what is kept. A command loads nothing else.
 
@@ -40,18 +51,51 @@ export function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
   const work = thread?.work ?? databaseWork(database, now)
   const { check } = createOtpStore(database, saltedHash)
   const journal = openJournal(database, work, log)
+  const secrets = createSecrets(...secretKeys)
+  const operator = createOperatorBook(database)
   return {
     now,
-    secrets: createSecrets(...secretKeys),
+    secrets,
     store: { ...work, check },
     brands: createBrandBook(database),
-    apps: createAppBook(database, sha256, config.appCredentials),
-    requests: { add: work.keepRequest },
+    apps: createAppBook(database, sha256, config.appCredentials, {
+      now,
+      keep: (uses) =>
+        void work
+          .keepKeyUses(uses)
+          .catch((error: unknown) =>
+            log.error({ err: error }, 'the last use of an API key could not be kept'),
+          ),
+    }),
+    requests: { ...createRequestBook(database), add: work.keepRequest },
+    audit: createAuditReader(database),
+    sessions: createConsoleStore(database),
+    consoleSecrets,
+    operator,
+    /** Lets an operator act; the audit log tells who it was. */
+    acting: (actor: Actor) => ({ operator, secrets, now, actor }),
+    /** Erases a person from log and records. */
+    forget: (recipient: Recipient, actor: Actor) =>
+      forget(database, recipient, secrets.subjects(recipient.channel, recipient.identity), { now: now(), actor }),
     outbox: { ...createOutbox(database, now), add: work.keepMessage },
     journal,
     checkDatabase: work.checkDatabase,
-    /** Takes one step of the sweep; the journal is kept for so many days. */
-    sweep: (journalDays: number) => work.sweep(now(), now() - journalDays * dayMs),
+    /** How the store fares, for whoever watches over it. */
+    stats: {
+      sqliteVersion: () => sqliteVersion(database),
+      /** Calls that wait for the thread that writes, or writes that wait where there is none. */
+      queueLength: thread?.queueLength ?? (() => database.writer.stats().queue),
+      writer: work.stats,
+      journal: journal.stats,
+      files: () => fileStats(database),
+    },
+    /** Takes one step of the sweep; what may go is kept for so many days. */
+    sweep(keptDays: KeptFrom) {
+      const at = now()
+      const from = (days: number) => at - days * dayMs
+      const { journal, audit, requests } = keptDays
+      return work.sweep(at, { journal: from(journal), audit: from(audit), requests: from(requests) })
+    },
     close: async () => {
       await journal.flush()
       await thread?.close()
@@ -62,16 +106,21 @@ export function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
 
 /** The journal, which is read as it is by then: what this process has yet to write is written first. */
 function openJournal(database: Database, { keepEntries, keepReceipts }: DatabaseWork, log: Log) {
-  const { add, flush } = createJournalBuffer(keepEntries, (error, requests) =>
+  const { add, count, flush, stats } = createJournalBuffer(keepEntries, (error, requests) =>
     log.error(
       { err: error, requests },
       'the journal could not be written: what became of these is in this log alone',
     ),
   )
   const { story, deliveries, lastProviderOf } = createJournalBook(database)
+  const statistics = createStatistics(database)
   return {
     add,
+    count,
     flush,
+    stats,
+    /** What the service did in a period. */
+    statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
     keepReceipts,
     story: (requestId: string) => flush().then(() => story(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
@@ -84,7 +133,7 @@ function openJournal(database: Database, { keepEntries, keepReceipts }: Database
 function openThread({ databaseFile }: BooksConfig, database: Database, log: Log) {
   const checkpoints = database.startCheckpoints(log)
   const start = () => new Worker(new URL('./database-thread.ts', import.meta.url).href)
-  const { work, close } = startThread(
+  const { work, queueLength, close } = startThread(
     { file: databaseFile, identity: database.identity },
     start,
     () => checkpoints.consider(),
@@ -93,6 +142,7 @@ function openThread({ databaseFile }: BooksConfig, database: Database, log: Log)
   )
   return {
     work,
+    queueLength,
     close: async () => {
       await close()
       await checkpoints.close()

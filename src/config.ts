@@ -1,14 +1,16 @@
 import { isIP } from 'node:net'
+import { isPasswordHash } from './adapters/crypto/console-secrets.ts'
 import type { SmtpSettings } from './adapters/email/smtp.ts'
 import { smtpSettings } from './adapters/email/smtp-settings.ts'
 import { type Network, network } from './adapters/http/client-ip.ts'
 import { type LogLevel, logLevels } from './adapters/log/logger.ts'
 import { type VendorTools, vendorNames, vendorOf } from './adapters/sms/index.ts'
+import { type TracingSettings, tracingSettings } from './adapters/tracing/settings.ts'
 import { type BooksConfig, readBooks } from './books-config.ts'
 import { routesOf, type SmsMode } from './domain/delivery.ts'
 import type { LimitSettings } from './domain/limits.ts'
 import type { SmsProvider, SmsRoute } from './domain/providers.ts'
-import { Settings } from './settings.ts'
+import { type SettingInForce, Settings } from './settings.ts'
 
 export type MakeSmsProvider = (tools: VendorTools) => SmsProvider
 
@@ -28,10 +30,27 @@ export interface Config extends BooksConfig {
   readonly providerTimeoutMs: number
   /** Where vendors reach this server, without a slash at its end; undefined: nowhere, so there are no receipts. */
   readonly publicUrl: string | undefined
-  /** How long the delivery log is kept. */
-  readonly deliveryLogDays: number
+  /** For how many days the delivery log, the audit log and decided integration requests are kept. */
+  readonly keptDays: { readonly journal: number; readonly audit: number; readonly requests: number }
   readonly trustedProxies: readonly Network[]
+  /** Undefined: there are none. */
+  readonly metrics: MetricsConfig | undefined
   readonly logLevel: LogLevel
+  /** Undefined: requests are not traced. */
+  readonly tracing: TracingSettings | undefined
+  /** How long a stop goes on serving before anything else, so that load balancers learn of it. */
+  readonly shutdownDelaySeconds: number
+  /** Argon2, of the password of the console; undefined: it opens by links alone. */
+  readonly adminPasswordHash: string | undefined
+  /** Every setting as it may be shown. */
+  readonly inForce: readonly SettingInForce[]
+}
+
+/** Where Prometheus finds metrics: at `token`, on the port of everything else; at `listener`, on one of their own. */
+export interface MetricsConfig {
+  /** What it has to show, wherever it asks; undefined: nothing, and only the listener answers. */
+  readonly token: string | undefined
+  readonly listener: { readonly host: string; readonly port: number } | undefined
 }
 
 /** @throws ConfigError naming every variable that is wrong */
@@ -42,9 +61,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
   const smtp = smtpSettings(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
+  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
   const config: Config = {
-    host: readHost(settings),
-    port: settings.integer('PORT', 3000, { min: 0, max: 65_535 }),
+    host: readHost(settings, 'HOST'),
+    port,
     reusePort: settings.flag('REUSE_PORT'),
     ...readBooks(settings),
     smsMode,
@@ -62,14 +82,35 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
     providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
     publicUrl: readPublicUrl(settings),
-    deliveryLogDays: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
+    keptDays: {
+      journal: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
+      audit: settings.integer('AUDIT_LOG_DAYS', 365, { min: 1, max: 3650 }),
+      requests: settings.integer('INTEGRATION_REQUEST_DAYS', 365, { min: 1, max: 3650 }),
+    },
     trustedProxies: readTrustedProxies(settings),
+    metrics: readMetrics(settings, port),
     logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
+    tracing: tracingSettings(settings),
+    shutdownDelaySeconds: settings.integer('SHUTDOWN_DELAY_SECONDS', 0, { min: 0, max: 300 }),
+    adminPasswordHash: readPasswordHash(settings),
+    inForce: [],
   }
-  return settings.checked(config)
+  return settings.checked({ ...config, inForce: settings.inForce() })
 }
 
 const count = 1_000_000_000
+
+/** Where a browser reaches this server: its public address, or where it listens. */
+export function readConsoleOrigin(env: Readonly<Record<string, string | undefined>>): string {
+  const settings = new Settings(env)
+  const origin = readPublicUrl(settings)
+  const host = readHost(settings, 'HOST')
+  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const anywhere = host === '0.0.0.0' || host === '::'
+  return settings.checked(
+    origin ?? `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
+  )
+}
 
 interface Route {
   readonly providers: readonly MakeSmsProvider[]
@@ -125,17 +166,51 @@ function refuseOutboxInProduction(
   }
 }
 
-function readHost(settings: Settings): string {
-  const host = settings.text('HOST', '127.0.0.1').trim()
+function readHost(settings: Settings, name: 'HOST' | 'METRICS_HOST'): string {
+  const host = settings.text(name, '127.0.0.1').trim()
   // What looks like an IPv4 address has to be one; a name is tried when the server listens.
   const isName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)*\.?$/i.test(host) && !/^[0-9.]+$/.test(host)
   if (isIP(host) === 0 && !isName) {
     settings.refuse(
-      'HOST',
+      name,
       'must be an IP address or a host name of this machine, such as 127.0.0.1 or 0.0.0.0',
     )
   }
   return host
+}
+
+function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
+  const token = settings.optional('METRICS_TOKEN')?.trim()
+  if (token !== undefined && !/^[!-~]{16,}$/.test(token)) {
+    settings.refuse(
+      'METRICS_TOKEN',
+      'must be at least 16 characters of ASCII without spaces, such as the output of: openssl rand -hex 32',
+    )
+  }
+  const host = readHost(settings, 'METRICS_HOST')
+  if (settings.optional('METRICS_PORT') === undefined) {
+    return token === undefined ? undefined : { token, listener: undefined }
+  }
+  const port = settings.integer('METRICS_PORT', 0, { min: 0, max: 65_535 })
+  // REUSE_PORT would let the two share it, and each request find one of them by chance.
+  if (port !== 0 && port === usualPort) {
+    settings.refuse(
+      'METRICS_PORT',
+      'must be another port than PORT; METRICS_TOKEN serves metrics on that one',
+    )
+  }
+  return { token, listener: { host, port } }
+}
+
+function readPasswordHash(settings: Settings): string | undefined {
+  const hash = settings.optional('ADMIN_PASSWORD_HASH')?.trim()
+  if (hash !== undefined && !isPasswordHash(hash)) {
+    settings.refuse(
+      'ADMIN_PASSWORD_HASH',
+      'must be what otpost admin password prints; between single quotes, since a shell reads its $ otherwise',
+    )
+  }
+  return hash
 }
 
 function readPublicUrl(settings: Settings): string | undefined {

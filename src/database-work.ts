@@ -1,4 +1,5 @@
 import { saltedHash } from './adapters/crypto/secrets.ts'
+import { createKeyUses } from './adapters/sqlite/apps.ts'
 import type { Database } from './adapters/sqlite/database.ts'
 import { createIntegrationRequests } from './adapters/sqlite/integration-requests.ts'
 import { createJournalBook } from './adapters/sqlite/journal.ts'
@@ -18,7 +19,9 @@ export function databaseWork(database: Database, now: Clock): DatabaseWork {
     keepRequest: createIntegrationRequests(database).add,
     keepEntries,
     keepReceipts,
+    keepKeyUses: createKeyUses(database),
     sweep: createSweep(database),
     checkDatabase: () => database.check(),
+    stats: async () => database.writer.stats(),
   }
 }

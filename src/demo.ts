@@ -21,7 +21,7 @@ export function demoEnv(
 
 /** Makes the demo brand, starts, and tells a newcomer what to try. */
 export async function prepareDemo(app: ReturnType<typeof createApp>, listen: () => URL): Promise<void> {
-  await putBrand(app.books.brands, demo.brandId, {
+  await putBrand(app.books.acting({ by: 'command', name: 'demo' }), demo.brandId, {
     displayName: 'Acme',
     notifyTemplates: notifyTemplateKeys,
     loginIdEnabled: true,

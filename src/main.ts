@@ -1,9 +1,12 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json'
+import { adminCommands } from './commands/admin.ts'
 import { appCommands } from './commands/app.ts'
 import { brandCommands } from './commands/brand.ts'
+import { careCommands } from './commands/care.ts'
 import { complain, type Env, exit } from './commands/common.ts'
 import { journalCommands } from './commands/journal.ts'
+import { requestCommands } from './commands/request.ts'
 import { serveCommands } from './commands/serve.ts'
 import { ConfigError } from './settings.ts'
 
@@ -32,8 +35,11 @@ function createProgram(env: Env): Command {
     .addHelpText('after', '\nSettings are environment variables; the README lists them all.')
   serveCommands(program, env)
   brandCommands(program, env)
+  requestCommands(program, env)
   appCommands(program, env)
+  adminCommands(program, env)
   journalCommands(program, env)
+  careCommands(program, env)
   return program
 }
 

@@ -7,12 +7,24 @@ export class ConfigError extends Error {
   }
 }
 
+/** A setting in force, as it may be shown. */
+export interface SettingInForce {
+  readonly name: string
+  readonly source: 'environment' | 'default'
+  /** Null: it may be a secret, and is hidden. Empty: it is unset, and nothing stands in for it. */
+  readonly value: string | null
+}
+
+/** Names of texts that are no secrets; numbers, choices, lists and addresses of services are none either. */
+const plainNames = /_(?:FROM|SENDER|SENDER_ID|REGION|SELECTOR|DOMAIN|FILE|METHOD|NAME)$|^NODE_ENV$/
+
 /**
  * Reads variables of an environment and collects what is wrong with them, so that an operator learns of everything at
  * once. A variable that is set to nothing counts as unset. Values never appear in a problem: they may be secrets.
  */
 export class Settings {
   readonly problems: string[] = []
+  private readonly read = new Map<string, SettingInForce>()
 
   constructor(private readonly env: Readonly<Record<string, string | undefined>>) {}
 
@@ -28,12 +40,35 @@ export class Settings {
   }
 
   optional(name: string): string | undefined {
+    const value = this.valueOf(name)
+    // What has been shown as something better stays.
+    if (!this.read.has(name)) this.note(name, plainNames.test(name) ? (value ?? '') : null)
+    return value
+  }
+
+  text(name: string, fallback: string): string {
+    const value = this.valueOf(name) ?? fallback
+    this.note(name, value)
+    return value
+  }
+
+  /** Every setting that was read, by name. */
+  inForce(): SettingInForce[] {
+    return [...this.read.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  private valueOf(name: string): string | undefined {
     const value = this.env[name]
     return value === undefined || value.trim() === '' ? undefined : value
   }
 
-  text(name: string, fallback: string): string {
-    return this.optional(name) ?? fallback
+  private note(name: string, shown: string | null): void {
+    const isSet = this.valueOf(name) !== undefined
+    this.read.set(name, {
+      name,
+      source: isSet ? 'environment' : 'default',
+      value: shown === null && !isSet ? '' : shown,
+    })
   }
 
   /** A variable that must be set; `why` says what needs it. */
@@ -44,7 +79,8 @@ export class Settings {
   }
 
   integer(name: string, fallback: number, range: { min: number; max: number }): number {
-    const value = this.optional(name)
+    const value = this.valueOf(name)
+    this.note(name, value?.trim() ?? String(fallback))
     if (value === undefined) return fallback
     const number = /^[0-9]{1,15}$/.test(value.trim()) ? Number(value) : Number.NaN
     if (number >= range.min && number <= range.max) return number
@@ -53,14 +89,16 @@ export class Settings {
   }
 
   flag(name: string): boolean {
-    const value = this.optional(name)?.trim().toLowerCase()
+    const value = this.valueOf(name)?.trim().toLowerCase()
+    this.note(name, value ?? '0')
     if (value === undefined || value === '0' || value === 'false') return false
     if (value !== '1' && value !== 'true') this.refuse(name, 'must be 1 or 0')
     return true
   }
 
   oneOf<const Choice extends string>(name: string, choices: readonly Choice[], fallback: Choice): Choice {
-    const value = this.optional(name)?.trim()
+    const value = this.valueOf(name)?.trim()
+    this.note(name, value ?? fallback)
     if (value === undefined) return fallback
     const choice = choices.find((known) => known === value)
     if (choice === undefined) this.refuse(name, `must be one of ${choices.join(', ')}`)
@@ -80,6 +118,8 @@ export class Settings {
   serviceUrl(name: string, why: string): string {
     const value = this.required(name, why)
     if (value !== '') this.requireSafe(name, value)
+    // Its path may be what keeps others out.
+    if (URL.canParse(value)) this.note(name, `${new URL(value).origin}/…`)
     return value
   }
 

@@ -8,6 +8,7 @@ import { readConfig } from '../src/config.ts'
 import { brandStatuses } from '../src/domain/brand.ts'
 import { issueApp, putBrand } from '../src/domain/operator.ts'
 import { createTestApp, temporaryFolder } from './support/app.ts'
+import { tester } from './support/operator.ts'
 import { otpost } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
@@ -188,7 +189,8 @@ describe.concurrent('brand', () => {
 
   test('list shows one brand a line, by slug', async () => {
     const { ok, books } = scene()
-    await books(async ({ brands }) => {
+    await books(async (all) => {
+      const brands = all.acting(tester)
       await putBrand(brands, 'zeta', { displayName: 'Zeta', status: 'pending' })
       await putBrand(brands, 'acme', { displayName: 'Acme' })
     })
@@ -229,8 +231,9 @@ describe('the status of a brand', () => {
   const { run, books } = scene()
 
   beforeAll(() =>
-    books(async ({ brands }) => {
-      for (const { slug, from } of moves) await putBrand(brands, slug, { displayName: slug, status: from })
+    books(async (all) => {
+      for (const { slug, from } of moves)
+        await putBrand(all.acting(tester), slug, { displayName: slug, status: from })
     }),
   )
 
@@ -294,7 +297,7 @@ describe.concurrent('app', () => {
 
   test('list shows one app a line and no key', async () => {
     const { ok, books } = scene()
-    const key = await books((ports) => issueApp(ports, 'shop'))
+    const key = await books((ports) => issueApp(ports.acting(tester), 'shop'))
     const text = await ok('app', 'list')
     expect(text.trimEnd().split('\n')).toHaveLength(2)
     expect(text).toMatch(/^shop /m)

@@ -132,6 +132,9 @@ describe('what is set to nothing counts as unset', () => {
     'REUSE_PORT',
     'PHONE_DEFAULT_REGION',
     'TRUSTED_PROXIES',
+    'METRICS_TOKEN',
+    'METRICS_PORT',
+    'METRICS_HOST',
     'LOG_LEVEL',
     'NODE_ENV',
     ...numbers.map(({ name }) => name),
@@ -158,6 +161,7 @@ describe('defaults', () => {
     ['the plain route has one provider', ({ smsRoutes }) => smsRoutes.plain.length, 1],
     ['no region is assumed', ({ nationalize }) => nationalize, undefined],
     ['no proxy is trusted', ({ trustedProxies }) => trustedProxies, []],
+    ['there are no metrics', ({ metrics }) => metrics, undefined],
   ])('%s', (_, of, value) => {
     expect(of(readConfig({}))).toEqual(value)
   })
@@ -219,6 +223,22 @@ describe('what is set', () => {
       3,
     ],
     [{ LOG_LEVEL: 'debug' }, ({ logLevel }) => logLevel, 'debug'],
+    [
+      { METRICS_TOKEN: ' 0123456789abcdef ' },
+      ({ metrics }) => metrics,
+      { token: '0123456789abcdef', listener: undefined },
+    ],
+    [
+      { METRICS_PORT: '9464' },
+      ({ metrics }) => metrics,
+      { token: undefined, listener: { host: '127.0.0.1', port: 9464 } },
+    ],
+    [
+      { METRICS_PORT: '0', PORT: '0', METRICS_HOST: '::1', METRICS_TOKEN: '!'.repeat(16) },
+      ({ metrics }) => metrics,
+      { token: '!'.repeat(16), listener: { host: '::1', port: 0 } },
+    ],
+    [{ METRICS_HOST: '0.0.0.0' }, ({ metrics }) => metrics, undefined],
   ])('%j is what it says', (env, of, value) => {
     expect(of(readConfig(env))).toEqual(value)
   })
@@ -261,6 +281,14 @@ describe('what can not be used is refused by name', () => {
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.0/33' }],
     ['LOG_LEVEL', { LOG_LEVEL: 'canary' }],
     ['OUTBOX_IN_PRODUCTION', { OUTBOX_IN_PRODUCTION: 'canary' }],
+    ['METRICS_TOKEN', { METRICS_TOKEN: 'canary-of-15-ch' }],
+    ['METRICS_TOKEN', { METRICS_TOKEN: 'canary with spaces' }],
+    ['METRICS_TOKEN', { METRICS_TOKEN: 'canary-with-ümlaut' }],
+    ['METRICS_PORT', { METRICS_PORT: 'canary' }],
+    ['METRICS_PORT', { METRICS_PORT: '65536' }],
+    ['METRICS_PORT', { METRICS_PORT: '3000' }],
+    ['METRICS_PORT', { METRICS_PORT: '4000', PORT: '04000' }],
+    ['METRICS_HOST', { METRICS_PORT: '9464', METRICS_HOST: 'canary of mine' }],
   ])('%s in %j', (name, env) => {
     expect(namesOf(env)).toEqual([name])
     expect(problemsOf(env).join('\n').toLowerCase()).not.toContain('canary')

@@ -7,6 +7,7 @@ import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
+import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
@@ -37,8 +38,8 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     ...env,
   }
   const books = openBooks(readConfig(settings))
-  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
-  await putBrand(books.brands, 'globex', { displayName: 'Globex' })
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
+  await putBrand(books.acting(tester), 'globex', { displayName: 'Globex' })
   await books.close()
   return {
     file,

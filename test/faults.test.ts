@@ -8,6 +8,7 @@ import { readBooksConfig } from '../src/books-config.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from './support/rows.ts'
 import { startServer } from './support/server.ts'
@@ -29,7 +30,7 @@ const prepared = join(shared.path, 'data')
 
 beforeAll(async () => {
   const books = openBooks(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
-  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   if (!compiler) return
   const source = join(import.meta.dir, 'support/faults.c')

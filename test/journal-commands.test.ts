@@ -4,6 +4,7 @@ import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import type { Brand } from '../src/domain/brand.ts'
 import { type Answer, createTestApp, type TestApp, temporaryFolder } from './support/app.ts'
+import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
 
@@ -82,7 +83,7 @@ describe.concurrent('brand', () => {
   test('template and put refuse what can not be, and keep nothing of it', async () => {
     const env = environment('refusing')
     const books = openBooks(readConfig(env))
-    await books.brands.edit('acme', () => acme)
+    await storeBrand(books, 'acme', () => acme)
     const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
       [2, 'NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
@@ -265,7 +266,7 @@ test('a server that is killed during a delivery leaves a story without an end', 
     ...hanging.env,
     PROVIDER_TIMEOUT_MS: '60000',
   })
-  await books.brands.edit('acme', () => acme)
+  await storeBrand(books, 'acme', () => acme)
   const answered = await server.post('/otp/send', { phone: '12025550144' })
   hanging.answer(({ body }) => {
     arrived.resolve(body.requestId)

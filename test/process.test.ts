@@ -6,6 +6,7 @@ import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startSmtp } from './support/smtp.ts'
@@ -49,7 +50,7 @@ async function scene() {
     /** Makes an active brand before there is a server. */
     async brand(slug: string, displayName: string): Promise<void> {
       const books = openBooks(readConfig(database))
-      await putBrand(books.brands, slug, { displayName })
+      await putBrand(books.acting(tester), slug, { displayName })
       await books.close()
     },
     async start(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {

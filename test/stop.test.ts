@@ -7,6 +7,7 @@ import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { type Answer, credentials, temporaryFolder } from './support/app.ts'
 import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
+import { tester } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
@@ -40,7 +41,7 @@ async function scene() {
     ...receiver.env,
   }
   const books = openBooks(readConfig(settings))
-  await putBrand(books.brands, 'acme', { displayName: 'Acme' })
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   const history = new History(receiver)
   const scene = {

@@ -1,41 +1,88 @@
 import type { Command } from 'commander'
-import { issueApp, revokeApp } from '../domain/operator.ts'
-import { type Env, isoTime, print, printTable, withBooks } from './common.ts'
+import type { AppKey, IssuedApp } from '../domain/operator.ts'
+import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator.ts'
+import { commandActor, type Env, isoTime, print, printTable, withBooks } from './common.ts'
 
 /** `otpost app …` */
 export function appCommands(program: Command, env: Env): void {
-  const app = program.command('app').description('issue and revoke the credentials of applications')
+  const app = program.command('app').description('issue, rotate and revoke the API keys of applications')
   app
     .command('issue')
     .description('print the API key of a new app, once; only its hash is kept')
     .argument('<appId>')
-    .action((appId: string) => withBooks(env, async (books) => print(await issueApp(books, appId))))
+    .action((appId: string) =>
+      withBooks(env, async (books) => print(await issueApp(books.acting(await commandActor(env)), appId))),
+    )
+  app
+    .command('rotate')
+    .description('print a second API key of an app, once; the first goes on working until it is revoked')
+    .argument('<appId>')
+    .action((appId: string) =>
+      withBooks(env, async (books) => print(await rotateApp(books.acting(await commandActor(env)), appId))),
+    )
   app
     .command('list')
-    .description('list the issued apps')
+    .description('list the issued apps, with each of their keys')
     .option('--json', 'as a JSON array')
     .action((options: { json?: true }) =>
       withBooks(env, async ({ apps }) => {
-        const rows = (await apps.list()).map(({ appId, createdAt, revokedAt }) => ({
-          appId,
-          issuedAt: isoTime(createdAt),
-          revokedAt: revokedAt === null ? null : isoTime(revokedAt),
-        }))
-        printTable(options.json, rows, [
+        const issued = await apps.list()
+        if (options.json) {
+          print(JSON.stringify(issued.map(appRow)))
+          return
+        }
+        printTable(undefined, issued.flatMap(keyRows), [
           ['APP', (row) => row.appId],
+          ['KEY', (row) => `…${row.lastFour}`],
           ['ISSUED', (row) => row.issuedAt],
+          ['LAST USED', (row) => row.lastUsedAt ?? '-'],
           ['REVOKED', (row) => row.revokedAt ?? '-'],
         ])
       }),
     )
   app
+    .command('revoke-key')
+    .description('make one key of an app stop working')
+    .argument('<appId>')
+    .argument('<last4>', 'the last four characters of the key, as app list shows them')
+    .action((appId: string, last4: string) =>
+      withBooks(env, async (books) => {
+        const left = await revokeKey(books.acting(await commandActor(env)), appId, last4)
+        print(
+          `the key …${last4.slice(-4)} of ${appId} is revoked; ${left === 0 ? 'it has no other' : 'its other one works'}`,
+        )
+      }),
+    )
+  app
     .command('revoke')
-    .description('make the key of an app stop working')
+    .description('make every key of an app stop working')
     .argument('<appId>')
     .action((appId: string) =>
       withBooks(env, async (books) => {
-        await revokeApp(books, appId)
+        await revokeApp(books.acting(await commandActor(env)), appId)
         print(`${appId} is revoked`)
       }),
     )
+}
+
+function keyRow({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey) {
+  return {
+    lastFour,
+    issuedAt: isoTime(createdAt),
+    lastUsedAt: lastUsedAt === null ? null : isoTime(lastUsedAt),
+    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
+  }
+}
+
+function keyRows({ appId, keys }: IssuedApp) {
+  return keys.map((key) => ({ appId, ...keyRow(key) }))
+}
+
+function appRow({ appId, createdAt, revokedAt, keys }: IssuedApp) {
+  return {
+    appId,
+    issuedAt: isoTime(createdAt),
+    revokedAt: revokedAt === null ? null : isoTime(revokedAt),
+    keys: keys.map(keyRow),
+  }
 }

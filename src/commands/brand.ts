@@ -9,7 +9,7 @@ import {
   setBrandStatus,
 } from '../domain/operator.ts'
 import { templateKeys } from '../domain/templates.ts'
-import { type Env, print, printTable, withBooks, yesNo } from './common.ts'
+import { commandActor, type Env, print, printTable, withBooks, yesNo } from './common.ts'
 
 /** `otpost brand …` */
 export function brandCommands(program: Command, env: Env): void {
@@ -30,9 +30,10 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--entity <id>', 'its id as a principal entity, for template routes (India: DLT)')
     .option('--no-entity', 'forget that id')
     .action((slug: string, options: BrandOptions) =>
-      withBooks(env, async ({ brands }) =>
-        print(JSON.stringify(brandRow(await putBrand(brands, slug, changeOf(options))))),
-      ),
+      withBooks(env, async (books) => {
+        const ports = books.acting(await commandActor(env))
+        print(JSON.stringify(brandRow(await putBrand(ports, slug, changeOf(options)))))
+      }),
     )
   brand
     .command('list')
@@ -65,9 +66,10 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--sender <sender>', 'the sender id (header) it is registered under')
     .option('--remove', 'forget the registration')
     .action((slug: string, key: string, options: TemplateOptions) =>
-      withBooks(env, async ({ brands }) => {
+      withBooks(env, async (books) => {
+        const ports = books.acting(await commandActor(env))
         const { vendorNames } = await import('../adapters/sms/index.ts')
-        const changed = await registerTemplate(brands, slug, key, registrationChange(options, vendorNames))
+        const changed = await registerTemplate(ports, slug, key, registrationChange(options, vendorNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
     )
@@ -77,8 +79,8 @@ export function brandCommands(program: Command, env: Env): void {
     .argument('<slug>')
     .addArgument(new Argument('<status>').choices(brandStatuses))
     .action((slug: string, status: string) =>
-      withBooks(env, async ({ brands }) => {
-        const changed = await setBrandStatus(brands, slug, brandStatus(status))
+      withBooks(env, async (books) => {
+        const changed = await setBrandStatus(books.acting(await commandActor(env)), slug, brandStatus(status))
         print(`${changed.slug} is ${changed.status}`)
       }),
     )

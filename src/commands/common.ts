@@ -47,15 +47,13 @@ export function requireDatabase({ databaseFile }: Pick<BooksConfig, 'databaseFil
   )
 }
 
-/** Who changes something by a command, for the audit log. */
-export async function commandActor(): Promise<Actor> {
+/** Who changes something by a command, for the audit log: behind sudo, whoever called it. */
+export async function commandActor(env: Env): Promise<Actor> {
   const { userInfo } = await import('node:os')
-  try {
-    return { by: 'command', name: userInfo().username }
-  } catch {
-    // A user of a container need not have a name.
-    return { by: 'command', name: `uid ${process.getuid?.() ?? 'unknown'}` }
-  }
+  const { uid, username } = userInfo()
+  // A user of a container need not have a name.
+  const named = username === 'unknown' ? undefined : username
+  return { by: 'command', name: env.SUDO_USER || named || env.USER || `uid ${uid}` }
 }
 
 export function wholeSeconds(text: string): number {

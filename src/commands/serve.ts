@@ -44,16 +44,17 @@ async function serve(
   overrides: Pick<Overrides, 'demo'> = {},
   prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>,
 ): Promise<void> {
-  const { createApp, createLogger, version } = await parts()
+  const { createApp, createLogger, openTracing, version } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel)
-  const app = createApp(config, { ...overrides, log: logger, databaseThread: true })
+  const tracing = await openTracing(config, logger)
+  const app = createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
   let stopping = false
   const stop = async (code: number) => {
     if (stopping) process.exit(exit.failed)
     stopping = true
     let outcome = code
     try {
-      await app.close()
+      await app.close({ isFault: code !== exit.ok })
       logger.info('stopped')
     } catch (error) {
       logger.error({ err: error }, 'stopped, but not in good order')

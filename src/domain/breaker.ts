@@ -13,6 +13,20 @@ export type BreakerChange =
   | { readonly provider: string; readonly state: 'rests'; readonly restMs: number; readonly failures: number }
   | { readonly provider: string; readonly state: 'works' }
 
+/** How a provider stands at the moment. */
+export interface BreakerState {
+  readonly provider: string
+  /**
+   * `works`: it is asked in its turn. `rests`: it is passed over where there is another. `probed`: its rest is over, and
+   * what becomes of one message decides, which is under way or comes next.
+   */
+  readonly state: 'works' | 'rests' | 'probed'
+  /** 0 as soon as it has worked. */
+  readonly failuresInARow: number
+  /** Milliseconds until its rest is over; 0 unless it rests. */
+  readonly restMs: number
+}
+
 interface Breaker {
   failures: number
   restMs: number
@@ -56,6 +70,16 @@ export class Breakers {
       breaker?.restsUntil !== undefined && !breaker.probing && this.stopwatch() >= breaker.restsUntil
     if (breaker && isProbe) breaker.probing = true
     return (outcome) => this.end(provider, outcome, isProbe)
+  }
+
+  /** Those that have failed since they worked last. Any other, which may never have been asked, works. */
+  states(): readonly BreakerState[] {
+    const now = this.stopwatch()
+    return Array.from(this.breakers, ([provider, { failures, restsUntil, probing }]) => {
+      const restMs = restsUntil === undefined || probing ? 0 : Math.max(0, restsUntil - now)
+      const state = restsUntil === undefined ? 'works' : restMs > 0 ? 'rests' : 'probed'
+      return { provider, state, failuresInARow: failures, restMs }
+    })
   }
 
   private end(provider: string, outcome: Outcome, isProbe: boolean): void {

@@ -21,6 +21,8 @@ export interface Trail {
   brand?: string
   channel?: Channel
   recipient?: string
+  /** What stands for it in the store. */
+  recipientSubject?: string
   recipients?: number
   /** What went wrong and did not change the answer. */
   fault?: unknown

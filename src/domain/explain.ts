@@ -148,6 +148,7 @@ const limitWords: Readonly<Record<LimitName, string>> = {
   'app-minute': 'calls of this app in a minute',
   credentials: 'failed credentials of this network address in a minute',
   'integration-requests': 'integration requests of this network address in an hour',
+  'console-logins': 'tries at the password of the console',
 }
 
 function standing({ limit, max, used, endsAt, refused }: Standing): string {

@@ -1,6 +1,7 @@
 import type { Attempt, Call, Standing } from './call.ts'
 import type { Channel } from './contact.ts'
 import type { ReceiptState } from './receipts.ts'
+import { attemptTally, requestTallies, type Tally } from './tallies.ts'
 
 /** What a request asked for. */
 export type Operation = 'send' | 'resend' | 'verify' | 'notify'
@@ -17,6 +18,8 @@ export interface Story {
   /** Masked; null where it had none or several. */
   readonly recipient: string | null
   readonly recipients: number | null
+  /** The keyed hash of the one recipient of a code, or its beginning; null where there is none, or it is not kept. */
+  readonly recipientSubject: string | null
   readonly limits: readonly Standing[]
   /** Null while it is under way, and for ever where the process ended meanwhile. */
   readonly end: StoryEnd | null
@@ -45,6 +48,8 @@ export interface DeliveryQuery {
   readonly recipientSubjects?: readonly string[]
   /** Epoch milliseconds. */
   readonly since?: number
+  /** Only those before this one. */
+  readonly before?: Pick<Delivery, 'requestId' | 'attempt'>
   readonly limit: number
 }
 
@@ -88,6 +93,26 @@ export function statusOf({
 /** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
 export type KeepStory = (story: Story, attempts: readonly Attempt[]) => void
 
+/** What is known of a request; undefined where it is none of an application. */
+function storyOf({ requestId, at, trail }: Call, end: StoryEnd | null): Story | undefined {
+  const { operation, app, brand = null, channel = null, recipient = null } = trail
+  const { recipients = null, recipientSubject = null, limits } = trail
+  if (operation === undefined || app === undefined) return undefined
+  return {
+    requestId,
+    at,
+    operation,
+    app,
+    brand,
+    channel,
+    recipient,
+    recipients,
+    recipientSubject,
+    limits,
+    end,
+  }
+}
+
 /** Requests of one application a minute that are kept although they were refused before they were counted. */
 const keptRefusals = 60
 
@@ -95,21 +120,19 @@ const keptRefusals = 60
  * The journal of a server. Requests without right credentials are not kept, and of those that an application may make
  * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
  * disk.
+ *
+ * @param count is told what is counted of every request that has ended, kept or not, and when it came
  */
-export function createJournal(keepStory: KeepStory): Journal {
+export function createJournal(keepStory: KeepStory, count: (at: number, tally: Tally) => void): Journal {
   const refusals = new Map<string, number>()
   let minute = 0
   /** How many attempts of a request under way have been taken. */
   const taken = new WeakMap<Call, number>()
 
-  function keep(call: Call, end: StoryEnd | null): void {
-    const { operation, app } = call.trail
-    if (operation === undefined || app === undefined) return
-    const { brand = null, channel = null, recipient = null, recipients = null, limits, attempts } = call.trail
-    const { requestId, at } = call
-    const story = { requestId, at, operation, app, brand, channel, recipient, recipients, limits, end }
+  function keep(call: Call, story: Story): void {
+    const { attempts } = call.trail
     keepStory(story, attempts.slice(taken.get(call) ?? 0))
-    if (end === null) taken.set(call, attempts.length)
+    if (story.end === null) taken.set(call, attempts.length)
   }
 
   /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
@@ -126,9 +149,17 @@ export function createJournal(keepStory: KeepStory): Journal {
   }
 
   return {
-    note: (call) => keep(call, null),
+    note: (call) => {
+      const story = storyOf(call, null)
+      if (story) keep(call, story)
+    },
     end: (call, end) => {
-      if (end.status < 400 || !isTooMany(call)) keep(call, end)
+      const story = storyOf(call, end)
+      if (!story) return
+      if (end.status < 400 || !isTooMany(call)) keep(call, story)
+      const { attempts } = call.trail
+      for (const tally of requestTallies(story, attempts)) count(call.at, tally)
+      for (const attempt of attempts) count(call.at, attemptTally(attempt, story.brand))
     },
   }
 }

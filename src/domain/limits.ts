@@ -13,6 +13,7 @@ export type LimitName =
   | 'failures'
   | 'credentials'
   | 'integration-requests'
+  | 'console-logins'
 
 /**
  * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
@@ -220,6 +221,17 @@ export function failureBudget(
 /** Failed credentials of one network address (design D22). */
 export function credentialFailures(ipSubject: string): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
+}
+
+/**
+ * Tries at the password of the console: of one network address, and of all together, so that many addresses together
+ * have not many more.
+ */
+export function consoleLogins(ipSubject: string): Claim[] {
+  return [
+    rateLimit('console-logins', ipSubject, 'console-logins', 10, 10 * minuteMs),
+    rateLimit('console-logins', 'console', 'console-logins', 100, hourMs),
+  ]
 }
 
 /** Integration requests of one network address (design D18). */

@@ -269,7 +269,12 @@ async function deliverToAll(
   deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
   call.trail.recipients = recipients.length
-  if (recipients.length === 1) call.trail.recipient = recipients.map(mask)[0] ?? ''
+  const [only] = recipients
+  if (only && recipients.length === 1) {
+    call.trail.recipient = mask(only)
+    const [subject] = ports.secrets.subjects(only.channel, only.identity)
+    call.trail.recipientSubject = subject
+  }
   ports.journal.note(call)
   const waiting = recipients.entries()
   let failed = 0

@@ -1,3 +1,4 @@
+import type { Actor, AuditEntry } from './audit.ts'
 import {
   type Brand,
   type BrandStatus,
@@ -6,113 +7,224 @@ import {
   brandStatuses,
   mayBecome,
   nameKey,
+  registrationOf,
   type TemplateRegistration,
 } from './brand.ts'
 import { isAppId } from './credentials.ts'
-import type { Clock, Secrets } from './ports.ts'
+import type { KeptRequest } from './platform.ts'
+import type { ApiKey, Clock, Secrets } from './ports.ts'
 
 /** What an operator asked for can't be done; the message says why and what to do. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
-/** The brands as the operator keeps them. */
+/** The brands as the operator sees them. */
 export interface BrandBook extends Brands {
   /** By slug. */
   list(): Promise<readonly Brand[]>
-  /**
-   * Stores what `change` makes of a brand, or of its absence, in one atomic step; resolves to that. `change` must be
-   * synchronous; when it throws, nothing is stored.
-   */
-  edit(slug: string, change: (current: Brand | undefined) => Brand): Promise<Brand>
 }
 
-/** An issued application as it is listed. */
-export interface IssuedApp {
-  readonly appId: string
-  /** Epoch milliseconds. */
+/** A key of an application as it is listed; instants are epoch milliseconds. */
+export interface AppKey {
+  /** How it ends; `unknown` for one from before this was kept. */
+  readonly lastFour: string
   readonly createdAt: number
   readonly revokedAt: number | null
+  /** To the minute; null: never, or not since this is kept. */
+  readonly lastUsedAt: number | null
 }
 
-/** The applications as the operator keeps them. */
+/** An issued application: it has at least one key, which may be revoked. */
+export interface IssuedApp {
+  readonly appId: string
+  /** When its first key was made. */
+  readonly createdAt: number
+  /** When its last key was revoked; null while one works. */
+  readonly revokedAt: number | null
+  /** In the order in which they were made. */
+  readonly keys: readonly AppKey[]
+}
+
+/** The applications as the operator sees them. */
 export interface AppBook {
   /** By appId, revoked ones included. */
   list(): Promise<readonly IssuedApp[]>
-  /** Keeps the hash of a new key; false, and nothing is changed, while the app has a key that is not revoked. */
-  issue(appId: string, keySha256: string, now: number): Promise<boolean>
-  /** False when there is no such app, or it was revoked before. */
-  revoke(appId: string, now: number): Promise<boolean>
 }
+
+/** The integration requests as the operator sees them. */
+export interface RequestBook {
+  /** The latest first. */
+  list(): Promise<readonly KeptRequest[]>
+  get(id: string): Promise<KeptRequest | undefined>
+}
+
+/** What a change is about, by the names that tell it. */
+export interface Matter {
+  readonly brandSlug?: string
+  readonly appId?: string
+  readonly requestId?: string
+}
+
+/** What is kept of a matter when it is decided. */
+export interface Matters {
+  readonly brand: Brand | undefined
+  /** Of the application, revoked ones included, in the order in which they were made. */
+  readonly keys: readonly AppKey[]
+  readonly request: KeptRequest | undefined
+}
+
+/** What is to become of a matter, and how the audit log tells it. */
+export interface Decision {
+  readonly brand?: Brand
+  readonly newKey?: Omit<ApiKey, 'key'>
+  /** Keys of the application that stop working, by their ends. */
+  readonly revokedKeys?: readonly string[]
+  readonly verdict?: Pick<KeptRequest, 'reason' | 'appId' | 'brandSlug'> & { status: 'approved' | 'rejected' }
+  readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'>
+}
+
+/** Where operators change things. */
+export interface OperatorBook {
+  /**
+   * Lets `decide` judge a matter as it is, and stores what it decides together with its entry of the audit log, in one
+   * atomic step; resolves to that. `decide` must be synchronous and may be called twice; when it throws, nothing is
+   * stored.
+   */
+  change<D extends Decision>(
+    about: Matter,
+    by: { readonly actor: Actor; readonly now: number },
+    decide: (matters: Matters) => D,
+  ): Promise<D>
+  /** Adds to the audit log what was done elsewhere. */
+  note(entry: AuditEntry): Promise<void>
+}
+
+/** What the use cases of an operator need; `actor` is who asks. */
+export interface OperatorPorts {
+  readonly operator: OperatorBook
+  readonly secrets: Pick<Secrets, 'newApiKey'>
+  readonly now: Clock
+  readonly actor: Actor
+}
+
+function change<D extends Decision>(
+  { operator, actor, now }: Omit<OperatorPorts, 'secrets'>,
+  about: Matter,
+  decide: (matters: Matters) => D,
+): Promise<D> {
+  return operator.change(about, { actor, now: now() }, decide)
+}
+
+type BrandPorts = Omit<OperatorPorts, 'secrets'>
 
 /** What an operator says of a brand; what is left out stays, or takes its default in a new brand. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
 
 /** `brand put`: makes a brand, active unless told otherwise, or changes one. */
-export function putBrand(brands: BrandBook, slugAsGiven: string, change: BrandChange): Promise<Brand> {
-  const slug = nameKey(slugAsGiven)
-  const said = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
-  return brands.edit(slug, (current) => {
-    if (!current && change.displayName === undefined) {
-      throw new OperatorError(`brand ${slug} does not exist yet: give it a name with --name`)
+export async function putBrand(
+  ports: BrandPorts,
+  slugAsGiven: string,
+  asked: BrandChange,
+  how: { readonly mustBeNew?: boolean } = {},
+): Promise<Brand> {
+  const brandSlug = nameKey(slugAsGiven)
+  const said = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
+    if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
+    if (!current && asked.displayName === undefined) {
+      throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
     }
-    const fresh: Brand = {
-      slug,
-      displayName: '',
-      status: 'active',
-      notifyTemplates: [],
-      dltEnabled: false,
-      loginIdEnabled: false,
-      domain: null,
-      entityId: null,
-      registrations: {},
-    }
-    const brand: Brand = { ...fresh, ...current, ...said }
-    const problems = brandProblems(brand)
-    if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+    const brand: Brand = { ...freshBrand(brandSlug), ...current, ...said }
+    requireSound(brand)
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
-    return brand
+    const action = current ? ('brand.changed' as const) : ('brand.created' as const)
+    const details = differences(current ?? freshBrand(brandSlug), brand)
+    return { brand, entry: { action, target: brandSlug, details } }
   })
+  return brand
+}
+
+function freshBrand(slug: string): Brand {
+  return {
+    slug,
+    displayName: '',
+    status: 'active',
+    notifyTemplates: [],
+    dltEnabled: false,
+    loginIdEnabled: false,
+    domain: null,
+    entityId: null,
+    registrations: {},
+  }
+}
+
+function requireSound(brand: Brand): void {
+  const problems = brandProblems(brand)
+  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+}
+
+/** Each field that was changed, as `before → after`. */
+function differences<T extends object>(before: T, after: T): Record<string, string> {
+  const details: Record<string, string> = {}
+  for (const [field, value] of Object.entries(after)) {
+    const [was, is] = [inWords((before as Record<string, unknown>)[field]), inWords(value)]
+    if (was !== is) details[field] = `${was} → ${is}`
+  }
+  return details
+}
+
+function inWords(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-'
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /**
  * `brand template`: says how a template of a brand is registered with carriers and vendors. What is left out stays; null
  * forgets the registration.
  */
-export function registerTemplate(
-  brands: BrandBook,
+export async function registerTemplate(
+  ports: BrandPorts,
   slugAsGiven: string,
   templateKey: string,
-  change: Partial<TemplateRegistration> | null,
+  asked: Partial<TemplateRegistration> | null,
 ): Promise<Brand> {
-  const slug = nameKey(slugAsGiven)
-  return brands.edit(slug, (current) => {
-    if (!current) throw new OperatorError(`there is no brand ${slug}: see otpost brand list`)
+  const brandSlug = nameKey(slugAsGiven)
+  const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
+    if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
     const { [templateKey]: before, ...others } = current.registrations
     const { id = null, ids = {}, senderId = null } = before ?? {}
-    const after = change && {
-      id: change.id ?? id,
-      ids: { ...ids, ...change.ids },
-      senderId: change.senderId ?? senderId,
+    const after = asked && {
+      id: asked.id === undefined ? id : asked.id,
+      ids: { ...ids, ...asked.ids },
+      senderId: asked.senderId === undefined ? senderId : asked.senderId,
     }
-    const brand: Brand = {
-      ...current,
-      registrations: after ? { ...others, [templateKey]: after } : others,
+    const brand: Brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
+    requireSound(brand)
+    const details = {
+      template: templateKey,
+      ...differences(registrationOf(current, templateKey), registrationOf(brand, templateKey)),
     }
-    const problems = brandProblems(brand)
-    if (problems.length > 0) throw new OperatorError(problems.join('\n'))
-    return brand
+    return { brand, entry: { action: 'brand.template' as const, target: brandSlug, details } }
   })
+  return brand
 }
 
 /** `brand status`: moves a brand to a status by the transitions of design D8. */
-export function setBrandStatus(brands: BrandBook, slugAsGiven: string, status: BrandStatus): Promise<Brand> {
-  const slug = nameKey(slugAsGiven)
-  return brands.edit(slug, (current) => {
-    if (!current) throw new OperatorError(`there is no brand ${slug}: see otpost brand list`)
+export async function setBrandStatus(
+  ports: BrandPorts,
+  slugAsGiven: string,
+  status: BrandStatus,
+): Promise<Brand> {
+  const brandSlug = nameKey(slugAsGiven)
+  const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
+    if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
     refuseTransition(current, status)
-    return { ...current, status }
+    const brand: Brand = { ...current, status }
+    const details = { status: `${current.status} → ${status}` }
+    return { brand, entry: { action: 'brand.status' as const, target: brandSlug, details } }
   })
+  return brand
 }
 
 /** A status in the operator's words. */
@@ -129,24 +241,199 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
 }
 
-export interface AppPorts {
-  readonly apps: AppBook
-  readonly secrets: Pick<Secrets, 'newApiKey'>
-  readonly now: Clock
+/** How many keys of an application work at a time: one in use, and one to change over to. */
+const mostKeys = 2
+
+function isLive({ revokedAt }: AppKey): boolean {
+  return revokedAt === null
+}
+
+function listed(keys: readonly AppKey[]): string {
+  return keys.map(({ lastFour }) => lastFour).join(' and ')
+}
+
+function requireAppId(appId: string): void {
+  if (!isAppId(appId)) throw new OperatorError('an appId is 1 to 64 visible characters without a colon')
+}
+
+/** A new key that no other of the application's is mistaken for. */
+function addKey(newKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
+  const { key: _, ...kept } = newKey
+  // One in fourteen million; asking again makes another.
+  if (keys.some(({ lastFour }) => lastFour === kept.lastFour)) {
+    throw new OperatorError('the new key ends as an older one does: ask for it again')
+  }
+  return kept
 }
 
 /** `app issue`: resolves to the new key, which exists nowhere else. */
-export async function issueApp({ apps, secrets, now }: AppPorts, appId: string): Promise<string> {
-  if (!isAppId(appId)) {
-    throw new OperatorError('an appId is 1 to 64 visible characters without a colon')
-  }
-  const { key, sha256 } = secrets.newApiKey()
-  if (await apps.issue(appId, sha256, now())) return key
-  throw new OperatorError(`app ${appId} has a key already: revoke it first with otpost app revoke ${appId}`)
+export async function issueApp(ports: OperatorPorts, appId: string): Promise<string> {
+  requireAppId(appId)
+  const made = ports.secrets.newApiKey()
+  await change(ports, { appId }, ({ keys }) => ({
+    newKey: firstKey(appId, made, keys),
+    entry: { action: 'app.issued' as const, target: appId, details: { key: made.lastFour } },
+  }))
+  return made.key
 }
 
-/** `app revoke`: the key of the app stops working. */
-export async function revokeApp({ apps, now }: Omit<AppPorts, 'secrets'>, appId: string): Promise<void> {
-  if (await apps.revoke(appId, now())) return
-  throw new OperatorError(`there is no app ${appId} with a key: see otpost app list`)
+function firstKey(appId: string, made: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
+  if (keys.some(isLive)) {
+    throw new OperatorError(
+      `app ${appId} has a key already: give it a second one with otpost app rotate ${appId}, or revoke it first with otpost app revoke ${appId}`,
+    )
+  }
+  return addKey(made, keys)
+}
+
+/** `app rotate`: resolves to a second key, which works beside the first until that is revoked. */
+export async function rotateApp(ports: OperatorPorts, appId: string): Promise<string> {
+  const made = ports.secrets.newApiKey()
+  await change(ports, { appId }, ({ keys }) => {
+    const live = keys.filter(isLive)
+    if (live.length === 0) {
+      throw new OperatorError(
+        `app ${appId} has no key to go on with: issue one with otpost app issue ${appId}`,
+      )
+    }
+    if (live.length >= mostKeys) {
+      throw new OperatorError(
+        `app ${appId} has two keys already, ending in ${listed(live)}: revoke the one that is not used any more with otpost app revoke-key ${appId} LAST4`,
+      )
+    }
+    const details = { key: made.lastFour, beside: listed(live) }
+    return {
+      newKey: addKey(made, keys),
+      entry: { action: 'app.rotated' as const, target: appId, details },
+    }
+  })
+  return made.key
+}
+
+/** `app revoke-key`: the key of the app that ends like this stops working; resolves to how many go on working. */
+export async function revokeKey(
+  ports: Omit<OperatorPorts, 'secrets'>,
+  appId: string,
+  ending: string,
+): Promise<number> {
+  const { left } = await change(ports, { appId }, ({ keys }) => {
+    const live = keys.filter(isLive)
+    const [key] = live.filter(({ lastFour }) => ending !== '' && lastFour === ending.slice(-lastFour.length))
+    if (!key) {
+      throw new OperatorError(
+        live.length === 0
+          ? `there is no app ${appId} with a key: see otpost app list`
+          : `app ${appId} has no key that ends in ${ending.slice(-4)}: its keys end in ${listed(live)}`,
+      )
+    }
+    return {
+      revokedKeys: [key.lastFour],
+      left: live.length - 1,
+      entry: { action: 'app.key-revoked' as const, target: appId, details: { key: key.lastFour } },
+    }
+  })
+  return left
+}
+
+/** `app revoke`: every key of the app stops working. */
+export async function revokeApp(ports: Omit<OperatorPorts, 'secrets'>, appId: string): Promise<void> {
+  await change(ports, { appId }, ({ keys }) => {
+    const live = keys.filter(isLive)
+    if (live.length === 0) throw new OperatorError(`there is no app ${appId} with a key: see otpost app list`)
+    return {
+      revokedKeys: live.map(({ lastFour }) => lastFour),
+      entry: { action: 'app.revoked' as const, target: appId, details: { keys: listed(live) } },
+    }
+  })
+}
+
+/** What approval of a request made. */
+export interface Approval {
+  /** The app's key, which exists nowhere else. */
+  readonly key: string
+  readonly brand: Brand
+  /** Whether the brand was there before, and was left as it was. */
+  readonly brandExisted: boolean
+}
+
+/** `request approve`: makes the brand, unless there is one, and the app, in one step. */
+export async function approveRequest(
+  ports: OperatorPorts,
+  requestId: string,
+  { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
+): Promise<Approval> {
+  requireAppId(appId)
+  const brandSlug = nameKey(slugAsGiven)
+  const made = ports.secrets.newApiKey()
+  const { brand, brandExisted } = await change(
+    ports,
+    { requestId, appId, brandSlug },
+    ({ request, brand: current, keys }) => {
+      const { brandName, companyName } = requirePending(requestId, request)
+      const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
+      requireSound(brand)
+      return {
+        brand,
+        brandExisted: current !== undefined,
+        newKey: firstKey(appId, made, keys),
+        verdict: { status: 'approved' as const, reason: null, appId, brandSlug },
+        entry: {
+          action: 'request.approved' as const,
+          target: requestId,
+          details: {
+            company: companyName,
+            app: appId,
+            key: made.lastFour,
+            brand: brandSlug,
+            ...(current ? { brandExisted: 'yes' } : {}),
+          },
+        },
+      }
+    },
+  )
+  return { key: made.key, brand, brandExisted }
+}
+
+/** How long the reason of a rejection may be, in characters. */
+const reasonLength = 500
+
+/** `request reject`; the reason is kept for the operator. */
+export async function rejectRequest(
+  ports: Omit<OperatorPorts, 'secrets'>,
+  requestId: string,
+  reasonAsGiven: string,
+): Promise<void> {
+  const reason = reasonAsGiven.trim()
+  if (reason.length > reasonLength) {
+    throw new OperatorError(`the reason must be at most ${reasonLength} characters`)
+  }
+  await change(ports, { requestId }, ({ request }) => {
+    const { companyName } = requirePending(requestId, request)
+    return {
+      verdict: { status: 'rejected' as const, reason: reason || null, appId: null, brandSlug: null },
+      entry: {
+        action: 'request.rejected' as const,
+        target: requestId,
+        details: { company: companyName, ...(reason ? { reason } : {}) },
+      },
+    }
+  })
+}
+
+function requirePending(requestId: string, request: KeptRequest | undefined): KeptRequest {
+  if (!request) throw new OperatorError(`there is no request ${requestId}: see otpost request list`)
+  if (request.status === 'pending') return request
+  throw new OperatorError(`request ${requestId} is ${request.status} already`)
+}
+
+/** An appId or slug that suggests itself for a name, such as `acme-shop` for `Acme Shop!`; may be empty. */
+export function suggestedSlug(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40)
+    .replace(/-+$/, '')
 }

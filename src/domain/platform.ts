@@ -23,6 +23,20 @@ export interface IntegrationRequest {
   readonly useCase: string | null
 }
 
+/** A request as it is kept: with what the operator decided. */
+export interface KeptRequest extends IntegrationRequest {
+  readonly status: 'pending' | 'approved' | 'rejected'
+  /** Epoch milliseconds. */
+  readonly decidedAt: number | null
+  /** Who decided, as the audit log names it. */
+  readonly decidedBy: string | null
+  /** Why it was rejected; null: nobody said, or it was not. */
+  readonly reason: string | null
+  /** What approval made, or found. */
+  readonly appId: string | null
+  readonly brandSlug: string | null
+}
+
 export interface IntegrationRequests {
   /** Keeps a request as pending; durable when it resolves. */
   add(request: IntegrationRequest): Promise<void>

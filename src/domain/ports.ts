@@ -29,8 +29,7 @@ export interface Secrets {
   keyedCodes(owner: CodeOwner, code: string): readonly [string, ...string[]]
   /** What a record stores of a keyed code: SHA-256 over the record's id and it, in base64url. */
   saltedHash(recordId: string, keyedCode: string): string
-  /** A new API key and what is stored of it. */
-  newApiKey(): { readonly key: string; readonly sha256: string }
+  newApiKey(): ApiKey
   /**
    * A keyed hash that stands for a recipient or a network address in the store, in base64url, under the present secret
    * and then each former one.
@@ -43,6 +42,16 @@ export interface Secrets {
   receiptToken(about: string): string
   /** Whether this is the token of it, under any of the secrets; compares in constant time. */
   isReceiptToken(about: string, token: string): boolean
+}
+
+/** A new API key: `otp_live_`, 256 random bits and a checksum, by which those who search for leaked keys know it. */
+export interface ApiKey {
+  /** Told once and kept nowhere. */
+  readonly key: string
+  /** What is stored to compare with, in base64url. */
+  readonly sha256: string
+  /** How it ends, to tell it from others. */
+  readonly lastFour: string
 }
 
 /** Whom a code is for: bound to that, its hash is worth nothing in another row. */

@@ -91,6 +91,8 @@ export type RejectionScope = 'recipient' | 'content' | 'account'
 /** A way to send SMS. `send` answers within `timeoutMs` and never throws. */
 export interface SmsProvider {
   readonly name: string
+  /** The URL that messages go to; undefined: they go to none. */
+  readonly endpoint?: string
   send(sms: Sms, timeoutMs: number): Promise<Outcome>
   /** How it reports what became of messages; undefined: it doesn't. */
   readonly receipts?: ReceiptReader

@@ -13,10 +13,13 @@ export interface ReceiptState {
 /** The receipts that have come. */
 export interface ReceiptBook {
   /**
-   * Keeps news of messages by key, each unless what is known of its message ranks as high (`receiptRanks`); one atomic
+   * Keeps what a provider says of messages by key, each unless what is known of its message ranks as high (`receiptRanks`); one atomic
    * step. News may come before the attempt itself is in the delivery log, any number of times, and in any order.
    */
-  keepReceipts(news: readonly (readonly [key: string, state: ReceiptState])[]): Promise<void>
+  keepReceipts(
+    provider: string,
+    news: readonly (readonly [key: string, state: ReceiptState])[],
+  ): Promise<void>
 }
 
 /** What receipts name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
@@ -89,7 +92,7 @@ export async function takeReceipts(
     .map(({ vendorId = '', status, reason }) => [keyOf(vendorId), { status, reason, at }] as const)
   // A vendor may tell of thousands at once: a few at a time, so that codes beside them don't wait.
   for (let done = 0; done < news.length; done += batch) {
-    await ports.receipts.keepReceipts(news.slice(done, done + batch))
+    await ports.receipts.keepReceipts(provider, news.slice(done, done + batch))
   }
   return reader.answer?.(call, at)
 }

@@ -66,7 +66,10 @@ export async function sendOtp(
   const appId = await authenticate(ports, call, body)
   const brand = await approvedBrand(ports.brands, call, body)
   const to = await readAddressee(ports, body)
-  if (to) noteRecipient(call, to.recipient)
+  if (to) {
+    noteRecipient(call, to.recipient)
+    call.trail.recipientSubject = to.subject
+  }
   const order = judged(() => readOrder(body, brand, to))
   const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
   if (order instanceof Failure) {

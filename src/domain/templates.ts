@@ -92,6 +92,7 @@ const catalogue: readonly Template[] = [
 // A Map, not an object literal: a caller's key such as "constructor" must be unknown.
 const byKey = new Map(catalogue.map((template) => [template.key, template]))
 
+export const templates = catalogue
 export const notifyTemplates = catalogue.filter((template) => template.audience === 'notify')
 export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
 export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]

@@ -42,6 +42,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
   const { channel, identity } = recipient
   const brandSlug = brand.slug
   const subject = await subjectOf(ports, channel, identity)
+  call.trail.recipientSubject = subject
   const now = ports.now()
   const budget = failureBudget(ports.limits, subject, brandSlug)
   const verdict = await ports.store.guess(

@@ -62,7 +62,7 @@ const conversation = (page: Page) => page.locator('#messages').getByRole('region
 
 const textOf = async (locator: Locator) => (await locator.textContent()) ?? ''
 const recipientsInOrder = (page: Page) =>
-  recipients(page).evaluateAll<(string | undefined)[], void, { dataset: Record<string, string> }>((buttons) =>
+  recipients(page).evaluateAll<(string | undefined)[], void, HTMLElement>((buttons) =>
     buttons.map(({ dataset }) => dataset.to),
   )
 /** Who has the keyboard: its id, or the recipient it stands for. */

@@ -17,6 +17,7 @@ const story: Story = {
   channel: 'SMS',
   recipient: '12*******43',
   recipients: null,
+  recipientSubject: null,
   limits: [],
   end: { status: 200, error: null, message: null, durationMs: 123 },
 }

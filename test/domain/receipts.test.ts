@@ -33,7 +33,7 @@ function world(news: readonly Receipt[] = [{ vendorId: 'V1', status: 'delivered'
     ],
     secrets,
     receipts: {
-      keepReceipts: async (news) => {
+      keepReceipts: async (_, news) => {
         kept.push(...news)
         steps.push(news.length)
       },

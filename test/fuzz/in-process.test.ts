@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config.ts'
 import { issueApp, putBrand } from '../../src/domain/operator.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { drawShots, fuzzBrands, fuzzEnv, fuzzRuns, fuzzSeed, Run, type Sent } from '../support/fuzz.ts'
+import { tester } from '../support/operator.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { logged } from '../support/rows.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -95,8 +96,9 @@ test('no input makes the service say, log or keep what it must not', async () =>
   })
   const app = createApp(config, { now: () => clock.now, log: logger })
   ending.defer(() => app.close())
-  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(app.books.brands, slug, brand)
-  const issued = await issueApp(app.books, 'till')
+  for (const [slug, brand] of Object.entries(fuzzBrands))
+    await putBrand(app.books.acting(tester), slug, brand)
+  const issued = await issueApp(app.books.acting(tester), 'till')
   const run = new Run(receiver, smtp, [issued, receiver.secret])
 
   const call = async (sent: Sent) => {

@@ -19,6 +19,7 @@ import {
   type Shot,
   secretMark,
 } from '../support/fuzz.ts'
+import { tester } from '../support/operator.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startServer } from '../support/server.ts'
 import { startSmtp } from '../support/smtp.ts'
@@ -74,8 +75,8 @@ test('no bytes on a socket make the process fail, nor say, log or keep what it m
     TRUSTED_PROXIES: '127.0.0.1',
   }
   const books = openBooks(readConfig(env))
-  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(books.brands, slug, brand)
-  const issued = await issueApp(books, 'till')
+  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(books.acting(tester), slug, brand)
+  const issued = await issueApp(books.acting(tester), 'till')
   await books.close()
   const server = await startServer(env)
   running.add(server.child)

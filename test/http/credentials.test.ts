@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { issueApp, revokeApp } from '../../src/domain/operator.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
 let app: TestApp
@@ -119,14 +120,14 @@ describe('an application issued by command', () => {
     const send = (key: string, id = 'mobile') =>
       app.post('/otp/send', { appId: id, apiKey: key, phone: freshPhone() })
     expectError(await send('guess'), 403, 'forbidden')
-    const key = await issueApp(books, 'mobile')
+    const key = await issueApp(books.acting(tester), 'mobile')
     expectSuccess(await send(key), ['expiresIn'])
     expectError(await send(apiKey), 403, 'forbidden')
     expectError(await send(key, appId), 403, 'forbidden')
     expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
-    await revokeApp(books, 'mobile')
+    await revokeApp(books.acting(tester), 'mobile')
     expectError(await send(key), 403, 'forbidden')
-    const next = await issueApp(books, 'mobile')
+    const next = await issueApp(books.acting(tester), 'mobile')
     expect(next).not.toBe(key)
     expectSuccess(await send(next), ['expiresIn'])
     expectError(await send(key), 403, 'forbidden')

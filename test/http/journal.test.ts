@@ -276,6 +276,7 @@ describe('the story of a request', () => {
       channel: 'SMS',
       recipient: '12*******43',
       recipients: null,
+      recipientSubject: app.app.books.secrets.subjects('SMS', phone)[0].slice(0, 22),
       limits: [
         limit('cooldown', 1, 1, 30),
         limit('phone-minute', 3, 1, 60),
@@ -624,7 +625,7 @@ describe('what is older than DELIVERY_LOG_DAYS', () => {
     app.advance(0.001)
     const young = await app.post('/otp/send', { phone: freshPhone() })
     for (const answer of [old, young]) await app.journalOf(answer)
-    await app.app.books.journal.keepReceipts([
+    await app.app.books.journal.keepReceipts('twilio', [
       ['a', { status: 'pending', reason: null, at: app.clock.now - 1 }],
     ])
     app.advance(Number(days) * 86_400)

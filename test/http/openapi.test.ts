@@ -89,6 +89,10 @@ test('it has every route of the service but those of pages, and no other', () =>
     trustedProxies: [],
     log,
     outbox,
+    console: undefined,
+    metrics: undefined,
+    tracing: undefined,
+    isStopping: () => false,
   }).app
   const isPage = (path: string) => /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*)$/.test(path)
   const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)
@@ -165,6 +169,8 @@ test('each request that is refused for a field of its own does not fit the descr
 const notProvoked = [
   // Answers 503 to whatever is wrong with the database, and has nothing else to fail on.
   'GET /health 500 internal_error',
+  'GET /health/live 500 internal_error',
+  'GET /health/ready 500 internal_error',
   // Reads constants and settings only: nothing in it can be made to fail from outside.
   'GET /integrations/catalog 500 internal_error',
 ]
@@ -427,6 +433,8 @@ async function atWork(app: TestApp): Promise<void> {
 
   await look(app, [
     ['/health', '200'],
+    ['/health/live', '200'],
+    ['/health/ready', '200'],
     ['/integrations/catalog', '200'],
     ['/platform/brands', '200'],
     ['/outbox/messages', '200'],
@@ -472,6 +480,7 @@ async function withoutTables(app: TestApp): Promise<void> {
   await ask(app, wanted, '500 internal_error')
   await look(app, [
     ['/health', '503'],
+    ['/health/ready', '503'],
     ['/platform/brands', '500 internal_error'],
     ['/outbox/messages', '500 internal_error'],
   ])

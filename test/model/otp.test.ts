@@ -17,6 +17,7 @@ import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
+import { keepAll, operatorOf } from '../support/operator.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
 // cases on the real store and to a model that restates the contract as naively as it can. When they disagree,
@@ -305,7 +306,7 @@ class Service {
 
   async sweep(): Promise<void> {
     const sweep = createSweep(this.database)
-    while (!(await sweep(this.clock.now, 0)).isRound);
+    while (!(await sweep(this.clock.now, keepAll)).isRound);
   }
 
   close(): Promise<void> {
@@ -541,8 +542,8 @@ function histories(maxCommands: number) {
 }
 
 async function makeBrands(database: Database): Promise<void> {
-  const book = createBrandBook(database)
-  for (const slug of brands) await putBrand(book, slug, { displayName: slug })
+  const operator = operatorOf(database)
+  for (const slug of brands) await putBrand(operator, slug, { displayName: slug })
 }
 
 /** A database in which nothing has happened yet: there are no codes and no windows. */

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { readConfig } from '../../src/config.ts'
 import { Failure } from '../../src/domain/failures.ts'
@@ -17,6 +16,7 @@ import {
   temporaryFolder,
 } from '../support/app.ts'
 import { newCall } from '../support/calls.ts'
+import { operatorOf } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 
@@ -301,8 +301,8 @@ describe('two server processes on one database file', () => {
     const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)
     if (made.code !== 0) throw new Error(made.stderr)
     const database = openDatabase(file)
-    const brands = createBrandBook(database)
-    await Promise.all(manyBrands.map((slug) => putBrand(brands, slug, { displayName: slug })))
+    const operator = operatorOf(database)
+    await Promise.all(manyBrands.map((slug) => putBrand(operator, slug, { displayName: slug })))
     await database.close()
     servers = await Promise.all([startServer(env), startServer(env)])
   }, 30_000)

@@ -19,6 +19,7 @@ import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { codeIn } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
+import { keepAll, operatorOf } from '../support/operator.ts'
 import {
   type Answer,
   type BrandSlug,
@@ -726,7 +727,7 @@ class Simulation {
     this.log('expired rows are removed')
     // Beside whatever is let through at the same time.
     if (this.calls.length > 0 && this.servers.length === 1 && this.random.chance(0.5)) this.letThrough()
-    while (!(await sweep(this.timeMs, 0)).isRound);
+    while (!(await sweep(this.timeMs, keepAll)).isRound);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -955,9 +956,9 @@ function openQuickly(file: string): Database {
 }
 
 async function makeBrands(database: Database): Promise<void> {
-  const book = createBrandBook(database)
+  const operator = operatorOf(database)
   for (const [slug, dltEnabled] of Object.entries(brands)) {
-    await putBrand(book, slug, { displayName: slug, dltEnabled })
+    await putBrand(operator, slug, { displayName: slug, dltEnabled })
   }
 }
 

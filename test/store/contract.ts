@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import type { Brand } from '../../src/domain/brand.ts'
 import type { Claim, Taking } from '../../src/domain/limits.ts'
-import type { AppBook, BrandBook } from '../../src/domain/operator.ts'
+import type { AppBook, BrandBook, OperatorBook } from '../../src/domain/operator.ts'
 import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/platform.ts'
 import {
@@ -12,6 +12,7 @@ import {
   type Outbox,
   type OutboxMessage,
 } from '../../src/domain/ports.ts'
+import { storeBrand, tester } from '../support/operator.ts'
 
 // What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.
 
@@ -19,6 +20,7 @@ import {
 export interface Stores {
   readonly otps: OtpStore
   readonly brands: BrandBook
+  readonly operator: OperatorBook
   readonly apps: AppBook & Apps
   readonly requests: IntegrationRequests
   /** The kept integration requests, by what means the store has: ids and status, in order of the ids. */
@@ -73,8 +75,14 @@ export function testStores(name: string, open: OpenStores): void {
 
     testLimits(() => stores.otps)
     testCodes(() => stores.otps)
-    testBrands(() => stores.brands)
-    testApps(() => stores.apps)
+    testBrands(
+      () => stores.brands,
+      () => stores.operator,
+    )
+    testApps(
+      () => stores.apps,
+      () => stores.operator,
+    )
     testRequests(() => stores)
     testOutbox(() => stores.outbox)
   })
@@ -511,8 +519,10 @@ function brand(properties: Partial<Brand> = {}): Brand {
   }
 }
 
-function testBrands(book: () => BrandBook): void {
-  const put = (given: Brand) => book().edit(given.slug, () => given)
+function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
+  const edit = (slug: string, change: (current: Brand | undefined) => Brand) =>
+    storeBrand({ operator: operator() }, slug, change)
+  const put = (given: Brand) => edit(given.slug, () => given)
 
   describe('brands', () => {
     test('a brand is read as it was stored', async () => {
@@ -536,11 +546,11 @@ function testBrands(book: () => BrandBook): void {
     })
 
     test('an edit sees the brand as it is and stores what it makes of it', async () => {
-      await book().edit('acme', (current) => {
+      await edit('acme', (current) => {
         expect(current).toBeUndefined()
         return brand()
       })
-      await book().edit('acme', (current) => brand({ displayName: `${current?.displayName} & Co` }))
+      await edit('acme', (current) => brand({ displayName: `${current?.displayName} & Co` }))
       expect(await book().bySlug('acme')).toEqual(brand({ displayName: 'Acme & Co' }))
       expect(await book().byName('acme')).toBeUndefined()
     })
@@ -548,7 +558,7 @@ function testBrands(book: () => BrandBook): void {
     test('an edit that throws stores nothing and fails with what it threw', async () => {
       await put(brand())
       const error = new Error('not like this')
-      const failing = book().edit('acme', () => {
+      const failing = edit('acme', () => {
         throw error
       })
       expect(await failing.catch((thrown: unknown) => thrown)).toBe(error)
@@ -559,7 +569,7 @@ function testBrands(book: () => BrandBook): void {
       await put(brand({ displayName: '' }))
       await Promise.all(
         Array.from({ length: 20 }, () =>
-          book().edit('acme', (current) => brand({ displayName: `${current?.displayName}x` })),
+          edit('acme', (current) => brand({ displayName: `${current?.displayName}x` })),
         ),
       )
       expect((await book().bySlug('acme'))?.displayName).toBe('x'.repeat(20))
@@ -587,10 +597,17 @@ function testBrands(book: () => BrandBook): void {
   })
 }
 
-function testApps(book: () => AppBook & Apps): void {
+function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): void {
+  const entry = { action: 'app.issued', target: 'shop', details: {} } as const
+  const by = (now = start) => ({ actor: tester, now })
+  const ending = (name: string) => `…${name.slice(0, 3)}`
+  const kept = (key: string) => ({ sha256: hashKey(key), lastFour: ending(key) })
+  const add = (appId: string, key: string, now?: number) =>
+    operator().change({ appId }, by(now), () => ({ newKey: kept(key), entry }))
+
   describe('applications', () => {
     test('an issued pair is accepted, and nothing else', async () => {
-      expect(await book().issue('shop', hashKey('key'), start)).toBe(true)
+      await add('shop', 'key')
       const tried: readonly (readonly [string, string, boolean])[] = [
         ['shop', 'key', true],
         ['shop', 'another key', false],
@@ -611,43 +628,64 @@ function testApps(book: () => AppBook & Apps): void {
       }
     })
 
-    test('an app has one key at a time', async () => {
-      await book().issue('shop', hashKey('first'), start)
-      expect(await book().issue('shop', hashKey('second'), start + 1)).toBe(false)
+    test('an app may have two keys, both of which are accepted', async () => {
+      await add('shop', 'first')
+      await add('shop', 'second')
       expect(await book().accepts('shop', 'first')).toBe(true)
-      expect(await book().accepts('shop', 'second')).toBe(false)
+      expect(await book().accepts('shop', 'second')).toBe(true)
+      expect(await book().accepts('shop', 'third')).toBe(false)
     })
 
-    test('of concurrent issues one succeeds', async () => {
-      const keys = Array.from({ length: 10 }, (_, index) => `key ${index}`)
-      const issued = await Promise.all(keys.map((key) => book().issue('shop', hashKey(key), start)))
-      const accepted = await Promise.all(keys.map((key) => book().accepts('shop', key)))
-      expect(issued.filter(Boolean)).toHaveLength(1)
-      expect(accepted).toEqual(issued)
+    test('a decision sees the keys as they are, so that of concurrent ones each sees those before it', async () => {
+      const seen: number[] = []
+      await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          operator().change({ appId: 'shop' }, by(), ({ keys }) => {
+            seen.push(keys.length)
+            return { newKey: kept(`key ${index}`), entry }
+          }),
+        ),
+      )
+      expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     })
 
-    test('a revoked key stops working, and the app can have a new one', async () => {
-      await book().issue('shop', hashKey('first'), start)
-      expect(await book().revoke('shop', start + 1)).toBe(true)
-      expect(await book().accepts('shop', 'first')).toBe(false)
-      expect(await book().revoke('shop', start + 2)).toBe(false)
-      expect(await book().issue('shop', hashKey('second'), start + 3)).toBe(true)
+    test('a revoked key stops working, and others go on', async () => {
+      await add('shop', 'first')
+      await add('shop', 'second')
+      await add('kiosk', 'first of another')
+      await operator().change({ appId: 'shop' }, by(start + 5), () => ({
+        revokedKeys: [ending('first')],
+        entry,
+      }))
       expect(await book().accepts('shop', 'first')).toBe(false)
       expect(await book().accepts('shop', 'second')).toBe(true)
+      expect(await book().accepts('kiosk', 'first of another')).toBe(true)
     })
 
-    test('there is nothing to revoke of an app that was never issued', async () => {
-      expect(await book().revoke('nobody', start)).toBe(false)
-      expect(await book().revoke('configured', start)).toBe(false)
-    })
-
-    test('the list tells when apps were issued and revoked, by appId', async () => {
-      await book().issue('shop', hashKey('a'), start)
-      await book().issue('kiosk', hashKey('b'), start + 1)
-      await book().revoke('shop', start + 2)
+    test('the list tells the keys of each app, by appId, and when the last was revoked', async () => {
+      await add('shop', 'a', start)
+      await add('kiosk', 'b', start + 1)
+      await add('shop', 'c', start + 2)
+      const revoke = (name: string, now: number) =>
+        operator().change({ appId: 'shop' }, by(now), () => ({ revokedKeys: [ending(name)], entry }))
+      await revoke('a', start + 3)
+      const a = { lastFour: ending('a'), createdAt: start, revokedAt: start + 3, lastUsedAt: null }
+      const b = { lastFour: ending('b'), createdAt: start + 1, revokedAt: null, lastUsedAt: null }
+      const c = { lastFour: ending('c'), createdAt: start + 2, revokedAt: null, lastUsedAt: null }
+      const kiosk = { appId: 'kiosk', createdAt: start + 1, revokedAt: null, keys: [b] }
       expect(await book().list()).toEqual([
-        { appId: 'kiosk', createdAt: start + 1, revokedAt: null },
-        { appId: 'shop', createdAt: start, revokedAt: start + 2 },
+        kiosk,
+        { appId: 'shop', createdAt: start, revokedAt: null, keys: [a, c] },
+      ])
+      await revoke('c', start + 4)
+      expect(await book().list()).toEqual([
+        kiosk,
+        {
+          appId: 'shop',
+          createdAt: start,
+          revokedAt: start + 4,
+          keys: [a, { ...c, revokedAt: start + 4 }],
+        },
       ])
     })
   })

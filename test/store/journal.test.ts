@@ -11,6 +11,7 @@ import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
 import { type ReceiptState, receiptRanks } from '../../src/domain/receipts.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { keepAll } from '../support/operator.ts'
 
 const start = Date.UTC(2026, 0, 1, 12)
 
@@ -27,6 +28,7 @@ const whole: Story = {
   channel: 'SMS',
   recipient: '12*******43',
   recipients: null,
+  recipientSubject: null,
   limits: [
     { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
     { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
@@ -100,9 +102,9 @@ function open(threaded: boolean) {
   const { keepEntries, keepReceipts, sweep } = thread?.work ?? { ...book, sweep: createSweep(database) }
   return {
     ...book,
-    keep: (story: Story, ...attempts: readonly Attempt[]) => keepEntries([journalEntry(story, attempts)]),
+    keep: (story: Story, ...attempts: readonly Attempt[]) => keepEntries([journalEntry(story, attempts)], []),
     keepEntries,
-    keepReceipt: (key: string, state: ReceiptState) => keepReceipts([[key, state]]),
+    keepReceipt: (key: string, state: ReceiptState) => keepReceipts('twilio', [[key, state]]),
     sweep,
     count: (table: string) =>
       database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
@@ -293,7 +295,10 @@ describe('the journal in SQLite', () => {
         await journal.keep({ ...whole, requestId: idAt(at) }, ofSms, ofMail)
         await journal.keepReceipt(String(at), { status: 'pending', reason: null, at })
       }
-      expect(await journal.sweep(from, from)).toEqual({ isRound: true, isBusy: false })
+      expect(await journal.sweep(from, { ...keepAll, journal: from })).toEqual({
+        isRound: true,
+        isBusy: false,
+      })
       expect(['stories', 'deliveries', 'receipts'].map(journal.count)).toEqual([2, 4, 2])
       for (const at of [from, from + 1]) expect(await journal.story(idAt(at))).toBeDefined()
       const left = await journal.deliveries({ limit: 10 })
@@ -308,7 +313,7 @@ describe('the journal in SQLite', () => {
       const old = Array.from({ length: 900 }, (_, index) =>
         journalEntry({ ...whole, requestId: idAt(from - 1, index) }, index === 5 ? attempts : [ofSms]),
       )
-      await journal.keepEntries(old)
+      await journal.keepEntries(old, [])
       await Promise.all(
         old.map((_, index) =>
           journal.keepReceipt(`${index}`, { status: 'pending', reason: null, at: from - 1 }),
@@ -319,7 +324,7 @@ describe('the journal in SQLite', () => {
       let steps = 0
       for (let isRound = false; !isRound; steps++) {
         const before = rows()
-        const step = await journal.sweep(from, from)
+        const step = await journal.sweep(from, { ...keepAll, journal: from })
         expect(step.isBusy).toBe(!step.isRound)
         for (const [index, after] of rows().entries()) expect((before[index] ?? 0) - after).toBeWithin(0, 201)
         isRound = step.isRound
@@ -336,13 +341,13 @@ describe('what gathers entries for the journal', () => {
     const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
     const asked: (() => void)[] = []
     const failures: number[] = []
-    const { add, flush } = createJournalBuffer(
+    const { add, flush, stats } = createJournalBuffer(
       (entries) => {
         const done = Promise.withResolvers<void>()
         steps.push({
           ids: entries.map(
             ([requestId, story, attempts]) =>
-              `${requestId} ${story.at(-1) === null ? 'open' : 'ended'}${attempts.map((row) => ` ${row[1]}`).join('')}`,
+              `${requestId} ${story[8] === null ? 'open' : 'ended'}${attempts.map((row) => ` ${row[1]}`).join('')}`,
           ),
           done,
         })
@@ -355,6 +360,7 @@ describe('what gathers entries for the journal', () => {
       steps,
       failures,
       flush,
+      stats,
       tell: (requestId: string, ...attempts: readonly Attempt[]) =>
         add({ ...whole, requestId, end: null }, attempts),
       end: (requestId: string, ...attempts: readonly Attempt[]) => add({ ...whole, requestId }, attempts),
@@ -367,12 +373,14 @@ describe('what gathers entries for the journal', () => {
   }
 
   test('requests of a moment are written in one step, and of a quick one the end alone', async () => {
-    const { tell, end, asked } = buffer()
+    const { tell, end, asked, stats } = buffer()
     tell('a')
-    tell('b')
+    tell('b', ofSms, { ...ofSms, attempt: 2 })
     end('a')
+    expect(stats()).toEqual({ waiting: 4, lost: 0 })
     const step = await asked(1)
-    expect(step?.ids).toEqual(['a ended', 'b open'])
+    expect(step?.ids).toEqual(['a ended', 'b open 1 2'])
+    expect(stats()).toEqual({ waiting: 0, lost: 0 })
     step?.done.resolve()
   })
 
@@ -406,15 +414,18 @@ describe('what gathers entries for the journal', () => {
   })
 
   test('what can not be written is told, and what comes later is written', async () => {
-    const { end, asked, flush, failures } = buffer()
+    const { end, asked, flush, failures, stats } = buffer()
     for (const id of ['a', 'b']) end(id)
     ;(await asked(1))?.done.reject(new Error('the disk is full'))
     await flush()
     expect(failures).toEqual([2])
+    expect(stats()).toEqual({ waiting: 0, lost: 2 })
     end('c')
     const step = await asked(2)
     expect(step?.ids).toEqual(['c ended'])
     step?.done.resolve()
+    await flush()
+    expect(stats()).toEqual({ waiting: 0, lost: 2 })
   })
 
   test.each([0, 1, 2, 3, 4, 5, 6])(

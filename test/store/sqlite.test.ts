@@ -9,6 +9,7 @@ import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createIntegrationRequests } from '../../src/adapters/sqlite/integration-requests.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
+import { createOperatorBook } from '../../src/adapters/sqlite/operator.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { integrationRequests } from '../../src/adapters/sqlite/schema.ts'
@@ -16,6 +17,7 @@ import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { Claim } from '../../src/domain/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
+import { keepAll, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
 
@@ -24,6 +26,7 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
   return {
     otps: createOtpStore(database, saltedHash),
     brands: createBrandBook(database),
+    operator: createOperatorBook(database),
     apps: createAppBook(database, hashKey, credentials),
     requests: createIntegrationRequests(database),
     keptRequests: async () =>
@@ -56,14 +59,18 @@ describe('SQLite', () => {
 
   describe('the schema', () => {
     const tables = [
-      'apps',
+      'app_keys',
+      'audit',
       'brands',
+      'console_links',
+      'console_sessions',
       'deliveries',
       'integration_requests',
       'ledgers',
       'outbox',
       'receipts',
       'stories',
+      'tallies',
     ]
 
     test('every table is STRICT', () => {
@@ -81,7 +88,8 @@ describe('SQLite', () => {
            AND c."notnull" = 0 AND NOT (c.pk = 1 AND c.type = 'INTEGER') ORDER BY 1`,
       )
       expect(rows.map(({ column }) => column)).toEqual([
-        'apps.revoked_at',
+        'app_keys.last_used_at',
+        'app_keys.revoked_at',
         'brands.domain',
         'brands.entity_id',
         'deliveries.brand',
@@ -94,6 +102,11 @@ describe('SQLite', () => {
         'deliveries.segments',
         'deliveries.template',
         'deliveries.vendor_id',
+        'integration_requests.app_id',
+        'integration_requests.brand_slug',
+        'integration_requests.decided_at',
+        'integration_requests.decided_by',
+        'integration_requests.reason',
         'integration_requests.use_case',
         'integration_requests.website',
         'outbox.brand_name',
@@ -118,6 +131,8 @@ describe('SQLite', () => {
         "SELECT state FROM ledgers WHERE subject = 'a'",
         "SELECT subject FROM ledgers WHERE subject > 'a' ORDER BY subject",
         "SELECT 1 FROM brands WHERE name_key = 'a'",
+        "SELECT 1 FROM app_keys WHERE app_id = 'a'",
+        'SELECT 1 FROM tallies WHERE step_ms = 1 AND at >= 1',
         "SELECT 1 FROM deliveries WHERE request_id = 'a' ORDER BY request_id DESC, attempt DESC",
         "SELECT 1 FROM deliveries WHERE recipient_hash = 'a' ORDER BY request_id DESC, attempt DESC",
         "SELECT request_id FROM deliveries WHERE request_id < 'a' ORDER BY request_id",
@@ -146,7 +161,8 @@ describe('SQLite', () => {
         dlt_enabled: '0',
         login_id_enabled: '1',
       },
-      apps: { app_id: "'a'", key_sha256: hash, created_at: '1' },
+      app_keys: { app_id: "'a'", key_sha256: hash, last_four: "'abcd'", created_at: '1' },
+      audit: { at: '1', by: "'command'", name: "'a'", action: "'a'", target: "'a'", details: "'{}'" },
       integration_requests: {
         id: "'a'",
         created_at: '1',
@@ -176,7 +192,9 @@ describe('SQLite', () => {
       ['brands', { login_id_enabled: '-1' }],
       ['brands', { notify_templates: "'{}'" }],
       ['brands', { notify_templates: "'not JSON'" }],
-      ['apps', { key_sha256: "'a plain key'" }],
+      ['app_keys', { key_sha256: "'a plain key'" }],
+      ['audit', { by: "'someone'" }],
+      ['audit', { details: "'[]'" }],
       ['integration_requests', { status: "'maybe'" }],
       ['integration_requests', { channels: '\'"SMS"\'' }],
       ['outbox', { channel: "'FAX'" }],
@@ -201,12 +219,19 @@ describe('SQLite', () => {
     })
 
     test('a database of this program is opened again as it is', async () => {
-      const book = createAppBook(database, (key) => key, new Map())
-      await book.issue('shop', 'k'.repeat(43), 1)
+      await createOperatorBook(database).change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
+        newKey: { sha256: 'k'.repeat(43), lastFour: 'kkkk' },
+        entry: { action: 'app.issued', target: 'shop', details: {} },
+      }))
       await database.close()
       database = openDatabase(file)
       expect(await createAppBook(database, (key) => key, new Map()).list()).toEqual([
-        { appId: 'shop', createdAt: 1, revokedAt: null },
+        {
+          appId: 'shop',
+          createdAt: 1,
+          revokedAt: null,
+          keys: [{ lastFour: 'kkkk', createdAt: 1, revokedAt: null, lastUsedAt: null }],
+        },
       ])
       expect(all('SELECT * FROM __drizzle_migrations')).toHaveLength(migrations.length)
     })
@@ -525,7 +550,7 @@ describe('SQLite', () => {
     test('it removes what is over at this instant and nothing else', async () => {
       fill(2, now, 'over')
       fill(3, now + 1, 'alive')
-      expect(await createSweep(database)(now, 0)).toEqual({ isRound: true, isBusy: false })
+      expect(await createSweep(database)(now, keepAll)).toEqual({ isRound: true, isBusy: false })
       expect(all("SELECT 1 FROM ledgers WHERE subject LIKE '% alive'")).toHaveLength(3)
       expect(['ledgers', 'outbox'].map(count)).toEqual([3, 3])
       expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
@@ -538,13 +563,13 @@ describe('SQLite', () => {
       let steps = 0
       for (let isRound = false; !isRound; steps++) {
         const before = count('ledgers') ?? 0
-        isRound = (await sweep(now, 0)).isRound
+        isRound = (await sweep(now, keepAll)).isRound
         expect(before - (count('ledgers') ?? 0)).toBeWithin(0, 501)
       }
       expect(steps).toBeGreaterThan(4)
       expect(count('ledgers')).toBe(5)
       fill(3, now, 'over')
-      while (!(await sweep(now, 0)).isRound);
+      while (!(await sweep(now, keepAll)).isRound);
       expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
     })
 
@@ -553,7 +578,7 @@ describe('SQLite', () => {
       const pages = () => all<{ page_count: number }>('PRAGMA page_count')[0]?.page_count ?? 0
       const before = pages()
       const sweep = createSweep(database)
-      for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now, 0))
+      for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now, keepAll))
       expect(count('ledgers')).toBe(0)
       expect(pages()).toBeLessThan(before / 2)
     })

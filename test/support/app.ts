@@ -5,6 +5,7 @@ import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Brand } from '../../src/domain/brand.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
+import { storeBrand } from './operator.ts'
 
 export interface Answer {
   readonly status: number
@@ -56,7 +57,7 @@ export async function createTestApp(
     },
     /** Makes or replaces a brand. */
     brand(slug: string, properties: Partial<Brand> = {}): Promise<Brand> {
-      return app.books.brands.edit(slug, () => ({
+      return storeBrand(app.books, slug, () => ({
         slug,
         displayName: slug,
         status: 'active',

@@ -45,10 +45,12 @@ export async function startServer(
   })
   const lines: string[] = []
   const listening = Promise.withResolvers<string>()
+  const awaited: { words: string; resolve: () => void }[] = []
   const reading = readLines(child.stdout, (line) => {
     lines.push(line)
     const { msg, url } = JSON.parse(line)
     if (msg === 'listening') listening.resolve(url)
+    for (const { words, resolve } of awaited) if (line.includes(words)) resolve()
   })
   const stderr = new Response(child.stderr).text()
   const exited = child.exited.then(async (code) => {
@@ -75,6 +77,11 @@ export async function startServer(
     exited,
     /** Its log, line by line. */
     lines,
+    /** Resolves when it has logged a line with these words. */
+    logged(words: string): Promise<void> {
+      if (lines.some((line) => line.includes(words))) return Promise.resolve()
+      return new Promise((resolve) => awaited.push({ words, resolve }))
+    },
     stderr,
     request,
     get: (path: string) => request('GET', path),

@@ -21,8 +21,8 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     },
     saltedHash,
     newApiKey: () => {
-      const key = `otp_live_${randomBytes(32).toString('hex')}`
-      return { key, sha256: sha256(key) }
+      const key = checked(`otp_live_${base62(randomBytes(32), 43)}`)
+      return { key, sha256: sha256(key), lastFour: key.slice(-4) }
     },
     subjects: (kind, value) => {
       const text = JSON.stringify([kind, value])
@@ -35,6 +35,29 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
         return expected.length === given.length && timingSafeEqual(expected, given)
       }),
   }
+}
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Bytes as a number of so many digits to the base 62: letters and digits are one word to whoever selects them. */
+function base62(bytes: Uint8Array, length: number): string {
+  let text = ''
+  for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 62n) {
+    text = (digits[Number(rest % 62n)] ?? '') + text
+  }
+  return text.padStart(length, '0')
+}
+
+/** A key with its checksum: six digits to the base 62 of the CRC-32 of what stands before them. */
+function checked(key: string): string {
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32BE(Bun.hash.crc32(key))
+  return key + base62(sum, 6)
+}
+
+/** Whether a text has the form and the checksum of an API key of ours; that says nothing of its being in use. */
+export function isApiKey(text: string): boolean {
+  return /^otp_live_[0-9A-Za-z]{49}$/.test(text) && checked(text.slice(0, -6)) === text
 }
 
 /** `Secrets.saltedHash`, which needs no secret: what it hashes is keyed already. */

@@ -44,6 +44,12 @@ export interface DkimSettings {
   readonly privateKey: string
 }
 
+export interface SmtpMailer extends Mailer {
+  /** Connects and logs in as for a mail, without one; never throws. Resolves to why that failed, if it did. */
+  verify(timeoutMs: number): Promise<string | undefined>
+  close(): void
+}
+
 /**
  * Sends mail through an SMTP server, over a pool of connections. A mail whose time is up is withdrawn with its
  * connection: it is not sent when the server recovers, and is in nobody's way.
@@ -53,7 +59,7 @@ export interface DkimSettings {
 export function createSmtpMailer(
   { server, from, dkim }: SmtpSettings,
   stallMs: number,
-): Mailer & { close(): void } {
+): SmtpMailer {
   const transport = createTransport({
     pool: true,
     host: server.host,
@@ -145,6 +151,17 @@ export function createSmtpMailer(
       // The server knows the mail by our id, also where its answer was lost.
       return outcome.kind === 'unknown' ? { ...outcome, vendorId } : outcome
     },
+    async verify(timeoutMs) {
+      const { promise: timeUp, resolve } = Promise.withResolvers<'time-out'>()
+      const timer = setTimeout(() => resolve('time-out'), timeoutMs)
+      const trying = transport.verify().then(
+        () => undefined,
+        (error: unknown) => reasonOf(outcomeOf({ phase: 'connecting', error: Object(error) })),
+      )
+      const reason = await Promise.race([trying, timeUp])
+      clearTimeout(timer)
+      return reason
+    },
     close: () => transport.close(),
   }
 }
@@ -177,6 +194,10 @@ function hadEnded(handover: Handover): boolean {
   // nodemailer's way of saying that it would try another, if it were allowed to.
   const { code, command, responseCode } = handover.error
   return code === 'ECONNECTION' && command === undefined && responseCode === undefined
+}
+
+function reasonOf(outcome: Outcome): string | undefined {
+  return outcome.kind === 'accepted' ? undefined : outcome.reason
 }
 
 /** What a failure means. Only its code is told, since a server's words repeat addresses. */

@@ -18,6 +18,18 @@ export async function readBody(request: Request): Promise<Body> {
   return value
 }
 
+/** The largest form that is read. */
+const maxFormBytes = 64 * 1024
+
+/** Reads a request's body as a form that a browser has sent. */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
+    throw new Failure('validation_error', 'Content-Type must be application/x-www-form-urlencoded')
+  }
+  return new URLSearchParams(decode(await readBytes(request, maxFormBytes)))
+}
+
 /** Reads a body of any kind, up to a limit in bytes. */
 export async function readBytes(request: Request, most = maxBodyBytes): Promise<Uint8Array> {
   const length = request.headers.get('content-length')

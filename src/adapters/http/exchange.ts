@@ -11,9 +11,35 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
+/** Has requests handled within spans, where they are traced. */
+export interface RequestTracing {
+  /** Has a request handled within a span of its own, which continues the caller's trace where it has one. */
+  within<T>(request: Request, handle: () => T): T
+  /** The span of the request that is being handled. */
+  current(): RequestSpan | undefined
+}
+
+/** The span of a request; it lasts until it is ended. */
+export interface RequestSpan {
+  readonly traceId: string
+  end(end: {
+    readonly method: string
+    /** Undefined: it has none. */
+    readonly route: string | undefined
+    readonly status: number
+    readonly requestId: string
+    readonly app: string | undefined
+    readonly brand: string | undefined
+    readonly channel: string | undefined
+    readonly error: string | undefined
+  }): void
+}
+
 /** One request under way: what its answer and its log line are made of. */
 export interface Exchange extends Call {
   readonly startedAt: number
+  /** Undefined where requests are not traced. */
+  span?: RequestSpan | undefined
   failure?: { readonly code: string; readonly failure: Failure }
 }
 
@@ -88,15 +114,19 @@ export class Exchanges {
   }
 }
 
+/** What a request was answered. */
+export interface Answered {
+  readonly method: string
+  /** The pattern of its route, never the path: what a stranger asks for may be anything, a code or a number among it. */
+  readonly route: string | undefined
+  readonly status: number
+}
+
 /**
  * The log line of a finished request (who, what, how long, why not); no key, code, full recipient or text. The cause of
  * a 5xx goes here with its stack, and nowhere else.
  */
-export function logExchange(
-  log: Log,
-  answered: { method: string; route: string; status: number },
-  exchange: Exchange,
-): void {
+export function logExchange(log: Log, answered: Answered, exchange: Exchange): void {
   const { requestId, trail, failure } = exchange
   const { attempts } = trail
   const cause =
@@ -104,8 +134,9 @@ export function logExchange(
   // What is undefined is left out of the line.
   const line = {
     requestId,
+    traceId: exchange.span?.traceId,
     method: answered.method,
-    route: answered.route,
+    route: answered.route ?? 'unmatched',
     status: answered.status,
     durationMs: Math.round((performance.now() - exchange.startedAt) * 10) / 10,
     app: trail.app,
@@ -119,6 +150,12 @@ export function logExchange(
   }
   if (answered.status >= 500) log.error(line, failure?.failure.message ?? 'failed')
   else log.info(line, failure?.failure.kind ?? 'ok')
+}
+
+/** Ends the span of a finished request, where it has one. */
+export function endSpan(answered: Answered, { span, requestId, trail, failure }: Exchange): void {
+  const { app, brand, channel } = trail
+  span?.end({ ...answered, requestId, app, brand, channel, error: failure?.code })
 }
 
 /** How an exchange ended, for its story. */

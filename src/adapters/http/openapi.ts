@@ -33,6 +33,8 @@ export function openApi(version: string, withOutbox: boolean) {
       '/integrations/requests': { post: requestOperation },
       '/platform/brands': { get: brandsOperation },
       '/health': { get: healthOperation },
+      '/health/live': { get: liveOperation },
+      '/health/ready': { get: readyOperation },
       ...(withOutbox ? { '/outbox/messages': { get: outboxOperation } } : {}),
     },
     components: {
@@ -381,6 +383,37 @@ const healthOperation = operation({
             requestId: someRequestId,
           },
         ],
+      },
+    },
+  },
+  failures: anyCall,
+})
+
+const liveOperation = operation({
+  tag: 'Operation',
+  id: 'getLiveness',
+  summary: 'Whether the process answers',
+  description:
+    'For whoever restarts a process that hangs. Looks at nothing else: a database that fails is not mended by a restart.',
+  answers: {
+    200: { schema: 'Live', examples: { ok: ['Answers', { status: 'ok', requestId: someRequestId }] } },
+  },
+  failures: anyCall,
+})
+
+const readyOperation = operation({
+  tag: 'Operation',
+  id: 'getReadiness',
+  summary: 'Whether requests may come here',
+  description:
+    'For load balancers. Answers 503 from the moment in which a stop begins; the server goes on serving for SHUTDOWN_DELAY_SECONDS from then on.',
+  answers: {
+    200: { schema: 'Ready', examples: { ready: ['Ready', { status: 'ready', requestId: someRequestId }] } },
+    503: {
+      schema: 'NotReady',
+      examples: {
+        draining: ['About to stop', { status: 'draining', requestId: someRequestId }],
+        unavailable: ['Does not work', { status: 'unavailable', requestId: someRequestId }],
       },
     },
   },

@@ -317,6 +317,19 @@ function health(state: 'ok' | 'unavailable', description: string) {
   )
 }
 
+const isLive = answer({ status: Type.Literal('ok'), requestId }, 'The process answers.')
+const isReady = answer({ status: Type.Literal('ready'), requestId }, 'Requests may come here.')
+const isNotReady = answer(
+  {
+    status: oneOf(['draining', 'unavailable'], {
+      description:
+        '`draining`: the server is about to stop, and serves what still comes. `unavailable`: the database can not be used.',
+    }),
+    requestId,
+  },
+  'Requests had better go elsewhere.',
+)
+
 const limit = (description: string, minimum = 1) => Type.Integer({ minimum, description })
 
 const catalog = answer(
@@ -454,6 +467,9 @@ const named = {
   Notified: notified,
   Health: health('ok', 'The service can work.'),
   Unhealthy: health('unavailable', 'The database can not be used, so nothing else will work.'),
+  Live: isLive,
+  Ready: isReady,
+  NotReady: isNotReady,
   Catalog: catalog,
   IntegrationReceived: integrationReceived,
   Brands: brands,

@@ -9,11 +9,13 @@ import type { Secrets } from '../../domain/ports.ts'
 import type { ReceiptPorts } from '../../domain/receipts.ts'
 import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
 import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
-import { readBody } from './body.ts'
+import { readBody, readForm } from './body.ts'
 import type { Network } from './client-ip.ts'
+import { type ConsoleRoutePorts, type ConsoleSettings, consoleRoutes, isConsole } from './console/routes.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
-import { Exchanges, endOf, type Log, logExchange, pathOf } from './exchange.ts'
+import { Exchanges, endOf, endSpan, type Log, logExchange, pathOf, type RequestTracing } from './exchange.ts'
+import { countExchange, type MetricsPorts, metricsRoutes } from './metrics.ts'
 import { type OutboxPorts, outboxRoutes } from './outbox.ts'
 import { isReceipt, readReceipt, receiptRoutes, receiptWatch } from './receipts.ts'
 
@@ -31,8 +33,16 @@ export interface HttpSettings {
   readonly publicUrl: string | undefined
   readonly trustedProxies: readonly Network[]
   readonly log: Log
+  /** Undefined: there is no console. */
+  readonly console: { readonly ports: ConsoleRoutePorts; readonly settings: ConsoleSettings } | undefined
   /** Undefined where no message is kept: then its page and JSON do not exist. */
   readonly outbox: OutboxPorts | undefined
+  /** Undefined where nothing is counted. Its path exists where there is a token. */
+  readonly metrics: MetricsPorts | undefined
+  /** Undefined where requests are not traced. */
+  readonly tracing: RequestTracing | undefined
+  /** Whether a stop has begun, so that requests had better go elsewhere. */
+  readonly isStopping: () => boolean
 }
 
 /**
@@ -41,22 +51,19 @@ export interface HttpSettings {
  */
 export function createHttp(
   ports: HttpPorts,
-  { version, publicUrl, trustedProxies, log, outbox }: HttpSettings,
+  { version, publicUrl, trustedProxies, log, console, outbox, metrics, tracing, isStopping }: HttpSettings,
 ) {
   const exchanges = new Exchanges(trustedProxies, ports.now)
   const watch = receiptWatch(ports, log)
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
-      const { requestId } = exchanges.begin(request, server?.requestIP(request)?.address)
-      set.headers['x-request-id'] = requestId
+      const exchange = exchanges.begin(request, server?.requestIP(request)?.address)
+      if (tracing) exchange.span = tracing.current()
+      set.headers['x-request-id'] = exchange.requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const reading =
-        publicUrl !== undefined && isReceipt(request)
-          ? readReceipt(ports, watch, request, exchanges.of(request).requestId)
-          : readBody(request)
-      const body = await reading.finally(() => exchanges.received(request))
+      const body = await bodyOf(request).finally(() => exchanges.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body
@@ -73,12 +80,13 @@ export function createHttp(
     .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
       const answered = {
         method: request.method,
-        // The pattern, not the path: what a stranger asks for may be anything, a code or a number among it.
-        route: route ?? routeOf(pathOf(request.url))?.path ?? 'unmatched',
+        route: route ?? routeOf(pathOf(request.url))?.path,
         status: Number(set.status ?? 200),
       }
       const exchange = exchanges.of(request)
       logExchange(log, answered, exchange)
+      endSpan(answered, exchange)
+      if (metrics) countExchange(metrics, answered, exchange)
       ports.journal.end(exchange, endOf(exchange, answered.status))
       exchanges.end(request)
     })
@@ -115,6 +123,16 @@ export function createHttp(
       const status = database === 'ok' ? 'ok' : 'unavailable'
       return { status, version, checks: { database }, requestId: exchanges.of(request).requestId }
     })
+    .get('/health/live', ({ request }) => ({ status: 'ok', requestId: exchanges.of(request).requestId }))
+    .get('/health/ready', async ({ request, set }) => {
+      const status = isStopping()
+        ? 'draining'
+        : (await databaseState(ports, log)) === 'ok'
+          ? 'ready'
+          : 'unavailable'
+      if (status !== 'ready') set.status = 503
+      return { status, requestId: exchanges.of(request).requestId }
+    })
     .get('/integrations/catalog', ({ request }) => ({
       success: true,
       ...catalog(ports.limits, ports.otpTtlSeconds),
@@ -139,10 +157,22 @@ export function createHttp(
     })
     .use(docsRoutes(version, outbox !== undefined))
 
+  if (tracing) app.wrap((handle) => (request: Request) => tracing.within(request, () => handle(request)))
+  if (metrics?.token !== undefined) app.use(metricsRoutes(metrics))
+  if (console) app.use(consoleRoutes(console.ports, console.settings, exchanges))
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
   if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges, watch))
   const known = routeTable(app.routes)
   return { app, exchanges }
+
+  /** A body as its route reads it. */
+  function bodyOf(request: Request): Promise<unknown> {
+    const path = pathOf(request.url)
+    if (isConsole(path)) return readForm(request)
+    return publicUrl !== undefined && isReceipt(request)
+      ? readReceipt(ports, watch, request, exchanges.of(request).requestId)
+      : readBody(request)
+  }
 
   function routeOf(path: string): KnownRoute | undefined {
     return known.find(({ pattern }) => pattern.test(path))

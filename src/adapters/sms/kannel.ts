@@ -24,6 +24,7 @@ export const kannel: Vendor = {
     const templateTlv = tlvName(settings, 'KANNEL_TEMPLATE_TLV', 'TEMPLATE_ID')
     return () => ({
       name: 'kannel',
+      endpoint: url,
       async send({ to, text, template, senderId, validitySeconds, receiptUrl }, timeoutMs) {
         // A space would make it several recipients, whatever Kannel's sendsms-chars say.
         if (!/^[0-9]+$/.test(to)) return failure('recipient', 'not digits')

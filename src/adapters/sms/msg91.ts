@@ -23,6 +23,7 @@ export const msg91: Vendor = {
     const headers = { authkey: authKey, 'content-type': 'application/json', accept: 'application/json' }
     return () => ({
       name: 'msg91',
+      endpoint: url,
       async send(sms, timeoutMs) {
         const request = route === 'template' ? flowRequest(sms, sender) : plainRequest(sms, sender)
         if (!request) return { ...failure('content', 'no template id'), unasked: true }

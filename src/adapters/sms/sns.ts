@@ -23,6 +23,7 @@ export const sns: Vendor = {
     const accessKey = settings.optional('SNS_FIREHOSE_ACCESS_KEY')
     return ({ now }) => ({
       name: 'sns',
+      endpoint: url,
       async send(sms, timeoutMs) {
         const body = requestOf(sms, usualSender).toString()
         const { headers } = await new AwsV4Signer({

@@ -28,6 +28,7 @@ export const twilio: Vendor = {
     }
     return () => ({
       name: 'twilio',
+      endpoint: url,
       async send(sms, timeoutMs) {
         const result = await post(url, { headers, body: form(sms, from) }, timeoutMs)
         return result.answered ? outcomeOf(result.status, result.text) : result.outcome

@@ -33,6 +33,7 @@ export const vonage: Vendor = {
     }
     return () => ({
       name: 'vonage',
+      endpoint: url,
       async send(sms, timeoutMs) {
         const answer = await post(url, { headers, body: requestOf(sms, from).toString() }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome

@@ -20,6 +20,7 @@ export const webhook: Vendor = {
     const key = signingKey(settings, why)
     return ({ now }) => ({
       name: 'webhook',
+      endpoint: url,
       async send({ id, to, route, text, template, brandSlug, requestId }, timeoutMs) {
         const body = JSON.stringify({
           id,

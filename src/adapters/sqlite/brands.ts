@@ -6,12 +6,8 @@ import type { Database } from './database.ts'
 import { brands } from './schema.ts'
 
 /** Brands in SQLite; what has been read is remembered until something changes. */
-export function createBrandBook({ orm, writer, changes }: Database): BrandBook {
-  const bySlug = orm
-    .select()
-    .from(brands)
-    .where(eq(brands.slug, sql.placeholder('slug')))
-    .prepare()
+export function createBrandBook({ orm, changes }: Pick<Database, 'orm' | 'changes'>): BrandBook {
+  const table = brandTable(orm)
   const byName = orm
     .select()
     .from(brands)
@@ -21,21 +17,29 @@ export function createBrandBook({ orm, writer, changes }: Database): BrandBook {
     .prepare()
   const all = orm.select().from(brands).orderBy(asc(brands.slug)).prepare()
 
-  const knownBySlug = remembered(changes, (slug: string) => brandOf(bySlug.get({ slug })))
+  const knownBySlug = remembered(changes, table.read)
   const knownByName = remembered(changes, (name: string) => brandOf(byName.get({ nameKey: name })))
 
   return {
     bySlug: async (slug) => knownBySlug(slug),
     byName: async (name) => knownByName(name),
     list: async () => all.all().map((row) => toBrand(row)),
-    edit: (slug, change) =>
-      writer.write(() => {
-        changes.tell()
-        const brand = change(brandOf(bySlug.get({ slug })))
-        const row = { ...brand, nameKey: nameKey(brand.displayName) }
-        orm.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }).run()
-        return brand
-      }),
+  }
+}
+
+/** Brands as a step of the writer reads and stores them. */
+export function brandTable(orm: Database['orm']) {
+  const bySlug = orm
+    .select()
+    .from(brands)
+    .where(eq(brands.slug, sql.placeholder('slug')))
+    .prepare()
+  return {
+    read: (slug: string): Brand | undefined => brandOf(bySlug.get({ slug })),
+    put(brand: Brand): void {
+      const row = { ...brand, nameKey: nameKey(brand.displayName) }
+      orm.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }).run()
+    },
   }
 }
 

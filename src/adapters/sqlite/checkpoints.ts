@@ -37,7 +37,8 @@ export class Checkpoints {
   ) {
     this.measure = driver.prepare('PRAGMA wal_checkpoint(NOOP)')
     driver.pragma(`wal_autocheckpoint = ${brakePages}`)
-    this.thread.unref()
+    // The types of a browser, which the console's pages bring along, know no such thing.
+    ;(this.thread as unknown as Bun.Worker).unref()
     this.thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) => {
       // Nothing is lost: what is not folded back stays in the log, and the next time may go better.
       if (problem !== undefined) this.log.warn({ problem }, 'a checkpoint failed; it is tried again')

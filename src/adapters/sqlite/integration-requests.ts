@@ -1,9 +1,14 @@
-import type { IntegrationRequests } from '../../domain/platform.ts'
+import { desc, eq } from 'drizzle-orm'
+import type { RequestBook } from '../../domain/operator.ts'
+import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
 import type { Database } from './database.ts'
 import { integrationRequests } from './schema.ts'
 
-/** Integration requests in SQLite, kept until the operator decides. */
-export function createIntegrationRequests({ orm, writer }: Database): IntegrationRequests {
+/** Where integration requests are added. */
+export function createIntegrationRequests({
+  orm,
+  writer,
+}: Pick<Database, 'orm' | 'writer'>): IntegrationRequests {
   return {
     add: (request) =>
       writer.write(() => {
@@ -12,5 +17,30 @@ export function createIntegrationRequests({ orm, writer }: Database): Integratio
           .values({ ...request, status: 'pending' })
           .run()
       }),
+  }
+}
+
+/** Integration requests in SQLite, as the operator sees them. */
+export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
+  const { read } = requestTable(orm)
+  return {
+    list: async () =>
+      orm
+        .select()
+        .from(integrationRequests)
+        .orderBy(desc(integrationRequests.createdAt), desc(integrationRequests.id))
+        .all(),
+    get: async (id) => read(id),
+  }
+}
+
+/** Integration requests as a step of the writer reads and decides them. */
+export function requestTable(orm: Database['orm']) {
+  return {
+    read: (id: string): KeptRequest | undefined =>
+      orm.select().from(integrationRequests).where(eq(integrationRequests.id, id)).get(),
+    decide(id: string, verdict: Partial<KeptRequest>): void {
+      orm.update(integrationRequests).set(verdict).where(eq(integrationRequests.id, id)).run()
+    },
   }
 }

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt } from '../../domain/call.ts'
 import type { KeepStory, Story } from '../../domain/journal.ts'
+import type { Tally } from '../../domain/tallies.ts'
 import { type JournalBook, journalEntry } from './journal.ts'
+import { Tallies } from './tallies.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
 const gatherMs = 25
@@ -22,11 +24,19 @@ export function createJournalBuffer(
   keep: JournalBook['keepEntries'],
   failed: (error: unknown, requests: number) => void,
 ) {
+  const tallies = new Tallies()
   /** By request, in the order in which they came. */
   const waiting = new Map<string, { story: Story; attempts: readonly Attempt[] }>()
   /** Stories and attempts in it. */
   let size = 0
   let writing: Promise<void> | undefined
+  /** Requests whose entries could not be written. */
+  let lost = 0
+
+  function lose(error: unknown, requests: number): void {
+    lost += requests
+    failed(error, requests)
+  }
 
   function forget(requestId: string): void {
     size -= 1 + (waiting.get(requestId)?.attempts.length ?? 0)
@@ -35,12 +45,14 @@ export function createJournalBuffer(
 
   async function write(): Promise<void> {
     await pause(gatherMs)
-    while (waiting.size > 0) {
+    for (;;) {
       const entries = Array.from(waiting.values().take(batch), ({ story, attempts }) =>
         journalEntry(story, attempts),
       )
       for (const [requestId] of entries) forget(requestId)
-      await keep(entries).catch((error: unknown) => failed(error, entries.length))
+      const counts = tallies.take()
+      if (entries.length + counts.length === 0) break
+      await keep(entries, counts).catch((error: unknown) => lose(error, entries.length))
     }
     // In the turn in which nothing was left: what comes after it begins anew.
     writing = undefined
@@ -55,10 +67,17 @@ export function createJournalBuffer(
       if (size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
         forget(oldest)
-        failed(new Error('the database does not keep up with the journal'), 1)
+        lose(new Error('the database does not keep up with the journal'), 1)
       }
       writing ??= write()
     }) satisfies KeepStory,
+    /** Counts something that happened, to be written with the next entries. */
+    count(at: number, tally: Tally): void {
+      tallies.add(at, tally)
+      writing ??= write()
+    },
+    /** Stories and attempts that wait to be written, and requests whose were lost since the start. */
+    stats: () => ({ waiting: size, lost }),
     /** Resolves when all that was taken so far has been written, or told as lost. */
     async flush(): Promise<void> {
       while (writing) await writing

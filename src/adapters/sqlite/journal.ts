@@ -2,9 +2,11 @@ import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import type { Attempt, Standing } from '../../domain/call.ts'
 import type { Delivery, DeliveryQuery, JournalReader, Operation, Story } from '../../domain/journal.ts'
 import { type ReceiptBook, receiptRanks } from '../../domain/receipts.ts'
+import { isVerified, receiptTally, verifiedTallies } from '../../domain/tallies.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
 import type { Database } from './database.ts'
 import { deliveries, receipts, stories } from './schema.ts'
+import { Tallies, type TallyCount, tallyTable } from './tallies.ts'
 
 /** What the journal keeps of a request, as plain data that is written as it is: by position, since there are many. */
 export type JournalEntry = readonly [
@@ -15,31 +17,48 @@ export type JournalEntry = readonly [
 
 /** The journal as a database keeps it. */
 export interface JournalBook extends JournalReader, ReceiptBook {
-  /** Keeps these requests, or replaces what was kept of them, and adds their attempts; one atomic step. */
-  keepEntries(entries: readonly JournalEntry[]): Promise<void>
+  /**
+   * Keeps these requests, or replaces what was kept of them, adds their attempts, and counts what happened; one atomic
+   * step. A right code is counted here, with the message that it came by.
+   */
+  keepEntries(entries: readonly JournalEntry[], counts: readonly TallyCount[]): Promise<void>
 }
 
 /** How much of a keyed hash is kept: 132 bits, since the index over them is the one thing here that is not in order. */
 const hashLength = 22
 
-function hashOf(recipientSubject: string): string {
+export function hashOf(recipientSubject: string): string {
   return recipientSubject.slice(0, hashLength)
 }
 
 /** Stories, the delivery log and receipts in SQLite. */
 export function createJournalBook({ orm, driver, writer }: Database): JournalBook {
   const write = prepareWrites({ orm, driver })
+  const tallies = tallyTable({ driver })
   return {
-    keepEntries: (entries) =>
+    keepEntries: (entries, counts) =>
       writer.write(() => {
-        for (const [requestId, story, attempts] of entries) {
-          write.story.run(requestId, JSON.stringify(story))
+        const counted = new Tallies()
+        for (const [requestId, stored, attempts] of entries) {
+          write.story.run(requestId, JSON.stringify(stored))
           for (const attempt of attempts) write.delivery.run(...attempt)
+          const story = storyOf(requestId, stored)
+          if (!isVerified(story)) continue
+          const sent = write.lastCode.get(story.recipientSubject ?? '', story.brand ?? '')
+          for (const tally of verifiedTallies(story, sent)) counted.add(story.at, tally)
         }
+        tallies.add([...counts, ...counted.take()])
       }),
-    keepReceipts: (news) =>
+    keepReceipts: (provider, news) =>
       writer.write(() => {
-        for (const [key, { status, reason, at }] of news) write.receipt.run(key, status, reason, at)
+        const counted = new Tallies()
+        for (const [key, { status, reason, at }] of news) {
+          const { changes } = write.receipt.run(key, status, reason, at)
+          // A vendor may say the same again and again.
+          const tally = changes > 0 ? receiptTally(provider, status) : undefined
+          if (tally) counted.add(at, tally)
+        }
+        tallies.add(counted.take())
       }),
     lastProviderOf: async (recipientSubjects, brandSlug) =>
       orm
@@ -59,9 +78,9 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
         .get()?.provider,
     story: async (requestId) => {
       const row = orm.select().from(stories).where(eq(stories.requestId, requestId)).get()
-      return row && decode(row.requestId, row.story)
+      return row && storyOf(row.requestId, JSON.parse(row.story))
     },
-    deliveries: async ({ requestId, recipientSubjects, since, limit }: DeliveryQuery) =>
+    deliveries: async ({ requestId, recipientSubjects, since, before, limit }: DeliveryQuery) =>
       orm
         .select({ ...getTableColumns(deliveries), receipt: receipts })
         .from(deliveries)
@@ -71,6 +90,8 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
             requestId === undefined ? undefined : eq(deliveries.requestId, requestId),
             recipientSubjects && inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
             since === undefined ? undefined : gte(deliveries.requestId, firstIdOf(since)),
+            before &&
+              sql`(${deliveries.requestId}, ${deliveries.attempt}) < (${before.requestId}, ${before.attempt})`,
           ),
         )
         .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
@@ -85,6 +106,11 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
 export function firstIdOf(epochMs: number): string {
   const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-`
+}
+
+/** When a request came, by its id: epoch milliseconds. */
+export function timeOfId(requestId: string): number {
+  return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
 }
 
 /** Made by Drizzle, run without it: one of each goes with every message. */
@@ -104,6 +130,10 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
     ON CONFLICT (key) DO UPDATE SET status = excluded.status, reason = excluded.reason, at = excluded.at
     WHERE ${rank('excluded.status')} > ${rank('receipts.status')}`
   return {
+    lastCode: driver.prepare<[string, string], { provider: string; at: number }>(
+      `SELECT provider, at FROM deliveries WHERE recipient_hash = ? AND brand = ? AND outcome IN ('accepted', 'unknown')
+       AND template IN (${otpTemplateKeys.map((key) => `'${key}'`).join()}) ORDER BY request_id DESC, attempt DESC LIMIT 1`,
+    ),
     receipt: driver.prepare<[string, string, string | null, number]>(insertReceipt),
     story: driver.prepare<[string, string]>(insertStory.sql),
     delivery: driver.prepare<(string | number | null)[]>(insertDelivery),
@@ -190,6 +220,8 @@ type StoredStory = readonly [
     0 | 1,
   ])[],
   end: readonly [status: number, error: string | null, message: string | null, durationMs: number] | null,
+  /** Missing in those from before it was kept. */
+  recipientHash?: string | null,
 ]
 
 function encode({
@@ -200,6 +232,7 @@ function encode({
   channel,
   recipient,
   recipients,
+  recipientSubject,
   limits,
   end,
 }: Story): StoredStory {
@@ -215,12 +248,14 @@ function encode({
       ({ limit, max, used, endsAt, refused }) => [limit, max, used, endsAt, refused ? 1 : 0] as const,
     ),
     end && [end.status, end.error, end.message, end.durationMs],
+    recipientSubject && hashOf(recipientSubject),
   ]
 }
 
-function decode(requestId: string, json: string): Story {
-  const [at, operation, app, brand, channel, recipient, recipients, limits, end]: StoredStory =
-    JSON.parse(json)
+function storyOf(
+  requestId: string,
+  [at, operation, app, brand, channel, recipient, recipients, limits, end, recipientHash]: StoredStory,
+): Story {
   return {
     requestId,
     at,
@@ -230,6 +265,7 @@ function decode(requestId: string, json: string): Story {
     channel,
     recipient,
     recipients,
+    recipientSubject: recipientHash ?? null,
     limits: limits.map(
       ([limit, max, used, endsAt, refused]): Standing => ({
         limit,

@@ -46,19 +46,25 @@ export const brands = sqliteTable(
   ],
 )
 
-/** Issued applications; of a key only its SHA-256 is kept. */
-export const apps = sqliteTable(
-  'apps',
+/** The keys of issued applications: of each only its SHA-256, and how it ends, to tell it from others. */
+export const appKeys = sqliteTable(
+  'app_keys',
   {
-    appId: text('app_id').primaryKey().notNull(),
-    keySha256: text('key_sha256').notNull(),
+    keySha256: text('key_sha256').primaryKey().notNull(),
+    appId: text('app_id').notNull(),
+    lastFour: text('last_four').notNull(),
     createdAt: integer('created_at').notNull(),
     revokedAt: integer('revoked_at'),
+    /** To the minute. */
+    lastUsedAt: integer('last_used_at'),
   },
-  (table) => [check('apps_key', sql`length(${table.keySha256}) = 43`)],
+  (table) => [
+    index('app_keys_by_app').on(table.appId),
+    check('app_keys_key', sql`length(${table.keySha256}) = 43`),
+  ],
 )
 
-/** What integrators asked for, until the operator decides. */
+/** What integrators asked for, and what the operator decided. */
 export const integrationRequests = sqliteTable(
   'integration_requests',
   {
@@ -72,6 +78,13 @@ export const integrationRequests = sqliteTable(
     channels: text({ mode: 'json' }).$type<readonly ('SMS' | 'EMAIL')[]>().notNull(),
     website: text(),
     useCase: text('use_case'),
+    decidedAt: integer('decided_at'),
+    decidedBy: text('decided_by'),
+    /** Why it was rejected. */
+    reason: text(),
+    /** What approval made. */
+    appId: text('app_id'),
+    brandSlug: text('brand_slug'),
   },
   (table) => [
     check('integration_requests_status', sql`${table.status} IN ('pending', 'approved', 'rejected')`),
@@ -148,6 +161,64 @@ export const receipts = sqliteTable(
     check('receipts_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
   ],
 )
+
+/**
+ * How often what happened, by minute and by hour: what the console's overview adds up, since the journal may hold
+ * millions. Brands and providers are the operator's; nothing in a key comes from a caller.
+ */
+export const tallies = sqliteTable(
+  'tallies',
+  {
+    /** How long the step is that it counts: a minute or an hour. */
+    stepMs: integer('step_ms').notNull(),
+    /** When the step begins. */
+    at: integer().notNull(),
+    kind: text().notNull(),
+    channel: text().notNull(),
+    brand: text().notNull(),
+    provider: text().notNull(),
+    detail: text().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [table.stepMs, table.at, table.kind, table.channel, table.brand, table.provider, table.detail],
+    }),
+  ],
+)
+
+/** Every change that an operator made: who, what, when. */
+export const audit = sqliteTable(
+  'audit',
+  {
+    id: integer().primaryKey({ autoIncrement: true }),
+    at: integer().notNull(),
+    by: text({ enum: ['command', 'console'] }).notNull(),
+    name: text().notNull(),
+    action: text().notNull(),
+    target: text().notNull(),
+    details: text({ mode: 'json' }).$type<Readonly<Record<string, string>>>().notNull(),
+  },
+  (table) => [
+    check('audit_by', sql`${table.by} IN ('command', 'console')`),
+    check('audit_details', sql`json_type(${table.details}) = 'object'`),
+  ],
+)
+
+/** Sessions of the console: of the token in the cookie its SHA-256 alone. */
+export const consoleSessions = sqliteTable('console_sessions', {
+  tokenSha256: text('token_sha256').primaryKey().notNull(),
+  startedAt: integer('started_at').notNull(),
+  lastSeenAt: integer('last_seen_at').notNull(),
+  expiresAt: integer('expires_at').notNull(),
+  by: text({ enum: ['password', 'link'] }).notNull(),
+})
+
+/** Links that open the console once, until they are used or over. */
+export const consoleLinks = sqliteTable('console_links', {
+  tokenSha256: text('token_sha256').primaryKey().notNull(),
+  expiresAt: integer('expires_at').notNull(),
+})
 
 /** Messages of the provider `outbox`, kept for a day for whoever develops against this server. */
 export const outbox = sqliteTable(

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { firstIdOf } from './journal.ts'
+import { sweepTallies } from './tallies.ts'
 
 /** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
@@ -14,6 +15,17 @@ const journalBatch = 200
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
 
+/** Rows of what an operator leaves removed in one step: there are few. */
+const operatorBatch = 100
+
+/** From when on things are kept: instants, epoch milliseconds. */
+export interface KeptFrom {
+  readonly journal: number
+  readonly audit: number
+  /** Integration requests that have been decided. */
+  readonly requests: number
+}
+
 /** What one step of the sweep did. */
 export interface SweepStep {
   /** Whether the end of the table was reached: the next step begins anew. */
@@ -23,9 +35,10 @@ export interface SweepStep {
 }
 
 /**
- * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, and what the journal has from before
- * `journalFrom`, an instant) and gives emptied pages back to the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by time has
- * to be kept, and the rows of one page go together.
+ * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, old tallies, sessions of the console,
+ * and what the journal, the audit log and the integration requests have from before `keptFrom`) and gives emptied pages
+ * back to the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by
+ * time has to be kept, and the rows of one page go together.
  *
  * @returns takes one step
  */
@@ -34,10 +47,10 @@ export function createSweep({
   writer,
   changes,
   shrink,
-}: Database): (now: number, journalFrom: number) => Promise<SweepStep> {
+}: Database): (now: number, keptFrom: KeptFrom) => Promise<SweepStep> {
   let after = ''
 
-  return async (now, journalFrom) => {
+  return async (now, keptFrom) => {
     const from = after
     const { next, ...step } = await writer.write(() => {
       const [last] = orm.all<{ subject: string }>(
@@ -49,7 +62,8 @@ export function createSweep({
         sql`DELETE FROM outbox WHERE id IN
           (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
       ).changes
-      const journal = sweepJournal(journalFrom)
+      const journal =
+        sweepJournal(keptFrom.journal) + sweepTallies({ orm }, now) + sweepOperator(now, keptFrom)
       // What is remembered of them must not outlive them.
       if (ledgers > 0) changes.tell()
       const isShrinking = shrink()
@@ -61,6 +75,20 @@ export function createSweep({
     })
     after = next
     return step
+  }
+
+  /** Removes some of what operators leave: old entries of the audit log, decided requests, sessions and links. */
+  function sweepOperator(now: number, keptFrom: KeptFrom): number {
+    const some = sql.raw(`LIMIT ${operatorBatch}`)
+    const deletions = [
+      // Its entries are numbered in the order of their time.
+      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${some}) WHERE at < ${keptFrom.audit})`,
+      sql`DELETE FROM integration_requests WHERE id IN
+        (SELECT id FROM integration_requests WHERE decided_at < ${keptFrom.requests} ${some})`,
+      sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
+      sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
+    ]
+    return deletions.reduce((sum, deletion) => sum + orm.run(deletion).changes, 0)
   }
 
   /** Removes some of what the journal has from before an instant; returns how many rows that was. */

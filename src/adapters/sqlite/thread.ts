@@ -2,18 +2,24 @@ import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
 import type { OutboxMessage } from '../../domain/ports.ts'
 import type { ReceiptBook } from '../../domain/receipts.ts'
+import type { KeyUses } from './apps.ts'
 import type { FileIdentity } from './database.ts'
 import type { JournalEntry } from './journal.ts'
-import type { SweepStep } from './sweep.ts'
+import type { KeptFrom, SweepStep } from './sweep.ts'
+import type { TallyCount } from './tallies.ts'
+import type { WriterStats } from './writer.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
   keepMessage(message: OutboxMessage): Promise<void>
   keepRequest(request: IntegrationRequest): Promise<void>
-  keepEntries(entries: readonly JournalEntry[]): Promise<void>
+  keepEntries(entries: readonly JournalEntry[], counts: readonly TallyCount[]): Promise<void>
   keepReceipts: ReceiptBook['keepReceipts']
-  sweep(now: number, journalFrom: number): Promise<SweepStep>
+  keepKeyUses(uses: KeyUses): Promise<void>
+  sweep(now: number, keptFrom: KeptFrom): Promise<SweepStep>
   checkDatabase(): Promise<void>
+  /** What the writer has done; answered without a write. */
+  stats(): Promise<WriterStats>
 }
 
 // Calls and answers cross as JSON text, many at a time: that costs a fraction of what as many objects do.
@@ -145,11 +151,15 @@ export function startThread(
     keepRequest: call('keepRequest'),
     keepEntries: call('keepEntries'),
     keepReceipts: call('keepReceipts'),
+    keepKeyUses: call('keepKeyUses'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),
+    stats: call('stats', checkPatienceMs),
   }
   return {
     work,
+    /** How many calls wait for their answer. */
+    queueLength: () => waiting.size,
     /**
      * Lets the work under way end, and then the thread.
      *

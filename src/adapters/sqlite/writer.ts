@@ -1,4 +1,5 @@
 import Driver from 'better-sqlite3'
+import { type Distribution, newDistribution, observe } from '../../domain/distribution.ts'
 
 /** What a synchronous step may return: anything but a promise, since a transaction can't wait for one. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
@@ -17,6 +18,21 @@ export interface Unit {
   /** Forgets what has been changed in memory, since it is undone. */
   discard(): void
 }
+
+/** What a writer has done since it was made; plain data. */
+export interface WriterStats {
+  /** Writes that wait for the next transaction. */
+  readonly queue: number
+  /** How many writes shared each transaction that was committed. */
+  readonly batchSizes: Distribution
+  /** How long each COMMIT took, which waits for the disk. */
+  readonly commitSeconds: Distribution
+  /** Transactions that were lost, with every write in them, and locks that could not be had in time. */
+  readonly lost: number
+}
+
+const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+const commitBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 interface Job {
   readonly step: () => unknown
@@ -38,6 +54,9 @@ export class Writer {
   private queue: Job[] = []
   private scheduled = false
   private readonly waiters: (() => void)[] = []
+  private readonly batchSizes = newDistribution(batchBounds)
+  private readonly commitSeconds = newDistribution(commitBounds)
+  private lost = 0
 
   private readonly sql: Record<
     'begin' | 'commit' | 'rollback' | 'step' | 'stepDone' | 'stepUndone',
@@ -78,6 +97,11 @@ export class Writer {
     return this.lostBy === undefined && performance.now() - this.committedAt <= withinMs
   }
 
+  stats(): WriterStats {
+    const { batchSizes, commitSeconds, lost } = this
+    return { queue: this.queue.length, batchSizes, commitSeconds, lost }
+  }
+
   /** Resolves when nothing is waiting to be written. */
   idle(): Promise<void> {
     if (this.queue.length === 0) return Promise.resolve()
@@ -104,9 +128,14 @@ export class Writer {
     try {
       this.unit.begin()
       answers = this.together(jobs) ?? jobs.map((job) => this.apart(job))
+      const startedAt = performance.now()
       this.sql.commit.run()
+      this.committedAt = performance.now()
+      observe(this.commitSeconds, (this.committedAt - startedAt) / 1000)
+      observe(this.batchSizes, jobs.length)
     } catch (error) {
       this.lostBy = error
+      this.lost++
       // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
       this.undo()
       for (const job of jobs) job.reject(error)
@@ -114,7 +143,6 @@ export class Writer {
       return
     }
     this.lostBy = undefined
-    this.committedAt = performance.now()
     for (const answer of answers) answer()
     this.wake()
   }
@@ -147,6 +175,7 @@ export class Writer {
           job.reject(error)
         }
       }
+      if (this.queue.length < queue.length) this.lost++
       if (this.queue.length > 0) this.schedule(1 + Math.random() * 9)
       else this.wake()
       return false

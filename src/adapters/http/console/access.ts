@@ -1,0 +1,92 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type ConsolePorts, type ConsoleSession, currentSession } from '../../../domain/console.ts'
+import type { Flash } from './models.ts'
+
+// Who asks, and whether a page of the console made them ask: cookies, and what keeps other sites' forms out.
+
+/** Names of the cookie: by TLS the browser itself sees to it that none but this host has set it. */
+const names = { secure: '__Host-otpost', plain: 'otpost_console' } as const
+
+/** A session with the token that the browser holds. */
+export interface Visit {
+  readonly session: ConsoleSession
+  /** What each form of the session's pages carries, and no other site can know. */
+  readonly csrfToken: string
+}
+
+/** The session that a request belongs to; undefined where there is none, or it is over. */
+export async function visitOf(ports: ConsolePorts, request: Request): Promise<Visit | undefined> {
+  const cookies = cookiesOf(request)
+  const token = cookies.get(names.secure) ?? cookies.get(names.plain)
+  const session = await currentSession(ports, token)
+  return session && token !== undefined ? { session, csrfToken: csrfTokenOf(token) } : undefined
+}
+
+/** Whether a form comes from a page of this session. */
+export function isOwnForm(request: Request, visit: Visit, form: URLSearchParams): boolean {
+  const [given, expected] = [Buffer.from(form.get('csrf') ?? ''), Buffer.from(visit.csrfToken)]
+  return !isFromElsewhere(request) && given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+/** Whether a browser says that another site made it ask (W3C Fetch Metadata; before that, Origin). */
+export function isFromElsewhere({ headers }: Request): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (site !== null) return site !== 'same-origin' && site !== 'none'
+  const origin = headers.get('origin')
+  return origin !== null && !(URL.canParse(origin) && new URL(origin).host === headers.get('host'))
+}
+
+/** What begins a session in the browser: hidden from scripts and from other sites' requests, and ended with the browser. */
+export function sessionCookie(request: Request, publicUrl: string | undefined, token: string): string {
+  return isSecure(request, publicUrl)
+    ? `${names.secure}=${token}; Path=/; Secure; HttpOnly; SameSite=Strict`
+    : `${names.plain}=${token}; Path=/admin; HttpOnly; SameSite=Strict`
+}
+
+/** What ends it there. */
+export const endedCookies = [
+  `${names.secure}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0`,
+  `${names.plain}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0`,
+]
+
+/** Tells the next page what has been done. */
+export function flashCookie(flash: Flash | null): string {
+  const value = flash ? encodeURIComponent(JSON.stringify([flash.tone, flash.text])) : ''
+  return `${flashName}=${value}; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=${flash ? 30 : 0}`
+}
+
+/** What a page before this one has left to say. */
+export function flashOf(request: Request): Flash | null {
+  const value = cookiesOf(request).get(flashName)
+  if (!value) return null
+  try {
+    const [tone, text]: unknown[] = JSON.parse(decodeURIComponent(value))
+    return (tone === 'good' || tone === 'bad') && typeof text === 'string' ? { tone, text } : null
+  } catch {
+    return null
+  }
+}
+
+const flashName = 'otpost_said'
+
+function csrfTokenOf(token: string): string {
+  return createHash('sha256').update(`form ${token}`).digest('base64url')
+}
+
+/**
+ * Whether the browser came by TLS: by the name of the public address, or as a proxy says, whose word can do no more than
+ * keep a browser from sending its own cookie.
+ */
+function isSecure({ headers }: Request, publicUrl: string | undefined): boolean {
+  if (headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase() === 'https') return true
+  const url = publicUrl === undefined ? undefined : new URL(publicUrl)
+  return url?.protocol === 'https:' && url.host === headers.get('host')
+}
+
+function cookiesOf({ headers }: Request): Map<string, string> {
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => {
+    const at = pair.indexOf('=')
+    return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()] as const
+  })
+  return new Map(pairs)
+}

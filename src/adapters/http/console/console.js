@@ -1,0 +1,223 @@
+// @ts-check
+
+// What every page of the console has beyond its HTML: questions before something is sent, copying, times that stay
+// true, and an overview that stays fresh. The pages work without it.
+
+import { ago } from './ago.js'
+
+/** How often the overview is asked for anew. */
+const refreshMs = 10_000
+
+/** How often times are said anew. */
+const sayMs = 10_000
+
+/** How long a button says that it has copied. */
+const copiedMs = 2000
+
+// Questions
+
+/** Forms whose question was answered with yes, and with which button. */
+const confirmed = new WeakSet()
+
+document.addEventListener('submit', (event) => {
+  const form = event.target
+  if (!(form instanceof HTMLFormElement)) return
+  const question = form.dataset.confirm
+  if (!question || confirmed.has(form)) return
+  event.preventDefault()
+  ask(question, event.submitter, () => {
+    confirmed.add(form)
+    form.requestSubmit(event.submitter)
+  })
+})
+
+/** @param {string} question @param {HTMLElement | null} button what was pressed @param {() => void} agreed */
+function ask(question, button, agreed) {
+  const yes = button?.textContent ?? 'OK'
+  const kind = button?.classList.contains('danger') ? 'danger' : 'primary'
+
+  const dialog = element('dialog', { 'aria-labelledby': 'question' })
+  const buttons = element('form', { method: 'dialog', class: 'actions' }, [
+    element('button', { class: 'button plain', value: 'no' }, ['Cancel']),
+    element('button', { class: `button ${kind}`, value: 'yes' }, [yes]),
+  ])
+  dialog.append(element('p', { id: 'question' }, [question]), buttons)
+  dialog.addEventListener('close', () => {
+    dialog.remove()
+    if (dialog.returnValue === 'yes') agreed()
+  })
+  document.body.append(dialog)
+  dialog.showModal()
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name @param {Record<string, string>} attributes @param {(Node | string)[]} [children]
+ * @returns {HTMLElementTagNameMap[Name]}
+ */
+function element(name, attributes, children = []) {
+  const node = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
+  node.append(...children)
+  return node
+}
+
+// Copying
+
+document.addEventListener('click', async (event) => {
+  const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null
+  if (!(button instanceof HTMLElement)) return
+  const words = button.querySelector('span') ?? button
+  const before = button.dataset.words ?? words.textContent ?? ''
+  button.dataset.words = before
+  words.textContent = (await copied(button.dataset.copy ?? '')) ? 'Copied' : 'Not copied'
+  announce(words.textContent)
+  setTimeout(() => {
+    words.textContent = before
+  }, copiedMs)
+})
+
+/** Browsers let a page write to the clipboard on HTTPS and localhost; the old way works elsewhere too.
+ * @param {string} text */
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const area = element('textarea', { class: 'sr-only', 'aria-hidden': 'true' })
+    area.value = text
+    const focused = document.activeElement
+    document.body.append(area)
+    area.select()
+    const done = document.execCommand('copy')
+    area.remove()
+    if (focused instanceof HTMLElement) focused.focus()
+    return done
+  }
+}
+
+const speaker = element('p', { class: 'sr-only', 'aria-live': 'polite' })
+
+/** @param {string} text */
+function announce(text) {
+  speaker.textContent = text
+}
+
+// Times
+
+/** By how much the clock of the server is ahead of the browser's. */
+let aheadMs = 0
+
+/** @param {Element | null} marked what says when the server wrote it */
+function setClock(marked) {
+  if (marked instanceof HTMLElement && marked.dataset.now) aheadMs = Number(marked.dataset.now) - Date.now()
+}
+
+function sayTimes() {
+  const now = Date.now() + aheadMs
+  for (const time of document.querySelectorAll('time[data-relative]')) {
+    const words = ago(Date.parse(time.getAttribute('datetime') ?? ''), now)
+    if (time.textContent !== words) time.textContent = words
+  }
+}
+
+// The overview
+
+/** @param {HTMLElement} pulse */
+function keepFresh(pulse) {
+  let isAsking = false
+  say('Live')
+
+  setInterval(async () => {
+    if (isAsking || document.hidden) return
+    // What someone uses or marks is not taken away from them.
+    if (isInUse()) return say('Paused while in use')
+    isAsking = true
+    try {
+      await refresh()
+    } finally {
+      isAsking = false
+    }
+  }, refreshMs)
+
+  // A page that was out of sight is old when it is seen again.
+  document.addEventListener('visibilitychange', async () => {
+    if (!document.hidden && !isAsking && !isInUse()) await refresh()
+  })
+
+  async function refresh() {
+    const page = await get()
+    if (typeof page === 'string') return say(page, true)
+    // Meanwhile someone may have begun to use what would be replaced.
+    if (!isInUse()) swap(page)
+    say('Live')
+  }
+
+  /** @param {string} words */
+  function say(words, isFailed = false) {
+    pulse.hidden = false
+    pulse.toggleAttribute('data-failed', isFailed)
+    if (pulse.textContent === words) return
+    pulse.textContent = words
+    if (isFailed) announce(words)
+  }
+}
+
+/** The page as it is now, or why it can't be had. */
+async function get() {
+  try {
+    const response = await fetch(location.href, { headers: { accept: 'text/html' }, redirect: 'manual' })
+    // Without a session one is sent to the sign-in.
+    if (response.type === 'opaqueredirect' || response.status === 401)
+      return 'Signed out: load the page again'
+    if (!response.ok) return `No fresh figures (${response.status}); trying again`
+    return new DOMParser().parseFromString(await response.text(), 'text/html')
+  } catch {
+    return 'The server is not reachable; trying again'
+  }
+}
+
+/** Whether someone works with a control or a selection in what would be replaced. */
+function isInUse() {
+  const active = document.activeElement
+  if (active instanceof Element && active.closest('[data-live]')) return true
+  const selection = getSelection()
+  if (!selection || selection.isCollapsed) return false
+  const { commonAncestorContainer: node } = selection.getRangeAt(0)
+  const selected = node instanceof Element ? node : node.parentElement
+  return !!selected?.closest('[data-live]')
+}
+
+/** Puts the live parts of a fresh page in the place of those that stand. @param {Document} page */
+function swap(page) {
+  for (const old of document.querySelectorAll('[data-live]')) {
+    const fresh = page.querySelector(`[data-live="${old.getAttribute('data-live')}"]`)
+    if (!fresh) continue
+    const taken = document.adoptNode(fresh)
+    for (const details of old.querySelectorAll('details[open]')) {
+      taken.querySelector(`#${details.id}`)?.setAttribute('open', '')
+    }
+    // What is drawn stays, and is given the new figures by charts.js.
+    for (const plot of old.querySelectorAll('[data-plot]')) {
+      const id = plot.closest('figure')?.id
+      if (id) taken.querySelector(`#${id} [data-plot]`)?.replaceWith(plot)
+    }
+    old.replaceWith(taken)
+    setClock(taken)
+  }
+  document.dispatchEvent(new CustomEvent('otpost:refreshed'))
+}
+
+// Begin
+
+document.body.append(speaker)
+setClock(document.querySelector('[data-now]'))
+sayTimes()
+setInterval(sayTimes, sayMs)
+for (const button of document.querySelectorAll('[data-copy]')) button.removeAttribute('hidden')
+// On a phone the sections are wider than the screen.
+document.querySelector('.sections [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+const focus = document.querySelector('[data-focus]')
+if (focus instanceof HTMLElement) focus.focus()
+const pulse = document.querySelector('[data-pulse]')
+if (pulse instanceof HTMLElement) keepFresh(pulse)

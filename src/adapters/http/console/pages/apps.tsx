@@ -1,0 +1,173 @@
+/** @jsxImportSource preact */
+import type { IssuedApp } from '../../../../domain/operator.ts'
+import {
+  Badge,
+  Button,
+  Card,
+  ConsolePage,
+  document,
+  Empty,
+  Field,
+  Form,
+  Notice,
+  Table,
+  Time,
+} from '../components.tsx'
+import type { AppsModel, Shell } from '../models.ts'
+
+type Key = IssuedApp['keys'][number]
+
+/** /admin/apps: the applications, their keys, and what makes and ends them. */
+export function appsPage(shell: Shell, { apps, configured, appId, problem }: AppsModel): string {
+  const working = apps.filter(({ revokedAt }) => revokedAt === null)
+  const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
+  return document(
+    { title: 'Apps' },
+    <ConsolePage shell={shell} title="Apps" section="apps">
+      <div class="columns wide-first loose">
+        <div class="stack">
+          {apps.length === 0 && (
+            <Card>
+              <Empty title="No app has been issued a key">
+                <p>
+                  An app is whatever calls this server. Issue its key here, or by{' '}
+                  <code>otpost app issue APPID</code>.
+                </p>
+              </Empty>
+            </Card>
+          )}
+          {working.map((app) => (
+            <App key={app.appId} shell={shell} app={app} />
+          ))}
+          {revoked.length > 0 && (
+            <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
+              <Table
+                caption="Apps that were revoked"
+                columns={[{ title: 'App' }, { title: 'Issued' }, { title: 'Revoked' }]}
+                rows={revoked.map((app) => [
+                  <bdi class="breaks">{app.appId}</bdi>,
+                  <Time at={app.createdAt} now={shell.now} />,
+                  app.revokedAt === null ? '–' : <Time at={app.revokedAt} now={shell.now} />,
+                ])}
+                empty="None."
+              />
+            </Card>
+          )}
+        </div>
+        <div class="stack">
+          <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
+            {problem !== null && <Notice tone="bad">{problem}</Notice>}
+            <Form shell={shell} action="/admin/apps/issue">
+              <Field
+                label="App id"
+                name="appId"
+                required
+                isCode
+                value={appId}
+                hint="1 to 64 visible characters, no colon."
+              />
+              <p class="buttons">
+                <Button kind="primary">Issue</Button>
+              </p>
+            </Form>
+          </Card>
+          <Card title="Rotating a key">
+            <p class="hint">
+              Add a second key beside the first; deploy it; revoke the old one when it is no longer used. Both
+              work meanwhile, so no call fails.
+            </p>
+          </Card>
+          {configured.length > 0 && (
+            <Card title="From the settings" hint="In APP_CREDENTIALS, and changed there.">
+              <ul class="chips">
+                {configured.map((id) => (
+                  <li key={id}>
+                    <bdi>{id}</bdi>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
+        </div>
+      </div>
+    </ConsolePage>,
+  )
+}
+
+function App({ shell, app }: { shell: Shell; app: IssuedApp }) {
+  const { appId, keys, createdAt } = app
+  const live = keys.filter(({ revokedAt }) => revokedAt === null)
+  return (
+    <Card
+      title={appId}
+      actions={
+        <>
+          {live.length < 2 && (
+            <Form shell={shell} action="/admin/apps/rotate">
+              <input type="hidden" name="appId" value={appId} />
+              <Button small>Add a second key</Button>
+            </Form>
+          )}
+          <Form
+            shell={shell}
+            action="/admin/apps/revoke"
+            confirm={`Revoke ${appId}? None of its keys works from then on, and whatever uses them is refused.`}
+          >
+            <input type="hidden" name="appId" value={appId} />
+            <Button kind="danger" small>
+              Revoke
+            </Button>
+          </Form>
+        </>
+      }
+    >
+      <p class="hint">
+        Issued <Time at={createdAt} now={shell.now} />
+        {live.length > 1 && '. Being rotated: revoke the old key when it is no longer used.'}
+      </p>
+      <Table
+        caption={`Keys of ${appId}`}
+        columns={[
+          { title: 'Key' },
+          { title: 'Status' },
+          { title: 'Made' },
+          { title: 'Last used' },
+          { title: 'Action', align: 'end', isQuiet: true },
+        ]}
+        rows={keys.map((key) => keyRow(shell, appId, key, live.length))}
+        empty="It has no key."
+      />
+    </Card>
+  )
+}
+
+function keyRow(shell: Shell, appId: string, key: Key, liveCount: number) {
+  const { lastFour, createdAt, revokedAt, lastUsedAt } = key
+  return [
+    lastFour === 'unknown' ? 'unknown' : <code>…{lastFour}</code>,
+    revokedAt === null ? (
+      <Badge tone="good">works</Badge>
+    ) : (
+      <span>
+        <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} now={shell.now} />
+      </span>
+    ),
+    <Time at={createdAt} now={shell.now} />,
+    lastUsedAt === null ? 'never' : <Time at={lastUsedAt} now={shell.now} />,
+    revokedAt !== null ? null : liveCount < 2 ? (
+      <span class="hint">the only one</span>
+    ) : (
+      <Form
+        shell={shell}
+        action="/admin/apps/revoke-key"
+        confirm={`Revoke the key …${lastFour} of ${appId}? Whatever still uses it is refused from then on.`}
+      >
+        <input type="hidden" name="appId" value={appId} />
+        <input type="hidden" name="key" value={lastFour} />
+        <Button kind="danger" small>
+          Revoke …{lastFour}
+        </Button>
+      </Form>
+    ),
+  ]
+}

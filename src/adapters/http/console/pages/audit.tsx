@@ -1,0 +1,90 @@
+/** @jsxImportSource preact */
+import type { AuditAction, AuditRecord } from '../../../../domain/audit.ts'
+import { Card, Code, ConsolePage, document, Empty, Pager, Table, Time } from '../components.tsx'
+import type { AuditModel, Shell } from '../models.ts'
+
+/** What each action is called. */
+const actions: Readonly<Record<AuditAction, string>> = {
+  'brand.created': 'Brand created',
+  'brand.changed': 'Brand changed',
+  'brand.status': 'Brand status changed',
+  'brand.template': 'Template registered',
+  'app.issued': 'App issued',
+  'app.rotated': 'Key rotated',
+  'app.key-revoked': 'Key revoked',
+  'app.revoked': 'App revoked',
+  'request.approved': 'Request approved',
+  'request.rejected': 'Request rejected',
+  'console.link': 'Sign-in link made',
+  'console.login': 'Signed in',
+  'console.logout': 'Signed out',
+  'console.session-revoked': 'Session ended',
+  'data.forgotten': 'Data forgotten',
+  'data.restored': 'Database restored',
+}
+
+/** Who changed what, the latest first. */
+export function auditPage(shell: Shell, { records, next }: AuditModel): string {
+  return document(
+    { title: 'Audit' },
+    <ConsolePage shell={shell} section="audit" title="Audit log">
+      <Card hint="What was changed by a command or in this console, the latest first. Entries are never changed.">
+        <Table
+          caption="Audit log"
+          columns={[
+            { title: 'What', isHeader: true },
+            { title: 'On' },
+            { title: 'Details' },
+            { title: 'Who' },
+            { title: 'When', align: 'end' },
+          ]}
+          rows={records.map((record) => auditCells(shell, record))}
+          empty={
+            <Empty title="Nothing was changed yet">
+              What you change in this console or with <Code>otpost</Code> is written down here.
+            </Empty>
+          }
+        />
+      </Card>
+      <Pager first={null} next={next === null ? null : `/admin/audit?before=${next}`} />
+    </ConsolePage>,
+  )
+}
+
+function auditCells(shell: Shell, { action, target, details, actor, at }: AuditRecord) {
+  const changes = Object.entries(details)
+  return [
+    actions[action],
+    <Target key="target" action={action} target={target} />,
+    changes.length === 0 ? null : (
+      <dl key="details" class="changes">
+        {changes.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    ),
+    <span key="who" class="who">
+      <Code>{actor.name}</Code>{' '}
+      <span class="hint">{actor.by === 'command' ? 'on the command line' : 'in the console'}</span>
+    </span>,
+    <Time key="when" at={at} now={shell.now} />,
+  ]
+}
+
+/** What was changed, with the way to it where the console has a page of it. */
+function Target({ action, target }: { action: AuditAction; target: string }) {
+  const [kind] = action.split('.')
+  const path = encodeURIComponent(target)
+  const href =
+    kind === 'brand' ? `/admin/brands/${path}` : kind === 'request' ? `/admin/requests/${path}` : undefined
+  return href === undefined ? (
+    <Code>{target}</Code>
+  ) : (
+    <a href={href}>
+      <Code>{target}</Code>
+    </a>
+  )
+}

@@ -1,0 +1,68 @@
+/** @jsxImportSource preact */
+import { document, Gate } from '../components.tsx'
+import type { LoginModel } from '../models.ts'
+
+/** Asks for the password of the console. */
+export function loginPage({ problem }: LoginModel): string {
+  return document(
+    { title: 'Sign in' },
+    <Gate>
+      <h1>Sign in</h1>
+      <form method="post" action="/admin/login" class="form">
+        {/* For password managers, which keep a password by the name it is used with. */}
+        <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
+        <div class="field">
+          <label for="password">Password</label>
+          <input
+            id="password"
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+            aria-invalid={problem ? 'true' : undefined}
+            aria-describedby={problem ? 'problem' : undefined}
+            data-focus
+          />
+          {problem ? (
+            <p class="wrong" id="problem" role="alert">
+              {problem}
+            </p>
+          ) : null}
+        </div>
+        <button type="submit" class="button primary">
+          Sign in
+        </button>
+      </form>
+      <p class="hint">
+        No password at hand? On the server, <code>otpost admin link</code> prints a link that signs you in
+        once.
+      </p>
+    </Gate>,
+  )
+}
+
+/**
+ * What a link of the command opens. Its token stands behind the `#`, which browsers keep to themselves, so that no log
+ * of a server or proxy has it; link.js posts it.
+ */
+export function linkPage(): string {
+  return document(
+    { title: 'Sign in', scripts: ['/admin/link.js'] },
+    <Gate>
+      <h1>Sign in</h1>
+      <form method="post" action="/admin/link" class="form" id="link">
+        <input type="hidden" name="token" />
+        <p id="link-words">You were given a link that signs you in once.</p>
+        <button type="submit" class="button primary" disabled>
+          Sign in to the console
+        </button>
+      </form>
+      <noscript>
+        <p class="hint">
+          The link needs JavaScript, since its secret never travels in an address. With the password you can
+          sign in without: <a href="/admin/login">sign in with the password</a>.
+        </p>
+      </noscript>
+    </Gate>,
+  )
+}

@@ -1,0 +1,33 @@
+/** @jsxImportSource preact */
+import { ConsolePage, document, Gate, LinkButton } from '../components.tsx'
+import type { ProblemModel, Shell } from '../models.ts'
+
+/** Why a page can't be shown, or a form was not taken; without a shell, to one who has no session. */
+export function problemPage(shell: Shell | null, model: ProblemModel): string {
+  const words = (
+    <div class="problem">
+      <p class="status">{model.status}</p>
+      <p>{model.text}</p>
+      <p>
+        <LinkButton href={shell ? '/admin' : '/admin/login'}>
+          {shell ? 'Back to the overview' : 'To the sign-in'}
+        </LinkButton>
+      </p>
+    </div>
+  )
+  if (shell) {
+    return document(
+      { title: model.title },
+      <ConsolePage shell={shell} section={null} title={model.title}>
+        {words}
+      </ConsolePage>,
+    )
+  }
+  return document(
+    { title: model.title },
+    <Gate>
+      <h1>{model.title}</h1>
+      {words}
+    </Gate>,
+  )
+}

@@ -1,0 +1,86 @@
+// @ts-check
+
+// Messages of a brand as they would read, while its name or a value is typed. The server renders them: what is shown
+// here is what would be sent.
+
+const pauseMs = 200
+
+/** @param {string} selector @param {ParentNode} root */
+const find = (selector, root) => {
+  const node = root.querySelector(selector)
+  if (node instanceof HTMLElement) return node
+  throw new Error(`The page has no ${selector}`)
+}
+
+const brandNames = ['displayName', 'domain', 'loginIdEnabled']
+
+/** What goes into every message: the brand as its form has it, saved or not. @param {HTMLFormElement} brand */
+const brandFields = (brand) => {
+  const form = new FormData(brand)
+  const fields = new URLSearchParams()
+  for (const name of ['csrf', ...brandNames]) {
+    const value = form.get(name)
+    if (typeof value === 'string') fields.set(name, value)
+  }
+  return fields
+}
+
+/** Keeps one message true to what is typed. @param {HTMLElement} tryout @param {HTMLFormElement} brand */
+const watch = (tryout, brand) => {
+  const place = find('[data-preview-place]', tryout)
+  const said = find('[data-preview-said]', tryout)
+  const values = find('fieldset', tryout)
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  /** @type {AbortController | undefined} */
+  let asking
+
+  /** @param {boolean} aloud whether to tell who does not see it: of several messages that change at once, one is enough */
+  const ask = async (aloud) => {
+    asking?.abort()
+    asking = new AbortController()
+    const fields = brandFields(brand)
+    fields.set('templateKey', tryout.dataset.preview ?? '')
+    for (const input of values.querySelectorAll('input')) fields.set(input.name, input.value)
+    try {
+      const { signal } = asking
+      const answer = await fetch('/admin/preview', { method: 'POST', body: fields, signal })
+      // Whoever is no longer signed in is led to another page.
+      if (!answer.ok || answer.redirected) throw new Error(`${answer.status} for a preview`)
+      const summary = show(await answer.text())
+      if (aloud && said.textContent !== summary) said.textContent = summary
+    } catch (error) {
+      // A newer question is under way.
+      if (error instanceof DOMException && error.name === 'AbortError') return
+      place.dataset.stale = ''
+      if (aloud) said.textContent = 'The preview is not up to date. Reload the page.'
+    }
+  }
+
+  /** @param {string} html as this console's server rendered it */
+  const show = (html) => {
+    const reading = find('.reading', new DOMParser().parseFromString(html, 'text/html'))
+    delete place.dataset.stale
+    place.replaceChildren(document.adoptNode(reading))
+    return reading.dataset.summary ?? ''
+  }
+
+  /** @param {boolean} aloud */
+  const askSoon = (aloud) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => void ask(aloud), pauseMs)
+  }
+  const followsBrand = 'followsBrand' in tryout.dataset
+  values.hidden = followsBrand
+  tryout.addEventListener('input', () => askSoon(true))
+  brand.addEventListener('input', ({ target }) => {
+    if (target instanceof HTMLInputElement && brandNames.includes(target.name)) askSoon(followsBrand)
+  })
+}
+
+const brand = document.querySelector('form#brand')
+if (brand instanceof HTMLFormElement) {
+  for (const tryout of document.querySelectorAll('[data-preview]')) {
+    if (tryout instanceof HTMLElement) watch(tryout, brand)
+  }
+}

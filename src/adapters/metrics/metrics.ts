@@ -1,0 +1,386 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { BreakerState } from '../../domain/breaker.ts'
+import type { Attempt, Trail } from '../../domain/call.ts'
+import { type Distribution, newDistribution, observe } from '../../domain/distribution.ts'
+import type { LimitName } from '../../domain/limits.ts'
+import type { SmsRoute } from '../../domain/providers.ts'
+import type { ReceiptState } from '../../domain/receipts.ts'
+import { DistributionHistogram } from './distribution-histogram.ts'
+import type { Metrics } from './index.ts'
+import { watchLag } from './lag.ts'
+import { registerResources } from './resources.ts'
+
+/** An answered request. Labels are made of what is the same for many: of its trail no app, brand or recipient is. */
+export interface Answered {
+  readonly method: string
+  /** The pattern of its route, such as `/otp/send`. */
+  readonly route: string
+  readonly status: number
+  /** The code of its error envelope; undefined: it has none. */
+  readonly error: string | undefined
+  readonly durationMs: number
+  readonly trail: Trail
+}
+
+/** What is asked at a scrape. */
+export interface MetricSources {
+  readonly build: { readonly version: string; readonly bun: string; readonly sqlite: string }
+  /** The names of the providers in use; a mailer has no route. */
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly string[]>>
+  readonly mailer: string
+  /** The names of those that report what became of messages. */
+  readonly reporting: readonly string[]
+  readonly breakerStates: () => readonly BreakerState[]
+  readonly store: {
+    queueLength(): number
+    journal(): { readonly waiting: number; readonly lost: number }
+    /** Rejects when the database can't be read or written. */
+    check(): Promise<void>
+    /** What the writer has done since its thread began; rejects where that does not answer. */
+    writer(): Promise<{
+      readonly batchSizes: Distribution
+      readonly commitSeconds: Distribution
+      readonly lost: number
+    }>
+    /** In bytes; undefined: it has no files. Rejects where they are gone. */
+    files(): Promise<{ readonly main: number; readonly wal: number; readonly diskFree: number } | undefined>
+  }
+}
+
+/** A scrape's answer. */
+export interface Scrape {
+  readonly contentType: string
+  readonly text: string
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const limits = Object.keys({
+  'app-minute': true,
+  cooldown: true,
+  'phone-minute': true,
+  'recipient-hour': true,
+  failures: true,
+  credentials: true,
+  'integration-requests': true,
+  'console-logins': true,
+} satisfies Record<LimitName, true>)
+const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
+const breakerStates: readonly BreakerState['state'][] = ['works', 'rests', 'probed']
+const receiptStatuses: readonly ReceiptState['status'][] = ['delivered', 'failed', 'pending']
+const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
+  { outcome: 'accepted', errorClass: null },
+  { outcome: 'rejected', errorClass: 'recipient' },
+  { outcome: 'rejected', errorClass: 'content' },
+  { outcome: 'rejected', errorClass: 'account' },
+  { outcome: 'retryable', errorClass: 'retryable' },
+  { outcome: 'unknown', errorClass: 'unknown' },
+  { outcome: 'skipped', errorClass: null },
+]
+
+const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+/** Up to PROVIDER_TIMEOUT_MS, which is four seconds unless it is set. */
+const deliverySeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 10, 30, 60]
+const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+/** What a label says where there is nothing to say: Prometheus takes an empty one for none. */
+const none = 'none'
+
+/** The metrics themselves, by prom-client; see docs/monitoring.md for what each of them means. */
+export function createMetrics(sources: MetricSources): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const { build, smsRoutes, mailer, store } = sources
+
+  // Requests. They are the most, so that their counters are our own until they are asked for.
+  const requests = new RequestCounts()
+  new Counter({
+    name: 'otpost_http_requests_total',
+    help: 'Requests answered, by pattern of the route, status, and code of the error envelope.',
+    labelNames: ['route', 'method', 'status', 'error'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { labels, count } of requests.counts.values()) this.inc(labels, count)
+    },
+  })
+  new DistributionHistogram(
+    registry,
+    {
+      name: 'otpost_http_request_duration_seconds',
+      help: 'From the head of a request to its answer, by pattern of the route.',
+    },
+    () => Array.from(requests.seconds, ([route, distribution]) => [{ route }, distribution] as const),
+  )
+
+  // Messages.
+  const codesSent = new Counter({
+    name: 'otpost_codes_sent_total',
+    help: 'Codes sent, by operation and channel.',
+    labelNames: ['operation', 'channel'],
+    registers,
+  })
+  const verifications = new Counter({
+    name: 'otpost_verifications_total',
+    help: 'Calls to verify a code, by outcome and channel.',
+    labelNames: ['channel', 'outcome'],
+    registers,
+  })
+  const deliveries = new Counter({
+    name: 'otpost_deliveries_total',
+    help: 'Messages handed to providers, or not, by outcome and error class.',
+    labelNames: ['channel', 'route', 'provider', 'outcome', 'error'],
+    registers,
+  })
+  const deliveryDuration = new Histogram({
+    name: 'otpost_delivery_duration_seconds',
+    help: 'How long providers took to answer.',
+    labelNames: ['channel', 'route', 'provider'],
+    buckets: deliverySeconds,
+    registers,
+  })
+  const segments = new Counter({
+    name: 'otpost_sms_segments_total',
+    help: 'Segments of the SMS that providers accepted, which most of them charge by.',
+    labelNames: ['route', 'provider'],
+    registers,
+  })
+  const receipts = new Counter({
+    name: 'otpost_receipts_total',
+    help: 'Delivery receipts that came, by what they say.',
+    labelNames: ['provider', 'status'],
+    registers,
+  })
+  const limited = new Counter({
+    name: 'otpost_limited_total',
+    help: 'Requests refused because a limit was used up.',
+    labelNames: ['limit'],
+    registers,
+  })
+
+  // Providers.
+  const providers = [...new Set(Object.values(smsRoutes).flat())]
+  const breaker = new Gauge({
+    name: 'otpost_provider_breaker_state',
+    help: '1 for the state that the circuit breaker of an SMS provider is in, 0 for the others.',
+    labelNames: ['provider', 'state'],
+    registers,
+  })
+  const failuresInARow = new Gauge({
+    name: 'otpost_provider_failures_in_a_row',
+    help: 'How often an SMS provider has failed since it worked last.',
+    labelNames: ['provider'],
+    registers,
+  })
+
+  // The store.
+  const databaseUp = new Gauge({
+    name: 'otpost_database_up',
+    help: 'Whether the database can be read and written.',
+    registers,
+  })
+  const queueLength = new Gauge({
+    name: 'otpost_store_queue_length',
+    help: 'Calls that wait for the thread that writes the database.',
+    registers,
+  })
+  let writer: Awaited<ReturnType<typeof store.writer>> | undefined
+  new DistributionHistogram(
+    registry,
+    { name: 'otpost_store_commit_batch_size', help: 'Writes that shared a transaction.' },
+    () => (writer ? [[{}, writer.batchSizes]] : []),
+  )
+  new DistributionHistogram(
+    registry,
+    {
+      name: 'otpost_store_commit_duration_seconds',
+      help: 'How long commits took, which wait for the disk.',
+    },
+    () => (writer ? [[{}, writer.commitSeconds]] : []),
+  )
+  const lostTransactions = new Counter({
+    name: 'otpost_store_lost_transactions_total',
+    help: 'Transactions that failed, and locks that could not be had in time.',
+    registers,
+  })
+  const journalWaiting = new Gauge({
+    name: 'otpost_journal_waiting',
+    help: 'Entries of the journal that wait to be written.',
+    registers,
+  })
+  const journalLost = new Counter({
+    name: 'otpost_journal_lost_requests_total',
+    help: 'Requests whose entries in the journal could not be written.',
+    registers,
+  })
+  const databaseBytes = new Gauge({
+    name: 'otpost_database_bytes',
+    help: 'Size of the database and of its write-ahead log.',
+    labelNames: ['file'],
+    registers,
+  })
+  const diskFree = new Gauge({
+    name: 'otpost_database_disk_free_bytes',
+    help: 'What is left on the disk of the database.',
+    registers,
+  })
+
+  // The process.
+  const lag = newDistribution(lagSeconds)
+  const stopLag = watchLag((seconds) => observe(lag, seconds))
+  new DistributionHistogram(
+    registry,
+    { name: 'otpost_event_loop_lag_seconds', help: 'How late the event loop came to what was due.' },
+    () => [[{}, lag]],
+  )
+  const buildInfo = new Gauge({
+    name: 'otpost_build_info',
+    help: 'Always 1; the labels tell what runs.',
+    labelNames: ['version', 'bun', 'sqlite'],
+    registers,
+  })
+  buildInfo.set({ ...build }, 1)
+  registerResources(registry)
+
+  // Whatever can be known beforehand is there from the start: a first failure is an increase then.
+  for (const [route, names] of Object.entries(smsRoutes)) {
+    for (const provider of names) beginDeliveries('SMS', route, provider)
+  }
+  beginDeliveries('EMAIL', none, mailer)
+  for (const channel of ['SMS', 'EMAIL']) {
+    for (const operation of ['send', 'resend']) codesSent.inc({ operation, channel }, 0)
+    for (const outcome of verdicts) verifications.inc({ channel, outcome }, 0)
+  }
+  for (const provider of sources.reporting) {
+    for (const status of receiptStatuses) receipts.inc({ provider, status }, 0)
+  }
+  for (const limit of limits) limited.inc({ limit }, 0)
+
+  let scraping: Promise<Scrape> | undefined
+  return {
+    observe: (answered) => {
+      requests.add(answered)
+      const { trail } = answered
+      for (const attempt of trail.attempts) observeAttempt(attempt)
+      for (const standing of trail.limits) if (standing.refused) limited.inc({ limit: standing.limit })
+      const { operation, channel = none } = trail
+      if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(answered) })
+      else if (operation !== undefined && operation !== 'notify' && answered.error === undefined) {
+        codesSent.inc({ operation, channel })
+      }
+    },
+    observeReceipt: (provider, status) => receipts.inc({ provider, status }),
+    // Those who ask at the same time are told the same.
+    scrape: () => {
+      scraping ??= scrape().finally(() => {
+        scraping = undefined
+      })
+      return scraping
+    },
+    stop: stopLag,
+  }
+
+  function beginDeliveries(channel: string, route: string, provider: string): void {
+    for (const { outcome, errorClass } of attemptEnds) {
+      deliveries.inc({ channel, route, provider, outcome, error: errorClass ?? none }, 0)
+    }
+    deliveryDuration.zero({ channel, route, provider })
+    if (channel === 'SMS') segments.inc({ route, provider }, 0)
+  }
+
+  function observeAttempt(attempt: Attempt): void {
+    const { channel, provider, outcome, errorClass, durationMs } = attempt
+    const labels = { channel, route: attempt.route ?? none, provider }
+    deliveries.inc({ ...labels, outcome, error: errorClass ?? none })
+    if (outcome === 'skipped') return
+    deliveryDuration.observe(labels, durationMs / 1000)
+    if (outcome === 'accepted' && attempt.segments) {
+      segments.inc({ route: labels.route, provider }, attempt.segments.count)
+    }
+  }
+
+  async function scrape(): Promise<Scrape> {
+    // Before the database is asked, since that is a call too.
+    queueLength.set(store.queueLength())
+    const journal = store.journal()
+    journalWaiting.set(journal.waiting)
+    journalLost.reset()
+    journalLost.inc(journal.lost)
+    setBreakers()
+
+    const [check, stats, files] = await Promise.allSettled([store.check(), store.writer(), store.files()])
+    databaseUp.set(check.status === 'fulfilled' ? 1 : 0)
+    // What is not known is left out rather than told as it was.
+    writer = stats.status === 'fulfilled' ? stats.value : undefined
+    lostTransactions.reset()
+    if (writer) lostTransactions.inc(writer.lost)
+    else lostTransactions.remove()
+    const bytes = files.status === 'fulfilled' ? files.value : undefined
+    if (bytes) {
+      databaseBytes.set({ file: 'main' }, bytes.main)
+      databaseBytes.set({ file: 'wal' }, bytes.wal)
+      diskFree.set(bytes.diskFree)
+    } else {
+      databaseBytes.reset()
+      diskFree.remove()
+    }
+    return { contentType: registry.contentType, text: await registry.metrics() }
+  }
+
+  function setBreakers(): void {
+    const known = new Map(sources.breakerStates().map((state) => [state.provider, state]))
+    for (const provider of providers) {
+      const { state = 'works', failuresInARow: failures = 0 } = known.get(provider) ?? {}
+      for (const each of breakerStates) breaker.set({ provider, state: each }, each === state ? 1 : 0)
+      failuresInARow.set({ provider }, failures)
+    }
+  }
+}
+
+/** How often which requests were answered, and in what time. */
+class RequestCounts {
+  readonly counts = new Map<
+    string,
+    {
+      readonly labels: {
+        readonly route: string
+        readonly method: string
+        readonly status: string
+        readonly error: string
+      }
+      readonly seconds: Distribution
+      count: number
+    }
+  >()
+  /** By route. */
+  readonly seconds = new Map<string, Distribution>()
+
+  add({ method, route, status, error = none, durationMs }: Answered): void {
+    // Neither a method nor a pattern has a space, and a method that is not known must not make a key.
+    const known = methods.includes(method) ? method : 'other'
+    const key = `${route} ${known} ${status} ${error}`
+    let entry = this.counts.get(key)
+    if (!entry) {
+      const labels = { route, method: known, status: String(status), error }
+      entry = { labels, seconds: this.secondsOf(route), count: 0 }
+      this.counts.set(key, entry)
+    }
+    entry.count++
+    observe(entry.seconds, durationMs / 1000)
+  }
+
+  private secondsOf(route: string): Distribution {
+    const distribution = this.seconds.get(route) ?? newDistribution(requestSeconds)
+    this.seconds.set(route, distribution)
+    return distribution
+  }
+}
+
+/** What became of a call to verify. */
+function verdictOf({ error, status }: Answered): (typeof verdicts)[number] {
+  if (error === undefined) return 'verified'
+  if (error === 'mismatch') return 'mismatch'
+  if (error === 'max_attempts') return 'locked'
+  if (error === 'not_found') return 'absent'
+  if (error === 'rate_limited') return 'limited'
+  return status >= 500 ? 'failed' : 'refused'
+}

@@ -1,0 +1,68 @@
+import { statSync } from 'node:fs'
+import Driver from 'better-sqlite3'
+import { migrations } from '../../../drizzle/migrations.ts'
+import type { DatabaseFacts } from '../../domain/doctor.ts'
+import { DatabaseError } from './database.ts'
+import { damageIn } from './draft.ts'
+import { timeOfId } from './journal.ts'
+
+/** How long the tables are checked one after another; one that has begun is checked to its end. */
+const checkMs = 2000
+
+/**
+ * Looks into a database beside whoever has it open; changes nothing in it.
+ *
+ * @param full checks every index and reference too, however long that takes
+ * @throws DatabaseError where it can't be opened or read at all
+ */
+export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
+  let driver: Driver.Database | undefined
+  try {
+    // Measured before: whoever closes a database last folds its log back.
+    const logBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    const opened = new Driver(file, { timeout: 2000, fileMustExist: true })
+    driver = opened
+    driver.pragma('query_only = ON')
+    driver.pragma('trusted_schema = OFF')
+    const tables = driver
+      .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .pluck()
+      .all()
+    const last = tables.includes('stories')
+      ? driver.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
+      : null
+    return {
+      journalMode: String(driver.pragma('journal_mode', { simple: true })),
+      ...(full ? { checked: 'full', damage: damageIn(driver) } : quicklyChecked(driver, tables)),
+      schema: tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown',
+      logBytes,
+      lastRequestAt: last ? timeOfId(last) : null,
+    }
+  } catch (error) {
+    throw new DatabaseError(file, error)
+  } finally {
+    driver?.close()
+  }
+}
+
+/** Checks table after table, as long as there is time. */
+function quicklyChecked(
+  driver: Driver.Database,
+  tables: readonly string[],
+): Pick<DatabaseFacts, 'checked' | 'damage'> {
+  const until = performance.now() + checkMs
+  const damage: string[] = []
+  for (const table of tables) {
+    if (performance.now() > until) return { checked: 'part', damage }
+    const lines = driver.prepare<[], string>(`PRAGMA quick_check("${table}")`).pluck().all()
+    damage.push(...lines.filter((line) => line !== 'ok'))
+  }
+  return { checked: 'quick', damage }
+}
+
+function schemaOf(driver: Driver.Database): DatabaseFacts['schema'] {
+  const applied = driver.prepare<[], number>('SELECT created_at FROM __drizzle_migrations').pluck().all()
+  const known = migrations.map(({ when }) => when)
+  if (applied.some((when) => !known.includes(when))) return 'newer'
+  return known.every((when) => applied.includes(when)) ? 'current' : 'older'
+}

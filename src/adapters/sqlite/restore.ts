@@ -1,0 +1,268 @@
+import { copyFileSync, linkSync, renameSync } from 'node:fs'
+import { resolve } from 'node:path'
+import Driver from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/better-sqlite3'
+import type { Actor } from '../../domain/audit.ts'
+import { OperatorError } from '../../domain/operator.ts'
+import { DatabaseError } from './database.ts'
+import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
+import { timeOfId } from './journal.ts'
+import { migrate } from './migrate.ts'
+import { auditTable } from './operator.ts'
+
+export interface RestoreOptions {
+  /** Whether a present database is replaced that can't be read, so that nobody can tell whether a server has it open. */
+  readonly force: boolean
+  readonly owner: DraftOwner
+  /** Epoch milliseconds. */
+  readonly now: number
+  readonly actor: Actor
+  /** Is told of each step before it is taken. */
+  readonly onStep?: (step: RestoreStep) => void
+}
+
+/** What is done to the files of the database, in this order. */
+export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
+
+/** What a restore has done, and what has come back by it. */
+export interface Restored {
+  /** Where the database is kept that was there before; null: there was none. */
+  readonly asideFile: string | null
+  readonly droppedCodes: number
+  /** Sessions of the console, and links to it. */
+  readonly droppedSessions: number
+  /** When the last request came that it knows of, epoch milliseconds; null: it knows of none. */
+  readonly lastRequestAt: number | null
+  /** What had been withdrawn in the database before, and is valid again: apps' keys by appId, and brands by slug. */
+  readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
+}
+
+/**
+ * Puts a copy of a backup in the place of the database, in one step: whenever this ends, by whatever cause, the old one
+ * or the new one is there. The copy is brought up to date, and has no live code any more: one that was used since the
+ * backup would be good for a second time.
+ *
+ * @throws OperatorError when the file is no backup that can be used, or a process has the database open
+ */
+export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
+  const { owner, force, now, onStep = () => {} } = options
+  const path = resolve(file)
+  refuseOwnFile(path, databaseFile)
+  if (!fileAt(path)?.isFile()) throw new OperatorError(`there is no file ${path}`)
+  onStep('hold')
+  const present = holdAlone(databaseFile, force)
+  try {
+    const draft = draftBeside(databaseFile, owner)
+    try {
+      onStep('copy')
+      copyBackup(draft.path, path)
+      onStep('prepare')
+      const { validAgain, ...done } = prepare(draft.path, path, present, options)
+      onStep('set aside')
+      const asideFile = setAside(databaseFile, `${databaseFile}.before-restore-${stamp(now)}`)
+      onStep('publish')
+      draft.publish()
+      onStep('done')
+      return { asideFile, ...done, validAgain }
+    } finally {
+      draft.discard()
+    }
+  } finally {
+    present?.close()
+  }
+}
+
+/**
+ * Opens the present database so that nobody else can: who tries meanwhile waits, and finds out that the file was
+ * replaced. All that its log holds is in the file from here on. Undefined where there is none, or none that can be read.
+ */
+function holdAlone(file: string, force: boolean): Driver.Database | undefined {
+  if (!fileAt(file)) return undefined
+  let driver: Driver.Database | undefined
+  try {
+    driver = new Driver(file, { timeout: 0, fileMustExist: true })
+    // Folds the log back and removes it, which fails while another process has the database open. Without a log SQLite
+    // notices that the file of an open database has gone elsewhere, before it writes.
+    driver.pragma('journal_mode = DELETE')
+    driver.pragma('locking_mode = EXCLUSIVE')
+    driver.exec('BEGIN EXCLUSIVE; COMMIT')
+    if (driver.pragma('journal_mode', { simple: true }) === 'delete') return driver
+    throw new OperatorError(inUse(file))
+  } catch (error) {
+    driver?.close()
+    const code = error instanceof Driver.SqliteError ? error.code : ''
+    if (code.startsWith('SQLITE_BUSY')) throw new OperatorError(inUse(file))
+    if (!/^SQLITE_(NOTADB|CORRUPT|IOERR)/.test(code)) {
+      throw error instanceof OperatorError ? error : new DatabaseError(file, error)
+    }
+    if (force) return undefined
+    throw new OperatorError(
+      `${file} can not be read (${code}), so that nobody can tell whether a server has it open. Stop the server and give --force: the file is kept aside`,
+    )
+  }
+}
+
+function inUse(file: string): string {
+  return `another process has ${file} open: stop the server first`
+}
+
+/** Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written. */
+function copyBackup(draftPath: string, path: string): void {
+  for (const end of ['', '-wal', '-journal']) {
+    try {
+      if (fileAt(path + end)) copyFileSync(path + end, draftPath + end)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      throw new OperatorError(
+        code === 'ENOSPC'
+          ? 'the disk of the database is full: make room first'
+          : `${path + end} can not be copied (${code})`,
+      )
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Driver.SqliteError ? error.code : undefined
+  if (code === 'SQLITE_NOTADB') return 'it is not an SQLite database'
+  if (code === 'SQLITE_FULL') return 'the disk of the database is full'
+  if (code?.startsWith('SQLITE_CORRUPT')) return 'it is damaged; take another backup'
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Checks the copy, brings it up to date, and takes out of it what must not come back. */
+function prepare(
+  draftPath: string,
+  path: string,
+  present: Driver.Database | undefined,
+  options: RestoreOptions,
+): Omit<Restored, 'asideFile'> {
+  let draft: Driver.Database | undefined
+  try {
+    draft = new Driver(draftPath, { timeout: 0, fileMustExist: true })
+    requireOurs(draft, path)
+    migrate(draft)
+    requireColumns(draft, path)
+    const taken = takeOut(draft, present, options)
+    // As every other process will want it.
+    draft.pragma('journal_mode = WAL')
+    return taken
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    throw new OperatorError(`${path} can not be restored: ${reasonOf(error)}`)
+  } finally {
+    draft?.close()
+  }
+}
+
+/** Refuses what is not a whole database of this program. */
+function requireOurs(draft: Driver.Database, path: string): void {
+  // What its log holds is in the file from here on.
+  draft.pragma('journal_mode = DELETE')
+  draft.pragma('trusted_schema = OFF')
+  const tables = columnsOf(draft)
+  if (!['__drizzle_migrations.hash', 'brands.slug', 'ledgers.state'].every((name) => tables.includes(name))) {
+    throw new OperatorError(`${path} is an SQLite database, but not one of otpost`)
+  }
+  const [damage] = damageIn(draft)
+  if (damage !== undefined) throw new OperatorError(`${path} is damaged: ${damage}. Take another backup`)
+}
+
+/** Takes out of a restored database what must not come back, and says so in its audit log; one transaction. */
+function takeOut(
+  draft: Driver.Database,
+  present: Driver.Database | undefined,
+  { now, actor }: RestoreOptions,
+): Omit<Restored, 'asideFile'> {
+  return draft.transaction(() => {
+    const count = (query: string) => Number(draft.prepare(query).pluck().get())
+    const droppedCodes = count(
+      "SELECT coalesce(sum(json_array_length(state, '$.codes')), 0) FROM ledgers WHERE json_type(state, '$.codes') = 'array'",
+    )
+    draft.exec(`
+        UPDATE ledgers SET state = json_remove(state, '$.codes') WHERE json_type(state, '$.codes') IS NOT NULL;
+        DELETE FROM ledgers WHERE state = '{}'`)
+    const droppedSessions = ['console_sessions', 'console_links'].reduce(
+      (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
+      0,
+    )
+    const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
+    auditTable(drizzle(draft)).add({
+      at: now,
+      actor,
+      action: 'data.restored',
+      target: 'database',
+      details: { droppedCodes: String(droppedCodes), droppedSessions: String(droppedSessions) },
+    })
+    return {
+      droppedCodes,
+      droppedSessions,
+      lastRequestAt: lastRequest ? timeOfId(lastRequest) : null,
+      validAgain: {
+        appIds: withdrawn(present, draft, 'app_keys', ['key_sha256', 'app_id'], 'revoked_at IS NOT NULL'),
+        brands: withdrawn(present, draft, 'brands', ['slug', 'slug'], "status = 'suspended'"),
+      },
+    }
+  })()
+}
+
+/** Refuses what lacks a table or column of an up-to-date database, whatever its list of migrations says. */
+function requireColumns(draft: Driver.Database, path: string): void {
+  const model = new Driver(':memory:')
+  try {
+    migrate(model)
+    const missing = columnsOf(model).filter((column) => !columnsOf(draft).includes(column))
+    if (missing.length > 0) {
+      throw new OperatorError(`${path} can not be restored: it lacks ${missing[0]}. Take another backup`)
+    }
+  } finally {
+    model.close()
+  }
+}
+
+function columnsOf(driver: Driver.Database): readonly string[] {
+  return driver
+    .prepare<[], string>(
+      "SELECT t.name || '.' || c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'",
+    )
+    .pluck()
+    .all()
+}
+
+/** What of a table was withdrawn in the present database, and is not in the restored one, by its name. */
+function withdrawn(
+  present: Driver.Database | undefined,
+  draft: Driver.Database,
+  table: 'app_keys' | 'brands',
+  [key, name]: readonly [key: string, name: string],
+  isWithdrawn: string,
+): readonly string[] {
+  // A present database of an older version, or none.
+  if (!present || !columnsOf(present).includes(`${table}.${key}`)) return []
+  const restored = new Map(
+    draft
+      .prepare<[], [string, string]>(`SELECT ${key}, ${name} FROM ${table} WHERE NOT (${isWithdrawn})`)
+      .raw()
+      .all(),
+  )
+  const before = present.prepare<[], string>(`SELECT ${key} FROM ${table} WHERE ${isWithdrawn}`).pluck().all()
+  return [...new Set(before.flatMap((each) => restored.get(each) ?? []))].sort()
+}
+
+/**
+ * Gives the database a second name, by which it is kept once another takes the first. A log that is still there goes
+ * with it: SQLite would play it into whatever has the name.
+ */
+function setAside(databaseFile: string, aside: string): string | null {
+  const isThere = fileAt(databaseFile) !== undefined
+  if (isThere) linkSync(databaseFile, aside)
+  for (const end of companions) {
+    if (fileAt(databaseFile + end)) renameSync(databaseFile + end, aside + end)
+  }
+  return isThere ? aside : null
+}
+
+/** An instant as a part of a file's name, such as 20261121T171500123Z. */
+function stamp(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace(/[-:.]/g, '')
+}

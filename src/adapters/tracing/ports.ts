@@ -1,0 +1,95 @@
+import type { JournalReader } from '../../domain/journal.ts'
+import type { OtpStore } from '../../domain/otp.ts'
+import type { IntegrationRequests } from '../../domain/platform.ts'
+import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/providers.ts'
+import type { ReceiptBook } from '../../domain/receipts.ts'
+
+/** What a step of a request is called, and what is known of it beforehand. */
+export interface Step {
+  readonly name: string
+  /** A call to someone else's service, rather than work of our own. */
+  readonly isCall?: boolean
+  readonly attributes?: Attributes
+}
+
+type Attributes = Readonly<Record<string, string>>
+
+/** Does a step within a span; `tell` says what its result adds to what is known, and whether it was a failure. */
+export type DoStep = <T>(step: Step, work: () => Promise<T>, tell?: (result: T) => Told) => Promise<T>
+
+export interface Told {
+  readonly attributes: Attributes
+  /** In a word; undefined: it was none. */
+  readonly failure?: string
+}
+
+/** The ports whose use is a step of a request. */
+export interface TracedPorts {
+  readonly store: OtpStore
+  readonly requests: IntegrationRequests
+  readonly receipts: ReceiptBook
+  readonly lastProviderOf: JournalReader['lastProviderOf']
+  readonly checkDatabase: () => Promise<void>
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly mailer: Mailer
+}
+
+/** The same ports, each use of which is a span among the children of its request. */
+export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
+  const { store, requests, receipts, smsRoutes, mailer } = ports
+  const stored =
+    <Args extends readonly unknown[], T>(name: string, work: (...args: Args) => Promise<T>) =>
+    (...args: Args): Promise<T> =>
+      step({ name: `store ${name}` }, () => work(...args))
+  const sending = (route: SmsRoute) =>
+    smsRoutes[route].map((provider) => ({
+      ...provider,
+      send: handingOver(
+        provider.name,
+        { 'otpost.route': route },
+        (...args: Parameters<typeof provider.send>) => provider.send(...args),
+      ),
+    }))
+  function handingOver<Args extends readonly unknown[]>(
+    provider: string,
+    route: Attributes,
+    send: (...args: Args) => Promise<Outcome>,
+  ) {
+    const attributes = { 'otpost.provider': provider, ...route }
+    return (...args: Args) =>
+      step({ name: `send ${provider}`, isCall: true, attributes }, () => send(...args), told)
+  }
+  return {
+    ...ports,
+    store: {
+      ...store,
+      admit: stored('admit', store.admit),
+      check: stored('check', store.check),
+      beginSend: stored('beginSend', store.beginSend),
+      moveEnd: stored('moveEnd', store.moveEnd),
+      abandonSend: stored('abandonSend', store.abandonSend),
+      guess: stored('guess', store.guess),
+      adopt: stored('adopt', store.adopt),
+    } satisfies OtpStore,
+    requests: { ...requests, add: stored('keepRequest', requests.add) },
+    receipts: { ...receipts, keepReceipts: stored('keepReceipts', receipts.keepReceipts) },
+    lastProviderOf: stored('lastProviderOf', ports.lastProviderOf),
+    checkDatabase: stored('checkDatabase', ports.checkDatabase),
+    smsRoutes: { plain: sending('plain'), template: sending('template') },
+    mailer: {
+      ...mailer,
+      send: handingOver(mailer.name, {}, (...args: Parameters<Mailer['send']>) => mailer.send(...args)),
+    },
+  }
+}
+
+/** An outcome as a span tells it; a reason is a vendor's code or an error's, with nothing of the message. */
+function told(outcome: Outcome): Told {
+  const { kind } = outcome
+  if (kind === 'accepted') return { attributes: { 'otpost.outcome': kind } }
+  const scope = kind === 'rejected' ? { 'otpost.scope': outcome.scope } : {}
+  return {
+    attributes: { 'otpost.outcome': kind, 'otpost.reason': outcome.reason, ...scope },
+    failure: kind,
+  }
+}

@@ -1,0 +1,302 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type Attributes,
+  DiagLogLevel,
+  diag,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import { ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import { type Step, type Told, type TracedPorts, traced } from './ports.ts'
+import type { Sampling, TracingSettings } from './settings.ts'
+
+/** The part of a logger that this adapter uses. */
+interface Log {
+  warn(fields: object, message: string): void
+}
+
+/** What is said of a request once it has been answered: no recipient, code, key, path or text. */
+export interface RequestEnd {
+  /** As the caller wrote it. */
+  readonly method: string
+  /** The pattern of its route; undefined: it has none. */
+  readonly route: string | undefined
+  readonly status: number
+  readonly requestId: string
+  readonly app: string | undefined
+  readonly brand: string | undefined
+  readonly channel: string | undefined
+  /** The code of the answer's envelope; undefined: it was a success. */
+  readonly error: string | undefined
+}
+
+export type Tracing = ReturnType<typeof createTracing>
+
+/** The span of a request under way; its children begin while it lasts. */
+class RequestSpan {
+  private readonly epochOffsetMs = Date.now() - performance.now()
+
+  constructor(start: (startTime: number) => Span) {
+    this.span = start(this.now())
+  }
+
+  readonly span: Span
+
+  get traceId(): string {
+    return this.span.spanContext().traceId
+  }
+
+  /** Epoch milliseconds with fractions; the times of one request fit each other also where the clock is set meanwhile. */
+  now(): number {
+    return this.epochOffsetMs + performance.now()
+  }
+
+  end({ method, route, status, requestId, app, brand, channel, error }: RequestEnd): void {
+    const { span } = this
+    if (route !== undefined) span.updateName(`${knownMethod(method) ?? 'HTTP'} ${route}`)
+    span.setAttributes({
+      'http.response.status_code': status,
+      'otpost.request_id': requestId,
+      ...(route === undefined ? {} : { 'http.route': route }),
+      ...(app === undefined ? {} : { 'otpost.app': app }),
+      ...(brand === undefined ? {} : { 'otpost.brand': brand }),
+      ...(channel === undefined ? {} : { 'otpost.channel': channel }),
+      ...(error === undefined ? {} : { 'otpost.error': error }),
+    })
+    // A refused request is no error of the server (semantic conventions for HTTP spans).
+    if (status >= 500) fail(span, error ?? String(status))
+    span.end(this.now())
+  }
+}
+
+/**
+ * OpenTelemetry traces: a span for each request, with children for its steps, sent to a collector in batches. What
+ * becomes of the spans never touches a request: their queue is bounded, and what finds no room in it or no collector is
+ * dropped, which the log tells at most once a minute.
+ */
+export function createTracing(
+  { url, headers, serviceName, resourceAttributes, sampling }: TracingSettings,
+  { version, log }: { version: string; log: Log },
+) {
+  const report = seldom((spans, problem) =>
+    log.warn(
+      { spans, problem },
+      'spans do not reach the collector of traces; requests are served all the same',
+    ),
+  )
+  // What the packages have to say, such as that their queue was full; errors come with the result of an export.
+  diag.setLogger(
+    {
+      error: () => {},
+      warn: (...words: unknown[]) => report(0, words.filter((word) => typeof word === 'string').join(' ')),
+      info: () => {},
+      debug: () => {},
+      verbose: () => {},
+    },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  )
+  const provider = new TracerProvider({
+    resource: defaultResource().merge(
+      resourceFromAttributes({
+        ...resourceAttributes,
+        'service.name': serviceName,
+        'service.version': version,
+        'service.instance.id': crypto.randomUUID(),
+      }),
+    ),
+    sampler: samplerOf(sampling),
+    spanLimits: { attributeValueLengthLimit: 256 },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: reporting(new OTLPTraceExporter({ url, headers, timeoutMillis: exportTimeoutMs }), report),
+        maxQueueSize,
+        maxExportBatchSize,
+        scheduledDelayMillis: gatherMs,
+        exportTimeoutMillis: exportTimeoutMs,
+      }),
+    ],
+  })
+  const tracer = provider.getTracer('otpost', version)
+  const propagator = new W3CTraceContextPropagator()
+  const requests = new AsyncLocalStorage<RequestSpan>()
+
+  return {
+    /** Has a request handled within a span of its own, which continues the caller's trace where it has one. */
+    within<T>(request: Request, handle: () => T): T {
+      const method = knownMethod(request.method)
+      const context = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
+      const attributes: Attributes = {
+        'http.request.method': method ?? '_OTHER',
+        'url.scheme': request.url.startsWith('https:') ? 'https' : 'http',
+      }
+      const begun = new RequestSpan((startTime) =>
+        tracer.startSpan(method ?? 'HTTP', { kind: SpanKind.SERVER, attributes, startTime }, context),
+      )
+      return requests.run(begun, handle)
+    },
+
+    /** The span of the request that is being handled; whoever answers that ends it. */
+    current(): RequestSpan | undefined {
+      return requests.getStore()
+    },
+
+    /** The same ports, each use of which is a child of the span of its request. */
+    ports: <Ports extends TracedPorts>(ports: Ports): Ports => traced(step, ports),
+
+    /** Hands over the spans that wait, within a bounded time; what has not been taken by then is dropped. */
+    async close(): Promise<void> {
+      const done = new AbortController()
+      const handedOver = provider.shutdown().catch(() => undefined)
+      const late = pause(closeMs, 'late', { signal: done.signal }).catch(() => undefined)
+      if ((await Promise.race([handedOver, late])) === 'late') {
+        log.warn({}, 'the collector of traces did not take the last spans in time')
+      }
+      done.abort()
+      diag.disable()
+    },
+  }
+
+  /**
+   * Does a step of a request within a child of its span; without any where that is not recorded or has ended.
+   *
+   * @param tell what the result adds to what is known
+   */
+  async function step<T>(
+    { name, isCall = false, attributes = {} }: Step,
+    work: () => Promise<T>,
+    tell?: (result: T) => Told,
+  ): Promise<T> {
+    const request = requests.getStore()
+    if (!request?.span.isRecording()) return work()
+    const span = tracer.startSpan(
+      name,
+      { kind: isCall ? SpanKind.CLIENT : SpanKind.INTERNAL, attributes, startTime: request.now() },
+      trace.setSpan(ROOT_CONTEXT, request.span),
+    )
+    try {
+      const result = await work()
+      const told = tell?.(result)
+      if (told) span.setAttributes(told.attributes)
+      if (told?.failure !== undefined) fail(span, told.failure)
+      return result
+    } catch (error) {
+      fail(span, errorType(error))
+      throw error
+    } finally {
+      span.end(request.now())
+    }
+  }
+}
+
+/** How long spans wait for others, and how many wait at most: some seconds of a busy server. */
+const gatherMs = 2000
+const maxQueueSize = 8192
+const maxExportBatchSize = 1024
+
+/** What the collector may take for a batch, tries included; the specification's default. */
+const exportTimeoutMs = 10_000
+
+/** How long a stop waits for the last spans to be taken. */
+const closeMs = 2000
+
+const minuteMs = 60_000
+
+/** An error's status; what it says may repeat anything, so that its type alone is told. */
+function fail(span: Span, type: string): void {
+  span.setStatus({ code: SpanStatusCode.ERROR })
+  span.setAttribute('error.type', type)
+}
+
+function errorType(error: unknown): string {
+  if (!(error instanceof Error)) return '_OTHER'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/** A method that is one: what a stranger writes in its place may be anything. */
+function knownMethod(method: string): string | undefined {
+  return methods.has(method) ? method : undefined
+}
+
+const methods = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'DELETE',
+  'CONNECT',
+  'OPTIONS',
+  'TRACE',
+  'PATCH',
+  'QUERY',
+])
+
+const headerReader = {
+  get: (headers: Headers, name: string) => headers.get(name) ?? undefined,
+  keys: (headers: Headers) => [...headers.keys()],
+}
+
+function samplerOf({ sampler, ratio }: Sampling): Sampler {
+  const root = {
+    always_on: () => new AlwaysOnSampler(),
+    always_off: () => new AlwaysOffSampler(),
+    traceidratio: () => new TraceIdRatioBasedSampler(ratio),
+  }
+  const make = (name: keyof typeof root) => root[name]()
+  switch (sampler) {
+    case 'parentbased_always_on':
+      return new ParentBasedSampler({ root: make('always_on') })
+    case 'parentbased_always_off':
+      return new ParentBasedSampler({ root: make('always_off') })
+    case 'parentbased_traceidratio':
+      return new ParentBasedSampler({ root: make('traceidratio') })
+    default:
+      return make(sampler)
+  }
+}
+
+/** The exporter, with what it could not hand over told. */
+function reporting(exporter: SpanExporter, report: (spans: number, problem: string) => void): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.code !== ExportResultCode.SUCCESS) report(spans.length, problemOf(result.error))
+        done(result)
+      }),
+    shutdown: () => exporter.shutdown(),
+  }
+}
+
+/** What went wrong, in few words; what a collector answered is not among them. */
+function problemOf(error: Error | undefined): string {
+  const code = error && 'code' in error ? ` (${error.code})` : ''
+  return `${error?.message ?? 'no reason given'}${code}`.slice(0, 200)
+}
+
+/** Tells the first problem at once, and those that follow once a minute, with the spans that were lost meanwhile. */
+function seldom(tell: (spans: number, problem: string) => void): (spans: number, problem: string) => void {
+  let [silentUntil, lost] = [Number.NEGATIVE_INFINITY, 0]
+  return (spans, problem) => {
+    lost += spans
+    const now = performance.now()
+    if (now < silentUntil) return
+    silentUntil = now + minuteMs
+    tell(lost, problem)
+    lost = 0
+  }
+}

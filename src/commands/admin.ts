@@ -1,0 +1,118 @@
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { actorName } from '../domain/audit.ts'
+import { linkMs, makeLink } from '../domain/console.ts'
+import { OperatorError } from '../domain/operator.ts'
+import {
+  commandActor,
+  complain,
+  type Env,
+  instant,
+  isoTime,
+  print,
+  printTable,
+  wholeNumber,
+  withServersBooks,
+} from './common.ts'
+
+/** What a password must have at least. */
+const fewestCharacters = 12
+
+/** `otpost admin …` and `otpost audit`. */
+export function adminCommands(program: Command, env: Env): void {
+  const admin = program.command('admin').description('open the console at /admin')
+  admin
+    .command('password')
+    .description('read a password from the terminal or standard input, and print its ADMIN_PASSWORD_HASH')
+    .action(async () => {
+      const password = await readPassword()
+      if (password.length < fewestCharacters) {
+        throw new OperatorError(`the password must be at least ${fewestCharacters} characters`)
+      }
+      const { passwordHash } = await import('../adapters/crypto/console-secrets.ts')
+      print(await passwordHash(password))
+    })
+  admin
+    .command('link')
+    .description('print a link that opens the console once, within ten minutes')
+    .action(() =>
+      withServersBooks(env, async (books) => {
+        const { readConsoleOrigin } = await import('../config.ts')
+        const origin = readConsoleOrigin(env)
+        const token = await makeLink(books, await commandActor(env))
+        complain(`it works once, and for ${linkMs / 60_000} minutes`)
+        print(`${origin}/admin/link#${token}`)
+      }),
+    )
+  admin
+    .command('log-out')
+    .description('end every session of the console')
+    .action(() =>
+      withServersBooks(env, async ({ sessions, now }) => {
+        const ended = await sessions.endAll({
+          at: now(),
+          actor: await commandActor(env),
+          action: 'console.session-revoked',
+          target: 'all',
+          details: {},
+        })
+        print(ended === 1 ? '1 session is ended' : `${ended} sessions are ended`)
+      }),
+    )
+  program
+    .command('audit')
+    .description('list what operators have changed: who, what, when')
+    .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--limit <count>', 'the latest so many', wholeNumber, 100)
+    .option('--json', 'as a JSON array')
+    .action((options: { since?: string; limit: number; json?: true }) =>
+      withServersBooks(env, async ({ audit, now }) => {
+        const since = options.since === undefined ? {} : { since: instant(options.since, now()) }
+        const records = await audit.list({ ...since, limit: options.limit })
+        const rows = [...records].reverse().map(({ id: _, at, actor, ...rest }) => ({
+          at: isoTime(at),
+          by: actorName(actor),
+          ...rest,
+        }))
+        printTable(options.json, rows, [
+          ['TIME', (row) => row.at],
+          ['BY', (row) => row.by],
+          ['ACTION', (row) => row.action],
+          ['TARGET', (row) => row.target],
+          ['DETAILS', (row) => inWords(row.details) || '-'],
+        ])
+      }),
+    )
+}
+
+function inWords(details: Readonly<Record<string, string>>): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+}
+
+/** A password, typed without an echo, or the first line of what is piped in. */
+async function readPassword(): Promise<string> {
+  const { stdin, stderr } = process
+  if (!stdin.isTTY) {
+    for await (const line of createInterface({ input: stdin })) return line
+    throw new OperatorError('no password came: type one, or pipe one in')
+  }
+  stderr.write('Password for the console: ')
+  stdin.setRawMode(true)
+  try {
+    let password = ''
+    for await (const chunk of stdin.setEncoding('utf8')) {
+      for (const key of String(chunk)) {
+        if (key === '\r' || key === '\n') return password
+        if (key === '\u0003') throw new OperatorError('given up')
+        password = key === '\u007f' || key === '\b' ? password.slice(0, -1) : password + key
+      }
+    }
+    return password
+  } finally {
+    stdin.setRawMode(false)
+    stdin.pause()
+    stderr.write('\n')
+  }
+}

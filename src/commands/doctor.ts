@@ -1,0 +1,214 @@
+import { dirname, resolve } from 'node:path'
+import { createSmtpMailer } from '../adapters/email/smtp.ts'
+import { freeBytes, pathFacts, sizeOf } from '../adapters/probe/files.ts'
+import { reach } from '../adapters/probe/reach.ts'
+import { conditionOf } from '../adapters/sqlite/condition.ts'
+import { type BooksConfig, readBooksConfig } from '../books-config.ts'
+import { type Config, readConfig } from '../config.ts'
+import {
+  type ClockSample,
+  clockFindings,
+  databaseFindings,
+  diskFinding,
+  type Finding,
+  mailFinding,
+  type PathUse,
+  pathFinding,
+  providerFinding,
+  publicUrlFinding,
+  type Reach,
+  serverFinding,
+  settingsFindings,
+  settingWarnings,
+} from '../domain/doctor.ts'
+import type { Outbox } from '../domain/ports.ts'
+import { ConfigError, isLoopback } from '../settings.ts'
+import { type Env, exit, print } from './common.ts'
+
+/** How long anybody else is waited for. All are asked at the same time. */
+const patienceMs = 4000
+
+/** Looks at everything, prints what was found, and returns the exit code. */
+export async function runDoctor(
+  env: Env,
+  { full, json }: { readonly full: boolean; readonly json: boolean },
+): Promise<number> {
+  const findings = await examine(env, full)
+  if (json) print(JSON.stringify(findings))
+  else for (const line of listed(findings)) print(line)
+  return findings.some(({ level }) => level === 'fail') ? exit.failed : exit.ok
+}
+
+async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
+  let config: Config
+  try {
+    config = readConfig(env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const found = settingsFindings(error.problems)
+    // What the database is may be right all the same.
+    const books = booksConfigOf(env)
+    return books ? [...found, ...lookAtFiles(books), ...lookInside(books.databaseFile, full).findings] : found
+  }
+  const others = await askOthers(config)
+  // After them: what goes through the database holds up everything else, their answers too.
+  const { findings: inside, lastRequestAt } = lookInside(config.databaseFile, full)
+  return [
+    ...settingsFindings([]),
+    ...settingWarnings({
+      developmentOnly: developmentOnly(config),
+      publicUrl: config.publicUrl,
+      trustsProxies: config.trustedProxies.length > 0,
+      shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
+    }),
+    ...lookAtFiles(config),
+    ...inside,
+    ...others.findings,
+    ...clockFindings(others.clocks, lastRequestAt, Date.now()),
+  ]
+}
+
+function booksConfigOf(env: Env): BooksConfig | undefined {
+  try {
+    return readBooksConfig(env)
+  } catch {
+    return undefined
+  }
+}
+
+/** Variables by which messages reach nobody. */
+function developmentOnly({ smsMode, smsRoutes, smtp }: Config): readonly string[] {
+  const reachesNobody = (route: 'plain' | 'template') =>
+    made(smsRoutes[route]).some(({ endpoint }) => endpoint === undefined)
+  return [
+    ...(smsMode !== 'template' && reachesNobody('plain') ? ['SMS_PLAIN'] : []),
+    ...(smsMode !== 'plain' && reachesNobody('template') ? ['SMS_TEMPLATE'] : []),
+    ...(smtp ? [] : ['SMTP_URL']),
+  ]
+}
+
+function made(makers: Config['smsRoutes']['plain']) {
+  return makers.map((make) => make({ now: Date.now, outbox: untouched }))
+}
+
+/** Providers want an outbox to be made, and nothing is sent here. */
+const untouched: Outbox = {
+  add: refuse,
+  list: refuse,
+  get: refuse,
+  wait: refuse,
+}
+
+async function refuse(): Promise<never> {
+  throw new Error('the doctor sends nothing')
+}
+
+function lookAtFiles({ databaseFile, secretKeys }: BooksConfig): readonly Finding[] {
+  const uid = process.getuid?.() ?? 0
+  const folder = dirname(resolve(databaseFile))
+  const database = pathFacts(databaseFile)
+  if (!database) {
+    return [
+      {
+        level: 'warn',
+        what: 'database',
+        message: `there is none at ${databaseFile}, or this user may not look at it`,
+        remedy: 'otpost serve makes it; else set DATABASE_URL as the server has it, and run this as its user',
+      },
+    ]
+  }
+  const paths: readonly (readonly [PathUse, string])[] = [
+    ['database', databaseFile],
+    ['log', `${databaseFile}-wal`],
+    ...(secretKeys ? [] : [['secret', `${databaseFile}.key`] as const]),
+    ['folder', folder],
+  ]
+  const findings = paths.flatMap(([use, path]) => {
+    const facts = pathFacts(path)
+    return facts ? [pathFinding(use, facts, uid)] : []
+  })
+  if (!secretKeys && !pathFacts(`${databaseFile}.key`)) {
+    findings.push({
+      level: 'fail',
+      what: 'secret',
+      message: `${databaseFile}.key is missing: with a new one, codes on their way do not verify, and nobody's records are found`,
+      remedy: 'put it back from where it is kept, or set SECRET_KEY, before the server starts',
+    })
+  }
+  return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
+}
+
+function lookInside(
+  databaseFile: string,
+  full: boolean,
+): { findings: readonly Finding[]; lastRequestAt: number | null } {
+  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null }
+  try {
+    const facts = conditionOf(databaseFile, { full })
+    return { findings: databaseFindings(facts), lastRequestAt: facts.lastRequestAt }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const remedy = 'correct that, or otpost restore the latest backup'
+    return { findings: [{ level: 'fail', what: 'integrity', message, remedy }], lastRequestAt: null }
+  }
+}
+
+interface Asked {
+  readonly findings: readonly Finding[]
+  readonly clocks: readonly ClockSample[]
+}
+
+/** Asks everybody that the settings name, at the same time. */
+async function askOthers(config: Config): Promise<Asked> {
+  const { smsRoutes, smtp, publicUrl } = config
+  const providers = new Map<string, string>()
+  for (const { name, endpoint } of [...made(smsRoutes.plain), ...made(smsRoutes.template)]) {
+    if (endpoint !== undefined) providers.set(`${name} ${new URL(endpoint).origin}`, name)
+  }
+  const asking: Promise<Asked>[] = [...providers].map(([key, name]) => {
+    const origin = key.slice(name.length + 1)
+    return ask(`${origin}/`, (host, answer) => providerFinding(name, host, answer))
+  })
+  if (smtp) {
+    const mailer = createSmtpMailer(smtp, patienceMs)
+    const { host, port } = smtp.server
+    asking.push(
+      mailer.verify(patienceMs).then((reason) => {
+        mailer.close()
+        return { findings: [mailFinding(`${host}:${port}`, reason)], clocks: [] }
+      }),
+    )
+  }
+  if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+  if (config.port !== 0) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
+  const answers = await Promise.all(asking)
+  return {
+    findings: answers.flatMap(({ findings }) => findings),
+    clocks: answers.flatMap(({ clocks }) => clocks),
+  }
+}
+
+async function ask(url: string, find: (host: string, answer: Reach) => Finding): Promise<Asked> {
+  const { host, hostname } = new URL(url)
+  const answer = await reach(url, patienceMs)
+  const clocks =
+    answer.kind === 'answered' && answer.date !== null
+      ? [{ from: host, aheadMs: Date.now() - answer.date, isThisMachine: isLoopback(hostname) }]
+      : []
+  return { findings: [find(host, answer)], clocks }
+}
+
+/** Where a server with these settings is found from here. */
+function ownUrl({ host, port }: Config): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+}
+
+function listed(findings: readonly Finding[]): readonly string[] {
+  const width = Math.max(...findings.map(({ what }) => what.length))
+  return findings.flatMap((finding) => {
+    const { level, what, message } = finding
+    const line = `${(level === 'fail' ? 'FAIL' : level).padEnd(4)}  ${what.padEnd(width)}  ${message}`
+    return finding.level === 'ok' ? [line] : [line, `      ${' '.repeat(width)}  → ${finding.remedy}`]
+  })
+}

@@ -1,0 +1,402 @@
+// What `otpost doctor` makes of what it has seen: facts in, findings out.
+
+/** One thing that was looked at. `warn` and `fail` come with what to do about it. */
+export type Finding =
+  | { readonly level: 'ok'; readonly what: string; readonly message: string }
+  | {
+      readonly level: 'warn' | 'fail'
+      readonly what: string
+      readonly message: string
+      readonly remedy: string
+    }
+
+function ok(what: string, message: string): Finding {
+  return { level: 'ok', what, message }
+}
+
+function warn(what: string, message: string, remedy: string): Finding {
+  return { level: 'warn', what, message, remedy }
+}
+
+function fail(what: string, message: string, remedy: string): Finding {
+  return { level: 'fail', what, message, remedy }
+}
+
+/** @param problems each the name of a variable and what is wrong with it */
+export function settingsFindings(problems: readonly string[]): readonly Finding[] {
+  if (problems.length === 0) return [ok('settings', 'every variable can be used')]
+  return problems.map((problem) =>
+    fail(
+      'settings',
+      problem,
+      `correct ${/^\w+/.exec(problem)?.[0] ?? 'it'} where the server has its environment from; the README lists all variables`,
+    ),
+  )
+}
+
+/** Settings that can be used, and may not be what is wanted. */
+export interface SettingFacts {
+  /** Variables by which messages end in the outbox or are dropped. */
+  readonly developmentOnly: readonly string[]
+  readonly publicUrl: string | undefined
+  readonly trustsProxies: boolean
+  /** Applications whose key in APP_CREDENTIALS is shorter than 32 characters. */
+  readonly shortKeys: readonly string[]
+}
+
+export function settingWarnings(facts: SettingFacts): readonly Finding[] {
+  const { developmentOnly, publicUrl, trustsProxies, shortKeys } = facts
+  return [
+    ...developmentOnly.map((name) =>
+      warn(
+        name,
+        'messages reach nobody: they are kept for developers, or dropped',
+        `set ${name} to a provider before people depend on it`,
+      ),
+    ),
+    ...(publicUrl?.startsWith('https:') && !trustsProxies
+      ? [
+          warn(
+            'TRUSTED_PROXIES',
+            'is unset, while PUBLIC_URL is https, which otpost does not speak itself: all callers seem to come from the proxy, and share the limits of one address',
+            'set TRUSTED_PROXIES to the address of the proxy',
+          ),
+        ]
+      : []),
+    ...shortKeys.map((appId) =>
+      warn(
+        'APP_CREDENTIALS',
+        `the key of ${appId} is shorter than 32 characters, and may be guessed`,
+        `give it a random one (openssl rand -hex 32), or issue one with otpost app issue ${appId}`,
+      ),
+    ),
+  ]
+}
+
+/** A file or folder as this process sees it. */
+export interface PathFacts {
+  readonly path: string
+  readonly kind: 'file' | 'folder' | 'other'
+  /** The permission bits. */
+  readonly mode: number
+  readonly ownerUid: number
+  readonly readable: boolean
+  readonly writable: boolean
+}
+
+/** What a path is to otpost: who may do what with it. */
+export type PathUse = 'database' | 'log' | 'secret' | 'folder'
+
+const groupOrOthers = 0o077
+const writableByOthers = 0o022
+
+/** @param uid the user that this process runs as */
+export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Finding {
+  const { path, kind, mode, ownerUid, readable, writable } = facts
+  const wanted = use === 'folder' ? 0o700 : 0o600
+  const octal = (bits: number) => (bits & 0o777).toString(8).padStart(4, '0')
+  const seen = `${path} has mode ${octal(mode)}`
+  const chmod = `chmod ${octal(wanted)} ${path}`
+  if (kind !== (use === 'folder' ? 'folder' : 'file')) {
+    return fail(use, `${path} is not a ${use === 'folder' ? 'folder' : 'file'}`, 'correct DATABASE_URL')
+  }
+  if (!readable || (!writable && use !== 'secret')) {
+    const lacking = !readable ? 'read' : 'write'
+    return fail(
+      use,
+      `user ${uid} may not ${lacking} ${path}, which belongs to user ${ownerUid}`,
+      `run otpost as that user, or give it to this one: chown ${uid} ${path}`,
+    )
+  }
+  if (use === 'secret' && mode & groupOrOthers) {
+    return fail(use, `${seen}: others may read the key of all codes`, chmod)
+  }
+  if (use === 'folder' && mode & writableByOthers) {
+    return fail(use, `${seen}: others may replace the database`, chmod)
+  }
+  if (mode & groupOrOthers) {
+    const rest = use === 'folder' ? 'others may see what is in it' : 'others may read who was sent what'
+    return use !== 'folder' && mode & 0o007
+      ? fail(use, `${seen}: ${rest}`, chmod)
+      : warn(use, `${seen}: ${rest}`, chmod)
+  }
+  // Root may do everything; what it makes, the server's own user may not be able to use.
+  if (uid !== 0 && ownerUid !== uid) {
+    return warn(use, `${path} belongs to user ${ownerUid}, and this is user ${uid}`, `chown ${uid} ${path}`)
+  }
+  return ok(use, seen)
+}
+
+/** @param freeBytes what this user may still write; @param databaseBytes the file and its log */
+export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
+  const message = `${inMebibytes(freeBytes)} are free, the database takes ${inMebibytes(databaseBytes)}`
+  const remedy = 'make room, move the database to a larger disk, or lower DELIVERY_LOG_DAYS'
+  if (freeBytes < 64 * mebibyte) return fail('disk', message, remedy)
+  // A backup or a restore needs as much again.
+  if (freeBytes < Math.max(512 * mebibyte, databaseBytes)) return warn('disk', message, remedy)
+  return ok('disk', message)
+}
+
+/** What is known of the inside of the database. */
+export interface DatabaseFacts {
+  readonly journalMode: string
+  /** What is wrong in it; empty where it is whole. */
+  readonly damage: readonly string[]
+  /** `full`: every page, every index; `quick`: every page; `part`: those tables that there was time for. */
+  readonly checked: 'full' | 'quick' | 'part'
+  readonly schema: 'current' | 'older' | 'newer' | 'unknown'
+  readonly logBytes: number
+  /** When the latest request came that it knows of, epoch milliseconds; null: it knows of none. */
+  readonly lastRequestAt: number | null
+}
+
+/** How large the log may be where it is folded back as it should be. */
+const usualLogBytes = 64 * 2 ** 20
+
+const schemaFindings: Readonly<Record<DatabaseFacts['schema'], Finding>> = {
+  current: ok('schema', 'is up to date'),
+  older: warn(
+    'schema',
+    'is of an older version of otpost',
+    'otpost migrate, or start the server, after a backup',
+  ),
+  newer: fail(
+    'schema',
+    'is of a newer version of otpost',
+    'start that version, or restore a backup made before the upgrade',
+  ),
+  unknown: fail('schema', 'is not that of otpost', 'correct DATABASE_URL'),
+}
+
+export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
+  const { journalMode, damage, checked, schema, logBytes } = facts
+  const [first] = damage
+  return [
+    first === undefined
+      ? integrityFinding(checked)
+      : fail(
+          'integrity',
+          `the database is damaged: ${first}${damage.length > 1 ? `, and ${damage.length - 1} more` : ''}`,
+          'stop the server, keep a copy of the file and its -wal, check the disk, and otpost restore the latest backup',
+        ),
+    schemaFindings[schema],
+    journalMode === 'wal'
+      ? ok('journal mode', 'WAL')
+      : warn(
+          'journal mode',
+          `${journalMode}, so that reading and writing wait for each other`,
+          'otpost migrate, with the server stopped',
+        ),
+    logBytes <= usualLogBytes
+      ? ok('log', `${inMebibytes(logBytes)} wait to be folded back`)
+      : warn(
+          'log',
+          `${inMebibytes(logBytes)} of log: something has been reading for long, so that it can not begin anew`,
+          'look for a backup or another program that has the database open; with Litestream see docs/litestream.md',
+        ),
+  ]
+}
+
+function integrityFinding(checked: DatabaseFacts['checked']): Finding {
+  if (checked === 'part') {
+    return warn(
+      'integrity',
+      'no damage was found in the part that there was time for',
+      'otpost doctor --full',
+    )
+  }
+  return ok(
+    'integrity',
+    checked === 'full' ? 'every page and index is as it should be' : 'every page is as it should be',
+  )
+}
+
+/** What another clock said. */
+export interface ClockSample {
+  /** Who it was. */
+  readonly from: string
+  /** How far ours is ahead of it; negative: behind. */
+  readonly aheadMs: number
+  readonly isThisMachine: boolean
+}
+
+/** From how much on a clock is wrong, and from how much on what is signed with its time is refused. */
+const clockLimitsMs = { warn: 30_000, fail: 240_000 } as const
+
+/**
+ * @param samples what others say of the time
+ * @param lastRequestAt the latest time in the database, epoch milliseconds
+ */
+export function clockFindings(
+  samples: readonly ClockSample[],
+  lastRequestAt: number | null,
+  now: number,
+): readonly Finding[] {
+  const remedy = 'let the clock be set over the network: timedatectl set-ntp true, or chrony'
+  const worst = samples.toSorted((a, b) => Math.abs(b.aheadMs) - Math.abs(a.aheadMs))[0]
+  const findings: Finding[] = []
+  if (worst && Math.abs(worst.aheadMs) > clockLimitsMs.warn) {
+    const direction = worst.aheadMs > 0 ? 'ahead of' : 'behind'
+    const message = `this clock is ${inSeconds(Math.abs(worst.aheadMs))} ${direction} that of ${worst.from}`
+    findings.push(
+      Math.abs(worst.aheadMs) > clockLimitsMs.fail
+        ? fail('clock', `${message}: what is signed with the time is refused`, remedy)
+        : warn('clock', message, remedy),
+    )
+  }
+  const inFutureMs = lastRequestAt === null ? 0 : lastRequestAt - now
+  if (inFutureMs > clockLimitsMs.warn) {
+    findings.push(
+      warn(
+        'clock',
+        `the latest request in the database came ${inSeconds(inFutureMs)} from now: this clock is behind, or was ahead then`,
+        `${remedy}; codes sent at such a time do not verify`,
+      ),
+    )
+  }
+  if (findings.length > 0) return findings
+  const others = samples.filter(({ isThisMachine }) => !isThisMachine)
+  return [
+    others.length > 0
+      ? ok('clock', `agrees with ${others.map(({ from }) => from).join(', ')}`)
+      : ok('clock', 'not compared: nobody outside of this machine told the time'),
+  ]
+}
+
+/** What came of a request to an address. */
+export type Reach =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** What the answer's Date says, epoch milliseconds. */
+      readonly date: number | null
+      /** Its beginning. */
+      readonly text: string
+      readonly tookMs: number
+    }
+  | {
+      /** `name`: it is not in the DNS. */
+      readonly kind: 'name' | 'refused' | 'time-out' | 'certificate' | 'other'
+      /** The error's code. */
+      readonly code: string
+    }
+
+type Unreached = Exclude<Reach, { kind: 'answered' }>
+
+/** @param host where it was looked for */
+function unreached(host: string, { kind, code }: Unreached): { message: string; remedy: string } {
+  switch (kind) {
+    case 'name':
+      return {
+        message: `${host} is not known by that name (${code})`,
+        remedy: 'correct the name, or the DNS servers of this machine (/etc/resolv.conf)',
+      }
+    case 'refused':
+      return {
+        message: `${host} takes no connection (${code})`,
+        remedy: 'start what should listen there, correct address and port, or let the firewall allow it',
+      }
+    case 'time-out':
+      return {
+        message: `${host} did not answer in time`,
+        remedy: 'let the firewall allow connections from here, or try again: it may be overloaded',
+      }
+    case 'certificate':
+      return {
+        message: `${host} is not trusted (${code})`,
+        remedy: certificateRemedy(code),
+      }
+    case 'other':
+      return {
+        message: `${host} could not be asked (${code})`,
+        remedy: 'correct the address, and see its own log',
+      }
+  }
+}
+
+function certificateRemedy(code: string): string {
+  if (code.includes('EXPIRED') || code.includes('NOT_YET_VALID')) {
+    return 'the certificate is over or not valid yet: renew it where it is served, and check this clock'
+  }
+  if (code.includes('ALTNAME')) return 'the certificate is for another name: use that one in the address'
+  return 'name the authority of your own in NODE_EXTRA_CA_CERTS, serve the whole chain, or install ca-certificates'
+}
+
+/** What a provider of SMS is called by, and what came of asking it, without a message. */
+export function providerFinding(name: string, host: string, reach: Reach): Finding {
+  const what = `SMS ${name}`
+  if (reach.kind === 'answered') {
+    return ok(
+      what,
+      `${host} answers, in ${Math.round(reach.tookMs)} ms (whether it takes messages was not asked)`,
+    )
+  }
+  const { message, remedy } = unreached(host, reach)
+  return fail(what, message, remedy)
+}
+
+/** @param reason why the server was not reached or refused to talk; undefined: all went well */
+export function mailFinding(host: string, reason: string | undefined): Finding {
+  if (reason === undefined) return ok('SMTP', `${host} answers, and takes the login where there is one`)
+  return fail('SMTP', `${host} can not be used (${reason})`, mailRemedy(reason))
+}
+
+function mailRemedy(reason: string): string {
+  if (/^SMTP 5(30|34|35|38)$|^EAUTH$/.test(reason)) return 'correct user and password in SMTP_URL'
+  if (/CERT|LEAF_SIGNATURE|ERR_TLS|ERR_SSL|EPROTO/.test(reason)) {
+    return 'name the authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername in SMTP_URL'
+  }
+  if (reason === 'time-out')
+    return 'correct host and port in SMTP_URL, or let the firewall allow connections from here'
+  return 'correct SMTP_URL, and see the log of the mail server'
+}
+
+/** Whether vendors' receipts could come in by PUBLIC_URL, as far as that can be told from here. */
+export function publicUrlFinding(host: string, reach: Reach): Finding {
+  const what = 'PUBLIC_URL'
+  const fromHere = 'this machine may be kept from reaching itself from outside: try it from elsewhere too'
+  if (reach.kind !== 'answered') {
+    const { message, remedy } = unreached(host, reach)
+    return warn(what, message, `${remedy}; ${fromHere}`)
+  }
+  if (isHealthy(reach)) return ok(what, `${host} leads to otpost`)
+  return warn(
+    what,
+    `${host} answers ${reach.status} at /health, and not as otpost does`,
+    `let the proxy hand on what comes for ${host}; ${fromHere}`,
+  )
+}
+
+/** Whether a server is at HOST and PORT. */
+export function serverFinding(host: string, reach: Reach): Finding {
+  const what = 'server'
+  if (reach.kind !== 'answered') {
+    return warn(
+      what,
+      `none answers at ${host} (${reach.code})`,
+      'otpost serve, with the same HOST and PORT as here',
+    )
+  }
+  if (isHealthy(reach)) return ok(what, `answers at ${host}`)
+  if (reach.status === 503)
+    return fail(what, `answers at ${host} that it can not use its database`, 'see its log')
+  return fail(
+    what,
+    `something else listens at ${host}: it answers ${reach.status} at /health`,
+    'stop that, or choose another PORT',
+  )
+}
+
+function isHealthy({ status, text }: Extract<Reach, { kind: 'answered' }>): boolean {
+  return status === 200 && /"status":\s*"ok"/.test(text) && /"checks"/.test(text)
+}
+
+const mebibyte = 2 ** 20
+
+function inMebibytes(bytes: number): string {
+  return `${(bytes / mebibyte).toFixed(1)} MiB`
+}
+
+function inSeconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 1000)} s`
+}

@@ -1,0 +1,235 @@
+import type { Attempt } from './call.ts'
+import type { Channel } from './contact.ts'
+import type { Operation, Story } from './journal.ts'
+import type { receiptRanks } from './receipts.ts'
+import type { FailureCount, Figures, Period, Point, Share, Statistics, VerifyTimes } from './statistics.ts'
+
+// What the overview of the console adds up is counted as it happens: the journal itself may hold millions.
+
+/** What is counted: how a request ended, what became of an attempt, what a receipt said, how long people took. */
+export type TallyKind = Operation | 'attempt' | 'receipt' | 'verify-time'
+
+/**
+ * Something that happened, as it is counted. `detail` is the code of an error or `ok`, the outcome of an attempt and its
+ * class, the status of a receipt, or a bin of seconds; what is not known is empty.
+ */
+export interface Tally {
+  readonly kind: TallyKind
+  readonly channel: Channel | ''
+  readonly brand: string
+  readonly provider: string
+  readonly detail: string
+}
+
+/** The steps by which it is counted, in milliseconds, and for how long each is kept. */
+export const tallySteps = [
+  { stepMs: 60_000, keptMs: 2 * 3_600_000 },
+  { stepMs: 3_600_000, keptMs: 2 * 86_400_000 },
+  { stepMs: 86_400_000, keptMs: 400 * 86_400_000 },
+] as const
+
+/** By which step a period is shown, and in how many; in the order of `periods`. */
+export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
+  hour: { stepMs: 60_000, count: 60 },
+  day: { stepMs: 3_600_000, count: 24 },
+  month: { stepMs: 86_400_000, count: 30 },
+}
+
+/** How a request ended: nothing while it is under way. A verification that succeeded is counted with its code. */
+export function requestTallies(story: Story, attempts: readonly Attempt[]): Tally[] {
+  const { operation, channel, brand, end } = story
+  if (!end || isVerified(story)) return []
+  const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
+  const provider = operation === 'send' || operation === 'resend' ? (taken?.provider ?? '') : ''
+  return [
+    { kind: operation, channel: channel ?? '', brand: brand ?? '', provider, detail: end.error ?? 'ok' },
+  ]
+}
+
+/** What became of an attempt. */
+export function attemptTally(
+  {
+    channel,
+    provider,
+    outcome,
+    errorClass,
+  }: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
+  brand: string | null,
+): Tally {
+  const detail = errorClass === null ? outcome : `${outcome} ${errorClass}`
+  return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
+}
+
+/** Whether a story is of a right code. */
+export function isVerified({ operation, end }: Pick<Story, 'operation' | 'end'>): boolean {
+  return operation === 'verify' && end?.error === null
+}
+
+/** A right code: who carried it, and how long its person took; `sent` is the last message with a code for them. */
+export function verifiedTallies(
+  { at, brand, channel }: Pick<Story, 'at' | 'brand' | 'channel'>,
+  sent: { readonly provider: string; readonly at: number } | undefined,
+): Tally[] {
+  const about = { channel: channel ?? '', brand: brand ?? '', provider: sent?.provider ?? '' } as const
+  const verified: Tally = { kind: 'verify', ...about, detail: 'ok' }
+  if (!sent) return [verified]
+  const seconds = (at - sent.at) / 1000
+  const bin = verifyBins.find((upTo) => seconds <= upTo)
+  return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
+}
+
+/** What a final receipt says; one that is not final is not counted. */
+export function receiptTally(provider: string, status: keyof typeof receiptRanks): Tally | undefined {
+  if (status === 'pending') return undefined
+  return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
+}
+
+/** Upper bounds, in seconds, by which the time from the message to the right code is counted. */
+const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
+
+/** A tally with how often, in one step. */
+export interface Counted extends Tally {
+  /** When the step begins, epoch milliseconds. */
+  readonly at: number
+  readonly count: number
+}
+
+const nothing: Figures = {
+  sends: 0,
+  sendsFailed: 0,
+  notified: 0,
+  notifyFailed: 0,
+  verified: 0,
+  wrongCodes: 0,
+  limited: 0,
+  accepted: 0,
+  failed: 0,
+  unknown: 0,
+  delivered: 0,
+  undelivered: 0,
+}
+
+const limitErrors = new Set(['rate_limited', 'cooldown_active', 'max_attempts'])
+
+/** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
+export function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyof Figures | undefined {
+  const [outcome = ''] = detail.split(' ')
+  switch (kind) {
+    case 'send':
+    case 'resend':
+      if (detail === 'ok') return 'sends'
+      if (limitErrors.has(detail)) return 'limited'
+      return detail === 'sms_failed' || detail === 'internal_error' ? 'sendsFailed' : undefined
+    case 'notify':
+      if (detail === 'ok') return 'notified'
+      if (limitErrors.has(detail)) return 'limited'
+      return detail === 'notification_failed' || detail === 'internal_error' ? 'notifyFailed' : undefined
+    case 'verify':
+      if (detail === 'ok') return 'verified'
+      if (limitErrors.has(detail)) return 'limited'
+      return detail === 'mismatch' ? 'wrongCodes' : undefined
+    case 'attempt':
+      if (outcome === 'accepted' || outcome === 'unknown') return outcome
+      return outcome === 'rejected' || outcome === 'retryable' ? 'failed' : undefined
+    case 'receipt':
+      return detail === 'delivered' ? 'delivered' : 'undelivered'
+    case 'verify-time':
+      return undefined
+  }
+}
+
+/** When the first step of a period begins that ends now. */
+export function periodStart(period: Period, now: number): number {
+  const { stepMs, count } = periodSteps[period]
+  return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
+}
+
+/** Adds up what was counted in a period; `counted` holds its steps from `periodStart` on. */
+export function statisticsOf(period: Period, now: number, counted: readonly Counted[]): Statistics {
+  const { stepMs, count } = periodSteps[period]
+  const from = periodStart(period, now)
+  const steps = new Map(Array.from({ length: count }, (_, index) => [from + index * stepMs, { ...nothing }]))
+  const totals = { ...nothing }
+  const shares = { channel: new Shares(), brand: new Shares(), provider: new Shares() }
+  const failures = new Map<string, FailureCount>()
+  const times: Counted[] = []
+  for (const tally of counted) {
+    if (tally.kind === 'verify-time') times.push(tally)
+    const figure = figureOf(tally)
+    if (figure === undefined) continue
+    for (const figures of [
+      totals,
+      steps.get(tally.at),
+      shares.channel.of(tally.channel),
+      shares.brand.of(tally.brand),
+      shares.provider.of(tally.provider),
+    ]) {
+      if (figures) figures[figure] += tally.count
+    }
+    if (tally.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) {
+      const [, errorClass = null] = tally.detail.split(' ')
+      const key = `${tally.provider} ${errorClass}`
+      const known = failures.get(key)?.count ?? 0
+      failures.set(key, {
+        provider: tally.provider,
+        errorClass: errorClass as FailureCount['errorClass'],
+        count: known + tally.count,
+      })
+    }
+  }
+  return {
+    period,
+    from,
+    until: now,
+    stepMs,
+    totals,
+    points: Array.from(steps, ([at, figures]): Point => ({ at, ...figures })),
+    byChannel: shares.channel.list(),
+    byBrand: shares.brand.list(),
+    byProvider: shares.provider.list(),
+    failures: [...failures.values()].sort((a, b) => b.count - a.count),
+    verifyTimes: verifyTimes(times),
+  }
+}
+
+type Adding = { -readonly [Figure in keyof Figures]: number }
+
+/** Figures by name; what has no name is left out. */
+class Shares {
+  private readonly byName = new Map<string, Adding>()
+
+  of(name: string): Adding | undefined {
+    if (name === '') return undefined
+    const known = this.byName.get(name)
+    if (known) return known
+    const fresh = { ...nothing }
+    this.byName.set(name, fresh)
+    return fresh
+  }
+
+  /** The busiest first. */
+  list(): Share[] {
+    const busy = ({ sends, notified, accepted, limited }: Figures) => sends + notified + accepted + limited
+    return Array.from(this.byName, ([name, figures]): Share => ({ name, ...figures })).sort(
+      (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
+    )
+  }
+}
+
+function verifyTimes(counted: readonly Counted[]): VerifyTimes {
+  const bins = [...verifyBins, null].map((upToSeconds) => {
+    const detail = upToSeconds === null ? 'more' : String(upToSeconds)
+    const own = counted.filter((tally) => tally.detail === detail)
+    return { upToSeconds, count: own.reduce((sum, tally) => sum + tally.count, 0) }
+  })
+  const count = bins.reduce((sum, bin) => sum + bin.count, 0)
+  const quantile = (share: number) => {
+    let seen = 0
+    for (const bin of bins) {
+      seen += bin.count
+      if (count > 0 && seen >= share * count) return bin.upToSeconds
+    }
+    return null
+  }
+  return { count, bins, medianSeconds: quantile(0.5), p90Seconds: quantile(0.9) }
+}

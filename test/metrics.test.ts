@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { temporaryFolder } from './support/app.ts'
+import { type Exposition, readExposition } from './support/exposition.ts'
+import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+
+// Metrics of the real process: on a port of their own, of a thread of its own, while it is busy.
+
+const folder = temporaryFolder()
+afterAll(folder.remove)
+
+const token = 'token-of-the-scraper'
+
+/** Settings with a database of this name that has the brand `acme`. */
+async function prepared(name: string): Promise<Record<string, string>> {
+  const env = { DATABASE_URL: `file:${join(folder.path, `${name}.db`)}` }
+  expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)).code).toBe(0)
+  return env
+}
+
+/** Where a server says that it tells its metrics. */
+function metricsUrl({ lines }: TestServer): URL {
+  const url = lines
+    .map((line) => JSON.parse(line))
+    .find(({ msg }) => msg === 'listening for scrapes of metrics')?.url
+  return new URL('/metrics', url)
+}
+
+async function scrape(url: URL, headers: Readonly<Record<string, string>> = {}): Promise<Exposition> {
+  const response = await fetch(url, { headers })
+  expect(response.status).toBe(200)
+  return readExposition(await response.text())
+}
+
+async function refusal(url: URL, init: RequestInit = {}) {
+  const response = await fetch(url, init)
+  return { status: response.status, headers: response.headers, body: await response.json() }
+}
+
+describe('a port of its own', () => {
+  let server: TestServer
+  let url: URL
+  beforeAll(async () => {
+    server = await startServer({ ...(await prepared('own')), METRICS_PORT: '0' })
+    url = metricsUrl(server)
+  })
+  afterAll(() => server.stop())
+
+  test('tells the metrics to whoever reaches it, and nothing else', async () => {
+    expect(url.port).not.toBe(server.url.port)
+    expect((await scrape(url)).value('otpost_database_up')).toBe(1)
+    expectError(await refusal(new URL('/health', url)), 404, 'not_found')
+    expectError(await refusal(new URL('/metrics/', url)), 404, 'not_found')
+    const post = await refusal(url, { method: 'POST', body: '{}' })
+    expectError(post, 405, 'method_not_allowed')
+    expect(post.headers.get('allow')).toBe('GET, HEAD')
+    const head = await fetch(url, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expectError(await server.get('/metrics'), 404, 'not_found')
+  })
+
+  test('that is taken ends the start, and says which it is', async () => {
+    const { code, stderr, stdout } = await otpost(['serve'], {
+      ...(await prepared('taken')),
+      PORT: '0',
+      METRICS_PORT: url.port,
+    })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(new RegExp(`METRICS_PORT ${url.port} on 127\\.0\\.0\\.1 is in use`)),
+    })
+    expect(stdout).not.toContain('"listening"')
+  })
+
+  test('at an address that this machine does not have is a setting that can not be used', async () => {
+    const { code, stderr } = await otpost(['serve'], {
+      ...(await prepared('elsewhere')),
+      PORT: '0',
+      METRICS_PORT: '0',
+      METRICS_HOST: '192.0.2.1',
+    })
+    expect({ code, stderr }).toEqual({
+      code: 78,
+      stderr: expect.stringContaining('METRICS_HOST is 192.0.2.1'),
+    })
+  })
+})
+
+test('with a token it is asked for on both ports', async () => {
+  const server = await startServer({ ...(await prepared('both')), METRICS_PORT: '0', METRICS_TOKEN: token })
+  const both = [metricsUrl(server), new URL('/metrics', server.url)]
+  for (const url of both) {
+    const answer = await refusal(url)
+    expectError(answer, 401, 'unauthorized')
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+    expectError(
+      await refusal(url, { headers: { authorization: 'Bearer another-of-them' } }),
+      401,
+      'unauthorized',
+    )
+    await scrape(url, { authorization: `Bearer ${token}` })
+  }
+  expect(await server.stop()).toBe(0)
+  expect(server.lines.join('\n')).not.toContain(token)
+})
+
+test('scrapes while requests are under way are whole, never fall back, and in the end count each once', async () => {
+  const server = await startServer({
+    ...(await prepared('load')),
+    SMS_PLAIN: 'discard',
+    METRICS_PORT: '0',
+  })
+  const url = metricsUrl(server)
+  const rounds = 10
+  const sends = 40
+  const scrapes: Exposition[] = []
+  for (let round = 0; round < rounds; round++) {
+    const [told, again, ...answers] = await Promise.all([
+      scrape(url),
+      scrape(url),
+      ...Array.from({ length: sends }, () => server.post('/otp/send', { phone: freshPhone() })),
+    ])
+    for (const answer of answers) expectSuccess(answer, ['expiresIn'])
+    scrapes.push(told, again)
+  }
+  const last = await scrape(url)
+  const route = { route: '/otp/send' }
+  const counts = [...scrapes, last].map((told) => told.value('otpost_http_requests_total', route) ?? 0)
+  // The two of a round may come in either order.
+  expect(counts.filter((count, place) => count < (counts[place - 2] ?? 0))).toEqual([])
+  expect(counts.at(-1)).toBe(rounds * sends)
+  expect(last.value('otpost_http_request_duration_seconds_count', route)).toBe(rounds * sends)
+  expect(last.value('otpost_codes_sent_total', { channel: 'SMS', operation: 'send' })).toBe(rounds * sends)
+  expect(
+    last.value('otpost_deliveries_total', { provider: 'discard', route: 'plain', outcome: 'accepted' }),
+  ).toBe(rounds * sends)
+  // Each send is a write at least, and those of a moment share a commit: so the thread that writes has counted them.
+  const commits = last.value('otpost_store_commit_batch_size_count') ?? 0
+  expect(last.value('otpost_store_commit_batch_size_sum')).toBeGreaterThanOrEqual(rounds * sends)
+  expect(commits).toBeGreaterThan(0)
+  expect(commits).toBeLessThan(rounds * sends)
+  expect(last.value('otpost_event_loop_lag_seconds_count')).toBeGreaterThan(0)
+  // On their own port they are not requests like others.
+  expect(last.value('otpost_http_requests_total', { route: '/metrics' })).toBeUndefined()
+  expect(await server.stop()).toBe(0)
+  expect(server.lines.filter((line) => line.includes('"route":"/otp/send"'))).toHaveLength(rounds * sends)
+  expect(server.lines.filter((line) => line.includes('/metrics"'))).toEqual([])
+})
+
+/** Whether a server with these settings loads the client library. */
+async function loads(env: Readonly<Record<string, string>>): Promise<string> {
+  const program = `
+    const [{ createApp }, { readConfig }] = await Promise.all([import('./src/app.ts'), import('./src/config.ts')])
+    const app = createApp(readConfig(process.env))
+    app.listen()
+    await app.handle(new Request('http://localhost/health'))
+    await app.handle(new Request('http://localhost/metrics', { headers: { authorization: 'Bearer ${token}' } }))
+    await app.close()
+    console.log(Object.keys(require.cache).some((file) => file.includes('/prom-client/')) ? 'loaded' : 'not loaded')
+    process.exit()`
+  const { PATH = '', HOME = '' } = process.env
+  const child = Bun.spawn([process.execPath, '-e', program], {
+    cwd: join(import.meta.dir, '..'),
+    env: { PATH, HOME, DATABASE_URL: `file:${join(folder.path, 'loads.db')}`, PORT: '0', ...env },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  return (await new Response(child.stdout).text()).trim()
+}
+
+test('what they are made with is loaded where they are on, and only there', async () => {
+  expect(await loads({})).toBe('not loaded')
+  expect(await loads({ METRICS_TOKEN: token })).toBe('loaded')
+})

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { fileStats, sqliteVersion } from '../../src/adapters/sqlite/file-stats.ts'
+import { startThread } from '../../src/adapters/sqlite/thread.ts'
+import { Writer, type WriterStats } from '../../src/adapters/sqlite/writer.ts'
+import { temporaryFolder } from '../support/app.ts'
+
+// What the store tells of itself.
+
+let folder: ReturnType<typeof temporaryFolder>
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+afterEach(() => folder.remove())
+
+/** The counts of a distribution by their bounds, without those of 0. */
+function counted({ bounds, counts }: WriterStats['batchSizes']): Record<string, number> {
+  return Object.fromEntries(
+    counts.flatMap((count, place) => (count === 0 ? [] : [[`to ${bounds[place] ?? 'infinity'}`, count]])),
+  )
+}
+
+describe('a writer', () => {
+  let driver: Driver.Database
+  let writer: Writer
+  const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
+  const write = (value: number, patienceMs?: number) =>
+    writer.write(() => void insert(value), undefined, patienceMs)
+
+  beforeEach(() => {
+    driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 0 })
+    driver.pragma('journal_mode = WAL')
+    driver.exec('CREATE TABLE numbers (n INTEGER NOT NULL CHECK (n >= 0)) STRICT')
+    writer = new Writer(driver, { guard: () => {}, begin: () => {}, flush: () => {}, discard: () => {} })
+  })
+  afterEach(() => void driver.close())
+
+  test('counts the writes of each transaction, the failed ones among them, and how long commits took', async () => {
+    expect(writer.stats()).toMatchObject({ queue: 0, lost: 0 })
+    const startedAt = performance.now()
+    await write(1)
+    const three = [write(2), write(3).catch(() => 'failed'), write(-4).catch(() => 'failed')]
+    expect(writer.stats().queue).toBe(3)
+    expect(await Promise.all(three)).toEqual([undefined, undefined, 'failed'])
+    await Promise.all(Array.from({ length: 600 }, (_, value) => write(value)))
+    const { queue, batchSizes, commitSeconds, lost } = writer.stats()
+    expect({ queue, lost }).toEqual({ queue: 0, lost: 0 })
+    expect(counted(batchSizes)).toEqual({ 'to 1': 1, 'to 4': 1, 'to infinity': 1 })
+    expect(batchSizes.sum).toBe(604)
+    expect(commitSeconds.counts.reduce((sum, count) => sum + count, 0)).toBe(3)
+    expect(commitSeconds.sum).toBeGreaterThan(0)
+    expect(commitSeconds.sum).toBeLessThan((performance.now() - startedAt) / 1000)
+  })
+
+  test('counts a transaction that is lost, and not as a commit', async () => {
+    const lost = [
+      write(1),
+      writer.write(() => {
+        driver.exec('ROLLBACK')
+        throw new Error('the disk is full')
+      }),
+    ]
+    expect((await Promise.allSettled(lost)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(writer.stats()).toMatchObject({ lost: 1, batchSizes: { sum: 0 } })
+    await write(2)
+    expect(writer.stats()).toMatchObject({ lost: 1, batchSizes: { sum: 1 } })
+  })
+
+  test('counts a lock that was not had in time, and not the waiting for one', async () => {
+    const other = new Driver(driver.name)
+    other.exec('BEGIN IMMEDIATE')
+    const patient = write(1)
+    expect(await write(2, 0).catch((error: { code?: string }) => error.code)).toBe('SQLITE_BUSY')
+    expect(writer.stats()).toMatchObject({ queue: 1, lost: 1, batchSizes: { sum: 0 } })
+    other.exec('COMMIT')
+    other.close()
+    await patient
+    expect(writer.stats()).toMatchObject({ queue: 0, lost: 1, batchSizes: { sum: 1 } })
+  })
+})
+
+describe('the thread of a database', () => {
+  const entry = new URL('../../src/database-thread.ts', import.meta.url).href
+
+  test('tells what its writer has done, and how many calls wait for it', async () => {
+    const database = openDatabase(join(folder.path, 'otpost.db'))
+    const threads: Worker[] = []
+    const { work, queueLength, close } = startThread(
+      { file: database.driver.name, identity: database.identity },
+      () => {
+        const thread = new Worker(entry)
+        threads.push(thread)
+        return thread
+      },
+      () => {},
+      () => {},
+    )
+    const claim = (subject: string) =>
+      work.admit(
+        [
+          {
+            limit: 'app-minute',
+            subject,
+            name: 'minute',
+            max: 3,
+            windowMs: 60_000,
+            counted: true,
+            failure: 'rate_limited',
+            message: 'too many',
+          },
+        ],
+        1,
+      )
+    expect(queueLength()).toBe(0)
+    const admissions = Array.from({ length: 100 }, (_, subject) => claim(`${subject}`))
+    expect(queueLength()).toBe(100)
+    await Promise.all(admissions)
+    expect(queueLength()).toBe(0)
+    const { queue, batchSizes, commitSeconds, lost } = await work.stats()
+    expect({ queue, lost }).toEqual({ queue: 0, lost: 0 })
+    expect(batchSizes.sum).toBe(100)
+    const commits = batchSizes.counts.reduce((sum, count) => sum + count, 0)
+    expect(commits).toBeLessThan(100)
+    expect(commitSeconds.counts.reduce((sum, count) => sum + count, 0)).toBe(commits)
+    // To be asked is not to write.
+    expect((await work.stats()).batchSizes).toEqual(batchSizes)
+
+    // A thread that comes in the place of another begins anew, as a counter does with its process.
+    threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
+    expect((await work.stats()).batchSizes.sum).toBe(0)
+    await close()
+    await database.close()
+  })
+})
+
+describe('the files of a database', () => {
+  test('are told with their sizes and what is left on their disk', async () => {
+    const file = join(folder.path, 'otpost.db')
+    const database = openDatabase(file)
+    const stats = await fileStats(database)
+    expect(stats).toMatchObject({ main: statSync(file).size, wal: statSync(`${file}-wal`).size })
+    expect(stats?.diskFree).toBeGreaterThan(0)
+    rmSync(file)
+    expect(await fileStats(database).catch((error: { code?: string }) => error.code)).toBe('ENOENT')
+    await database.close()
+  })
+
+  test('in memory are none', async () => {
+    const database = openDatabase(':memory:')
+    expect(await fileStats(database)).toBeUndefined()
+    expect(sqliteVersion(database)).toMatch(/^3\.\d+\.\d+$/)
+    await database.close()
+  })
+})
