@@ -121,7 +121,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
   const metrics = config.metrics && openMetrics(books, ports)
   const counted = metrics ? countingReceipts(ports, metrics) : ports
   let metricsListener: ReturnType<typeof listenForMetrics> | undefined
-  const { app: http, exchanges } = createHttp(tracing ? tracing.ports(counted) : counted, {
+  const { app: http, exchanges } = createHttp(counted, {
     version,
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,

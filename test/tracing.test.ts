@@ -139,6 +139,33 @@ test.concurrent('a request is a span; the steps of the store and the call of the
   expect(line.traceId).toBe(request.traceId)
 })
 
+test.concurrent('mail, resends and requests of integrators are traced too', async () => {
+  await using story = await scene()
+  const server = await story.start({ SMS_PLAIN: 'webhook,outbox' })
+  await server.post('/otp/send', { channel: 'EMAIL', email })
+  await server.post('/otp/resend', { phone })
+  await server.post('/integrations/requests', {
+    companyName: 'Bikes',
+    contactName: 'Pat',
+    contactEmail: email,
+    brandName: 'Bikes',
+  })
+  expect(await server.stop()).toBe(0)
+  const traces = tracesIn(story.collector.spans())
+  expect(traces.map(({ request }) => request.attributes['http.response.status_code'])).toEqual([
+    200, 200, 201,
+  ])
+  expect(traces.map(({ children }) => names(children))).toEqual([
+    ['store check', 'store beginSend', 'send outbox'],
+    ['store check', 'store beginSend', 'store lastProviderOf', 'send webhook', 'store moveEnd'],
+    ['store admit', 'store keepRequest'],
+  ])
+  expect(traces[0]?.children.at(2)?.attributes).toEqual({
+    'otpost.provider': 'outbox',
+    'otpost.outcome': 'accepted',
+  })
+})
+
 test.concurrent("a caller's trace is continued, and its word on whether to record it is kept", async () => {
   await using story = await scene()
   const server = await story.start()

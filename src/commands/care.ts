@@ -41,6 +41,7 @@ export function careCommands(program: Command, env: Env): void {
 }
 
 async function makeBackup(env: Env, file: string, replace: boolean): Promise<void> {
+  await yieldToServers()
   const [{ backUp }, config] = await Promise.all([import('../adapters/sqlite/backup.ts'), booksConfig(env)])
   requireDatabase(config)
   const startedAt = performance.now()
@@ -124,6 +125,12 @@ const aboutTraces: Readonly<Record<Forgotten['traces'], string>> = {
   nothing: 'the file of the database was written anew: nothing of it is left there',
   gaps: 'what was erased is overwritten. Another process has the database open: what had been replaced earlier may be left in gaps of its file, until it is used again or this is run with the server stopped',
   log: 'what was erased is overwritten in the file, and goes from its write-ahead log when that begins anew; some process keeps it from doing so now. Run this again later, or with the server stopped, to be sure',
+}
+
+/** Leaves the processor to whoever serves meanwhile. */
+async function yieldToServers(): Promise<void> {
+  const { constants, setPriority } = await import('node:os')
+  setPriority(constants.priority.PRIORITY_LOW)
 }
 
 async function booksConfig(env: Env): Promise<BooksConfig> {

@@ -146,16 +146,21 @@ function loginEntry(session: ConsoleSession): AuditEntry {
   }
 }
 
-/** The session of a token, which goes on for a while from now; undefined where there is none. */
+/**
+ * The session of a token; undefined where there is none.
+ *
+ * @param isUse whether a person asks, so that it goes on for a while from now
+ */
 export async function currentSession(
   { sessions, consoleSecrets, now: clock }: ConsolePorts,
   token: string | undefined,
+  isUse: boolean,
 ): Promise<ConsoleSession | undefined> {
   if (token === undefined) return undefined
   const now = clock()
   const session = await sessions.find(consoleSecrets.sha256(token), now)
   if (!session) return undefined
-  if (now - session.lastSeenAt >= seenMs) {
+  if (isUse && now - session.lastSeenAt >= seenMs) {
     await sessions.prolong(session.tokenSha256, now, Math.min(now + idleMs, session.startedAt + sessionMs))
   }
   return session

@@ -290,7 +290,7 @@ function adviceOnAttempt(row: Delivery): string[] {
   }
   if (status === 'failed') {
     const how =
-      row.vendorId === null ? 'look into its own log for that time' : `ask ${provider} with the id above`
+      row.vendorId === null ? 'look into its own log for that time' : `ask ${provider} with the id it gave`
     return [`${provider} took the message and its network did not deliver it: ${how}.`]
   }
   return []

@@ -16,12 +16,14 @@ export class LimitedNow {
     const refusal = trail.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
     const { app = null, brand = null, recipient = null } = trail
-    // The limit of an application is one over all its brands and recipients, and that of a phone over all brands.
-    const about =
-      refusal.limit === 'app-minute'
-        ? { app, brand: null, recipient: null }
-        : { app, brand: isOfBrand(refusal.limit) ? brand : null, recipient }
-    const key = JSON.stringify([refusal.limit, about.brand, about.recipient, recipient === null ? app : null])
+    const about = {
+      app: refusal.limit === 'app-minute' ? app : null,
+      brand: isOfBrand(refusal.limit) ? brand : null,
+      recipient: refusal.limit === 'app-minute' ? null : recipient,
+    }
+    // Masks may be alike.
+    const whom = about.recipient && (trail.recipientSubject ?? about.recipient)
+    const key = JSON.stringify([refusal.limit, about.app, about.brand, whom])
     const before = this.known.get(key)
     const isSame = before !== undefined && before.endsAt > at
     this.known.delete(key)

@@ -180,20 +180,21 @@ function inWords(value: unknown): string {
 }
 
 /**
- * `brand template`: says how a template of a brand is registered with carriers and vendors. What is left out stays; null
- * forgets the registration.
+ * `brand template`: says how a template of a brand is registered with carriers and vendors. What is left out stays, unless
+ * it replaces what was there; null forgets the registration.
  */
 export async function registerTemplate(
   ports: BrandPorts,
   slugAsGiven: string,
   templateKey: string,
   asked: Partial<TemplateRegistration> | null,
+  how: { readonly replaces?: boolean } = {},
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
     const { [templateKey]: before, ...others } = current.registrations
-    const { id = null, ids = {}, senderId = null } = before ?? {}
+    const { id = null, ids = {}, senderId = null } = (how.replaces ? undefined : before) ?? {}
     const after = asked && {
       id: asked.id === undefined ? id : asked.id,
       ids: { ...ids, ...asked.ids },

@@ -72,6 +72,8 @@ export interface Statistics {
   readonly byBrand: readonly Share[]
   /** Receipts are counted by provider alone. */
   readonly byProvider: readonly Share[]
+  /** By channel and provider (`wayName`): the outbox carries both. */
+  readonly byWay: readonly Share[]
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes
 }
@@ -79,6 +81,7 @@ export interface Statistics {
 /** A limit that refuses requests now. */
 export interface Limited {
   readonly limit: LimitName
+  /** Where it is a limit of the app; null: it holds over all apps. */
   readonly app: string | null
   readonly brand: string | null
   /** Masked. */

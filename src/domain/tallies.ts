@@ -150,7 +150,7 @@ export function statisticsOf(period: Period, now: number, counted: readonly Coun
   const from = periodStart(period, now)
   const steps = new Map(Array.from({ length: count }, (_, index) => [from + index * stepMs, { ...nothing }]))
   const totals = { ...nothing }
-  const shares = { channel: new Shares(), brand: new Shares(), provider: new Shares() }
+  const shares = { channel: new Shares(), brand: new Shares(), provider: new Shares(), way: new Shares() }
   const failures = new Map<string, FailureCount>()
   const times: Counted[] = []
   for (const tally of counted) {
@@ -163,6 +163,7 @@ export function statisticsOf(period: Period, now: number, counted: readonly Coun
       shares.channel.of(tally.channel),
       shares.brand.of(tally.brand),
       shares.provider.of(tally.provider),
+      shares.way.of(tally.provider && wayName(tally.channel, tally.provider)),
     ]) {
       if (figures) figures[figure] += tally.count
     }
@@ -187,9 +188,15 @@ export function statisticsOf(period: Period, now: number, counted: readonly Coun
     byChannel: shares.channel.list(),
     byBrand: shares.brand.list(),
     byProvider: shares.provider.list(),
+    byWay: shares.way.list(),
     failures: [...failures.values()].sort((a, b) => b.count - a.count),
     verifyTimes: verifyTimes(times),
   }
+}
+
+/** What a share of one channel and provider is called. */
+export function wayName(channel: Channel | '', provider: string): string {
+  return `${channel} ${provider}`
 }
 
 type Adding = { -readonly [Figure in keyof Figures]: number }

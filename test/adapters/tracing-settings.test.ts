@@ -25,6 +25,13 @@ test('without an endpoint nothing is traced, and the other variables are not loo
   expect(readConfig({ ...ofOthers, OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }).tracing).toBeUndefined()
 })
 
+test.each([{ OTEL_SDK_DISABLED: 'True' }, { OTEL_TRACES_EXPORTER: 'none' }])('%j turns it off', (env) => {
+  expect(readConfig({ ...endpoint, ...env }).tracing).toBeUndefined()
+  expect(
+    readConfig({ ...endpoint, OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }).tracing,
+  ).toBeDefined()
+})
+
 test('with an endpoint alone everything is traced, as otpost', () => {
   expect(readConfig(endpoint).tracing).toEqual({
     url: 'http://localhost:4318/v1/traces',

@@ -325,7 +325,7 @@ describe('what the receipts of an attempt said', () => {
       '  kannel took the message and its network did not deliver it: look into its own log for that time.',
     ])
     expect(told('failed', 'V-1').at(-1)).toBe(
-      '  kannel took the message and its network did not deliver it: ask kannel with the id above.',
+      '  kannel took the message and its network did not deliver it: ask kannel with the id it gave.',
     )
   })
 })

@@ -41,7 +41,8 @@ async function read(html: string) {
     },
   })
   await rewriter.transform(new Response(html)).text()
-  const all = (tag: string) => elements.filter((element) => element.tag === tag).map((each) => each.attributes)
+  const all = (tag: string) =>
+    elements.filter((element) => element.tag === tag).map((each) => each.attributes)
   return { elements, all, text: unescaped(text) }
 }
 
@@ -272,7 +273,13 @@ describe('Requests, brands, apps and deliveries', () => {
       (around) =>
         requestPage(around, {
           ...request,
-          request: { ...hostileRequest, status: 'rejected', decidedAt: now, decidedBy: hostile, reason: hostile },
+          request: {
+            ...hostileRequest,
+            status: 'rejected',
+            decidedAt: now,
+            decidedBy: hostile,
+            reason: hostile,
+          },
         }),
     ],
     [
@@ -295,11 +302,16 @@ describe('Requests, brands, apps and deliveries', () => {
           brandModel(hostileBrand, {
             problems: [hostile],
             providers: [hostile],
-            previews: [
-              ...previewsOf(hostileBrand, settings),
-              previewOf(hostileBrand, orderPlaced(), { customerName: hostile }, settings),
-              { ...previewsOf(hostileBrand, settings)[0]!, problem: hostile, text: null },
-            ],
+            previews: previewsOf(hostileBrand, settings).map((preview) =>
+              preview.audience === 'otp'
+                ? { ...preview, problem: hostile, text: null }
+                : previewOf(
+                    hostileBrand,
+                    templateNamed(preview.templateKey),
+                    { customerName: hostile },
+                    settings,
+                  ),
+            ),
           }),
         ),
     ],
@@ -313,7 +325,12 @@ describe('Requests, brands, apps and deliveries', () => {
         appsPage(around, {
           apps: [
             { appId: hostile, createdAt: now, revokedAt: null, keys: [hostileKey, hostileKey] },
-            { appId: `${hostile}2`, createdAt: now, revokedAt: now, keys: [{ ...hostileKey, revokedAt: now }] },
+            {
+              appId: `${hostile}2`,
+              createdAt: now,
+              revokedAt: now,
+              keys: [{ ...hostileKey, revokedAt: now }],
+            },
           ],
           configured: [hostile],
           appId: hostile,
@@ -355,9 +372,9 @@ describe('Requests, brands, apps and deliveries', () => {
     ],
   ]
 
-  function orderPlaced() {
-    const template = templateOf('ORDER_PLACED')
-    if (!template) throw new Error('there is no ORDER_PLACED')
+  function templateNamed(templateKey: string) {
+    const template = templateOf(templateKey)
+    if (!template) throw new Error(`there is no ${templateKey}`)
     return template
   }
 
@@ -372,8 +389,8 @@ describe('Requests, brands, apps and deliveries', () => {
   }
 
   test('shows a hostile preview as text', async () => {
-    const named = previewOf({ ...brand, displayName: hostile }, orderPlaced(), {}, settings)
-    const refused = previewOf(brand, orderPlaced(), { customerName: hostile }, settings)
+    const named = previewOf({ ...brand, displayName: hostile }, templateNamed('ORDER_PLACED'), {}, settings)
+    const refused = previewOf(brand, templateNamed('ORDER_PLACED'), { customerName: hostile }, settings)
     for (const preview of [named, { ...refused, problem: hostile }]) {
       const html = previewFragment(preview)
       await expectInert(html)
@@ -408,5 +425,289 @@ describe('Requests, brands, apps and deliveries', () => {
       expect(visible.filter((each) => !labelled.has(each.get('id')))).toEqual([])
       expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([])
     }
+  })
+
+  /** The text of a page, its white space aside. */
+  async function words(html: string): Promise<string> {
+    return (await read(html)).text.replace(/\s+/g, ' ')
+  }
+
+  /** What a form of a page posts when nothing is changed, by where to; `csrf` aside. */
+  async function forms(html: string): Promise<readonly (readonly [string, Record<string, string>])[]> {
+    const all: [string, Record<string, string>][] = []
+    const add = (name: string | null, value: string | null) => {
+      const fields = all.at(-1)?.[1]
+      if (fields && name && name !== 'csrf') fields[unescaped(name)] = unescaped(value ?? '')
+    }
+    await new HTMLRewriter()
+      .on('form', {
+        element: (form) => void all.push([form.getAttribute('action') ?? '', {}]),
+      })
+      .on('form input:not([type=checkbox]), form button, form [type=checkbox][checked]', {
+        element: (control) => add(control.getAttribute('name'), control.getAttribute('value')),
+      })
+      .transform(new Response(html))
+      .text()
+    return all.filter(([action]) => action !== '/admin/logout')
+  }
+
+  test('a request waits with the forms that decide it, and afterwards shows what was decided', async () => {
+    const path = `/admin/requests/${kept.id}`
+    expect(await forms(requestPage(shell, request))).toEqual([
+      [`${path}/approve`, { appId: 'globex-shop', brandSlug: 'globex' }],
+      [`${path}/reject`, {}],
+    ])
+    const decided: KeptRequest = {
+      ...kept,
+      status: 'approved',
+      decidedAt: now,
+      decidedBy: 'ada',
+      appId: 'globex-web',
+      brandSlug: 'globex',
+    }
+    const page = requestPage(shell, { ...request, request: decided })
+    expect(await forms(page)).toEqual([])
+    expect(await words(page)).toContain('brand globex, app globex-web')
+    const list = requestsPage(shell, { ...requests, pending: [], decided: [decided] })
+    expect((await read(list)).all('a').map((link) => link.get('href'))).toContain(path)
+    expect(await words(list)).toContain('Nobody is waiting')
+    expect(await words(list)).toContain('https://otp.example.com/integrations/requests')
+  })
+
+  test('a stranger’s address is a link only where it leads to a web page, and writes to one person', async () => {
+    const linksOf = async (change: Partial<KeptRequest>) => {
+      const { all } = await read(requestPage(shell, { ...request, request: { ...kept, ...change } }))
+      return all('a').flatMap((link) => link.get('href') ?? [])
+    }
+    expect(await linksOf({ website: 'https://globex.example/' })).toContain('https://globex.example/')
+    expect((await linksOf({ website: 'javascript:alert(1)' })).join(' ')).not.toContain('javascript')
+    const mail = (await linksOf({ contactEmail: 'a?bcc=b@globex.example&c=%41' })).find((href) =>
+      href.startsWith('mailto:'),
+    )
+    expect(mail).toBe('mailto:a%3Fbcc%3Db@globex.example%26c%3D%2541')
+  })
+
+  test('a key is shown with a line that sends with it, whatever the app is called', async () => {
+    const page = keyPage(shell, { ...key, appId: `it's "$HOME" \`id\` \\` })
+    expect(await words(page)).toContain('It will never be shown again.')
+    const { all } = await read(page)
+    expect(all('button').map((button) => button.get('data-copy'))).toContain(key.apiKey)
+    const line = unescaped(/<pre>(.*?)<\/pre>/s.exec(page)?.[1] ?? '')
+    // The shell itself says what curl would be given.
+    const shown = Bun.spawn(['sh', '-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { stdout: 'pipe' })
+    const given = (await new Response(shown.stdout).text()).split('\0').slice(0, -1)
+    expect(given.slice(0, -1)).toEqual([
+      '-s',
+      'https://otp.example.com/otp/send',
+      '-H',
+      'content-type: application/json',
+      '-d',
+    ])
+    expect(JSON.parse(given.at(-1) ?? '')).toEqual({
+      appId: `it's "$HOME" \`id\` \\`,
+      apiKey: key.apiKey,
+      brandId: 'acme',
+      phone: '+1 202 555 0143',
+    })
+  })
+
+  test('a second key says how to change over', async () => {
+    expect(await words(keyPage(shell, key))).not.toContain('revoke the old one')
+    const second = await words(keyPage(shell, { ...key, hasOther: true, brandSlug: null }))
+    expect(second).toContain('Both keys of shop work now.')
+    expect(second).toContain('Put the slug of an active brand for BRAND')
+  })
+
+  test('apps offer a second key while there is one, and to revoke each while there are two', async () => {
+    const newer = { ...appKey, lastFour: 'Qz1c', lastUsedAt: null }
+    const old = { ...appKey, lastFour: 'dead', revokedAt: now }
+    const withKeys = (keys: AppsModel['apps'][number]['keys']) =>
+      forms(appsPage(shell, { ...apps, apps: [{ appId: 'shop', createdAt: now, revokedAt: null, keys }] }))
+    const issue = ['/admin/apps/issue', { appId: '' }] as const
+    const revoke = ['/admin/apps/revoke', { appId: 'shop' }] as const
+    expect(await withKeys([old, appKey])).toEqual([['/admin/apps/rotate', { appId: 'shop' }], revoke, issue])
+    expect(await withKeys([old, appKey, newer])).toEqual([
+      revoke,
+      ['/admin/apps/revoke-key', { appId: 'shop', key: '7f3a' }],
+      ['/admin/apps/revoke-key', { appId: 'shop', key: 'Qz1c' }],
+      issue,
+    ])
+    const page = await words(appsPage(shell, { ...apps, apps: [] }))
+    expect(page).toContain('otpost app issue APPID')
+    expect(page).toContain('legacy')
+  })
+
+  test('a brand is changed by one form, moved by buttons, and its templates registered one by one', async () => {
+    const page = brandPage(shell, brandModel(brand))
+    const all = await forms(page)
+    expect(all.find(([action]) => action === '/admin/brands/acme')).toEqual([
+      '/admin/brands/acme',
+      {
+        slug: 'acme',
+        displayName: 'Acme',
+        domain: '',
+        notifyTemplates: 'ORDER_PLACED',
+        loginIdEnabled: '1',
+        dltEnabled: '1',
+        entityId: '',
+      },
+    ])
+    expect(all.filter(([action]) => action.endsWith('/status'))).toEqual([
+      ['/admin/brands/acme/status', { status: 'suspended' }],
+    ])
+    expect(all.filter(([action]) => action.endsWith('/templates/LOGIN_OTP'))).toEqual([
+      ['/admin/brands/acme/templates/LOGIN_OTP', { id: '1107', senderId: 'ACMEIN' }],
+      ['/admin/brands/acme/templates/LOGIN_OTP', { remove: '1' }],
+    ])
+    expect(page).toMatch(/<textarea[^>]* name="ids"[^>]*>msg91=64f0<\/textarea>/)
+    const fresh = await forms(brandPage(shell, { ...brandModel(brand), brand: null, nextStatuses: [] }))
+    expect(fresh.map(([action]) => action)).toEqual(['/admin/brands'])
+  })
+
+  for (const [customerName, size, why] of [
+    ['Jane', '1 segment · GSM-7 · 69 of 160 characters', 'costs 1 segment.'],
+    ['[Jane] €', '1 segment · GSM-7 · 76 of 160 characters', '[ ] € take the room of two.'],
+    ['Zoë', '1 segment · UCS-2 · 68 of 70 characters', 'ë is not in GSM-7'],
+    [
+      'Zoë’s mother',
+      '2 segments · UCS-2 · 77 of 134 characters',
+      'costs 2 segments: each is billed. ë ’ are not',
+    ],
+  ] as const) {
+    test(`a preview says what a message to ${customerName} costs`, async () => {
+      const given = { customerName, orderId: 'A-1042', orderDate: '2026-11-21' }
+      const preview = previewOf(brand, templateNamed('ORDER_PLACED'), given, settings)
+      const html = previewFragment(preview)
+      const text = await words(html)
+      expect(text).toContain(`Hi ${customerName}, we received your Acme order`)
+      expect(text).toContain(size)
+      expect(text).toContain(why)
+      // What the script reads out is the same.
+      expect((await read(html)).all('div')[0]?.get('data-summary')).toBe(size)
+    })
+  }
+
+  test('a value that is refused is told instead of a message', async () => {
+    const refused = previewOf(brand, templateNamed('ORDER_PLACED'), { orderDate: '2026-02-30' }, settings)
+    const text = await words(previewFragment(refused))
+    expect(text).toContain('variables.orderDate must be a date that exists')
+    expect(text).not.toContain('segment')
+  })
+
+  test('deliveries link to their story, and lead on without a recipient in an address', async () => {
+    const failed: Delivery = { ...delivery, receipt: { status: 'failed', reason: '30006', at: now } }
+    const page = deliveriesPage(shell, {
+      ...deliveries,
+      rows: [failed],
+      search: { requestId: null, recipient: { hash: 'hash-of-a-recipient', masked: '12*******43' } },
+      next: '17.2',
+      isLater: true,
+    })
+    const { all } = await read(page)
+    const links = all('a').flatMap((link) => link.get('href') ?? [])
+    expect(links).toContain(`/admin/deliveries/${requestId}`)
+    expect(links).toContain('/admin/deliveries?recipient=hash-of-a-recipient&before=17.2')
+    expect(links).toContain('/admin/deliveries?recipient=hash-of-a-recipient')
+    expect(links.join(' ')).not.toContain('*')
+    expect(await forms(page)).toEqual([['/admin/deliveries/search', { q: '' }]])
+    const text = await words(page)
+    for (const told of [
+      'failed',
+      '30006',
+      'twilio',
+      'plain route',
+      'LOGIN_OTP',
+      '1 segment · GSM-7',
+      '412',
+    ]) {
+      expect(text).toContain(told)
+    }
+  })
+
+  for (const [state, change, told] of [
+    ['nothing was sent', {}, 'otpost deliveries --since 1d'],
+    ['nothing was found', { search: { requestId, recipient: null } }, 'DELIVERY_LOG_DAYS'],
+    ['nothing is older', { isLater: true }, 'There is nothing older'],
+    ['a search is none', { problem: 'Search for a request id.' }, 'Show all deliveries'],
+  ] as const) {
+    test(`deliveries say what it means that ${state}`, async () => {
+      const page = deliveriesPage(shell, { ...deliveries, rows: [], ...change })
+      expect(await words(page)).toContain(told)
+    })
+  }
+
+  const left: Delivery = {
+    ...delivery,
+    outcome: 'unknown',
+    errorClass: 'unknown',
+    reason: 'time-out',
+    vendorId: null,
+    receiptKey: null,
+    durationMs: 4000,
+  }
+  const next: Delivery = { ...delivery, attempt: 2, provider: 'vonage', at: delivery.at + 4000 }
+  const stories: readonly (readonly [string, StoryModel])[] = [
+    ['a code that two providers were asked for', storyModel({}, [left, next])],
+    [
+      'a code that a limit refused',
+      storyModel(
+        {
+          limits: [
+            { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },
+            { limit: 'phone-minute', max: 3, used: 3, endsAt: now, refused: true },
+          ],
+          end: { status: 429, error: 'rate_limited', message: null, durationMs: 2 },
+        },
+        [],
+      ),
+    ],
+    [
+      'a code that was wrong',
+      storyModel(
+        { operation: 'verify', end: { status: 401, error: 'mismatch', message: null, durationMs: 2 } },
+        [],
+      ),
+    ],
+    ['a request that was never answered', storyModel({ end: null }, [])],
+    [
+      'a notification to several',
+      storyModel({ operation: 'notify', recipient: null, recipients: 2 }, [
+        { ...delivery, position: 1 },
+        {
+          ...delivery,
+          attempt: 2,
+          position: 2,
+          outcome: 'rejected',
+          errorClass: 'recipient',
+          reason: '21211',
+          vendorId: null,
+          receiptKey: null,
+        },
+      ]),
+    ],
+  ]
+  for (const [name, model] of stories) {
+    test(`a story tells all that explain does: ${name}`, async () => {
+      const page = storyPage(shell, model)
+      const text = await words(page)
+      const headings = ['Checks', 'Delivery', 'What to do']
+      for (const line of model.lines) {
+        if (line === '' || headings.includes(line)) continue
+        // Signs and headings stand for how a line begins.
+        const said = line.trim().replace(/^(passed|REFUSED|Request|\d+\.) +/, '')
+        expect(text).toContain(said.replace(/\s+/g, ' '))
+      }
+      await expectInert(page)
+    })
+  }
+
+  test('a story shows how far each limit was used up, beside its line', async () => {
+    const { lines } = storyModel({}, [])
+    const html = storyPage(shell, storyModel({}, []))
+    const line = lines.find((each) => each.includes('calls of this app in a minute'))
+    expect(line).toContain('this was 4 of 10')
+    const item = html.split('<li').find((part) => part.includes('calls of this app in a minute')) ?? ''
+    expect(item).toContain('<rect class="gauge-used" width="40"')
+    expect(html.match(/class="gauge-used"/g)).toHaveLength(1)
   })
 })

@@ -13,7 +13,7 @@ export const browserPath: string | undefined =
     .find((path) => path !== null)
 
 export const withoutBrowser =
-  'The outbox page is not tested: there is no Chromium. Install one (apt-get install chromium) or name it in CHROMIUM.'
+  'The pages are not tested: there is no Chromium. Install one (apt-get install chromium) or name it in CHROMIUM.'
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({
@@ -80,6 +80,22 @@ export async function startDemo() {
       })
       if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     },
+    /** Where its console is opened, once: what `otpost admin link` prints. */
+    async consoleLink(): Promise<string> {
+      const { PATH = '', HOME = '' } = process.env
+      const command = Bun.spawn([process.execPath, program, 'admin', 'link'], {
+        cwd: folder.path,
+        env: { PATH, HOME, DATABASE_URL: 'file:data/demo.db', PUBLIC_URL: page.origin },
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+      const [link, complaint] = await Promise.all([
+        new Response(command.stdout).text(),
+        new Response(command.stderr).text(),
+      ])
+      if ((await command.exited) !== 0) throw new Error(`there is no link: ${complaint}`)
+      return link.trim()
+    },
     async [Symbol.asyncDispose](): Promise<void> {
       await stop()
       folder.remove()
@@ -90,8 +106,8 @@ export async function startDemo() {
 export type DemoProcess = Awaited<ReturnType<typeof startDemo>>
 
 /**
- * A page in a browser profile of its own, which writes down whatever the outbox page should not do: errors, violations
- * of its content security policy, files it does not get, requests to anything but its server.
+ * A page in a browser profile of its own, which writes down whatever a page should not do: errors, violations of its
+ * content security policy, files it does not get, requests to anything but its server.
  */
 export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}) {
   // Without a graphics card every frame of a motion costs, and no test looks at one.
@@ -127,7 +143,7 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
   page.on('response', (response) => {
     const { pathname } = new URL(response.url())
     // The API may refuse a call: the page shows that.
-    if (!response.ok() && !pathname.startsWith('/otp/'))
+    if (response.status() >= 400 && !pathname.startsWith('/otp/'))
       complaints.push(`${response.status()} for ${pathname}`)
   })
   return {
@@ -135,11 +151,13 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
     complaints,
     /** The errors in its console. */
     errors,
-    /** Goes to the outbox page; `hash` is what follows the address, such as `#to=12025550143`. */
-    async open(demo: DemoProcess, hash = ''): Promise<void> {
-      server = demo.page
+    /** Goes to the page of a server; `hash` is what follows the address, such as `#to=12025550143`. */
+    async open(place: { readonly page: URL }, hash = ''): Promise<void> {
+      server = place.page
       await page.goto(`${server}${hash}`)
     },
     [Symbol.asyncDispose]: () => context.close(),
   }
 }
+
+export type PageVisitor = Awaited<ReturnType<typeof newVisitor>>

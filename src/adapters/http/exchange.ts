@@ -3,6 +3,7 @@ import type { Failure } from '../../domain/failures.ts'
 import type { StoryEnd } from '../../domain/journal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { clientIp, type Network } from './client-ip.ts'
+import type { HttpPorts } from './server.ts'
 
 /** The part of a logger that this adapter uses. */
 export interface Log {
@@ -11,17 +12,17 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** Has requests handled within spans, where they are traced. */
+/** Traces requests. */
 export interface RequestTracing {
-  /** Has a request handled within a span of its own, which continues the caller's trace where it has one. */
-  within<T>(request: Request, handle: () => T): T
-  /** The span of the request that is being handled. */
-  current(): RequestSpan | undefined
+  /** Begins the span of a request, which continues the caller's trace where it has one. */
+  begin(request: Request): RequestSpan
 }
 
 /** The span of a request; it lasts until it is ended. */
 export interface RequestSpan {
   readonly traceId: string
+  /** The same ports, each use of which is a child of this span. */
+  traced(ports: HttpPorts): HttpPorts
   end(end: {
     readonly method: string
     /** Undefined: it has none. */

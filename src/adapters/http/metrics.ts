@@ -36,8 +36,8 @@ export function countExchange(
 
 /** GET /metrics beside everything else, for whoever has the token. */
 export function metricsRoutes(metrics: MetricsPorts) {
-  return new Elysia({ strictPath: true, normalize: false }).get(path, async ({ request, set }) => {
-    // Errors go through the server's handler, which keeps these headers.
+  return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request, set }) => {
+    // The server's handler of errors keeps the header.
     if (!isAllowed(metrics, request)) set.headers['www-authenticate'] = challenge
     return scraped(metrics, request)
   })
@@ -64,6 +64,7 @@ export function listenForMetrics(
     fetch: async (request) => {
       const { requestId } = exchanges.begin(request, undefined)
       const answer = await ownAnswer(metrics, request, requestId, log)
+      exchanges.end(request)
       answer.headers.set('x-request-id', requestId)
       return answer
     },

@@ -3,7 +3,7 @@ import type { ReceiptCall } from '../../domain/providers.ts'
 import { type ReceiptPorts, receiptReader, takeReceipts } from '../../domain/receipts.ts'
 import { readBytes } from './body.ts'
 import { failureOf } from './errors.ts'
-import { type Exchanges, type Log, pathOf } from './exchange.ts'
+import { type Exchange, type Exchanges, type Log, pathOf } from './exchange.ts'
 
 const prefix = '/receipts/'
 
@@ -51,18 +51,24 @@ export function readReceipt(
 }
 
 /** Where vendors tell what became of messages: by GET or POST, at paths that only they were told. */
-export function receiptRoutes(ports: ReceiptPorts, publicUrl: string, exchanges: Exchanges, watch: Watch) {
+export function receiptRoutes(
+  portsOf: (exchange: Exchange) => ReceiptPorts,
+  publicUrl: string,
+  exchanges: Exchanges,
+  watch: Watch,
+) {
   const take = async (
     // What is not well encoded comes as null.
     { provider, token }: { readonly provider: string | null; readonly token: string | null },
     request: Request,
     body: Uint8Array,
   ): Promise<unknown> => {
-    const { requestId } = exchanges.of(request)
+    const exchange = exchanges.of(request)
+    const { requestId } = exchange
     // It asks what a GET would answer, and is no news.
     if (request.method === 'HEAD') return { success: true, requestId }
     const answer = await watch(provider ?? '', requestId, () =>
-      takeReceipts(ports, provider ?? '', token ?? '', callOf(request, publicUrl, body)),
+      takeReceipts(portsOf(exchange), provider ?? '', token ?? '', callOf(request, publicUrl, body)),
     )
     if (answer === undefined) return { success: true, requestId }
     // Bare of a charset: who wants an answer of their own reads its type to the letter.

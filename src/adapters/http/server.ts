@@ -14,7 +14,16 @@ import type { Network } from './client-ip.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, consoleRoutes, isConsole } from './console/routes.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
-import { Exchanges, endOf, endSpan, type Log, logExchange, pathOf, type RequestTracing } from './exchange.ts'
+import {
+  type Exchange,
+  Exchanges,
+  endOf,
+  endSpan,
+  type Log,
+  logExchange,
+  pathOf,
+  type RequestTracing,
+} from './exchange.ts'
 import { countExchange, type MetricsPorts, metricsRoutes } from './metrics.ts'
 import { type OutboxPorts, outboxRoutes } from './outbox.ts'
 import { isReceipt, readReceipt, receiptRoutes, receiptWatch } from './receipts.ts'
@@ -59,7 +68,7 @@ export function createHttp(
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
       const exchange = exchanges.begin(request, server?.requestIP(request)?.address)
-      if (tracing) exchange.span = tracing.current()
+      if (tracing) exchange.span = tracing.begin(request)
       set.headers['x-request-id'] = exchange.requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
@@ -93,22 +102,22 @@ export function createHttp(
 
     .post('/otp/send', async ({ request, body }) => {
       const call = exchanges.of(request)
-      const { expiresIn } = await sendOtp(ports, call, body as Body, { isResend: false })
+      const { expiresIn } = await sendOtp(portsOf(call), call, body as Body, { isResend: false })
       return { success: true, message: 'OTP sent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/resend', async ({ request, body }) => {
       const call = exchanges.of(request)
-      const { expiresIn } = await sendOtp(ports, call, body as Body, { isResend: true })
+      const { expiresIn } = await sendOtp(portsOf(call), call, body as Body, { isResend: true })
       return { success: true, message: 'OTP resent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/verify', async ({ request, body }) => {
       const call = exchanges.of(request)
-      await verifyOtp(ports, call, body as Body)
+      await verifyOtp(portsOf(call), call, body as Body)
       return { success: true, message: 'OTP verified successfully', requestId: call.requestId }
     })
     .post('/notify', async ({ request, body }) => {
       const call = exchanges.of(request)
-      const notified = await notify(ports, call, body as Body)
+      const notified = await notify(portsOf(call), call, body as Body)
       return {
         success: true,
         message: 'Notification sent successfully',
@@ -118,7 +127,7 @@ export function createHttp(
     })
 
     .get('/health', async ({ request, set }) => {
-      const database = await databaseState(ports, log)
+      const database = await databaseState(portsOf(exchanges.of(request)), log)
       if (database !== 'ok') set.status = 503
       const status = database === 'ok' ? 'ok' : 'unavailable'
       return { status, version, checks: { database }, requestId: exchanges.of(request).requestId }
@@ -127,7 +136,7 @@ export function createHttp(
     .get('/health/ready', async ({ request, set }) => {
       const status = isStopping()
         ? 'draining'
-        : (await databaseState(ports, log)) === 'ok'
+        : (await databaseState(portsOf(exchanges.of(request)), log)) === 'ok'
           ? 'ready'
           : 'unavailable'
       if (status !== 'ready') set.status = 503
@@ -140,7 +149,7 @@ export function createHttp(
     }))
     .post('/integrations/requests', async ({ request, body, set }) => {
       const call = exchanges.of(request)
-      const integrationRequestId = await requestIntegration(ports, call, body as Body)
+      const integrationRequestId = await requestIntegration(portsOf(call), call, body as Body)
       set.status = 201
       return {
         success: true,
@@ -157,13 +166,17 @@ export function createHttp(
     })
     .use(docsRoutes(version, outbox !== undefined))
 
-  if (tracing) app.wrap((handle) => (request: Request) => tracing.within(request, () => handle(request)))
   if (metrics?.token !== undefined) app.use(metricsRoutes(metrics))
   if (console) app.use(consoleRoutes(console.ports, console.settings, exchanges))
   if (outbox) app.use(outboxRoutes(outbox, exchanges))
-  if (publicUrl !== undefined) app.use(receiptRoutes(ports, publicUrl, exchanges, watch))
+  if (publicUrl !== undefined) app.use(receiptRoutes(portsOf, publicUrl, exchanges, watch))
   const known = routeTable(app.routes)
   return { app, exchanges }
+
+  /** What handles a request: where that is traced, with a child of its span for each step. */
+  function portsOf({ span }: Exchange): HttpPorts {
+    return span ? span.traced(ports) : ports
+  }
 
   /** A body as its route reads it. */
   function bodyOf(request: Request): Promise<unknown> {

@@ -97,6 +97,8 @@ function reasonOf(cause: unknown): string {
       return `it can not be written. Let this user write it and its folder, ${another}`
     case 'SQLITE_NOTADB':
       return `it is not an SQLite database, and was left as it is. Move it away, ${another}`
+    case 'SQLITE_READONLY_DBMOVED':
+      return 'it was replaced while it was being opened, as by otpost restore. Start again'
     case 'SQLITE_FULL':
       return 'the disk is full. Make room and start again'
     case 'SQLITE_BUSY':
@@ -115,6 +117,8 @@ function prepare(driver: Driver.Database): boolean {
   driver.pragma('synchronous = FULL')
   driver.pragma('foreign_keys = ON')
   driver.pragma('trusted_schema = OFF')
+  // What is replaced or deleted is overwritten where that costs no further page: `forget` relies on it.
+  driver.pragma('secure_delete = FAST')
   driver.pragma('journal_size_limit = 16777216')
   return migrate(driver)
 }

@@ -96,7 +96,11 @@ export function refuseOwnFile(file: string, databaseFile: string): void {
 
 /** What a path leads to; undefined where that is nothing. */
 export function fileAt(path: string) {
-  return statSync(path, { throwIfNoEntry: false })
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
 }
 
 /** Where a name lies, whatever links lead to its folder. */

@@ -80,6 +80,7 @@ function holdAlone(file: string, force: boolean): Driver.Database | undefined {
   if (!fileAt(file)) return undefined
   let driver: Driver.Database | undefined
   try {
+    requireReadable(file)
     driver = new Driver(file, { timeout: 0, fileMustExist: true })
     // Folds the log back and removes it, which fails while another process has the database open. Without a log SQLite
     // notices that the file of an open database has gone elsewhere, before it writes.
@@ -99,6 +100,16 @@ function holdAlone(file: string, force: boolean): Driver.Database | undefined {
     throw new OperatorError(
       `${file} can not be read (${code}), so that nobody can tell whether a server has it open. Stop the server and give --force: the file is kept aside`,
     )
+  }
+}
+
+/** Throws where the file is no database any more. Only reads: who may write takes the log of such a file away. */
+function requireReadable(file: string): void {
+  const driver = new Driver(file, { readonly: true, fileMustExist: true, timeout: 0 })
+  try {
+    driver.prepare('SELECT count(*) FROM sqlite_schema').get()
+  } finally {
+    driver.close()
   }
 }
 

@@ -37,28 +37,27 @@ export interface TracedPorts {
 /** The same ports, each use of which is a span among the children of its request. */
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
   const { store, requests, receipts, smsRoutes, mailer } = ports
-  const stored =
-    <Args extends readonly unknown[], T>(name: string, work: (...args: Args) => Promise<T>) =>
-    (...args: Args): Promise<T> =>
-      step({ name: `store ${name}` }, () => work(...args))
-  const sending = (route: SmsRoute) =>
-    smsRoutes[route].map((provider) => ({
-      ...provider,
-      send: handingOver(
-        provider.name,
-        { 'otpost.route': route },
-        (...args: Parameters<typeof provider.send>) => provider.send(...args),
-      ),
-    }))
+  function stored<Args extends readonly unknown[], T>(name: string, work: (...args: Args) => Promise<T>) {
+    const named: Step = { name: `store ${name}` }
+    return (...args: Args) => step(named, () => work(...args))
+  }
   function handingOver<Args extends readonly unknown[]>(
     provider: string,
     route: Attributes,
     send: (...args: Args) => Promise<Outcome>,
   ) {
-    const attributes = { 'otpost.provider': provider, ...route }
-    return (...args: Args) =>
-      step({ name: `send ${provider}`, isCall: true, attributes }, () => send(...args), told)
+    const named: Step = {
+      name: `send ${provider}`,
+      isCall: true,
+      attributes: { 'otpost.provider': provider, ...route },
+    }
+    return (...args: Args) => step(named, () => send(...args), told)
   }
+  const sending = (route: SmsRoute) =>
+    smsRoutes[route].map((provider) => ({
+      ...provider,
+      send: handingOver(provider.name, { 'otpost.route': route }, provider.send.bind(provider)),
+    }))
   return {
     ...ports,
     store: {
@@ -78,7 +77,7 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
     smsRoutes: { plain: sending('plain'), template: sending('template') },
     mailer: {
       ...mailer,
-      send: handingOver(mailer.name, {}, (...args: Parameters<Mailer['send']>) => mailer.send(...args)),
+      send: handingOver(mailer.name, {}, mailer.send.bind(mailer)),
     },
   }
 }

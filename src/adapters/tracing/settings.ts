@@ -34,10 +34,12 @@ const [endpointName, tracesEndpointName] = [
 ] as const
 
 /**
- * The variables of the OpenTelemetry specification, with what is wrong with any of them. Undefined: no endpoint is set, so
- * nothing is traced, and what the others say is for other programs.
+ * The variables of the OpenTelemetry specification, with what is wrong with any of them. Undefined: nothing is traced,
+ * since no endpoint is set, and what the others say is for other programs; or since one of them turns it off.
  */
 export function tracingSettings(settings: Settings): TracingSettings | undefined {
+  if (settings.optional('OTEL_SDK_DISABLED')?.trim().toLowerCase() === 'true') return undefined
+  if (settings.optional('OTEL_TRACES_EXPORTER')?.trim() === 'none') return undefined
   const url = readUrl(settings)
   if (url === undefined) return undefined
   for (const name of ['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   type Attributes,
@@ -7,6 +6,7 @@ import {
   ROOT_CONTEXT,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api'
@@ -48,37 +48,71 @@ export interface RequestEnd {
 
 export type Tracing = ReturnType<typeof createTracing>
 
-/** The span of a request under way; its children begin while it lasts. */
+/** The span of a request under way. It is handed on with the request: nothing has to find out to whom a step belongs. */
 class RequestSpan {
   private readonly epochOffsetMs = Date.now() - performance.now()
+  private readonly span: Span
 
-  constructor(start: (startTime: number) => Span) {
-    this.span = start(this.now())
+  /** @param start begins a span: a child of `parent`, or else of the caller's */
+  constructor(
+    private readonly start: (name: string, options: SpanOptions, parent?: Span) => Span,
+    name: string,
+    attributes: Attributes,
+  ) {
+    this.span = start(name, { kind: SpanKind.SERVER, attributes, startTime: this.now() })
   }
-
-  readonly span: Span
 
   get traceId(): string {
     return this.span.spanContext().traceId
   }
 
   /** Epoch milliseconds with fractions; the times of one request fit each other also where the clock is set meanwhile. */
-  now(): number {
+  private now(): number {
     return this.epochOffsetMs + performance.now()
+  }
+
+  /** The same ports, each use of which is a child of this span while it lasts; as they are where it is not recorded. */
+  traced<Ports extends TracedPorts>(ports: Ports): Ports {
+    return this.span.isRecording() ? traced((...step) => this.step(...step), ports) : ports
+  }
+
+  /** @param tell what the result adds to what is known */
+  private async step<T>(
+    { name, isCall = false, attributes = {} }: Step,
+    work: () => Promise<T>,
+    tell?: (result: T) => Told,
+  ): Promise<T> {
+    if (!this.span.isRecording()) return work()
+    const kind = isCall ? SpanKind.CLIENT : SpanKind.INTERNAL
+    const span = this.start(name, { kind, attributes, startTime: this.now() }, this.span)
+    try {
+      const result = await work()
+      const told = tell?.(result)
+      if (told) span.setAttributes(told.attributes)
+      if (told?.failure !== undefined) fail(span, told.failure)
+      return result
+    } catch (error) {
+      fail(span, errorType(error))
+      throw error
+    } finally {
+      span.end(this.now())
+    }
   }
 
   end({ method, route, status, requestId, app, brand, channel, error }: RequestEnd): void {
     const { span } = this
+    if (!span.isRecording()) return
     if (route !== undefined) span.updateName(`${knownMethod(method) ?? 'HTTP'} ${route}`)
-    span.setAttributes({
-      'http.response.status_code': status,
+    span.setAttribute('http.response.status_code', status)
+    const texts = {
+      'http.route': route,
       'otpost.request_id': requestId,
-      ...(route === undefined ? {} : { 'http.route': route }),
-      ...(app === undefined ? {} : { 'otpost.app': app }),
-      ...(brand === undefined ? {} : { 'otpost.brand': brand }),
-      ...(channel === undefined ? {} : { 'otpost.channel': channel }),
-      ...(error === undefined ? {} : { 'otpost.error': error }),
-    })
+      'otpost.app': app,
+      'otpost.brand': brand,
+      'otpost.channel': channel,
+      'otpost.error': error,
+    }
+    for (const [name, text] of Object.entries(texts)) if (text !== undefined) span.setAttribute(name, text)
     // A refused request is no error of the server (semantic conventions for HTTP spans).
     if (status >= 500) fail(span, error ?? String(status))
     span.end(this.now())
@@ -114,10 +148,10 @@ export function createTracing(
   const provider = new TracerProvider({
     resource: defaultResource().merge(
       resourceFromAttributes({
-        ...resourceAttributes,
-        'service.name': serviceName,
         'service.version': version,
         'service.instance.id': crypto.randomUUID(),
+        ...resourceAttributes,
+        'service.name': serviceName,
       }),
     ),
     sampler: samplerOf(sampling),
@@ -134,30 +168,22 @@ export function createTracing(
   })
   const tracer = provider.getTracer('otpost', version)
   const propagator = new W3CTraceContextPropagator()
-  const requests = new AsyncLocalStorage<RequestSpan>()
 
   return {
-    /** Has a request handled within a span of its own, which continues the caller's trace where it has one. */
-    within<T>(request: Request, handle: () => T): T {
+    /** Begins the span of a request, which continues the caller's trace where it has one; whoever answers ends it. */
+    begin(request: Request): RequestSpan {
       const method = knownMethod(request.method)
-      const context = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
-      const attributes: Attributes = {
-        'http.request.method': method ?? '_OTHER',
-        'url.scheme': request.url.startsWith('https:') ? 'https' : 'http',
-      }
-      const begun = new RequestSpan((startTime) =>
-        tracer.startSpan(method ?? 'HTTP', { kind: SpanKind.SERVER, attributes, startTime }, context),
+      const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
+      return new RequestSpan(
+        (name, options, parent) =>
+          tracer.startSpan(name, options, parent ? trace.setSpan(ROOT_CONTEXT, parent) : caller),
+        method ?? 'HTTP',
+        {
+          'http.request.method': method ?? '_OTHER',
+          'url.scheme': request.url.startsWith('https:') ? 'https' : 'http',
+        },
       )
-      return requests.run(begun, handle)
     },
-
-    /** The span of the request that is being handled; whoever answers that ends it. */
-    current(): RequestSpan | undefined {
-      return requests.getStore()
-    },
-
-    /** The same ports, each use of which is a child of the span of its request. */
-    ports: <Ports extends TracedPorts>(ports: Ports): Ports => traced(step, ports),
 
     /** Hands over the spans that wait, within a bounded time; what has not been taken by then is dropped. */
     async close(): Promise<void> {
@@ -170,37 +196,6 @@ export function createTracing(
       done.abort()
       diag.disable()
     },
-  }
-
-  /**
-   * Does a step of a request within a child of its span; without any where that is not recorded or has ended.
-   *
-   * @param tell what the result adds to what is known
-   */
-  async function step<T>(
-    { name, isCall = false, attributes = {} }: Step,
-    work: () => Promise<T>,
-    tell?: (result: T) => Told,
-  ): Promise<T> {
-    const request = requests.getStore()
-    if (!request?.span.isRecording()) return work()
-    const span = tracer.startSpan(
-      name,
-      { kind: isCall ? SpanKind.CLIENT : SpanKind.INTERNAL, attributes, startTime: request.now() },
-      trace.setSpan(ROOT_CONTEXT, request.span),
-    )
-    try {
-      const result = await work()
-      const told = tell?.(result)
-      if (told) span.setAttributes(told.attributes)
-      if (told?.failure !== undefined) fail(span, told.failure)
-      return result
-    } catch (error) {
-      fail(span, errorType(error))
-      throw error
-    } finally {
-      span.end(request.now())
-    }
   }
 }
 

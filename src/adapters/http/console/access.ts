@@ -18,7 +18,7 @@ export interface Visit {
 export async function visitOf(ports: ConsolePorts, request: Request): Promise<Visit | undefined> {
   const cookies = cookiesOf(request)
   const token = cookies.get(names.secure) ?? cookies.get(names.plain)
-  const session = await currentSession(ports, token)
+  const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
   return session && token !== undefined ? { session, csrfToken: csrfTokenOf(token) } : undefined
 }
 

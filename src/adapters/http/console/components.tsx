@@ -221,7 +221,7 @@ interface CardProps {
 export function Card({ title, hint, actions, class: extra, id, children }: CardProps) {
   return (
     <section class={classes('card', extra)} id={id}>
-      {title === undefined && actions === undefined ? null : (
+      {title === undefined && hint === undefined && actions === undefined ? null : (
         <header>
           <div>
             {title === undefined ? null : <h2>{title}</h2>}

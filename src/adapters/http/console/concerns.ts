@@ -72,8 +72,9 @@ export function concernsOf({ statistics, limited, providers }: OverviewModel): C
       text: `Receipts say that ${counted(totals.undelivered, 'message')} of ${count(receipts)} (${share}) did not arrive.`,
     })
   }
-  for (const { limit, app } of limited) {
-    if (limit !== 'app-minute' || app === null) continue
+  const limitedApps = limited.filter(({ limit }) => limit === 'app-minute').map(({ app }) => app)
+  for (const app of new Set(limitedApps)) {
+    if (app === null) continue
     concerns.push({ tone: 'warn', text: `App ${app} is at its limit of calls per minute: more are refused.` })
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))

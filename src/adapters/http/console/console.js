@@ -166,7 +166,11 @@ function keepFresh(pulse) {
 /** The page as it is now, or why it can't be had. */
 async function get() {
   try {
-    const response = await fetch(location.href, { headers: { accept: 'text/html' }, redirect: 'manual' })
+    const response = await fetch(location.href, {
+      // An open page is not a person: it does not keep the session alive.
+      headers: { accept: 'text/html', 'x-otpost-refresh': '1' },
+      redirect: 'manual',
+    })
     // Without a session one is sent to the sign-in.
     if (response.type === 'opaqueredirect' || response.status === 401)
       return 'Signed out: load the page again'

@@ -162,4 +162,6 @@ export interface ProblemModel {
   readonly status: number
   readonly title: string
   readonly text: string
+  /** Without a session: whether there is a password to sign in with, so that the page can lead there. */
+  readonly hasLogin?: boolean
 }

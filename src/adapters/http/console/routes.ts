@@ -48,6 +48,7 @@ import {
   periods,
   type Statistics,
 } from '../../../domain/statistics.ts'
+import { wayName } from '../../../domain/tallies.ts'
 import { templateOf } from '../../../domain/templates.ts'
 import type { SettingInForce } from '../../../settings.ts'
 import { errorAnswer } from '../errors.ts'
@@ -125,6 +126,7 @@ export function isConsole(path: string): boolean {
  */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, exchanges: Exchanges) {
   const { publicUrl, passwordHash } = settings
+  const hasLogin = passwordHash !== undefined
 
   /** One request of a session, and what it may use. */
   interface Ask {
@@ -204,6 +206,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
           status: 401,
           title: 'The session is over',
           text: 'Sign in again, and send the form once more.',
+          hasLogin,
         }),
         401,
       )
@@ -267,6 +270,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
         status: 401,
         title: 'This link does not work any more',
         text: 'It works once, and for ten minutes. Make another with: otpost admin link',
+        hasLogin,
       }),
       401,
     )
@@ -305,7 +309,7 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
           accepted = 0,
           failed = 0,
           unknown = 0,
-        } = hour.byProvider.find(({ name }) => name === state.name) ?? {}
+        } = hour.byWay.find(({ name }) => name === wayName(state.channel, state.name)) ?? {}
         return { ...state, lastHour: { accepted, failed, unknown } }
       })
       return html(overviewPage(shell, { statistics, limited: ports.limited.list(now), providers }))
@@ -329,23 +333,15 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   )
   routes.post(
     '/admin/requests/:id/approve',
-    page(async ({ request, form, params: { id = '' }, by }, shell) => {
+    page(async ({ request, visit, form, params: { id = '' }, by }, shell) => {
       const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
       return orAgain(
         async () => {
           const { key, brand, brandExisted } = await approveRequest(by, id, asked)
-          const said = brandExisted
-            ? `The brand ${brand.slug} was there already, and was left as it was.`
-            : null
-          return keyShown(
-            request,
-            { ...shell, flash: said === null ? null : { tone: 'good', text: said } },
-            {
-              appId: asked.appId,
-              apiKey: key,
-              brandSlug: brand.slug,
-            },
-          )
+          const text = `The brand ${brand.slug} was there already, and was left as it was.`
+          // There is one request less to decide than before.
+          const after = await shellOf(request, visit, brandExisted ? { tone: 'good', text } : null)
+          return keyShown(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
         },
         (text) => requestForm(shell, id, { ...asked, problem: text }),
       )
@@ -447,7 +443,9 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   routes.post(
     '/admin/brands/:slug/templates/:key',
     page(async ({ form, params: { slug = '', key = '' }, by }) => {
-      await registerTemplate(by, slug, key, form.get('remove') ? null : registrationAsked(form))
+      await registerTemplate(by, slug, key, form.get('remove') ? null : registrationAsked(form), {
+        replaces: true,
+      })
       return done(
         `/admin/brands/${slug}`,
         `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,

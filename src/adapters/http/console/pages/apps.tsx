@@ -143,6 +143,8 @@ function App({ shell, app }: { shell: Shell; app: IssuedApp }) {
 
 function keyRow(shell: Shell, appId: string, key: Key, liveCount: number) {
   const { lastFour, createdAt, revokedAt, lastUsedAt } = key
+  // A key from before its end was kept is the older of two.
+  const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
   return [
     lastFour === 'unknown' ? 'unknown' : <code>…{lastFour}</code>,
     revokedAt === null ? (
@@ -160,12 +162,12 @@ function keyRow(shell: Shell, appId: string, key: Key, liveCount: number) {
       <Form
         shell={shell}
         action="/admin/apps/revoke-key"
-        confirm={`Revoke the key …${lastFour} of ${appId}? Whatever still uses it is refused from then on.`}
+        confirm={`Revoke ${keyName} of ${appId}? Whatever still uses it is refused from then on.`}
       >
         <input type="hidden" name="appId" value={appId} />
         <input type="hidden" name="key" value={lastFour} />
         <Button kind="danger" small>
-          Revoke …{lastFour}
+          {lastFour === 'unknown' ? 'Revoke the older' : `Revoke …${lastFour}`}
         </Button>
       </Form>
     ),

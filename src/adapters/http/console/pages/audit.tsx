@@ -2,6 +2,7 @@
 import type { AuditAction, AuditRecord } from '../../../../domain/audit.ts'
 import { Card, Code, ConsolePage, document, Empty, Pager, Table, Time } from '../components.tsx'
 import type { AuditModel, Shell } from '../models.ts'
+import { utc } from '../words.ts'
 
 /** What each action is called. */
 const actions: Readonly<Record<AuditAction, string>> = {
@@ -28,7 +29,10 @@ export function auditPage(shell: Shell, { records, next }: AuditModel): string {
   return document(
     { title: 'Audit' },
     <ConsolePage shell={shell} section="audit" title="Audit log">
-      <Card hint="What was changed by a command or in this console, the latest first. Entries are never changed.">
+      <Card
+        class="audit"
+        hint="What was changed by a command or in this console, the latest first. Entries are never changed."
+      >
         <Table
           caption="Audit log"
           columns={[
@@ -68,9 +72,14 @@ function auditCells(shell: Shell, { action, target, details, actor, at }: AuditR
     ),
     <span key="who" class="who">
       <Code>{actor.name}</Code>{' '}
-      <span class="hint">{actor.by === 'command' ? 'on the command line' : 'in the console'}</span>
+      <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
-    <Time key="when" at={at} now={shell.now} />,
+    // In full too: what is looked up here is compared with other logs.
+    <>
+      <Time at={at} now={shell.now} />
+      <br />
+      <span class="hint">{utc(at)}</span>
+    </>,
   ]
 }
 

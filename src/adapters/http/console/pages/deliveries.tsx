@@ -86,7 +86,7 @@ export function deliveriesPage(shell: Shell, model: DeliveriesModel): string {
             { title: 'ms', align: 'end' },
           ]}
           rows={rows.map((row) => deliveryCells(row, shell.now))}
-          empty={<NoDeliveries isSearch={isSearch} isLater={isLater} />}
+          empty={<NoDeliveries model={model} />}
         />
         <Pager
           first={isLater ? pageOf(model, null) : null}
@@ -106,7 +106,7 @@ function deliveryCells(row: Delivery, now: number) {
       href={`/admin/deliveries/${encodeURIComponent(row.requestId)}`}
       title={row.requestId}
     >
-      <code>{row.requestId.slice(0, 8)}</code>
+      <code>{shortId(row.requestId)}</code>
       {row.attempt > 1 && <span class="hint">{` #${row.attempt}`}</span>}
     </a>,
     <bdi class="breaks">{row.app}</bdi>,
@@ -119,7 +119,7 @@ function deliveryCells(row: Delivery, now: number) {
       <small>{row.route === null ? channelInWords(row.channel) : `${row.route} route`}</small>
     </span>,
     <span class="two-lines">
-      <span>{row.template === null ? 'free text' : <code>{row.template}</code>}</span>
+      <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
       {row.segments && <small>{segmentsInWords(row.segments)}</small>}
     </span>,
     <span class="two-lines">
@@ -134,9 +134,16 @@ function deliveryCells(row: Delivery, now: number) {
   ]
 }
 
-function NoDeliveries({ isSearch, isLater }: { isSearch: boolean; isLater: boolean }) {
+function NoDeliveries({ model: { search, isLater, problem } }: { model: DeliveriesModel }) {
+  if (problem !== null) {
+    return (
+      <p class="buttons">
+        <LinkButton href="/admin/deliveries">Show all deliveries</LinkButton>
+      </p>
+    )
+  }
   if (isLater) return <Empty title="There is nothing older" />
-  if (isSearch) {
+  if (search.requestId !== null || search.recipient !== null) {
     return (
       <Empty title="Nothing was found">
         <p>
@@ -155,6 +162,14 @@ function NoDeliveries({ isSearch, isLater }: { isSearch: boolean; isLater: boole
       <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
     </Empty>
   )
+}
+
+/** A mail is made of what the caller gives; so is an SMS without a template. */
+const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
+
+/** The end of a request id: ids begin with their time, so that those of one minute look alike at first. */
+function shortId(requestId: string): string {
+  return `…${requestId.slice(-8)}`
 }
 
 /** All that went to the same recipient. */
@@ -181,10 +196,10 @@ export function storyPage(shell: Shell, { story, deliveries, lines }: StoryModel
   // Its first line names the request, which stands above.
   const [, asked, ...answered] = opening
   return document(
-    { title: `Request ${story.requestId.slice(0, 8)}` },
+    { title: `Request ${shortId(story.requestId)}` },
     <ConsolePage
       shell={shell}
-      title={`Request ${story.requestId.slice(0, 8)}`}
+      title={`Request ${shortId(story.requestId)}`}
       section="deliveries"
       parent={{ title: 'Deliveries', href: '/admin/deliveries' }}
       actions={<Verdict story={story} />}

@@ -59,8 +59,8 @@ export function linkPage(): string {
       </form>
       <noscript>
         <p class="hint">
-          The link needs JavaScript, since its secret never travels in an address. With the password you can
-          sign in without: <a href="/admin/login">sign in with the password</a>.
+          The link needs JavaScript, since its secret never travels in an address. Allow it for this server,
+          or sign in with the password, if there is one.
         </p>
       </noscript>
     </Gate>,

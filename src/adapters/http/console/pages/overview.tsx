@@ -376,7 +376,7 @@ function LimitedNow({ limited, now }: { limited: readonly Limited[]; now: number
       ) : (
         <ul class="limited">
           {limited.map(({ limit, app, brand, recipient, refusals, endsAt }) => (
-            <li key={`${limit} ${app} ${brand} ${recipient} ${endsAt}`}>
+            <li key={JSON.stringify([limit, app, brand, recipient, endsAt])}>
               <p class="what">{limitNames[limit]}</p>
               <p class="hint">
                 {[recipient, app === null ? null : `app ${app}`, brand === null ? null : `brand ${brand}`]

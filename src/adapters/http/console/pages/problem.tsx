@@ -7,12 +7,12 @@ export function problemPage(shell: Shell | null, model: ProblemModel): string {
   const words = (
     <div class="problem">
       <p class="status">{model.status}</p>
-      <p>{model.text}</p>
-      <p>
-        <LinkButton href={shell ? '/admin' : '/admin/login'}>
-          {shell ? 'Back to the overview' : 'To the sign-in'}
-        </LinkButton>
-      </p>
+      <p class="lines">{model.text}</p>
+      {shell ? (
+        <LinkButton href="/admin">Back to the overview</LinkButton>
+      ) : model.hasLogin ? (
+        <LinkButton href="/admin/login">Sign in</LinkButton>
+      ) : null}
     </div>
   )
   if (shell) {

@@ -1,9 +1,13 @@
+import type { SettingInForce } from '../../../../settings.ts'
 /** @jsxImportSource preact */
 import { Badge, Button, Card, Code, ConsolePage, document, Facts, Form, Table, Time } from '../components.tsx'
 import type { SessionRow, SettingsModel, Shell } from '../models.ts'
+import { counted } from '../words.ts'
 
 /** What is in force, and who is signed in. */
 export function settingsPage(shell: Shell, model: SettingsModel): string {
+  const given = model.settings.filter(({ source }) => source === 'environment')
+  const defaults = model.settings.filter(({ source }) => source === 'default')
   return document(
     { title: 'Settings' },
     <ConsolePage shell={shell} section="settings" title="Settings">
@@ -30,26 +34,17 @@ export function settingsPage(shell: Shell, model: SettingsModel): string {
         title="Settings in force"
         hint="Read from the environment when the server started. To change one, change the environment and start it again."
       >
-        <Table
-          caption="Settings in force"
-          columns={[{ title: 'Setting' }, { title: 'Value' }, { title: 'From' }]}
-          rows={model.settings.map(({ name, value, source }) => [
-            <Code key="name">{name}</Code>,
-            value === null ? (
-              <span key="value" class="hint">
-                set, and hidden
-              </span>
-            ) : value === '' ? (
-              <span key="value" class="hint">
-                not set
-              </span>
-            ) : (
-              <Code key="value">{value}</Code>
-            ),
-            source === 'environment' ? 'environment' : <span class="hint">default</span>,
-          ])}
-          empty="There are no settings."
+        <SettingTable
+          caption="Settings of the environment"
+          settings={given}
+          empty="The environment sets nothing: every setting has its default."
         />
+        {defaults.length === 0 ? null : (
+          <details>
+            <summary>{counted(defaults.length, 'more setting')} at default</summary>
+            <SettingTable caption="Settings at their defaults" settings={defaults} empty="" />
+          </details>
+        )}
       </Card>
       <Card title="Server">
         <Facts
@@ -62,6 +57,32 @@ export function settingsPage(shell: Shell, model: SettingsModel): string {
       </Card>
     </ConsolePage>,
   )
+}
+
+interface SettingTableProps {
+  readonly caption: string
+  readonly settings: readonly SettingInForce[]
+  readonly empty: string
+}
+
+function SettingTable({ caption, settings, empty }: SettingTableProps) {
+  return (
+    <Table
+      caption={caption}
+      columns={[{ title: 'Setting' }, { title: 'Value' }]}
+      rows={settings.map(({ name, value }) => [
+        <Code key="name">{name}</Code>,
+        <SettingValue key="value" value={value} />,
+      ])}
+      empty={empty}
+    />
+  )
+}
+
+function SettingValue({ value }: Pick<SettingInForce, 'value'>) {
+  if (value === null) return <span class="hint">set, and hidden</span>
+  if (value === '') return <span class="hint">not set</span>
+  return <Code>{value}</Code>
 }
 
 function sessionCells(shell: Shell, { id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {

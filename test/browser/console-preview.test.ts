@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Locator } from 'playwright-core'
+import { browserPath, launchBrowser, newVisitor, startDemo, withoutBrowser } from '../support/browser.ts'
+
+// The page of a brand in a real browser, against a real `otpost demo`: its messages follow what is typed.
+
+let browser: Browser
+if (!browserPath) console.warn(withoutBrowser)
+
+beforeAll(async () => {
+  if (browserPath) browser = await launchBrowser()
+}, 30_000)
+afterAll(() => browser?.close())
+
+const shows = (place: Locator, text: string) => place.filter({ hasText: text }).waitFor()
+
+test.skipIf(!browserPath)(
+  'a preview follows what is typed, as text, and says when it no longer can',
+  async () => {
+    const opening = newVisitor(browser)
+    await using demo = await startDemo()
+    await using visitor = await opening
+    const { page } = visitor
+    await visitor.open(demo)
+    await page.goto(await demo.consoleLink())
+    await page.waitForURL(/\/admin$/)
+    await page.goto(`${demo.page.origin}/admin/brands/acme`)
+
+    const beside = page.locator('[data-follows-brand]')
+    const placed = page.locator('[data-preview=ORDER_PLACED]')
+    await shows(beside, 'is your Acme verification code')
+    const named = '<img src=x onerror=alert(1)>'
+    await page.getByLabel('Name', { exact: true }).fill(named)
+    await shows(beside.locator('.handset-bubble'), `is your ${named} verification code`)
+    await shows(placed.locator('.handset-bubble'), `your ${named} order`)
+    await shows(beside.getByRole('status'), '1 segment · GSM-7')
+    await page.getByLabel('Domain').fill('shop.example')
+    await shows(beside.locator('.handset-bubble'), '@shop.example #')
+
+    const customer = placed.getByLabel('customerName')
+    await customer.fill('Zoë')
+    await shows(placed.locator('.reading'), 'ë is not in GSM-7')
+    await customer.fill('x'.repeat(41))
+    await shows(placed.locator('.unreadable'), 'variables.customerName must be')
+    await customer.fill('Jane')
+    await shows(placed.locator('.handset-bubble'), 'Hi Jane,')
+
+    // Nothing of it was saved.
+    const brands = await fetch(new URL('/platform/brands', demo.page))
+    expect(await brands.json()).toMatchObject({
+      brands: [{ brandId: 'acme', displayName: 'Acme' }],
+    })
+
+    await page.context().clearCookies()
+    await customer.fill('Joe')
+    await shows(placed.getByRole('status'), 'not up to date')
+    await shows(placed.locator('.handset-bubble'), 'Hi Jane,')
+    const expected = /^(303 for \/admin\/link|40[14] for \/admin\/preview)$/
+    expect(visitor.complaints.filter((complaint) => !expected.test(complaint))).toEqual([])
+    expect(visitor.errors).toEqual([])
+  },
+  60_000,
+)

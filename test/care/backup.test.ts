@@ -1,0 +1,210 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { openBooks } from '../../src/books.ts'
+import { readConfig } from '../../src/config.ts'
+import { putBrand } from '../../src/domain/operator.ts'
+import { createTestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { otpost, startServer, type TestServer } from '../support/server.ts'
+import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const running = new Set<TestServer>()
+afterAll(() => {
+  for (const server of running) server.child.kill('SIGKILL')
+})
+
+/** A database with so many rows that a copy of it takes its time. */
+async function filled(file: string, rows: number): Promise<void> {
+  await openDatabase(file).close()
+  inDatabase(file, (driver) => {
+    const insert = driver.prepare('INSERT INTO ledgers (subject, ends_at, state) VALUES (?, ?, ?)')
+    driver.transaction(() => {
+      for (let row = 0; row < rows; row++) {
+        insert.run(`subject-${row}`, Date.now() + 3_600_000, JSON.stringify({ windows: [['hour', 1, row]] }))
+      }
+    })()
+  })
+}
+
+test('a backup of a server under load holds all that was answered before it, and hinders nobody', async () => {
+  using here = place()
+  const books = openBooks(readConfig(here.env))
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
+  await books.close()
+  const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })
+  running.add(server)
+  const answers: { status: number; requestId: string }[] = []
+  let phones = 0
+  let isOver = false
+  const enough = Promise.withResolvers<void>()
+  const client = async () => {
+    while (!isOver) {
+      phones += 1
+      const { status, body } = await server.post('/otp/send', {
+        phone: `1202${String(phones).padStart(7, '0')}`,
+      })
+      answers.push({ status, requestId: body.requestId })
+      if (answers.length === 100) enough.resolve()
+    }
+  }
+  const clients = Array.from({ length: 8 }, client)
+  await enough.promise
+  // What is noted of a request is written a moment after its answer, and all of that before a stop of the thread.
+  const before = answers.map(({ requestId }) => requestId).slice(0, 50)
+  const copy = here.at('backup.db')
+  const { code, stdout, stderr } = await otpost(['backup', copy], here.env)
+  const during = answers.length
+  isOver = true
+  await Promise.all(clients)
+  await server.stop()
+  running.delete(server)
+
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^\S+backup\.db: \d+\.\d MiB, in \d+\.\d s\n$/),
+  })
+  expect(stderr).toContain(`the secret in ${here.file}.key is not in it`)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(during).toBeGreaterThan(100)
+  expect(readdirSync(here.folder).sort()).toEqual(['backup.db', 'data'])
+  expect(statSync(copy).mode & 0o777).toBe(0o600)
+  expect(isWhole(copy)).toBe(true)
+  const kept = inDatabase(copy, (driver) =>
+    driver.prepare<[], string>('SELECT request_id FROM stories').pluck().all(),
+  )
+  expect(before.filter((id) => !kept.includes(id))).toEqual([])
+  const key = readFileSync(`${here.file}.key`, 'utf8').trim()
+  expect(foundIn(here.data, [key])).toEqual([key])
+  expect(readFileSync(copy).includes(key)).toBe(false)
+})
+
+test('it holds nothing of what had been deleted', async () => {
+  using here = place()
+  await filled(here.file, 0)
+  const secret = 'a row that is there no more'
+  inDatabase(here.file, (driver) => {
+    driver
+      .prepare("INSERT INTO brands VALUES (?, ?, 'x', 'active', '[]', 0, 0, NULL, NULL, '{}')")
+      .run('gone', secret)
+    driver.exec('DELETE FROM brands')
+  })
+  // Else it would be no wonder.
+  expect(foundIn(here.data, [secret])).toEqual([secret])
+  here.backUp(here.at('backup.db'))
+  expect(readFileSync(here.at('backup.db')).includes(secret)).toBe(false)
+})
+
+test('files that are there are not replaced unless that is said, and those of the database never', async () => {
+  using here = place()
+  await filled(here.file, 1)
+  // So that it has a log of its own.
+  const open = openDatabase(here.file)
+  writeFileSync(`${here.file}.key`, 'a secret of 32 bytes or more, for the tests')
+  writeFileSync(here.at('taken.db'), 'taken')
+  mkdirSync(here.at('folder'))
+  symlinkSync(here.data, here.at('link'))
+  linkSync(here.file, here.at('second-name.db'))
+
+  expect(() => here.backUp(here.at('taken.db'))).toThrow(
+    'is there already: name another file, or give --force',
+  )
+  expect(() => here.backUp(here.at('folder'), { replace: true })).toThrow('is not a file')
+  const own = ['', '-wal', '-shm', '-journal', '.key'].map((end) => here.file + end)
+  for (const file of [
+    ...own,
+    here.at('link/otpost.db'),
+    here.at('link/otpost.db-wal'),
+    here.at('second-name.db'),
+  ]) {
+    expect(() => here.backUp(file, { replace: true })).toThrow('belongs to the database')
+  }
+  await open.close()
+  expect(isWhole(here.file)).toBe(true)
+  expect(readFileSync(`${here.file}.key`, 'utf8')).toStartWith('a secret')
+
+  expect(here.backUp(here.at('taken.db'), { replace: true })).toBe(statSync(here.at('taken.db')).size)
+  expect(isWhole(here.at('taken.db'))).toBe(true)
+})
+
+test('what a killed backup leaves is cleared away by the next, and what a running one writes is not', async () => {
+  using here = place()
+  await filled(here.file, 100_000)
+  const copy = here.at('copies/backup.db')
+  mkdirSync(here.at('copies'))
+  const child = Bun.spawn([process.execPath, 'src/main.ts', 'backup', copy], {
+    env: { ...process.env, ...here.env },
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  // The draft is the first that appears there.
+  const appeared = Promise.withResolvers<void>()
+  const watching = watch(here.at('copies'), () => appeared.resolve())
+  await appeared.promise
+  child.kill('SIGKILL')
+  await child.exited
+  watching.close()
+  expect(readdirSync(here.at('copies'))).toContain(`backup.db.${child.pid}.draft`)
+  expect(existsSync(copy)).toBe(false)
+
+  const others = `${copy}.1.draft`
+  writeFileSync(others, '')
+  here.backUp(copy, { owner: { ...owner, isRunning: (pid) => pid === 1 } })
+  expect(readdirSync(here.at('copies')).sort()).toEqual(['backup.db', 'backup.db.1.draft'])
+  expect(isWhole(copy)).toBe(true)
+})
+
+test('of a damaged database no copy is made', async () => {
+  using here = place()
+  await filled(here.file, 5000)
+  const bytes = readFileSync(here.file)
+  bytes.fill(0xff, 40 * 4096, 60 * 4096)
+  writeFileSync(here.file, bytes)
+  const { code, stdout, stderr } = await otpost(['backup', here.at('backup.db')], here.env)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toContain(here.file)
+  expect(readdirSync(here.folder)).toEqual(['data'])
+})
+
+test('where there is no database, or no way to write, that is said and nothing is made', async () => {
+  using here = place()
+  const missing = await otpost(['backup', here.at('backup.db')], here.env)
+  expect(missing.code).toBe(1)
+  expect(missing.stderr).toContain('there is no database at')
+  expect(readdirSync(here.folder)).toEqual([])
+  await filled(here.file, 1)
+  writeFileSync(here.at('file'), '')
+  expect(() => here.backUp(join(here.at('file'), 'backup.db'))).toThrow('can not be written')
+})
+
+test('it is of the database as it is: a backup does not bring it up to date', async () => {
+  using here = place()
+  const app = await createTestApp(here.env)
+  await app.close()
+  const last = inDatabase(here.file, (driver) => {
+    const at = driver.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
+    driver.prepare('DELETE FROM __drizzle_migrations WHERE created_at = ?').run(at)
+    return driver.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
+  })
+  expect((await otpost(['backup', here.at('backup.db')], here.env)).code).toBe(0)
+  for (const file of [here.file, here.at('backup.db')]) {
+    const found = inDatabase(file, (driver) =>
+      driver.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get(),
+    )
+    expect(found).toBe(last)
+  }
+})

@@ -1,0 +1,427 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import {
+  clockFindings,
+  databaseFindings,
+  diskFinding,
+  type Finding,
+  type PathFacts,
+  pathFinding,
+  providerFinding,
+  publicUrlFinding,
+  type Reach,
+  serverFinding,
+  settingWarnings,
+} from '../../src/domain/doctor.ts'
+import { createTestApp } from '../support/app.ts'
+import { otpost, startServer } from '../support/server.ts'
+import { selfSigned, startSmtp } from '../support/smtp.ts'
+import { inDatabase, place } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+/** What the doctor finds with these settings. */
+async function examined(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const { code, stdout, stderr } = await otpost(['doctor', '--json', ...args], { PORT: '0', ...env })
+  expect(stderr).toBe('')
+  const findings: readonly Finding[] = JSON.parse(stdout)
+  for (const finding of findings) {
+    expect(Object.keys(finding)).toEqual([
+      'level',
+      'what',
+      'message',
+      ...(finding.level === 'ok' ? [] : ['remedy']),
+    ])
+  }
+  expect(code).toBe(findings.some(({ level }) => level === 'fail') ? 1 : 0)
+  return {
+    stdout,
+    /** What was found of a thing, as `level: message → remedy`. */
+    of: (what: string) =>
+      findings
+        .filter((finding) => finding.what === what)
+        .map(
+          (finding) =>
+            `${finding.level}: ${finding.message}${finding.level === 'ok' ? '' : ` → ${finding.remedy}`}`,
+        ),
+    failures: findings.filter(({ level }) => level === 'fail').map(({ what }) => what),
+  }
+}
+
+/** A database as a server leaves it. */
+async function kept() {
+  const here = place()
+  const service = await createTestApp(here.env)
+  await service.close()
+  // Processes of otpost make files for nobody else; that of the tests does not.
+  chmodSync(here.file, 0o600)
+  return here
+}
+
+/** A server in a provider's place. */
+function answering(init: ResponseInit & { tls?: { key: string; cert: string } } = {}) {
+  const { tls, ...response } = init
+  const calls: { method: string; path: string; headers: Headers }[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    ...(tls ? { tls } : {}),
+    fetch(request) {
+      calls.push({ method: request.method, path: new URL(request.url).pathname, headers: request.headers })
+      return new Response('', response)
+    },
+  })
+  return {
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${server.port}`,
+    host: `127.0.0.1:${server.port}`,
+    calls,
+    [Symbol.asyncDispose]: async () => server.stop(true),
+  }
+}
+
+const secret = 'whsec_YSBzZWNyZXQgb2YgdGhlIHRlc3QsIDMyIGJ5dGVzLi4='
+
+function webhookAt(url: string) {
+  return { SMS_PLAIN: 'webhook', SMS_WEBHOOK_URL: `${url}/sms?token=of-the-test`, SMS_WEBHOOK_SECRET: secret }
+}
+
+describe.concurrent('otpost doctor', () => {
+  test('finds a served database in order, in a line each, and ends with 0', async () => {
+    using here = await kept()
+    await using provider = answering({ status: 404 })
+    const env = { ...here.env, ...webhookAt(provider.url) }
+    const server = await startServer(env)
+    const { code, stdout } = await otpost(['doctor'], { ...env, PORT: server.url.port })
+    await server.stop()
+    expect(code).toBe(0)
+    for (const line of [
+      /^ok {4}settings +every variable can be used$/m,
+      /^ok {4}database +\S+otpost\.db has mode 0600$/m,
+      /^ok {4}log +\S+otpost\.db-wal has mode 0600$/m,
+      /^ok {4}secret +\S+otpost\.db\.key has mode 0600$/m,
+      /^ok {4}folder +\S+data has mode 0700$/m,
+      /^ok {4}integrity +every page is as it should be$/m,
+      /^ok {4}schema +is up to date$/m,
+      /^ok {4}journal mode +WAL$/m,
+      /^ok {4}SMS webhook +127\.0\.0\.1:\d+ answers, in \d+ ms/m,
+      /^ok {4}server +answers at 127\.0\.0\.1:\d+$/m,
+      /^ok {4}clock +not compared/m,
+      /^warn {2}SMTP_URL .*\n {6} +→ set SMTP_URL/m,
+    ]) {
+      expect(stdout).toMatch(line)
+    }
+    expect(stdout).not.toMatch(/^FAIL/m)
+    // It asked no more than whether anybody is there.
+    expect(provider.calls.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /'])
+  })
+
+  test('changes nothing in the database, also where that is of an older version', async () => {
+    using here = await kept()
+    inDatabase(here.file, (driver) => {
+      driver.exec('DELETE FROM __drizzle_migrations WHERE id = (SELECT max(id) FROM __drizzle_migrations)')
+    })
+    const bytes = readFileSync(here.file)
+    const { of } = await examined(here.env, '--full')
+    expect(of('schema')).toEqual([expect.stringContaining('warn: is of an older version')])
+    expect(of('integrity')).toEqual(['ok: every page and index is as it should be'])
+    expect(readFileSync(here.file)).toEqual(bytes)
+    expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+  })
+
+  test('tells every setting that is wrong, and looks at the database all the same', async () => {
+    using here = await kept()
+    const { of, failures } = await examined({
+      ...here.env,
+      SMS_PLAIN: 'pigeon',
+      SMTP_URL: 'x',
+      MAIL_FROM: '',
+    })
+    expect(failures.filter((what) => what === 'settings').length).toBeGreaterThan(1)
+    expect(of('settings').join()).toContain('SMS_PLAIN names an unknown provider')
+    expect(of('integrity')).toHaveLength(1)
+  })
+
+  test('tells of files that others may read, of a damaged database, and of a secret that is gone', async () => {
+    using here = await kept()
+    chmodSync(here.file, 0o644)
+    chmodSync(`${here.file}.key`, 0o640)
+    chmodSync(here.data, 0o755)
+    const open = await examined(here.env)
+    expect(open.failures).toEqual(['database', 'secret'])
+    expect(open.of('database')[0]).toEndWith(`→ chmod 0600 ${here.file}`)
+    expect(open.of('folder')[0]).toStartWith('warn: ')
+
+    inDatabase(here.file, (driver) => {
+      driver.exec('CREATE TABLE filler (text); CREATE INDEX filled ON filler (text)')
+      const insert = driver.prepare('INSERT INTO filler VALUES (?)')
+      for (let row = 0; row < 200; row++) insert.run(`${row} `.repeat(100))
+    })
+    const bytes = readFileSync(here.file)
+    writeFileSync(here.file, bytes.fill(0xee, bytes.length - 20 * 4096, bytes.length - 10 * 4096))
+    rmSync(`${here.file}.key`)
+    const damaged = await examined(here.env)
+    expect(damaged.failures).toEqual(['database', 'secret', 'integrity'])
+    expect(damaged.of('secret')[0]).toContain('is missing')
+    writeFileSync(here.file, 'no database. '.repeat(500))
+    expect((await examined(here.env)).of('integrity')[0]).toContain('is not an SQLite database')
+  })
+
+  test('where there is no database yet that is no failure, and none is made', async () => {
+    using here = place()
+    const { of, failures } = await examined(here.env)
+    expect(of('database')[0]).toStartWith('warn: there is none at')
+    expect(failures).toEqual([])
+    expect(await Bun.file(here.file).exists()).toBe(false)
+  })
+
+  test('tells why a provider can not be reached: refused, unknown, not trusted, silent', async () => {
+    using here = await kept()
+    await using untrusted = answering({ tls: selfSigned })
+    // Accepts connections, and says nothing.
+    const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+    const closed = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+    const closedPort = closed.port
+    closed.stop(true)
+    const [refusedOne, unknown, certificate, late] = await Promise.all(
+      [
+        `http://127.0.0.1:${closedPort}`,
+        'https://nobody.invalid',
+        untrusted.url,
+        `http://127.0.0.1:${silent.port}`,
+      ].map((url) => examined({ ...here.env, ...webhookAt(url) })),
+    )
+    silent.stop(true)
+    expect(refusedOne?.of('SMS webhook')[0]).toMatch(
+      /^fail: 127\.0\.0\.1:\d+ takes no connection .* → start what/,
+    )
+    expect(unknown?.of('SMS webhook')[0]).toMatch(/^fail: nobody\.invalid is not known by that name/)
+    expect(certificate?.of('SMS webhook')[0]).toMatch(
+      /^fail: 127\.0\.0\.1:\d+ is not trusted \(\w+\) → name the authority/,
+    )
+    expect(late?.of('SMS webhook')[0]).toMatch(/^fail: 127\.0\.0\.1:\d+ did not answer in time/)
+    expect(late?.failures).toEqual(['SMS webhook'])
+  })
+
+  test('logs in to the mail server, and sends nothing', async () => {
+    using here = await kept()
+    const smtp = await startSmtp({ users: { otpost: 'right-password' } })
+    const url = (password: string) => smtp.url.replace('://', `://otpost:${password}@`)
+    const env = { ...here.env, MAIL_FROM: 'codes@shop.example' }
+    const [right, wrong] = await Promise.all(
+      ['right-password', 'wrong-password'].map((password) => examined({ ...env, SMTP_URL: url(password) })),
+    )
+    expect(smtp.received).toEqual([])
+    await smtp.stop()
+    expect(right?.of('SMTP')[0]).toStartWith('ok: ')
+    expect(wrong?.of('SMTP')[0]).toMatch(/^fail: .*\(SMTP 535\) → correct user and password in SMTP_URL$/)
+    expect(wrong?.stdout).not.toContain('wrong-password')
+    const gone = await examined({ ...env, SMTP_URL: url('right-password') })
+    expect(gone.failures).toEqual(['SMTP'])
+  })
+
+  test('compares the clock with that of others, and with the database', async () => {
+    using here = await kept()
+    await using ahead = answering({ headers: { date: new Date(Date.now() + 3_600_000).toUTCString() } })
+    const service = await createTestApp(here.env)
+    service.clock.now = Date.now() + 7_200_000
+    await service.journalOf(await service.post('/otp/send', { phone: '12025550143' }))
+    await service.close()
+    const { of, failures } = await examined({ ...here.env, ...webhookAt(ahead.url) })
+    expect(of('clock')).toEqual([
+      expect.stringMatching(
+        /^fail: this clock is 3[56]\d\d s behind that of 127\.0\.0\.1:\d+: what is signed/,
+      ),
+      expect.stringMatching(/^warn: the latest request in the database came 7[12]\d\d s from now/),
+    ])
+    expect(failures).toEqual(['clock'])
+  })
+
+  test('tells what listens in the place of the server', async () => {
+    using here = await kept()
+    await using other = answering({ status: 200 })
+    const { of } = await examined({ ...here.env, PORT: new URL(other.url).port })
+    expect(of('server')[0]).toMatch(/^fail: something else listens at/)
+  })
+
+  test('shows no secret, whatever is wrong', async () => {
+    using here = await kept()
+    const secrets = {
+      SECRET_KEY: 'a-secret-key-of-more-than-32-bytes-in-all',
+      APP_CREDENTIALS: '{"shop":"short-key-of-shop"}',
+      KANNEL_URL: 'http://127.0.0.1:9/cgi-bin/sendsms',
+      KANNEL_USERNAME: 'kannel-user',
+      KANNEL_PASSWORD: 'kannel-password',
+      KANNEL_FROM: '12345',
+      ...webhookAt('http://127.0.0.1:9'),
+      SMTP_URL: 'smtp://mailer:mail-password@127.0.0.1:9',
+      MAIL_FROM: 'codes@shop.example',
+    }
+    const shown = await Promise.all([
+      examined({ ...here.env, ...secrets, SMS_PLAIN: 'webhook,kannel' }),
+      examined({
+        ...here.env,
+        ...secrets,
+        SMS_PLAIN: 'webhook,kannel',
+        TRUSTED_PROXIES: 'x',
+        SECRET_KEY: 'too-short',
+      }),
+    ])
+    const hidden = [
+      'a-secret-key',
+      'too-short',
+      'short-key',
+      'kannel-user',
+      'kannel-password',
+      'whsec_',
+      secret,
+      'of-the-test',
+      'mail-password',
+    ]
+    for (const { stdout } of shown) expect(hidden.filter((word) => stdout.includes(word))).toEqual([])
+    expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain('the key of shop is shorter than 32')
+  })
+
+  test('looks beside a server that writes', async () => {
+    using here = await kept()
+    const open = openDatabase(here.file)
+    await open.writer.write(() => void open.driver.exec("UPDATE brands SET display_name = 'x'"))
+    const { of } = await examined(here.env)
+    await open.close()
+    expect(of('integrity')).toEqual(['ok: every page is as it should be'])
+  })
+})
+
+describe('findings', () => {
+  const file: PathFacts = {
+    path: '/d/f',
+    kind: 'file',
+    mode: 0o600,
+    ownerUid: 7,
+    readable: true,
+    writable: true,
+  }
+  const folder: PathFacts = { ...file, path: '/d', kind: 'folder', mode: 0o700 }
+
+  test.each([
+    ['database', file, 7, 'ok'],
+    ['database', { ...file, mode: 0o640 }, 7, 'warn'],
+    ['database', { ...file, mode: 0o604 }, 7, 'fail'],
+    ['database', { ...file, writable: false }, 8, 'fail'],
+    ['database', { ...file, readable: false }, 8, 'fail'],
+    ['database', { ...file, kind: 'folder' }, 7, 'fail'],
+    ['database', file, 8, 'warn'],
+    ['database', file, 0, 'ok'],
+    ['secret', { ...file, writable: false, mode: 0o400 }, 7, 'ok'],
+    ['secret', { ...file, mode: 0o640 }, 7, 'fail'],
+    ['folder', folder, 7, 'ok'],
+    ['folder', { ...folder, mode: 0o750 }, 7, 'warn'],
+    ['folder', { ...folder, mode: 0o770 }, 7, 'fail'],
+    ['folder', { ...folder, kind: 'file' }, 7, 'fail'],
+  ] as const)('of a path that is %s, %j, for user %d: %s', (use, facts, uid, level) => {
+    expect(pathFinding(use, facts, uid).level).toBe(level)
+  })
+
+  const mebibyte = 2 ** 20
+  test.each([
+    [10_000, 100, 'ok'],
+    [10_000, 20_000, 'warn'],
+    [400, 100, 'warn'],
+    [63, 1, 'fail'],
+  ] as const)('of a disk with %d MiB free and a database of %d: %s', (free, size, level) => {
+    expect(diskFinding(free * mebibyte, size * mebibyte).level).toBe(level)
+  })
+
+  const whole = {
+    journalMode: 'wal',
+    damage: [],
+    checked: 'quick',
+    schema: 'current',
+    logBytes: 0,
+    lastRequestAt: null,
+  } as const
+  test.each([
+    [whole, []],
+    [{ ...whole, checked: 'part' }, ['warn integrity']],
+    [{ ...whole, damage: ['row 1', 'row 2'] }, ['fail integrity']],
+    [{ ...whole, schema: 'older' }, ['warn schema']],
+    [{ ...whole, schema: 'newer' }, ['fail schema']],
+    [{ ...whole, schema: 'unknown' }, ['fail schema']],
+    [{ ...whole, journalMode: 'delete' }, ['warn journal mode']],
+    [{ ...whole, logBytes: 65 * mebibyte }, ['warn log']],
+  ] as const)('of a database %j: %j', (facts, expected) => {
+    const found = databaseFindings(facts)
+    expect(found).toHaveLength(4)
+    expect(found.filter(({ level }) => level !== 'ok').map(({ level, what }) => `${level} ${what}`)).toEqual([
+      ...expected,
+    ])
+  })
+
+  const sample = (aheadMs: number, isThisMachine = false) => ({ from: `p${aheadMs}`, aheadMs, isThisMachine })
+  test.each([
+    [[], null, ['ok: not compared: nobody outside of this machine told the time']],
+    [[sample(29_000), sample(-29_000)], 999, ['ok: agrees with p29000, p-29000']],
+    [[sample(1, true)], null, ['ok: not compared: nobody outside of this machine told the time']],
+    [[sample(5), sample(-31_000)], null, ['warn: this clock is 31 s behind that of p-31000']],
+    [
+      [sample(241_000)],
+      null,
+      ['fail: this clock is 241 s ahead of that of p241000: what is signed with the time is refused'],
+    ],
+    [
+      [sample(1)],
+      41_000,
+      [
+        'warn: the latest request in the database came 40 s from now: this clock is behind, or was ahead then',
+      ],
+    ],
+  ])('of clocks %j and a database of %p: %j', (samples, last, expected) => {
+    expect(clockFindings(samples, last, 1000).map(({ level, message }) => `${level}: ${message}`)).toEqual(
+      expected,
+    )
+  })
+
+  const answered: Reach = {
+    kind: 'answered',
+    status: 200,
+    date: null,
+    text: '{"status":"ok","checks":{}}',
+    tookMs: 3.4,
+  }
+  test.each([
+    [serverFinding('h', answered), 'ok'],
+    [serverFinding('h', { ...answered, status: 503 }), 'fail'],
+    [serverFinding('h', { ...answered, text: 'hello' }), 'fail'],
+    [serverFinding('h', { kind: 'refused', code: 'ECONNREFUSED' }), 'warn'],
+    [publicUrlFinding('h', answered), 'ok'],
+    [publicUrlFinding('h', { ...answered, status: 502 }), 'warn'],
+    [publicUrlFinding('h', { kind: 'name', code: 'ENOTFOUND' }), 'warn'],
+    [providerFinding('p', 'h', { ...answered, status: 500 }), 'ok'],
+    [providerFinding('p', 'h', { kind: 'other', code: 'ECONNRESET' }), 'fail'],
+  ] as const)('%j is %s', (finding, level) => {
+    expect(finding.level).toBe(level)
+  })
+
+  test.each([
+    ['CERT_HAS_EXPIRED', 'renew it'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'another name'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NODE_EXTRA_CA_CERTS'],
+  ])('of a certificate with %s say what to do: %s', (code, remedy) => {
+    expect(providerFinding('p', 'h', { kind: 'certificate', code })).toMatchObject({
+      level: 'fail',
+      remedy: expect.stringContaining(remedy),
+    })
+  })
+
+  test('of settings warn of what may not be wanted', () => {
+    const facts = { developmentOnly: [], publicUrl: undefined, trustsProxies: false, shortKeys: [] }
+    expect(settingWarnings(facts)).toEqual([])
+    const https = { ...facts, publicUrl: 'https://otp.example.com' }
+    expect(settingWarnings(https).map(({ what }) => what)).toEqual(['TRUSTED_PROXIES'])
+    expect(settingWarnings({ ...https, trustsProxies: true })).toEqual([])
+    expect(settingWarnings({ ...facts, developmentOnly: ['SMS_PLAIN'], shortKeys: ['a', 'b'] })).toHaveLength(
+      3,
+    )
+  })
+})

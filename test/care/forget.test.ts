@@ -1,0 +1,221 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
+import { mask, type Recipient } from '../../src/domain/contact.ts'
+import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { otpost, startServer } from '../support/server.ts'
+import { foundIn, inDatabase, place } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const secretKey = 'the-secret-of-32-bytes-or-more-for-it'
+const [ann, bob] = ['4915123456789', '12025550144']
+const annsMail = 'Ann.Example@Example.com'
+
+const recipients: readonly Recipient[] = [
+  { channel: 'SMS', address: ann, identity: ann },
+  { channel: 'EMAIL', address: annsMail, identity: annsMail.toLowerCase() },
+]
+
+/** All by which a person might be found in the files: addresses, what is shown of them, and what stands for them. */
+function tracesOf({ channel, address, identity }: Recipient, key = secretKey): readonly string[] {
+  const [subject] = createSecrets(key).subjects(channel, identity)
+  return [address, identity, mask({ channel, address, identity }), subject, subject.slice(0, 22)]
+}
+
+const anything = [...new Set(recipients.flatMap((recipient) => tracesOf(recipient)))]
+
+/** What a command prints that must succeed. */
+async function ok(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await otpost(args, env)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+/** Everything that the service can know of Ann, and something of Bob. */
+async function populated(
+  service: TestApp,
+): Promise<Readonly<Record<'anns' | 'bobs' | 'both', readonly Answer[]>>> {
+  const { post } = service
+  const notify = { channel: 'SMS', brandId: 'acme', message: 'Your parcel is on its way.' }
+  const anns = [
+    await post('/otp/send', { phone: '+49 1512 3456789' }),
+    await post('/otp/verify', { phone: ann, otp: '000000' }),
+    await post('/otp/send', { phone: ann }),
+    await post('/otp/send', { channel: 'EMAIL', email: annsMail }),
+    await post('/otp/resend', { channel: 'EMAIL', email: annsMail.toUpperCase() }),
+    await post('/notify', { ...notify, to: [ann] }),
+    await post('/notify', { channel: 'EMAIL', to: [annsMail], subject: 'Parcel', html: '<p>Soon</p>' }),
+  ]
+  const bobs = [await post('/otp/send', { phone: bob }), await post('/notify', { ...notify, to: [bob] })]
+  const both = [await post('/notify', { ...notify, to: [ann, bob] })]
+  const asked = await service.postRaw('/integrations/requests', {
+    companyName: 'Example Ltd',
+    contactName: 'A. N. Other',
+    contactEmail: annsMail,
+    brandName: 'Example',
+  })
+  expect(asked.status).toBe(201)
+  for (const answer of [...anns, ...bobs, ...both]) await service.journalOf(answer)
+  return { anns, bobs, both }
+}
+
+test('nothing of a person is left in the files, and all of others is', async () => {
+  using here = place()
+  const env = { ...here.env, SECRET_KEY: secretKey }
+  const service = await createTestApp(env)
+  const { anns, bobs, both } = await populated(service)
+  await service.close()
+  expect(foundIn(here.data, anything)).toEqual(anything)
+
+  const phones = await ok(env, 'forget', '+49 (1512) 3456789')
+  expect(phones).toContain(
+    'erased: 4 requests, 3 deliveries, 0 receipts, 1 record of limits and codes, 3 messages of the outbox, 0 integration requests\n',
+  )
+  expect(phones).toContain('nothing of it is left there\n')
+  expect(phones).toContain('not reached: what the server wrote to its log')
+  const mails = await ok(env, 'forget', annsMail)
+  expect(mails).toContain('3 messages of the outbox, 1 integration request\n')
+  expect(foundIn(here.data, anything)).toEqual([])
+
+  const requestOf = ({ body }: Answer) => body.requestId
+  const left = inDatabase(here.file, (driver) => ({
+    requests: driver.prepare<[], string>('SELECT request_id FROM stories').pluck().all(),
+    deliveries: driver.prepare<[], string>('SELECT request_id FROM deliveries').pluck().all(),
+    audit: driver
+      .prepare<[], string>("SELECT details FROM audit WHERE action = 'data.forgotten' ORDER BY id")
+      .pluck()
+      .all(),
+  }))
+  expect(left.requests.sort()).toEqual([...bobs, ...both].map(requestOf).sort())
+  expect(left.deliveries.sort()).toEqual([...bobs, ...both].map(requestOf).sort())
+  expect(anns.map(requestOf).filter((id) => left.requests.includes(id))).toEqual([])
+  expect(left.audit.map((details) => JSON.parse(details))).toMatchObject([
+    { requests: '4', deliveries: '3', ledgers: '1', messages: '3' },
+    { requests: '3', deliveries: '3', ledgers: '1', messages: '3', integrationRequests: '1' },
+  ])
+  // What is counted of Bob goes on.
+  const again = await createTestApp(env)
+  again.clock.now = service.clock.now
+  expect((await again.post('/otp/send', { phone: bob })).status).toBe(429)
+  expect((await again.post('/otp/send', { phone: ann })).status).toBe(200)
+  await again.close()
+})
+
+test('a second time there is nothing to erase', async () => {
+  using here = place()
+  const env = { ...here.env, SECRET_KEY: secretKey }
+  const service = await createTestApp(env)
+  await populated(service)
+  await service.close()
+  await ok(env, 'forget', ann)
+  expect(await ok(env, 'forget', ann)).toContain(
+    'erased: 0 requests, 0 deliveries, 0 receipts, 0 records of limits and codes, 0 messages of the outbox, 0 integration requests\n',
+  )
+})
+
+test('receipts go with the deliveries that they are about', async () => {
+  using here = place()
+  const receiver = startReceiver()
+  const env = {
+    ...here.env,
+    SECRET_KEY: secretKey,
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+    PUBLIC_URL: 'https://otp.example.com',
+  }
+  const service = await createTestApp(env)
+  for (const phone of [ann, bob]) await service.journalOf(await service.post('/otp/send', { phone }))
+  const ids = receiver.received.map(({ body }) => body.id)
+  await receiver.stop()
+  await service.close()
+  inDatabase(here.file, (driver) => {
+    const keys = driver.prepare<[], string>('SELECT receipt_key FROM deliveries').pluck().all()
+    expect(keys).toHaveLength(ids.length)
+    for (const key of keys) driver.prepare("INSERT INTO receipts VALUES (?, 'delivered', NULL, 1)").run(key)
+  })
+  expect(await ok(env, 'forget', ann)).toContain('1 delivery, 1 receipt, ')
+  expect(
+    inDatabase(here.file, (driver) => driver.prepare('SELECT count(*) FROM receipts').pluck().get()),
+  ).toBe(1)
+})
+
+test('beside a server that goes on: it finds nothing any more, and what is left is told', async () => {
+  using here = place()
+  const env = { ...here.env, SECRET_KEY: secretKey }
+  const prepared = await createTestApp(env)
+  await prepared.close()
+  const server = await startServer(env)
+  try {
+    const sent = await server.post('/otp/send', { phone: ann })
+    expect(sent.status).toBe(200)
+    expect((await server.post('/otp/send', { phone: ann })).status).toBe(429)
+    // The journal is written a moment after the answer; a later request is answered after that.
+    await ok(env, 'brand', 'list')
+    expect(await ok(env, 'forget', ann)).toMatch(
+      /^erased: 2 requests, 1 delivery, .*\nwhat was erased is overwritten/,
+    )
+    expect(await ok(env, 'deliveries', '--to', ann, '--json')).toBe('[]\n')
+    expect((await server.get('/outbox/messages')).body.messages).toEqual([])
+    expect((await server.post('/otp/send', { phone: ann })).status).toBe(200)
+  } finally {
+    await server.stop()
+  }
+  await ok(env, 'forget', ann)
+  expect(foundIn(here.data, tracesOf({ channel: 'SMS', address: ann, identity: ann }))).toEqual([])
+})
+
+test('requests from before their recipients were kept are found by the delivery log; others are counted', async () => {
+  using here = place()
+  const env = { ...here.env, SECRET_KEY: secretKey }
+  const service = await createTestApp(env)
+  const sent = await service.post('/otp/send', { phone: ann })
+  const verified = await service.post('/otp/verify', { phone: ann, otp: '000000' })
+  const likeness = await service.post('/otp/send', { phone: `49${'0'.repeat(9)}89` })
+  for (const answer of [sent, verified, likeness]) await service.journalOf(answer)
+  await service.close()
+  inDatabase(here.file, (driver) => void driver.exec("UPDATE stories SET story = json_remove(story, '$[9]')"))
+  const text = await ok(env, 'forget', ann)
+  expect(text).toStartWith('erased: 1 request, 1 delivery, ')
+  expect(text).toContain('2 requests from before this version may be theirs')
+  const left = inDatabase(here.file, (driver) =>
+    driver.prepare<[], string>('SELECT request_id FROM stories').pluck().all(),
+  )
+  expect(left.sort()).toEqual([verified.body.requestId, likeness.body.requestId].sort())
+})
+
+test('what is known under a former secret is found as long as that is named', async () => {
+  using here = place()
+  const former = 'the-former-secret-of-32-bytes-or-more'
+  const before = await createTestApp({ ...here.env, SECRET_KEY: former })
+  await before.journalOf(await before.post('/otp/send', { phone: ann }))
+  await before.close()
+  const env = { ...here.env, SECRET_KEY: `${secretKey},${former}` }
+  const after = await createTestApp(env)
+  after.clock.now = before.clock.now + 61_000
+  await after.journalOf(await after.post('/otp/send', { phone: ann }))
+  await after.close()
+  expect(await ok(env, 'forget', ann)).toStartWith('erased: 2 requests, 2 deliveries, ')
+  const traces = [former, secretKey].flatMap((key) =>
+    tracesOf({ channel: 'SMS', address: ann, identity: ann }, key),
+  )
+  expect(foundIn(here.data, traces)).toEqual([])
+})
+
+test('is refused without the secret, without a database, and for what is no recipient', async () => {
+  using here = place()
+  const refused = async (...args: string[]) => {
+    const { code, stdout, stderr } = await otpost(args, here.env)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    return stderr
+  }
+  expect(await refused('forget', ann)).toContain('there is no database at')
+  const service = await createTestApp(here.env)
+  await service.close()
+  expect(await refused('forget', 'somebody')).toContain('must be a phone number or a mail address')
+  rmSync(`${here.file}.key`)
+  expect(await refused('forget', ann)).toContain(`${here.file}.key is missing`)
+  expect(here.names()).toEqual(['otpost.db'])
+})

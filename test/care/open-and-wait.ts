@@ -1,0 +1,17 @@
+import Driver from 'better-sqlite3'
+
+// A process that has opened a database, and goes on with it when it is told to by a line.
+
+const [databaseFile = ''] = Bun.argv.slice(2)
+const driver = new Driver(databaseFile, { timeout: 5000 })
+console.log('open')
+for await (const _ of console) {
+  try {
+    driver.pragma('journal_mode = WAL')
+    driver.exec('CREATE TABLE written (here)')
+    console.log('wrote')
+  } catch (error) {
+    console.log((error as { code?: string }).code)
+  }
+  break
+}

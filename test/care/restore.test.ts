@@ -1,0 +1,302 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
+import { openBooks } from '../../src/books.ts'
+import { readConfig } from '../../src/config.ts'
+import { issueApp, putBrand, revokeApp, setBrandStatus } from '../../src/domain/operator.ts'
+import { createTestApp } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { otpost, startServer } from '../support/server.ts'
+import { foundIn, inDatabase, isWhole, place } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const phone = '12025550143'
+
+function verdict({ status, body }: { status: number; body: { error?: string } }): string {
+  return body.error === undefined ? String(status) : `${status} ${body.error}`
+}
+
+/** Brands of a database, one of which tells which it is. */
+async function marked(file: string, slug: string): Promise<void> {
+  const books = openBooks(readConfig({ DATABASE_URL: `file:${file}` }))
+  await putBrand(books.acting(tester), slug, { displayName: slug })
+  await books.close()
+}
+
+function slugs(file: string): readonly string[] {
+  return inDatabase(file, (driver) =>
+    driver.prepare<[], string>('SELECT slug FROM brands ORDER BY slug').pluck().all(),
+  )
+}
+
+test('codes do not come back, whatever became of them since; limits, brands and the journal do', async () => {
+  using here = place()
+  const before = await createTestApp(here.env)
+  await before.brand('globex')
+  await before.post('/otp/send', { phone })
+  const used = await before.lastCode(phone)
+  await before.post('/otp/send', { phone: '12025550144' })
+  const unused = await before.lastCode('12025550144')
+  const sent = await before.post('/otp/send', { channel: 'EMAIL', email: 'ann@example.com' })
+  await before.journalOf(sent)
+  inDatabase(here.file, (driver) => {
+    driver.exec(
+      "INSERT INTO console_sessions VALUES ('s', 1, 1, 9e15, 'link'); INSERT INTO console_links VALUES ('l', 9e15)",
+    )
+  })
+  here.backUp(here.at('backup.db'))
+  expect(verdict(await before.post('/otp/verify', { phone, otp: used }))).toBe('200')
+  await before.brand('later')
+  await before.close()
+
+  const restored = here.restore(here.at('backup.db'))
+  expect(restored).toEqual({
+    asideFile: expect.stringContaining(`${here.file}.before-restore-2`),
+    droppedCodes: 3,
+    droppedSessions: 2,
+    lastRequestAt: before.clock.now,
+    validAgain: { appIds: [], brands: [] },
+  })
+  expect(slugs(here.file)).toEqual(['acme', 'globex'])
+  expect(slugs(restored.asideFile ?? '')).toEqual(['acme', 'globex', 'later'])
+  expect(statSync(here.file).mode & 0o777).toBe(0o600)
+
+  const after = await createTestApp(here.env)
+  after.clock.now = before.clock.now
+  for (const [to, otp] of [
+    [phone, used],
+    ['12025550144', unused],
+  ]) {
+    expect(verdict(await after.post('/otp/verify', { phone: to, otp }))).toBe('404 not_found')
+  }
+  expect(verdict(await after.post('/otp/send', { phone }))).toBe('429 cooldown_active')
+  expect((await after.journalOf(sent)).story?.operation).toBe('send')
+  const entries = await after.app.books.audit.list({ limit: 10 })
+  expect(entries.find(({ action }) => action === 'data.restored')).toMatchObject({
+    actor: { by: 'command', name: 'test' },
+    target: 'database',
+    details: { droppedCodes: '3', droppedSessions: '2' },
+  })
+  after.advance(61)
+  expect(verdict(await after.post('/otp/send', { phone }))).toBe('200')
+  expect(verdict(await after.post('/otp/verify', { phone, otp: await after.lastCode(phone) }))).toBe('200')
+  await after.close()
+})
+
+test('says what had been withdrawn since, what else comes back, and that the secret is missing', async () => {
+  using here = place()
+  const books = openBooks(readConfig(here.env))
+  const operator = books.acting(tester)
+  await putBrand(operator, 'acme', { displayName: 'Acme' })
+  await putBrand(operator, 'globex', { displayName: 'Globex' })
+  for (const appId of ['shop', 'stolen']) await issueApp(operator, appId)
+  await books.close()
+  here.backUp(here.at('backup.db'))
+  const later = openBooks(readConfig(here.env))
+  await revokeApp(later.acting(tester), 'stolen')
+  await setBrandStatus(later.acting(tester), 'globex', 'suspended')
+  await later.close()
+  rmSync(`${here.file}.key`)
+
+  const { code, stdout, stderr } = await otpost(['restore', here.at('backup.db')], here.env)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`put ${here.file}.key back`) })
+  expect(stdout).toContain('revoke them again: stolen\n')
+  expect(stdout).toContain('suspend them again: globex\n')
+  expect(stdout).toContain('erased since by otpost forget')
+})
+
+test('a database that a server has open stays', async () => {
+  using here = place()
+  await marked(here.file, 'old')
+  await marked(here.at('other/otpost.db'), 'new')
+  const server = await startServer(here.env)
+  try {
+    const { code, stdout, stderr } = await otpost(['restore', here.at('other/otpost.db')], here.env)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain('open: stop the server first')
+    expect((await server.get('/health')).status).toBe(200)
+  } finally {
+    await server.stop()
+  }
+  expect(slugs(here.file)).toEqual(['old'])
+  expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+  expect((await otpost(['restore', here.at('other/otpost.db')], here.env)).code).toBe(0)
+  expect(slugs(here.file)).toEqual(['new'])
+})
+
+test('where there was no database one is made, and a log that was left of one is not played into it', async () => {
+  using here = place()
+  await marked(here.at('other/otpost.db'), 'new')
+  mkdirSync(here.data)
+  for (const end of ['-wal', '-shm', '-journal']) writeFileSync(here.file + end, `left ${end}`)
+  expect(here.restore(here.at('other/otpost.db')).asideFile).toBeNull()
+  expect(slugs(here.file)).toEqual(['new'])
+  const aside = here.names().filter((name) => name.includes('before-restore'))
+  expect(aside.map((name) => readFileSync(join(here.data, name), 'utf8')).sort()).toEqual([
+    'left -journal',
+    'left -shm',
+    'left -wal',
+  ])
+})
+
+test('a copy with its log beside it is restored with what the log holds, and left as it is', async () => {
+  using here = place()
+  const other = here.at('other/otpost.db')
+  await marked(other, 'new')
+  const open = openDatabase(other)
+  await open.writer.write(() => void open.driver.exec("UPDATE brands SET slug = 'in-the-log'"))
+  mkdirSync(here.at('copy'))
+  for (const end of ['', '-wal']) writeFileSync(here.at(`copy/otpost.db${end}`), readFileSync(other + end))
+  await open.close()
+  const bytes = readdirSync(here.at('copy')).map((name) => readFileSync(here.at(`copy/${name}`)))
+  here.restore(here.at('copy/otpost.db'))
+  expect(slugs(here.file)).toEqual(['in-the-log'])
+  expect(readdirSync(here.at('copy')).map((name) => readFileSync(here.at(`copy/${name}`)))).toEqual(bytes)
+})
+
+describe('what is no backup is refused, and the database stays:', () => {
+  const refusals: readonly (readonly [name: string, says: string, make: (file: string) => void])[] = [
+    ['nothing', 'there is no file', () => {}],
+    ['a folder', 'there is no file', (file) => mkdirSync(file)],
+    ['an empty file', 'not one of otpost', (file) => writeFileSync(file, '')],
+    [
+      'a text',
+      'is not an SQLite database',
+      (file) => writeFileSync(file, 'nothing of the kind. '.repeat(200)),
+    ],
+    [
+      'a database of another program',
+      'not one of otpost',
+      (file) => inDatabase(file, (d) => void d.exec('CREATE TABLE t (a)')),
+    ],
+    [
+      'one of a newer version',
+      'a newer otpost',
+      (file) =>
+        inDatabase(
+          file,
+          (d) => void d.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9e15)"),
+        ),
+    ],
+    [
+      'one that lacks a column',
+      'it lacks brands.entity_id',
+      (file) => inDatabase(file, (d) => void d.exec('ALTER TABLE brands DROP COLUMN entity_id')),
+    ],
+    [
+      'one whose rows break a rule',
+      'is damaged: CHECK constraint failed',
+      (file) =>
+        inDatabase(
+          file,
+          (d) => void d.exec("PRAGMA ignore_check_constraints = ON; UPDATE brands SET status = 'x'"),
+        ),
+    ],
+    [
+      'one that is cut short',
+      'damaged',
+      (file) => writeFileSync(file, readFileSync(file).subarray(0, 3 * 4096)),
+    ],
+  ]
+  test.each(refusals)('%s', async (_, says, make) => {
+    using here = place()
+    await marked(here.file, 'old')
+    const file = here.at('backup.db')
+    if (/^one /.test(_)) here.backUp(file)
+    make(file)
+    expect(() => here.restore(file)).toThrow(says)
+    expect(slugs(here.file)).toEqual(['old'])
+    expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
+  })
+
+  test('the database itself, by any of its names', async () => {
+    using here = place()
+    await marked(here.file, 'old')
+    expect(() => here.restore(here.file)).toThrow('belongs to the database')
+    expect(() => here.restore(`${here.file}.key`)).toThrow('belongs to the database')
+  })
+})
+
+test('a backup of an older version is brought up to date', async () => {
+  using here = place()
+  await marked(here.file, 'old')
+  here.backUp(here.at('backup.db'))
+  inDatabase(here.at('backup.db'), (driver) => {
+    const [last, ...tables] = ['audit', 'console_links', 'console_sessions', 'tallies', 'app_keys']
+    for (const table of [last, ...tables]) driver.exec(`DROP TABLE ${table}`)
+    for (const column of ['decided_at', 'decided_by', 'reason', 'app_id', 'brand_slug']) {
+      driver.exec(`ALTER TABLE integration_requests DROP COLUMN ${column}`)
+    }
+    // As the version before those had it.
+    driver.exec(`
+      CREATE TABLE apps (app_id text PRIMARY KEY NOT NULL, key_sha256 text NOT NULL, created_at integer NOT NULL, revoked_at integer);
+      DELETE FROM __drizzle_migrations WHERE id > 3`)
+  })
+  here.restore(here.at('backup.db'))
+  expect(slugs(here.file)).toEqual(['old'])
+  expect(isWhole(here.file)).toBe(true)
+})
+
+test('a present database that is damaged is replaced where that is said, and kept aside with its log', async () => {
+  using here = place()
+  await marked(here.file, 'old')
+  await marked(here.at('other/otpost.db'), 'new')
+  writeFileSync(here.file, 'no database any more. '.repeat(400))
+  writeFileSync(`${here.file}-wal`, 'its log')
+  expect(() => here.restore(here.at('other/otpost.db'))).toThrow('Stop the server and give --force')
+  expect(foundIn(here.data, ['no database any more', 'its log'])).toHaveLength(2)
+  const { asideFile } = here.restore(here.at('other/otpost.db'), { force: true })
+  expect(slugs(here.file)).toEqual(['new'])
+  expect(readFileSync(asideFile ?? '', 'utf8')).toStartWith('no database any more')
+  expect(readFileSync(`${asideFile}-wal`, 'utf8')).toBe('its log')
+})
+
+const steps: readonly (readonly [RestoreStep, 'old' | 'new'])[] = [
+  ['hold', 'old'],
+  ['copy', 'old'],
+  ['prepare', 'old'],
+  ['set aside', 'old'],
+  ['publish', 'old'],
+  ['done', 'new'],
+]
+
+test.concurrent.each(steps)(
+  'killed before the step "%s" it leaves the %s database whole',
+  async (step, which) => {
+    using here = place()
+    await marked(here.file, 'old')
+    await marked(here.at('other/otpost.db'), 'new')
+    const script = join(import.meta.dir, 'restore-and-die.ts')
+    const child = Bun.spawn([process.execPath, script, here.file, here.at('other/otpost.db'), step], {
+      stdout: 'ignore',
+    })
+    expect(await child.exited).toBe(137)
+    expect(slugs(here.file)).toEqual([which])
+    expect(isWhole(here.file)).toBe(true)
+    // Whoever starts next finds a database in order, and the next restore clears away what was left.
+    await marked(here.file, 'next')
+    expect((await otpost(['restore', here.at('other/otpost.db')], here.env)).code).toBe(0)
+    expect(slugs(here.file)).toEqual(['new'])
+    expect(here.names().filter((name) => name.includes('draft'))).toEqual([])
+  },
+)
+
+test('who had opened the file before writes neither to the old database nor into the new one', async () => {
+  using here = place()
+  await marked(here.file, 'old')
+  await marked(here.at('other/otpost.db'), 'new')
+  const script = join(import.meta.dir, 'open-and-wait.ts')
+  const child = Bun.spawn([process.execPath, script, here.file], { stdin: 'pipe', stdout: 'pipe' })
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await lines.read()).value).toBe('open\n')
+  const { asideFile } = here.restore(here.at('other/otpost.db'))
+  child.stdin.write('go on\n')
+  child.stdin.end()
+  expect((await lines.read()).value).toBe('SQLITE_READONLY_DBMOVED\n')
+  await child.exited
+  expect([slugs(here.file), slugs(asideFile ?? '')]).toEqual([['new'], ['old']])
+})

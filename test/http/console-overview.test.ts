@@ -1,0 +1,489 @@
+import { describe, expect, test } from 'bun:test'
+import { type Concern, concernsOf } from '../../src/adapters/http/console/concerns.ts'
+import type { OverviewModel, Shell } from '../../src/adapters/http/console/models.ts'
+import { auditPage } from '../../src/adapters/http/console/pages/audit.tsx'
+import { linkPage, loginPage } from '../../src/adapters/http/console/pages/login.tsx'
+import { overviewPage } from '../../src/adapters/http/console/pages/overview.tsx'
+import { problemPage } from '../../src/adapters/http/console/pages/problem.tsx'
+import { settingsPage } from '../../src/adapters/http/console/pages/settings.tsx'
+import { ago, counted, duration, percent } from '../../src/adapters/http/console/words.ts'
+import type { Figures, ProviderHealth, Statistics } from '../../src/domain/statistics.ts'
+
+// The overview and the pages around it as text: what a browser would not show well, since it forgives.
+
+const now = Date.UTC(2026, 2, 1, 12, 30)
+
+/** Text that would be something else if a page did not escape it. */
+const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&amp;`
+
+const shell: Shell = {
+  version: '1.2.3',
+  csrfToken: 'token-of-the-form',
+  pendingRequests: 2,
+  hasOutbox: true,
+  now,
+  flash: { tone: 'bad', text: hostile },
+}
+
+const none: Figures = {
+  sends: 0,
+  sendsFailed: 0,
+  notified: 0,
+  notifyFailed: 0,
+  verified: 0,
+  wrongCodes: 0,
+  limited: 0,
+  accepted: 0,
+  failed: 0,
+  unknown: 0,
+  delivered: 0,
+  undelivered: 0,
+}
+
+const provider: ProviderHealth = {
+  name: 'kannel',
+  channel: 'SMS',
+  routes: ['plain'],
+  state: 'works',
+  failuresInARow: 0,
+  restMs: 0,
+  lastHour: { accepted: 0, failed: 0, unknown: 0 },
+}
+
+/** A day in which nothing happened but what is given, and that in its last hour. */
+function overview(
+  figures: Partial<Figures> = {},
+  { limited = [], providers = [] }: Partial<Omit<OverviewModel, 'statistics'>> = {},
+  about: Partial<Statistics> = {},
+): OverviewModel {
+  const hourMs = 3_600_000
+  const totals = { ...none, ...figures }
+  const from = Math.floor(now / hourMs) * hourMs - 23 * hourMs
+  return {
+    statistics: {
+      period: 'day',
+      from,
+      until: now,
+      stepMs: hourMs,
+      totals,
+      points: Array.from({ length: 24 }, (_, step) => ({
+        at: from + step * hourMs,
+        ...(step === 23 ? totals : none),
+      })),
+      byChannel: [],
+      byBrand: [],
+      byProvider: [],
+      byWay: [],
+      failures: [],
+      verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null },
+      ...about,
+    },
+    limited,
+    providers,
+  }
+}
+
+/** The pages, with hostile text wherever text comes from elsewhere. */
+const pages: readonly (readonly [name: string, html: string])[] = [
+  ['login', loginPage({ problem: hostile })],
+  ['problem', problemPage(shell, { status: 404, title: hostile, text: hostile })],
+  [
+    'problem without a session',
+    problemPage(null, { status: 401, title: hostile, text: hostile, hasLogin: true }),
+  ],
+  [
+    'overview',
+    overviewPage(
+      shell,
+      overview(
+        { sends: 40, sendsFailed: 12, verified: 9 },
+        {
+          limited: [
+            {
+              limit: 'app-minute',
+              app: hostile,
+              brand: null,
+              recipient: null,
+              refusals: 3,
+              endsAt: now + 5000,
+            },
+            { limit: 'cooldown', app: null, brand: hostile, recipient: hostile, refusals: 1, endsAt: now },
+          ],
+          providers: [{ ...provider, name: hostile, state: 'rests', failuresInARow: 5, restMs: 120_000 }],
+        },
+        {
+          byChannel: [{ name: hostile, ...none }],
+          byBrand: [{ name: hostile, ...none }],
+          byProvider: [{ name: hostile, ...none }],
+          failures: [{ provider: hostile, errorClass: 'retryable', count: 4 }],
+        },
+      ),
+    ),
+  ],
+  [
+    'settings',
+    settingsPage(shell, {
+      settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile }],
+      sessions: [{ id: hostile, startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
+      databaseFile: hostile,
+      bun: '1.4.5',
+    }),
+  ],
+  [
+    'audit',
+    auditPage(shell, {
+      records: [
+        {
+          id: 7,
+          at: now,
+          actor: { by: 'command', name: hostile },
+          action: 'brand.changed',
+          target: hostile,
+          details: { [hostile]: hostile },
+        },
+      ],
+      next: 7,
+    }),
+  ],
+]
+
+interface PageElement {
+  readonly tag: string
+  readonly attributes: ReadonlyMap<string, string>
+}
+
+/** The elements that a browser would see, in order; values of attributes as they are written. */
+function elementsOf(html: string): PageElement[] {
+  const elements: PageElement[] = []
+  new HTMLRewriter()
+    .on('*', {
+      element: ({ tagName, attributes }) => {
+        elements.push({ tag: tagName, attributes: new Map(attributes as Iterable<[string, string]>) })
+      },
+    })
+    .transform(html)
+  return elements
+}
+
+/** What stands in the main part as text, with each run of white space as one. */
+function textOf(html: string): string {
+  let text = ''
+  const add = (chunk: { text: string }) => {
+    text += ` ${chunk.text}`
+  }
+  new HTMLRewriter().on('main *', { text: add }).transform(html)
+  return text.replaceAll(/\s+/g, ' ')
+}
+
+describe.each([...pages, ['link', linkPage()], ['overview of nothing', overviewPage(shell, overview())]])(
+  'the page %s',
+  (_name, html) => {
+    const elements = elementsOf(html)
+
+    test('makes no element of text from elsewhere', () => {
+      expect(elements.length).toBeGreaterThan(10)
+      expect(elements.filter(({ tag }) => tag === 'img')).toEqual([])
+      expect(html).not.toContain('<script>alert')
+    })
+
+    test('has nothing that its policy forbids', () => {
+      for (const { tag, attributes } of elements) {
+        expect(tag).not.toBe('style')
+        expect([...attributes.keys()].filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
+        if (tag === 'script') expect(attributes.get('src')).toStartWith('/admin/')
+      }
+      expect(html).not.toMatch(/<script[^>]*>[^<]/)
+    })
+
+    test('leads nowhere but to this server', () => {
+      const targets = elements
+        .filter(({ attributes }) => attributes.get('rel') !== 'icon')
+        .flatMap(({ attributes }) =>
+          ['href', 'src', 'action', 'formaction'].map((name) => attributes.get(name)),
+        )
+        .filter((target) => target !== undefined)
+      expect(targets.length).toBeGreaterThan(0)
+      for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#)/)
+    })
+
+    test('names every control, and has one title, one main part and one first heading', () => {
+      const labelled = elements
+        .filter(({ tag }) => tag === 'label')
+        .map(({ attributes }) => attributes.get('for'))
+      const controls = elements.filter(
+        ({ tag, attributes }) =>
+          /^(?:input|select|textarea)$/.test(tag) &&
+          attributes.get('type') !== 'hidden' &&
+          !attributes.has('hidden'),
+      )
+      for (const { attributes } of controls) expect(labelled).toContain(attributes.get('id'))
+      for (const tag of ['title', 'main', 'h1']) {
+        expect(elements.filter((element) => element.tag === tag)).toHaveLength(1)
+      }
+    })
+
+    test('proves with each form of a session that it came from there', () => {
+      for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
+        const begins = /action="\/admin\/(?:login|link)"/.test(form)
+        expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
+      }
+    })
+  },
+)
+
+describe('text from elsewhere', () => {
+  test.each(pages)('stands in the page %s as it was written', (_name, html) => {
+    expect(html).toContain(hostile.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'))
+  })
+
+  test('is one part of a path', () => {
+    const html = settingsPage(shell, {
+      settings: [],
+      sessions: [{ id: '../a?b', startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
+      databaseFile: 'otpost.db',
+      bun: '1.4.5',
+    })
+    expect(html).toContain('action="/admin/sessions/..%2Fa%3Fb/revoke"')
+  })
+})
+
+describe('the overview', () => {
+  const figures = (model: OverviewModel) =>
+    [
+      ...overviewPage(shell, model).matchAll(/<dt>([^<]*)<\/dt><dd><span class="figure">([^<]*)<\/span>/g),
+    ].map(([, name, value]) => `${name} ${value}`)
+
+  test('says that there is no conversion where nothing was sent', () => {
+    expect(figures(overview())).toEqual([
+      'Codes sent 0',
+      'Verified 0',
+      'Conversion –',
+      'Not sent 0',
+      'Limited 0',
+      'Handed over 0',
+      'Delivered 0',
+    ])
+  })
+
+  test('has the figures of the period', () => {
+    const model = overview({
+      sends: 1200,
+      sendsFailed: 3,
+      notifyFailed: 4,
+      limited: 5,
+      accepted: 1300,
+      delivered: 1100,
+    })
+    expect(figures(model)).toEqual([
+      'Codes sent 1,200',
+      'Verified 0',
+      'Conversion 0 %',
+      'Not sent 7',
+      'Limited 5',
+      'Handed over 1,300',
+      'Delivered 1,100',
+    ])
+  })
+
+  test('has in its table what its chart draws', () => {
+    const html = overviewPage(shell, overview({ sends: 31, verified: 17, sendsFailed: 5 }))
+    const chart = elementsOf(html).find(({ attributes }) => attributes.get('id') === 'chart-codes')
+    const written = (chart?.attributes.get('data-chart') ?? '').replaceAll('&quot;', '"')
+    const data = JSON.parse(written) as { at: number[]; lines: { label: string; values: number[] }[] }
+    expect(data.at).toHaveLength(24)
+    expect(data.at.at(-1)).toBe(Date.UTC(2026, 2, 1, 12) / 1000)
+    expect(data.lines.map(({ label, values }) => `${label} ${values.at(-2)} ${values.at(-1)}`)).toEqual([
+      'Sent 0 31',
+      'Verified 0 17',
+      'Not sent 0 5',
+    ])
+    expect(html).toContain(
+      '<th scope="row" class="num">2026-03-01 12:00</th><td class="end">31</td><td class="end">17</td><td class="end">5</td>',
+    )
+  })
+
+  test.each([
+    [120, null, 'Median ≤ 2 min 9 of 10 beyond all Codes 4'],
+    [15, 90, 'Median ≤ 15 s 9 of 10 ≤ 90 s Codes 4'],
+  ])('says in which times people verify: %p and %p', (medianSeconds, p90Seconds, words) => {
+    const bins = [
+      { upToSeconds: 15, count: 1 },
+      { upToSeconds: 120, count: 2 },
+      { upToSeconds: null, count: 1 },
+    ]
+    const model = overview({}, {}, { verifyTimes: { count: 4, bins, medianSeconds, p90Seconds } })
+    expect(textOf(overviewPage(shell, model))).toContain(words)
+  })
+
+  test('marks the period that it shows', () => {
+    const elements = elementsOf(overviewPage(shell, overview({}, {}, { period: 'month' })))
+    const current = elements.filter(({ attributes }) => attributes.get('aria-current') === 'true')
+    expect(current.map(({ attributes }) => attributes.get('href'))).toEqual(['/admin?period=month'])
+  })
+
+  test('says that all is well', () => {
+    const quiet = overviewPage(shell, overview({}, { providers: [provider] }))
+    expect(textOf(quiet)).toContain(
+      'All is well No code was sent in the last 24 hours. Every provider works.',
+    )
+    const good = overviewPage(shell, overview({ sends: 1, verified: 1 }))
+    expect(textOf(good)).toContain('All is well 1 code sent in the last 24 hours, 100 % of them verified.')
+  })
+})
+
+describe('what is wrong', () => {
+  const rests: ProviderHealth = { ...provider, state: 'rests', failuresInARow: 5, restMs: 120_000 }
+  const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
+
+  test('is nothing on a quiet day, and nothing where little fails', () => {
+    const few = { sends: 100, verified: 80, sendsFailed: 9, delivered: 90, undelivered: 9 }
+    for (const model of [overview({}, { providers: [provider] }), overview(few)]) {
+      expect(concernsOf(model)).toEqual([])
+    }
+  })
+
+  const alone = 'there is no other for its SMS, so it is asked all the same'
+  test.each<[string, ProviderHealth[], string]>([
+    ['alone', [], alone],
+    [
+      'beside one of its route',
+      [{ ...provider, name: 'twilio', routes: ['template', 'plain'] }],
+      'other providers take its SMS meanwhile',
+    ],
+    ['beside one of another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
+    ['beside one of another channel', [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }], alone],
+    ['beside one that rests too', [{ ...rests, name: 'twilio' }], alone],
+  ])('is a provider that rests %s', (_case, others, meanwhile) => {
+    expect(texts(concernsOf(overview({}, { providers: [rests, ...others] })))[0]).toBe(
+      `bad: Provider kannel rests for 2 min after 5 failures in a row; ${meanwhile}.`,
+    )
+  })
+
+  test('is a provider that is probed, and one that fails often', () => {
+    const providers: ProviderHealth[] = [
+      { ...provider, name: 'often', lastHour: { accepted: 90, failed: 8, unknown: 2 } },
+      { ...provider, name: 'seldom', lastHour: { accepted: 91, failed: 7, unknown: 2 } },
+      { ...provider, name: 'few', lastHour: { accepted: 0, failed: 9, unknown: 0 } },
+      { ...provider, name: 'probed', state: 'probed', failuresInARow: 6 },
+    ]
+    expect(texts(concernsOf(overview({}, { providers })))).toEqual([
+      'bad: Provider probed rested after 6 failures in a row; one message tries it now.',
+      'warn: Provider often failed 10 of 100 messages (10 %) in the last hour.',
+    ])
+  })
+
+  test('is what did not go out, did not arrive, was not verified', () => {
+    const model = overview({ sends: 90, sendsFailed: 10, delivered: 50, undelivered: 10 })
+    expect(texts(concernsOf(model))).toEqual([
+      'bad: 10 codes of 100 (10 %) could not be sent in the last 24 hours.',
+      'warn: None of the 90 codes sent in the last 24 hours was verified: they may not arrive.',
+      'warn: Receipts say that 10 messages of 60 (16.6 %) did not arrive.',
+    ])
+  })
+
+  test('is an app at its limit, and not a recipient at theirs', () => {
+    const limited = { brand: null, recipient: null, refusals: 1, endsAt: now + 1000 }
+    const model = overview(
+      {},
+      {
+        limited: [
+          { ...limited, limit: 'cooldown', app: null, recipient: '1202****143' },
+          { ...limited, limit: 'app-minute', app: 'shop' },
+          { ...limited, limit: 'app-minute', app: 'shop', endsAt: now + 2000 },
+        ],
+      },
+    )
+    expect(texts(concernsOf(model))).toEqual([
+      'warn: App shop is at its limit of calls per minute: more are refused.',
+    ])
+  })
+})
+
+test('settings hide a secret, and tell it from what is not set', () => {
+  const html = settingsPage(shell, {
+    settings: [
+      { name: 'SECRET_KEY', source: 'environment', value: null },
+      { name: 'MAIL_FROM', source: 'default', value: '' },
+      { name: 'PORT', source: 'default', value: '3000' },
+    ],
+    sessions: [],
+    databaseFile: 'otpost.db',
+    bun: '1.4.5',
+  })
+  expect(textOf(html)).toContain(
+    'SECRET_KEY set, and hidden 2 more settings at default Settings at their defaults Setting Value MAIL_FROM not set PORT 3000',
+  )
+})
+
+test('a problem leads on: into the console, to the sign-in, or nowhere where there is none', () => {
+  const links = (html: string) =>
+    elementsOf(html)
+      .filter(({ attributes }) => attributes.get('class')?.startsWith('button'))
+      .map(({ attributes }) => attributes.get('href'))
+  const model = { status: 401, title: 'The session is over', text: 'Sign in again.' }
+  expect(links(problemPage(shell, model))).toEqual(['/admin'])
+  expect(links(problemPage(null, { ...model, hasLogin: true }))).toEqual(['/admin/login'])
+  expect(links(problemPage(null, { ...model, hasLogin: false }))).toEqual([])
+})
+
+test('the audit log leads to the brand or the request that was changed, and to what came before', () => {
+  const entry = { at: now, actor: { by: 'console', name: 'a1b2' }, details: {} } as const
+  const html = auditPage(shell, {
+    records: [
+      { ...entry, id: 14, action: 'brand.status', target: 'acme' },
+      { ...entry, id: 13, action: 'request.approved', target: 'r/1' },
+      { ...entry, id: 12, action: 'app.issued', target: 'shop' },
+    ],
+    next: 12,
+  })
+  const links = [...(html.split('<main')[1] ?? '').matchAll(/href="([^"]*)"/g)].map(([, href]) => href)
+  expect(links).toEqual(['/admin/brands/acme', '/admin/requests/r%2F1', '/admin/audit?before=12'])
+})
+
+describe('words', () => {
+  test.each([
+    [null, '–'],
+    [0, '0 %'],
+    [0.5, '50 %'],
+    [0.29, '29 %'],
+    [0.1234, '12.3 %'],
+    [0.9999, '99.9 %'],
+    [1, '100 %'],
+  ])('a share of %p is %p', (share, words) => {
+    expect(percent(share)).toBe(words)
+  })
+
+  test.each([
+    [0, '0 s'],
+    [59_999, '59 s'],
+    [60_000, '1 min'],
+    [3_599_999, '59 min'],
+    [3_600_000, '1 h'],
+    [47 * 3_600_000, '47 h'],
+    [48 * 3_600_000, '2 d'],
+  ])('%p ms are %p', (ms, words) => {
+    expect(duration(ms)).toBe(words)
+  })
+
+  test('counts nouns', () => {
+    expect([0, 1, 2, 1234].map((value) => counted(value, 'code'))).toEqual([
+      '0 codes',
+      '1 code',
+      '2 codes',
+      '1,234 codes',
+    ])
+  })
+
+  test('of time are the same in the browser', async () => {
+    const file = new URL('../../src/adapters/http/console/ago.js', import.meta.url)
+    // As a module of its own, since the server imports this file as text.
+    const script = URL.createObjectURL(new Blob([await Bun.file(file).text()], { type: 'text/javascript' }))
+    const browser = (await import(script)) as { ago: typeof ago }
+    const distancesMs = [0, 9, 10, 59, 60, 61, 3599, 3600, 7200, 86_400, 172_799, 172_800, 9e6].flatMap(
+      (seconds) => [seconds * 1000, seconds * -1000],
+    )
+    const said = distancesMs.map((distance) => ago(now + distance, now))
+    expect(distancesMs.map((distance) => browser.ago(now + distance, now))).toEqual(said)
+    expect(said.slice(2, 8)).toEqual(['just now', 'just now', 'in 10 s', '10 s ago', 'in 59 s', '59 s ago'])
+  })
+})

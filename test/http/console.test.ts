@@ -1,0 +1,508 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { makeLink } from '../../src/domain/console.ts'
+import { approveRequest, issueApp, putBrand } from '../../src/domain/operator.ts'
+import { createTestApp, type TestApp } from '../support/app.ts'
+import { password, passwordHash, Visitor } from '../support/console.ts'
+import { tester } from '../support/operator.ts'
+
+// Who may use the console and what its forms do, without a browser; how it looks and feels is tested in one.
+
+let app: TestApp
+let visitor: Visitor
+
+async function open(env: Readonly<Record<string, string>> = { ADMIN_PASSWORD_HASH: passwordHash }) {
+  app = await createTestApp(env)
+  visitor = new Visitor(app)
+}
+
+afterEach(() => app.close())
+
+const pages = [
+  '/admin',
+  '/admin?period=hour',
+  '/admin?period=month',
+  '/admin/requests',
+  '/admin/brands',
+  '/admin/brands/new',
+  '/admin/brands/acme',
+  '/admin/apps',
+  '/admin/deliveries',
+  '/admin/audit',
+  '/admin/settings',
+]
+
+describe('where no password is set', () => {
+  beforeEach(() => open({}))
+
+  test.each([...pages, '/admin/login', '/admin/link'])('%s does not exist', async (path) => {
+    const { status, html } = await visitor.get(path)
+    expect(status).toBe(404)
+    expect(JSON.parse(html)).toMatchObject({ success: false, error: 'not_found' })
+  })
+
+  test('forms do not exist', async () => {
+    for (const path of ['/admin/login', '/admin/logout', '/admin/apps/issue']) {
+      expect((await visitor.post(path, { password, appId: 'shop' })).status).toBe(404)
+    }
+    expect(await app.app.books.apps.list()).toEqual([])
+  })
+
+  test('a link of the command opens it, once', async () => {
+    const token = await makeLink(app.app.books, tester)
+    expect((await visitor.get('/admin/link')).status).toBe(200)
+    expect((await visitor.post('/admin/link', { token: `${token}x` })).status).toBe(401)
+    const entered = await visitor.post('/admin/link', { token })
+    expect([entered.status, entered.headers.get('location')]).toEqual([303, '/admin'])
+    expect((await visitor.get('/admin')).status).toBe(200)
+
+    const another = new Visitor(app)
+    expect((await another.post('/admin/link', { token })).status).toBe(401)
+    expect((await another.get('/admin')).status).toBe(404)
+    expect((await another.get('/admin/link')).status).toBe(404)
+  })
+
+  test('of many who use a link at once, one is let in', async () => {
+    const token = await makeLink(app.app.books, tester)
+    const visitors = Array.from({ length: 20 }, () => new Visitor(app))
+    const answers = await Promise.all(visitors.map((each) => each.post('/admin/link', { token })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, ...Array(19).fill(401)])
+  })
+
+  test('a link is over after ten minutes', async () => {
+    const token = await makeLink(app.app.books, tester)
+    app.advance(600)
+    expect((await visitor.get('/admin/link')).status).toBe(404)
+    expect((await visitor.post('/admin/link', { token })).status).toBe(401)
+  })
+})
+
+describe('signing in', () => {
+  beforeEach(() => open())
+
+  test('a visitor without a session is led to the form', async () => {
+    for (const path of pages) {
+      const { status, headers } = await visitor.get(path)
+      expect([status, headers.get('location')]).toEqual([303, '/admin/login'])
+    }
+    expect((await visitor.get('/admin/login')).html).toContain('type="password"')
+  })
+
+  test('a wrong password begins nothing', async () => {
+    for (const wrong of ['', 'wrong', `${password} `.slice(1)]) {
+      const { status, headers } = await visitor.post('/admin/login', { password: wrong })
+      expect([status, headers.getSetCookie()]).toEqual([401, []])
+    }
+    expect((await visitor.get('/admin')).status).toBe(303)
+  })
+
+  test('the cookie is hidden from scripts and other sites', async () => {
+    const { headers } = await visitor.post('/admin/login', { password })
+    expect(headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^otpost_console=[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Strict$/),
+    ])
+  })
+
+  test('behind TLS it never leaves it', async () => {
+    const { headers } = await visitor.post(
+      '/admin/login',
+      { password },
+      { 'sec-fetch-site': 'same-origin', 'x-forwarded-proto': 'https' },
+    )
+    expect(headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-otpost=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/),
+    ])
+    expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('the token is nowhere in the database, nor in the log', async () => {
+    await visitor.enter()
+    const [token = ''] = visitor.cookies.values()
+    expect(token).toHaveLength(43)
+    const sessions = await app.app.books.sessions.list(app.clock.now)
+    expect(JSON.stringify([sessions, app.lines])).not.toContain(token)
+  })
+
+  test('tries are limited by address, the right password among them, until their time is over', async () => {
+    for (let index = 0; index < 10; index++) {
+      expect((await visitor.post('/admin/login', { password: 'wrong' })).status).toBe(401)
+    }
+    const refused = await visitor.post('/admin/login', { password })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '600'])
+    expect(refused.headers.getSetCookie()).toEqual([])
+    app.advance(600)
+    expect((await visitor.post('/admin/login', { password })).status).toBe(303)
+  })
+
+  test('of tries at once no more are looked at than are allowed', async () => {
+    const tries = Array.from({ length: 30 }, () => visitor.post('/admin/login', { password: 'wrong' }))
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(10)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20)
+  })
+
+  test('a form of another site signs nobody in', async () => {
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+    ]) {
+      const { status } = await visitor.post('/admin/login', { password }, headers as Record<string, string>)
+      expect(status).toBe(403)
+    }
+  })
+})
+
+describe('a session', () => {
+  beforeEach(async () => {
+    await open()
+    await visitor.enter()
+  })
+
+  test.each(pages)('sees %s under a strict policy, and no cache keeps it', async (path) => {
+    const { status, headers, html } = await visitor.get(path)
+    expect(status).toBe(200)
+    const policy = headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(html).not.toMatch(
+      /<script(?![^>]*\ssrc=")|\sstyle="|\son\w+="|https?:\/\/(?!localhost|www\.w3\.org)/,
+    )
+  })
+
+  test('sees a page that there is not as such', async () => {
+    for (const path of [
+      '/admin/nothing',
+      '/admin/brands/nobody',
+      '/admin/requests/1',
+      '/admin/deliveries/1',
+    ]) {
+      const { status, headers } = await visitor.get(path)
+      expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    }
+  })
+
+  test('ends half an hour after it was last used', async () => {
+    for (let index = 0; index < 3; index++) {
+      app.advance(29 * 60)
+      expect((await visitor.get('/admin/apps')).status).toBe(200)
+    }
+    app.advance(30 * 60)
+    expect((await visitor.get('/admin/apps')).status).toBe(303)
+  })
+
+  test('ends after eight hours, however much it is used', async () => {
+    for (let minutes = 20; minutes < 480; minutes += 20) {
+      app.advance(20 * 60)
+      expect((await visitor.get('/admin/apps')).status).toBe(200)
+    }
+    app.advance(20 * 60)
+    expect((await visitor.get('/admin/apps')).status).toBe(303)
+  })
+
+  test('ends when its operator signs out', async () => {
+    const kept = new Map(visitor.cookies)
+    expect((await visitor.post('/admin/logout')).status).toBe(303)
+    expect(visitor.cookies.size).toBe(0)
+    for (const [name, value] of kept) visitor.cookies.set(name, value)
+    expect((await visitor.get('/admin')).status).toBe(303)
+  })
+
+  test('can be ended by another', async () => {
+    const other = await new Visitor(app).enter()
+    const [theirs] = (await app.app.books.sessions.list(app.clock.now)).filter(
+      ({ tokenSha256 }) =>
+        tokenSha256 !== app.app.books.consoleSecrets.sha256([...visitor.cookies.values()][0] ?? ''),
+    )
+    const id = theirs?.tokenSha256.slice(0, 8)
+    await visitor.get('/admin/settings')
+    expect((await visitor.post(`/admin/sessions/${id}/revoke`)).status).toBe(303)
+    expect((await other.get('/admin')).status).toBe(303)
+    expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('does nothing by a form that is not its own', async () => {
+    const other = await new Visitor(app).enter()
+    const theirs = /name="csrf" value="([^"]*)"/.exec((await other.get('/admin/apps')).html)?.[1] ?? ''
+    expect(theirs).toHaveLength(43)
+    await visitor.get('/admin/apps')
+    const refused = [
+      await visitor.post('/admin/apps/issue', { appId: 'till', csrf: '' }),
+      await visitor.post('/admin/apps/issue', { appId: 'till', csrf: theirs }),
+      await visitor.post('/admin/apps/issue', { appId: 'till' }, { 'sec-fetch-site': 'cross-site' }),
+      await visitor.post('/admin/apps/issue', { appId: 'till' }, { origin: 'https://evil.example' }),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403])
+    expect(await app.app.books.apps.list()).toEqual([])
+    expect((await visitor.post('/admin/apps/issue', { appId: 'till' })).status).toBe(200)
+  })
+
+  test('is not begun by a form without a session', async () => {
+    const stranger = new Visitor(app)
+    expect((await stranger.post('/admin/apps/issue', { appId: 'till' })).status).toBe(401)
+    expect(await app.app.books.apps.list()).toEqual([])
+  })
+
+  test('bodies that are no forms are refused', async () => {
+    const { status } = await app.request('POST', '/admin/apps/issue', {
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect(status).toBe(400)
+  })
+})
+
+describe('what a session does', () => {
+  beforeEach(async () => {
+    await open()
+    await visitor.enter()
+  })
+
+  const keyIn = (html: string) => /otp_live_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? ''
+  const asked = {
+    companyName: 'Globex <b>Ltd</b>',
+    contactName: 'Jo',
+    contactEmail: 'jo@globex.example',
+    brandName: 'Globex',
+  }
+
+  test('approves a request: the brand and the app are there at the next call, the key is shown once', async () => {
+    const { body } = await app.postRaw('/integrations/requests', asked)
+    const id = body.integrationRequestId
+    expect((await visitor.get('/admin/requests')).html).toContain('Globex &lt;b>Ltd')
+    await visitor.get(`/admin/requests/${id}`)
+    const approved = await visitor.post(`/admin/requests/${id}/approve`, {
+      appId: 'till',
+      brandSlug: 'globex',
+    })
+    expect(approved.status).toBe(200)
+    const apiKey = keyIn(approved.html)
+    const sent = await app.post('/otp/send', {
+      appId: 'till',
+      apiKey,
+      brandId: 'globex',
+      phone: '12025550143',
+    })
+    expect(sent.status).toBe(200)
+    for (const path of ['/admin/apps', '/admin/requests', `/admin/requests/${id}`, '/admin/audit']) {
+      expect((await visitor.get(path)).html).not.toContain(apiKey)
+    }
+    // Once more: it is decided.
+    expect(
+      (await visitor.post(`/admin/requests/${id}/approve`, { appId: 'till2', brandSlug: 'globex' })).status,
+    ).toBe(409)
+    expect((await app.app.books.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
+  })
+
+  test('of two who approve at once one succeeds, and one key works', async () => {
+    const { body } = await app.postRaw('/integrations/requests', asked)
+    const ports = app.app.books.acting(tester)
+    const how = { appId: 'till', brandSlug: 'globex' }
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 10 }, () => approveRequest(ports, body.integrationRequestId, how)),
+    )
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect((await app.app.books.apps.list())[0]?.keys).toHaveLength(1)
+  })
+
+  test('rejects a request with a reason', async () => {
+    const { body } = await app.postRaw('/integrations/requests', asked)
+    const id = body.integrationRequestId
+    await visitor.get(`/admin/requests/${id}`)
+    expect((await visitor.post(`/admin/requests/${id}/reject`, { reason: 'no contract yet' })).status).toBe(
+      303,
+    )
+    expect(await app.app.books.requests.get(id)).toMatchObject({
+      status: 'rejected',
+      reason: 'no contract yet',
+      decidedBy: expect.stringMatching(/^console [\w-]{8}$/),
+    })
+    expect(await app.app.books.brands.bySlug('globex')).toBeUndefined()
+  })
+
+  test('suspends a brand, which is refused at the next call', async () => {
+    const send = () => app.post('/otp/send', { phone: '12025550143' })
+    expect((await send()).status).toBe(200)
+    await visitor.get('/admin/brands/acme')
+    expect((await visitor.post('/admin/brands/acme/status', { status: 'suspended' })).status).toBe(303)
+    expect((await send()).body).toMatchObject({ error: 'brand_suspended' })
+    expect((await visitor.post('/admin/brands/acme/status', { status: 'pending' })).status).toBe(409)
+    expect((await visitor.post('/admin/brands/acme/status', { status: 'active' })).status).toBe(303)
+    app.advance(31)
+    expect((await send()).status).toBe(200)
+  })
+
+  test('makes and edits brands by the rules of the commands', async () => {
+    const brand = { slug: 'Initech', displayName: 'Initech', notifyTemplates: 'ORDER_PLACED' }
+    expect((await visitor.post('/admin/brands', brand)).status).toBe(303)
+    expect(await app.app.books.brands.bySlug('initech')).toMatchObject({
+      displayName: 'Initech',
+      status: 'active',
+      notifyTemplates: ['ORDER_PLACED'],
+      dltEnabled: false,
+    })
+    const again = await visitor.post('/admin/brands', brand)
+    expect([again.status, again.html.includes('already')]).toEqual([409, true])
+    const bad = await visitor.post('/admin/brands', { ...brand, slug: 'no good', domain: 'https://x' })
+    expect(bad.status).toBe(409)
+    // Nothing that was typed is lost.
+    expect(bad.html).toContain('value="no good"')
+    expect(await app.app.books.brands.list()).toHaveLength(2)
+    const edited = {
+      displayName: 'Initech GmbH',
+      domain: 'Initech.example',
+      dltEnabled: 'on',
+      entityId: '1101',
+    }
+    expect((await visitor.post('/admin/brands/initech', edited)).status).toBe(303)
+    expect(await app.app.books.brands.bySlug('initech')).toMatchObject({
+      displayName: 'Initech GmbH',
+      notifyTemplates: [],
+      dltEnabled: true,
+      domain: 'initech.example',
+      entityId: '1101',
+    })
+  })
+
+  test('registers a template with carriers and vendors, and takes that back', async () => {
+    await visitor.get('/admin/brands/acme')
+    const path = '/admin/brands/acme/templates/LOGIN_OTP'
+    const entered = { id: '1107', senderId: 'ACMEIN', ids: 'msg91=65a\r\ntwilio = HX1\n' }
+    expect((await visitor.post(path, entered)).status).toBe(303)
+    const registered = async () => (await app.app.books.brands.bySlug('acme'))?.registrations
+    expect(await registered()).toEqual({
+      LOGIN_OTP: { id: '1107', senderId: 'ACMEIN', ids: { msg91: '65a', twilio: 'HX1' } },
+    })
+    expect((await visitor.post(path, { ids: 'nobody=1' })).status).toBe(409)
+    // What is emptied is gone: the form shows all there is.
+    expect((await visitor.post(path, { id: '1108', senderId: '', ids: 'msg91=65a' })).status).toBe(303)
+    expect(await registered()).toEqual({ LOGIN_OTP: { id: '1108', senderId: null, ids: { msg91: '65a' } } })
+    expect((await visitor.post(path, { remove: '1' })).status).toBe(303)
+    expect(await registered()).toEqual({})
+  })
+
+  test('issues, rotates and revokes keys', async () => {
+    const first = keyIn((await visitor.post('/admin/apps/issue', { appId: 'till' })).html)
+    const second = keyIn((await visitor.post('/admin/apps/rotate', { appId: 'till' })).html)
+    const works = async (apiKey: string) =>
+      (await app.post('/notify', { appId: 'till', apiKey, channel: 'SMS', brandId: 'acme' })).body.error !==
+      'forbidden'
+    expect([await works(first), await works(second)]).toEqual([true, true])
+    const third = await visitor.post('/admin/apps/rotate', { appId: 'till' })
+    expect([third.status, keyIn(third.html)]).toEqual([409, ''])
+    await visitor.post('/admin/apps/revoke-key', { appId: 'till', key: first.slice(-4) })
+    expect([await works(first), await works(second)]).toEqual([false, true])
+    await visitor.post('/admin/apps/revoke', { appId: 'till' })
+    expect([await works(first), await works(second)]).toEqual([false, false])
+  })
+
+  test('finds deliveries by recipient without a recipient in any address, page by page, each once', async () => {
+    for (let index = 0; index < 120; index++) {
+      await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550143'], message: `${index}` })
+      app.advance(1)
+    }
+    await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550199'], message: 'another' })
+    await visitor.get('/admin/deliveries')
+    const found = await visitor.post('/admin/deliveries/search', { q: '+1 (202) 555-0143' })
+    let path = found.headers.get('location') ?? ''
+    expect(path).toMatch(/^\/admin\/deliveries\?recipient=[\w-]{22}$/)
+    const seen: string[] = []
+    for (let pageNumber = 1; path !== ''; pageNumber++) {
+      const { html } = await visitor.get(path)
+      seen.push(
+        ...[...html.matchAll(/href="\/admin\/deliveries\/([0-9a-f-]{36})"/g)].map(([, id = '']) => id),
+      )
+      expect(html).not.toContain('12025550143')
+      const next = /href="(\/admin\/deliveries\?[^"]*before=[^"]*)"/.exec(html)?.[1] ?? ''
+      path = next.replaceAll('&amp;', '&')
+      expect(pageNumber).toBeLessThan(5)
+    }
+    expect(new Set(seen).size).toBe(120)
+    expect(seen).toHaveLength(120)
+    expect(JSON.stringify(app.lines)).not.toContain('5550143')
+  })
+
+  test('reads the story of a request as explain tells it', async () => {
+    const { body } = await app.post('/otp/send', { phone: '12025550143' })
+    await visitor.get('/admin/deliveries')
+    const found = await visitor.post('/admin/deliveries/search', { q: ` ${body.requestId.toUpperCase()} ` })
+    expect(found.headers.get('location')).toBe(`/admin/deliveries?request=${body.requestId}`)
+    const { html } = await visitor.get(`/admin/deliveries/${body.requestId}`)
+    expect(html).toContain('12*******43')
+    expect(html).toContain('the cooldown of this brand and phone was not running')
+    expect((await visitor.post('/admin/deliveries/search', { q: 'nonsense' })).status).toBe(400)
+  })
+
+  test('sees what was sent, verified and limited, and who is limited now', async () => {
+    const send = await app.post('/otp/send', { phone: '12025550143' })
+    expect(send.status).toBe(200)
+    app.advance(8)
+    await app.post('/otp/send', { phone: '12025550143' })
+    await app.post('/otp/verify', { phone: '12025550143', otp: await app.lastCode('12025550143') })
+    await app.journalOf(send)
+    const statistics = await app.app.books.journal.statistics('hour', app.clock.now)
+    expect(statistics.totals).toMatchObject({ sends: 1, verified: 1, limited: 1, accepted: 1 })
+    expect(statistics.byProvider).toMatchObject([{ name: 'outbox', sends: 1, verified: 1, accepted: 1 }])
+    expect(statistics.verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
+    const { html } = await visitor.get('/admin')
+    expect(html).toContain('12*******43')
+    app.advance(31)
+    expect((await visitor.get('/admin')).html).not.toContain('12*******43')
+  })
+
+  test('leaves a trace of every change, with who it was', async () => {
+    await putBrand(app.app.books.acting(tester), 'globex', { displayName: 'Globex' })
+    await issueApp(app.app.books.acting(tester), 'till')
+    await visitor.post('/admin/apps/rotate', { appId: 'till' })
+    await visitor.post('/admin/brands/globex/status', { status: 'suspended' })
+    const records = await app.app.books.audit.list({ limit: 10 })
+    const [session = ''] = (await app.app.books.sessions.list(app.clock.now)).map(({ tokenSha256 }) =>
+      tokenSha256.slice(0, 8),
+    )
+    const console = { by: 'console', name: session }
+    expect(
+      records.map(({ actor, action, target }) => ({ actor, action, target })).slice(0, 5) as object[],
+    ).toEqual([
+      { actor: console, action: 'brand.status', target: 'globex' },
+      { actor: console, action: 'app.rotated', target: 'till' },
+      { actor: tester, action: 'app.issued', target: 'till' },
+      { actor: tester, action: 'brand.created', target: 'globex' },
+      { actor: console, action: 'console.login', target: session },
+    ])
+    const { html } = await visitor.get('/admin/audit')
+    for (const told of ['Key rotated', 'active → suspended', session]) expect(html).toContain(told)
+  })
+
+  test('sees the settings in force, and no secret among them', async () => {
+    const { html } = await visitor.get('/admin/settings')
+    expect(html).toContain('GLOBAL_LIMIT_PER_MINUTE')
+    expect(html).toContain('1000000')
+    for (const secret of ['key-of-the-shop', passwordHash, password]) expect(html).not.toContain(secret)
+  })
+
+  test('tries a template before it is saved', async () => {
+    await visitor.get('/admin/brands/acme')
+    const preview = (fields: Readonly<Record<string, string>>) =>
+      visitor.post('/admin/preview', { templateKey: 'ORDER_PLACED', displayName: 'Ac<me', ...fields })
+    const { html } = await preview({ 'var.customerName': 'Zoë', 'var.orderId': 'A-1' })
+    expect(html).toContain('Hi Zoë, we received your Ac&lt;me order A-1')
+    expect((await preview({ 'var.orderId': 'https://evil.example' })).html).toContain('variables.orderId')
+    expect((await visitor.post('/admin/preview', { templateKey: 'NONSENSE' })).status).toBe(404)
+  })
+})
+
+test('an open overview that refreshes itself does not keep its session alive', async () => {
+  await open()
+  await visitor.enter()
+  const refreshing = new Visitor(app, { 'x-otpost-refresh': '1' })
+  for (const [name, value] of visitor.cookies) refreshing.cookies.set(name, value)
+  for (let minutes = 10; minutes < 30; minutes += 10) {
+    app.advance(600)
+    expect((await refreshing.get('/admin')).status).toBe(200)
+  }
+  app.advance(600)
+  expect((await refreshing.get('/admin')).status).toBe(303)
+})

@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { type Books, openBooks } from '../../src/books.ts'
+import { readBooksConfig } from '../../src/books-config.ts'
+import { putBrand } from '../../src/domain/operator.ts'
+import { temporaryFolder } from './app.ts'
+import { password, passwordHash } from './console.ts'
+import { tester } from './operator.ts'
+import { otpost, startServer } from './server.ts'
+
+export interface ConsoleScene {
+  /** Settings beside those of `startServer`. */
+  readonly env?: Readonly<Record<string, string>>
+  /** What the database holds when the server starts, beside the brand `acme`. */
+  readonly prepare?: (books: Books) => Promise<void>
+}
+
+/** A server process of the test's own with the console, over a database with an active brand `acme`. */
+export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
+  const folder = temporaryFolder()
+  const own = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, ...env }
+  const books = openBooks(readBooksConfig(own))
+  try {
+    await putBrand(books.acting(tester), 'acme', {
+      displayName: 'Acme',
+      notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED'],
+      loginIdEnabled: true,
+    })
+    await prepare?.(books)
+  } finally {
+    await books.close()
+  }
+  const server = await startServer({ ADMIN_PASSWORD_HASH: passwordHash, ...own })
+  return {
+    ...server,
+    /** Where the console is. */
+    page: new URL('/admin', server.url),
+    /** A POST of JSON with nothing in it but this. */
+    postAs: (path: string, body: Readonly<Record<string, unknown>>) =>
+      server.request('POST', path, {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    /** A command of the operator on the server's machine; resolves to what it printed. */
+    async command(...args: readonly string[]): Promise<string> {
+      const { code, stdout, stderr } = await otpost(args, { ...own, PORT: server.url.port })
+      if (code !== 0) throw new Error(`otpost ${args.join(' ')}: ${code} ${stderr}`)
+      return stdout.trim()
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await server.stop()
+      folder.remove()
+    },
+  }
+}
+
+export type ConsoleServer = Awaited<ReturnType<typeof startConsole>>
+
+/** Signs in at the form that the page shows. */
+export async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+}
+
+/** Presses a button that asks first, and says yes. */
+export async function pressAndConfirm(page: Page, button: string): Promise<void> {
+  await page.getByRole('button', { name: button, exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: button, exact: true }).click()
+}

@@ -1,0 +1,70 @@
+import type { TestApp } from './app.ts'
+
+/** A password of the console, and a hash of it that costs little: tests ask for many. */
+export const password = 'correct horse battery staple'
+export const passwordHash = Bun.password.hashSync(password, {
+  algorithm: 'argon2id',
+  memoryCost: 8,
+  timeCost: 1,
+})
+
+export interface Seen {
+  readonly status: number
+  readonly headers: Headers
+  readonly html: string
+}
+
+/** A browser without a screen: keeps cookies, fills in forms, follows nothing by itself. */
+export class Visitor {
+  readonly cookies = new Map<string, string>()
+  private csrf = ''
+
+  constructor(
+    private readonly app: TestApp,
+    private readonly headers: Readonly<Record<string, string>> = {},
+  ) {}
+
+  async get(path: string): Promise<Seen> {
+    return this.ask('GET', path)
+  }
+
+  /** A form as the last page that had one gave it: with its token, unless the fields say otherwise. */
+  async post(
+    path: string,
+    fields: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
+  ): Promise<Seen> {
+    return this.ask('POST', path, {
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      body: new URLSearchParams({ csrf: this.csrf, ...fields }).toString(),
+    })
+  }
+
+  /** Signs in, and looks at the overview. */
+  async enter(): Promise<this> {
+    const entered = await this.post('/admin/login', { password })
+    if (entered.status !== 303) throw new Error(`not let in: ${entered.status}`)
+    await this.get('/admin')
+    return this
+  }
+
+  private async ask(method: string, path: string, init: RequestInit = {}): Promise<Seen> {
+    const cookie = Array.from(this.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await this.app.request(method, path, {
+      ...init,
+      headers: {
+        ...this.headers,
+        ...(init.headers as Record<string, string>),
+        ...(cookie ? { cookie } : {}),
+      },
+    })
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = '', rest = ''] = /^([^=]+)=([^;]*)(.*)$/.exec(line) ?? []
+      if (/max-age=0/i.test(rest)) this.cookies.delete(name)
+      else this.cookies.set(name, value)
+    }
+    const html = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
+    this.csrf = /name="csrf" value="([^"]*)"/.exec(html)?.[1] ?? this.csrf
+    return { status: answer.status, headers: answer.headers, html }
+  }
+}
