@@ -71,6 +71,12 @@ describe.concurrent('--help', () => {
     [['app', 'issue']],
     [['app', 'list']],
     [['app', 'revoke']],
+    [['app', 'rotate']],
+    [['app', 'revoke-key']],
+    [['request']],
+    [['request', 'approve']],
+    [['admin']],
+    [['audit']],
     [['outbox']],
   ])('otpost %j', async (command) => {
     // Help must come whatever the settings are: it is what one reads to mend them.
@@ -274,17 +280,13 @@ describe.concurrent('app', () => {
     const again = await run('app', 'issue', 'shop')
     expect(again.code).toBe(1)
     expect(complaint(again)).toContain('revoke')
-    expect(await list()).toEqual([
-      { appId: 'shop', issuedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/), revokedAt: null },
-    ])
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
+    const key = { lastFour: first.trim().slice(-4), issuedAt: time, lastUsedAt: null, revokedAt: null }
+    expect(await list()).toEqual([{ appId: 'shop', issuedAt: time, revokedAt: null, keys: [key] }])
 
     await ok('app', 'revoke', 'shop')
     expect(await list()).toEqual([
-      {
-        appId: 'shop',
-        issuedAt: expect.any(String),
-        revokedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-      },
+      { appId: 'shop', issuedAt: time, revokedAt: time, keys: [{ ...key, revokedAt: time }] },
     ])
     const twice = await run('app', 'revoke', 'shop')
     expect(twice.code).toBe(1)
@@ -316,6 +318,194 @@ describe.concurrent('app', () => {
     const result = await scene().run('app', 'revoke', 'nobody')
     expect(result.code).toBe(1)
     expect(complaint(result)).toContain('nobody')
+  })
+})
+
+describe.concurrent('request', () => {
+  const asked = {
+    companyName: 'Globex Ltd',
+    contactName: 'Jo',
+    contactEmail: 'jo@globex.example',
+    brandName: 'Globex & Söhne',
+    useCase: 'Codes for\nour shop',
+  }
+
+  /** A database with requests of these names; resolves to their ids. */
+  async function withRequests(env: Readonly<Record<string, string>>, ...companies: string[]) {
+    const service = await createTestApp(env)
+    const ids: string[] = []
+    for (const companyName of companies) {
+      service.advance(1)
+      const { body } = await service.postRaw('/integrations/requests', { ...asked, companyName })
+      ids.push(body.integrationRequestId)
+    }
+    await service.close()
+    return ids
+  }
+
+  test('list, show, approve: a first call with the printed key works, and the decision is kept', async () => {
+    const { env, run, ok } = scene()
+    const [first = '', second = ''] = await withRequests(env, 'First Ltd', 'Second Ltd')
+    expect((await ok('request', 'list')).trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^REQUEST +ASKED +STATUS/),
+      expect.stringMatching(
+        new RegExp(`^${first} .* pending +First Ltd +Globex & Söhne +Jo <jo@globex.example>$`),
+      ),
+      expect.stringMatching(new RegExp(`^${second} .* pending +Second Ltd `)),
+    ])
+    expect(await ok('request', 'show', ` ${first.toUpperCase()}`)).toContain('Codes for\nour shop')
+    const approved = await ok('request', 'approve', first, '--app', 'till', '--brand', 'Globex')
+    expect(approved).toMatch(/^otp_live_[0-9A-Za-z]{49}\n$/)
+
+    const service = await createTestApp({ ...env, APP_CREDENTIALS: '' })
+    const apiKey = approved.trimEnd()
+    const call = { appId: 'till', apiKey, brandId: 'globex', phone: '12025550143' }
+    expect((await service.postRaw('/otp/send', call)).status).toBe(200)
+    await service.close()
+
+    const rows = JSON.parse(await ok('request', 'list', '--json'))
+    expect(rows[0]).toMatchObject({ status: 'approved', appId: 'till', brandSlug: 'globex' })
+    expect(JSON.parse(await ok('request', 'list', '--pending', '--json'))).toMatchObject([
+      { integrationRequestId: second, status: 'pending', decidedAt: null, decidedBy: null },
+    ])
+    const again = await run('request', 'approve', first, '--app', 'other', '--brand', 'other')
+    expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('approved already')])
+  })
+
+  test('reject keeps the reason, and makes nothing', async () => {
+    const { env, ok, books } = scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    await ok('request', 'reject', id, '--reason', 'no contract yet')
+    expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({
+      status: 'rejected',
+      reason: 'no contract yet',
+      appId: null,
+    })
+    expect(await books(({ apps }) => apps.list())).toEqual([])
+  })
+
+  test('approval of a brand that is there leaves it as it is, and says so', async () => {
+    const { env, run, books } = scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    const { code, stdout, stderr } = await run('request', 'approve', id, '--app', 'till', '--brand', 'acme')
+    expect([code, stderr]).toEqual([0, expect.stringContaining('acme (Acme, active)')])
+    expect(stdout).toMatch(/^otp_live_\w+\n$/)
+    expect((await books(({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
+  })
+
+  test('what can not be approved changes nothing', async () => {
+    const { env, run, ok, books } = scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    await ok('app', 'issue', 'till')
+    for (const [args, word] of [
+      [['00000000-0000-4000-8000-000000000000', '--app', 'a', '--brand', 'b'], 'request list'],
+      [[id, '--app', 'till', '--brand', 'b'], 'till'],
+      [[id, '--app', 'a:b', '--brand', 'b'], 'appId'],
+      [[id, '--app', 'a', '--brand', 'no good'], 'slug'],
+    ] as const) {
+      const result = await run('request', 'approve', ...args)
+      expect([result.code, complaint(result)]).toEqual([1, expect.stringContaining(word)])
+    }
+    await books(async ({ apps, brands, requests }) => {
+      expect((await apps.list()).map(({ appId, keys }) => [appId, keys.length])).toEqual([['till', 1]])
+      expect((await brands.list()).map(({ slug }) => slug)).toEqual(['acme'])
+      expect((await requests.get(id))?.status).toBe('pending')
+    })
+  })
+})
+
+describe.concurrent('app rotate, revoke-key', () => {
+  test('a second key works beside the first, until one is revoked; both are listed with their last use', async () => {
+    const { env, run, ok } = scene()
+    const first = (await ok('app', 'issue', 'till')).trimEnd()
+    const second = (await ok('app', 'rotate', 'till')).trimEnd()
+    const third = await run('app', 'rotate', 'till')
+    expect([third.code, complaint(third)]).toEqual([1, expect.stringContaining('revoke-key till')])
+
+    const service = await createTestApp({ ...env, APP_CREDENTIALS: '' })
+    const call = (apiKey: string) =>
+      service.postRaw('/notify', { appId: 'till', apiKey }).then(({ body }) => body.error)
+    expect(await call(first)).toBe('validation_error')
+    expect(await call(second)).toBe('validation_error')
+    expect(await ok('app', 'revoke-key', 'till', first.slice(-4))).toContain('its other one works')
+    expect(await call(first)).toBe('forbidden')
+    expect(await call(second)).toBe('validation_error')
+    await service.close()
+
+    const [app] = JSON.parse(await ok('app', 'list', '--json'))
+    const used = new Date(service.clock.now).toISOString()
+    expect(app.keys).toMatchObject([
+      { lastFour: first.slice(-4), lastUsedAt: used, revokedAt: expect.any(String) },
+      { lastFour: second.slice(-4), lastUsedAt: used, revokedAt: null },
+    ])
+    const table = await ok('app', 'list')
+    for (const key of [first, second]) expect(table).toContain(`…${key.slice(-4)} `)
+    const unknown = await run('app', 'revoke-key', 'till', 'nope')
+    expect([unknown.code, complaint(unknown)]).toEqual([1, expect.stringContaining(second.slice(-4))])
+  })
+
+  test('rotate of an app without a key is refused', async () => {
+    const result = await scene().run('app', 'rotate', 'nobody')
+    expect([result.code, complaint(result)]).toEqual([1, expect.stringContaining('app issue')])
+  })
+})
+
+describe.concurrent('audit', () => {
+  test('tells every change in its order, and no secret', async () => {
+    const { ok } = scene()
+    await ok('brand', 'put', 'acme', '--name', 'Acme')
+    await ok('brand', 'put', 'acme', '--name', 'Acme Ltd', '--dlt')
+    await ok('brand', 'status', 'acme', 'suspended')
+    const key = (await ok('app', 'issue', 'till')).trimEnd()
+    await ok('app', 'revoke', 'till')
+    const told = JSON.parse(await ok('audit', '--json'))
+    expect(told).toMatchObject([
+      { action: 'brand.created', target: 'acme', details: { displayName: '- → Acme' } },
+      { action: 'brand.changed', details: { displayName: 'Acme → Acme Ltd', dltEnabled: 'false → true' } },
+      { action: 'brand.status', details: { status: 'active → suspended' } },
+      { action: 'app.issued', target: 'till', details: { key: key.slice(-4) } },
+      { action: 'app.revoked', target: 'till' },
+    ])
+    for (const { by, at } of told)
+      expect([by, Date.parse(at)]).toEqual([expect.stringMatching(/^command ./), expect.any(Number)])
+    const table = await ok('audit', '--since', '1h', '--limit', '2')
+    expect(table.trimEnd().split('\n')).toHaveLength(3)
+    expect(JSON.stringify(told) + table).not.toContain(key)
+  })
+})
+
+describe.concurrent('admin', () => {
+  test('password prints a hash that the server takes, and refuses a short one', async () => {
+    const run = (input: string) =>
+      Bun.spawn([process.execPath, 'src/main.ts', 'admin', 'password'], {
+        cwd: join(import.meta.dir, '..'),
+        stdin: new Blob([input]),
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+    const child = run('correct horse battery staple\nignored\n')
+    const hash = (await new Response(child.stdout).text()).trimEnd()
+    expect(await child.exited).toBe(0)
+    expect(hash).toStartWith('$argon2id$')
+    expect(readConfig({ ADMIN_PASSWORD_HASH: hash }).adminPasswordHash).toBe(hash)
+    expect(await Bun.password.verify('correct horse battery staple', hash)).toBe(true)
+    const short = run('short\n')
+    expect([await short.exited, await new Response(short.stderr).text()]).toEqual([
+      1,
+      expect.stringContaining('12 characters'),
+    ])
+  })
+
+  test('link prints an address with a token that is not in the database, and log-out ends what it began', async () => {
+    const { env, run, ok, bytes } = scene()
+    const none = await run('admin', 'link')
+    expect([none.code, complaint(none)]).toEqual([1, expect.stringContaining('DATABASE_URL')])
+    await ok('migrate')
+    const { stdout } = await otpost(['admin', 'link'], { ...env, PUBLIC_URL: 'https://otp.example.com/' })
+    const [, token = ''] = /^https:\/\/otp\.example\.com\/admin\/link#([\w-]{43})\n$/.exec(stdout) ?? []
+    expect(token).toHaveLength(43)
+    expect(bytes().includes(token)).toBe(false)
+    expect(await ok('admin', 'log-out')).toBe('0 sessions are ended\n')
   })
 })
 

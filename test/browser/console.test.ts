@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { codeIn } from '../support/app.ts'
 import {
@@ -16,6 +17,7 @@ import {
   signIn,
   startConsole,
 } from '../support/console-browser.ts'
+import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 // The operator's console in a real browser, against a real server with a database of its own. What its forms do is
@@ -510,7 +512,6 @@ story('what others have typed is text wherever it stands', async (at) => {
     await goto(path)
     await page.locator('main').getByText(tells).first().waitFor()
     expect(await page.locator('body').locator('script, img, b').count(), path).toBe(0)
-    expect(await page.title(), path).not.toBe('')
     await expectNoOverflow(page, path)
   }
 
@@ -626,4 +627,140 @@ story(
     await pulse('Signed out: load the page again')
   },
   { isWithGateway: true },
+)
+
+/** What axe finds wrong with a page as it is: labels, landmarks, headings, contrast and more. */
+async function expectAccessible(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const violations = await page.evaluate(`
+    axe.run(document, { resultTypes: ['violations'], preload: false }).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.target.join(' '), node.failureSummary])))`)
+  expect(violations, what).toEqual([])
+}
+
+/** With the Tab key all that can be used is reached, the way past the navigation first, and one sees where one is. */
+async function expectKeyboard(page: Page, what: string): Promise<void> {
+  const count = await page.evaluate<number>(`(() => {
+    globalThis.stops = new Map()
+    addEventListener('focusin', ({ target }) => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(target)
+      const { width, right, bottom } = target.getBoundingClientRect()
+      const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 && width > 0 && right > 0 && bottom > 0
+      stops.set(target, isSeen)
+    })
+    globalThis.usable = [...document.querySelectorAll('a[href], button, input, textarea, select, summary')].filter(
+      (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && node.tabIndex >= 0,
+    )
+    document.activeElement.blur()
+    return usable.length
+  })()`)
+  for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
+  const { first, lost, unseen } = await page.evaluate<{
+    first: string
+    lost: string[]
+    unseen: string[]
+  }>(`(() => {
+    const told = (nodes) => nodes.map((node) => node.outerHTML.slice(0, 160))
+    return {
+      first: [...stops.keys()][0]?.textContent ?? '',
+      lost: told(usable.filter((node) => !stops.has(node))),
+      unseen: told([...stops].flatMap(([node, isSeen]) => (isSeen ? [] : [node]))),
+    }
+  })()`)
+  expect({ lost, unseen }, what).toEqual({ lost: [], unseen: [] })
+  if (await sections(page).isVisible()) expect(first, what).toBe('Skip to content')
+}
+
+/** All of this, in light and dark, on a desktop and on a phone. */
+async function expectGoodLooks(page: Page, what: string): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(wide)
+  await expectAccessible(page, `${what}, wide and light`)
+  await expectNoOverflow(page, `${what}, light`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expectNoOverflow(page, `${what}, dark`)
+  await page.setViewportSize(narrow)
+  await expectAccessible(page, `${what}, narrow and dark`)
+  expect(await page.getByRole('heading', { level: 1 }).count(), what).toBe(1)
+}
+
+story(
+  'every page is for everyone: on a phone and a desktop, in light and dark, by keyboard, for screen readers',
+  async ({ page, server, gateway, goto, another, refusals }) => {
+    const stranger = await another('/admin/login')
+    await expectKeyboard(stranger, 'login')
+    await expectGoodLooks(stranger, 'login')
+    await stranger.getByLabel('Password').fill('wrong')
+    await stranger.keyboard.press('Enter')
+    await complained(stranger, 'That is not the password.')
+    await expectGoodLooks(stranger, 'login with a wrong password')
+    await stranger.goto(String(new URL('/admin/link', server.url)))
+    await stranger.getByText('This address has no token').waitFor()
+    await expectGoodLooks(stranger, 'link')
+    await stranger.goto(String(new URL('/admin/link#used-up', server.url)))
+    await headed(stranger, 'This link does not work any more')
+    await expectGoodLooks(stranger, 'link that is used up')
+    expect(refusals()).toEqual(['401 for /admin/login', '401 for /admin/link'])
+
+    // Something is wrong, and someone is limited.
+    await errorOfSend(server, 'acme', '12025550143')
+    gateway.answer(() => new Response(null, { status: 500 }))
+    const failed = []
+    for (const end of [1, 2, 3, 4, 5]) {
+      failed.push(await server.post('/otp/send', { brandId: 'acme', phone: `1202555015${end}` }))
+    }
+    const refused = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+    await signIn(page)
+    const places = [
+      { path: '/admin', has: 'Something is wrong' },
+      { path: '/admin/requests', has: 'Stark Flowers' },
+      { path: '/admin/brands', has: 'Umbrella' },
+      { path: '/admin/brands/new', has: 'Make the brand' },
+      { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
+      { path: '/admin/brands/umbrella', has: 'Activate' },
+      { path: '/admin/apps', has: 'globex-app' },
+      { path: '/admin/deliveries', has: 'webhook' },
+      { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
+      { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
+      { path: '/admin/audit', has: 'Request approved' },
+      { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
+      { path: '/admin/nothing', has: 'There is no such page' },
+    ]
+    for (const { path, has } of places) {
+      await page.setViewportSize(wide)
+      await goto(path)
+      await page.locator('main').getByText(has).first().waitFor()
+      await expectKeyboard(page, path)
+      await expectGoodLooks(page, path)
+    }
+    expect(refusals()).toEqual(['404 for /admin/nothing'])
+
+    await goto('/admin/requests')
+    await page.getByRole('link', { name: 'Globex Corporation' }).click()
+    await part(page, 'Decision').waitFor()
+    await expectGoodLooks(page, 'a request that is decided')
+    await goTo(page, 'Requests')
+    await page.getByRole('link', { name: 'Decide' }).click()
+    await headed(page, 'Stark Flowers')
+    await page.setViewportSize(wide)
+    await expectKeyboard(page, 'a request')
+    await expectGoodLooks(page, 'a request')
+    await button(page, 'Reject').click()
+    await dialog(page).waitFor()
+    await expectGoodLooks(page, 'a question')
+    await page.keyboard.press('Escape')
+    await button(page, 'Approve and make the key').click()
+    await headed(page, 'Key of stark-flowers')
+    await page.setViewportSize(wide)
+    await expectKeyboard(page, 'a key')
+    await expectGoodLooks(page, 'a key')
+  },
+  {
+    isWithGateway: true,
+    prepare: async (books) => {
+      await setUp(books)
+      const until = books.now()
+      await livePast(books, { from: until - 26 * 3_600_000, until, sends: 400 })
+    },
+  },
 )

@@ -1,21 +1,36 @@
 import type { Books } from '../../src/books.ts'
-import type { Attempt, Trail } from '../../src/domain/call.ts'
+import type { Attempt, Standing, Trail } from '../../src/domain/call.ts'
+import { type Channel, mask, type Recipient } from '../../src/domain/contact.ts'
 import { createJournal } from '../../src/domain/journal.ts'
+import {
+  approveRequest,
+  issueApp,
+  putBrand,
+  registerTemplate,
+  rejectRequest,
+  rotateApp,
+  setBrandStatus,
+} from '../../src/domain/operator.ts'
+import type { ReceiptState } from '../../src/domain/receipts.ts'
+import { tester } from './operator.ts'
 
 /** A past to look back on: what a service of some brands and providers would have left, by the journal's own hand. */
 export interface Past {
   /** Epoch milliseconds. */
   readonly from: number
   readonly until: number
-  /** How many codes were asked for in all. */
+  /** How many codes were asked for at most: by night fewer than by day. */
   readonly sends: number
 }
 
 const brands = [
-  { slug: 'acme', share: 0.62 },
-  { slug: 'globex', share: 0.27 },
-  { slug: 'initech', share: 0.11 },
+  { slug: 'acme', app: 'shop', share: 0.62 },
+  { slug: 'globex', app: 'globex-app', share: 0.27 },
+  { slug: 'initech', app: 'till', share: 0.11 },
 ] as const
+const [acme, globex, initech] = brands
+
+const dayMs = 86_400_000
 
 /** Whole numbers that look like chance and are the same in every run (xorshift32). */
 function chance(seed: number): () => number {
@@ -28,114 +43,205 @@ function chance(seed: number): () => number {
   }
 }
 
+/** Sets up what an operator has by then: three brands and one suspended, their apps, requests decided and waiting. */
+export async function setUp(books: Books): Promise<void> {
+  const ports = books.acting(tester)
+  await putBrand(ports, 'acme', {
+    displayName: 'Acme',
+    notifyTemplates: ['ORDER_PLACED', 'OUT_FOR_DELIVERY', 'ORDER_DELIVERED'],
+    loginIdEnabled: true,
+    domain: 'shop.acme.example',
+  })
+  await registerTemplate(ports, 'acme', 'LOGIN_OTP', { id: '1107160000000000042', senderId: 'ACMEIN' })
+  await putBrand(ports, 'initech', { displayName: 'Initech', notifyTemplates: ['ORDER_PLACED'] })
+  await putBrand(ports, 'umbrella', { displayName: 'Umbrella' })
+  await setBrandStatus(ports, 'umbrella', 'suspended')
+  await issueApp(ports, 'shop')
+  await rotateApp(ports, 'shop')
+  await issueApp(ports, 'till')
+
+  const asked = [
+    {
+      companyName: 'Globex Corporation',
+      contactName: 'Hank Doe',
+      contactEmail: 'hank@globex.example',
+      brandName: 'Globex',
+      website: 'https://globex.example',
+      useCase: 'Codes for logging in, by SMS and e-mail.',
+    },
+    {
+      companyName: 'Vandelay Industries',
+      contactName: 'Art Doe',
+      contactEmail: 'art@vandelay.example',
+      brandName: 'Vandelay',
+      website: null,
+      useCase: null,
+    },
+    {
+      companyName: 'Stark Flowers',
+      contactName: 'Pepper Doe',
+      contactEmail: 'pepper@stark.example',
+      brandName: 'Stark Flowers',
+      website: 'https://stark.example/shop',
+      useCase: 'We deliver flowers and want to tell our customers when they are on their way.',
+    },
+  ] as const
+  const ids: string[] = []
+  for (const [index, request] of asked.entries()) {
+    const id = books.secrets.newId()
+    const channels: Channel[] = index === 1 ? ['SMS'] : ['SMS', 'EMAIL']
+    await books.requests.add({
+      ...request,
+      id,
+      createdAt: books.now() - (3 - index) * 3 * 3_600_000,
+      channels,
+    })
+    ids.push(id)
+  }
+  const [first = '', second = ''] = ids
+  await approveRequest(ports, first, { appId: 'globex-app', brandSlug: 'globex' })
+  await rejectRequest(ports, second, 'There is no contract with them yet.')
+}
+
 /** Lives through a past: sends, failures, limits, receipts, verifications, notifications and mails, a day like a day. */
 export async function livePast(books: Books, { from, until, sends }: Past, seed = 7): Promise<void> {
   const random = chance(seed)
   const journal = createJournal(books.journal.add, books.journal.count)
+  const receipts = new Map<string, (readonly [string, ReceiptState])[]>()
+  const digits = (count: number) =>
+    Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
   const pick = () => {
     const value = random()
-    const [first, second] = brands
-    return value < first.share ? first.slug : value < first.share + second.share ? second.slug : 'initech'
+    return value < acme.share ? acme : value < acme.share + globex.share ? globex : initech
   }
   const attemptOf = (
     at: number,
     attempt: number,
-    to: { channel: 'SMS' | 'EMAIL'; recipient: string; subject: string },
+    to: { readonly channel: Channel; readonly recipient: string; readonly recipientSubject: string },
     provider: string,
     outcome: 'accepted' | 'retryable' | 'unknown',
     template: string,
-  ): Attempt => ({
-    attempt,
-    at,
-    channel: to.channel,
-    route: to.channel === 'SMS' ? 'plain' : null,
-    provider,
-    template,
-    recipient: to.recipient,
-    position: null,
-    recipientSubject: to.subject,
-    segments: to.channel === 'SMS' ? { count: 1, encoding: 'GSM-7' } : null,
-    outcome,
-    errorClass: outcome === 'accepted' ? null : outcome,
-    reason: outcome === 'retryable' ? 'HTTP 503' : outcome === 'unknown' ? 'time-out' : null,
-    vendorId: outcome === 'accepted' && to.channel === 'SMS' ? `SM${Math.floor(random() * 1e12)}` : null,
-    receiptKey: outcome === 'accepted' && to.channel === 'SMS' ? `${at}.${Math.floor(random() * 1e9)}` : null,
-    durationMs: outcome === 'unknown' ? 4000 : 90 + Math.floor(random() * 400),
-  })
-  const tell = (at: number, trail: Partial<Trail>, error: string | null, status: number) => {
+  ): Attempt => {
+    const isReceipted = outcome === 'accepted' && to.channel === 'SMS'
+    return {
+      attempt,
+      at,
+      channel: to.channel,
+      route: to.channel === 'SMS' ? 'plain' : null,
+      provider,
+      template,
+      recipient: to.recipient,
+      position: null,
+      recipientSubject: to.recipientSubject,
+      segments: to.channel === 'SMS' ? { count: 1, encoding: 'GSM-7' } : null,
+      outcome,
+      errorClass: outcome === 'accepted' ? null : outcome,
+      reason: outcome === 'retryable' ? 'HTTP 503' : outcome === 'unknown' ? 'time-out' : null,
+      vendorId: isReceipted ? (provider === 'twilio' ? `SM${digits(32)}` : digits(16)) : null,
+      receiptKey: isReceipted ? `${provider}:${digits(32)}` : null,
+      durationMs: outcome === 'unknown' ? 4000 : 90 + Math.floor(random() * 400),
+    }
+  }
+  const tell = (
+    at: number,
+    trail: Partial<Trail>,
+    { status = 200, error = null }: { status?: number; error?: string | null } = {},
+  ) => {
+    if (at > until) return
     const id = Bun.randomUUIDv7('hex', at)
+    const asked = trail.attempts?.reduce((sum, { durationMs }) => sum + durationMs, 0) ?? 0
     journal.end(
       {
         requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
         at,
         clientIp: 'unknown',
-        trail: { limits: [], begun: 0, attempts: [], app: 'shop', ...trail },
+        trail: { limits: [], begun: 0, attempts: [], ...trail },
       },
-      { status, error, message: null, durationMs: 3 + Math.floor(random() * 200) },
+      { status, error, message: null, durationMs: asked + 2 + Math.floor(random() * 8) },
     )
+  }
+  /** Where the limits of a send stood that let it through. */
+  const standings = (at: number, { channel }: Pick<Recipient, 'channel'>): Standing[] => {
+    const open = (limit: Standing['limit'], max: number, used: number, windowMs: number): Standing => ({
+      limit,
+      max,
+      used,
+      endsAt: at + Math.floor(random() * windowMs),
+      refused: false,
+    })
+    const phone = [{ ...open('cooldown', 1, 1, 0), endsAt: at + 30_000 }, open('phone-minute', 3, 1, 60_000)]
+    return [
+      ...(channel === 'SMS' ? phone : []),
+      open('recipient-hour', channel === 'SMS' ? 10 : 30, 1 + Math.floor(random() * 2), 3_600_000),
+      open('app-minute', 120, 1 + Math.floor(random() * 60), 60_000),
+    ]
+  }
+  /** A receipt comes for most of what was taken. */
+  const receive = ({ receiptKey, provider, at }: Attempt) => {
+    if (receiptKey === null || random() > 0.97) return
+    const status = random() < 0.965 ? 'delivered' : 'failed'
+    const state: ReceiptState = { status, reason: status === 'failed' ? '30003' : null, at: at + 3000 }
+    receipts.set(provider, [...(receipts.get(provider) ?? []), [receiptKey, state]])
+  }
+  const settle = async () => {
+    await books.journal.flush()
+    for (const [provider, news] of receipts) await books.journal.keepReceipts(provider, news)
+    receipts.clear()
   }
 
   for (let index = 0; index < sends; index++) {
     const even = from + ((until - from) * index) / sends
     // More by day than by night.
-    const hour = (even / 3_600_000) % 24
+    const hour = (even % dayMs) / 3_600_000
     if (random() > 0.35 + 0.65 * Math.max(0, Math.sin(((hour - 5) / 24) * 2 * Math.PI))) continue
-    const at = Math.min(until, Math.round(even + random() * 30_000))
-    const isMail = random() < 0.18
-    const number = Math.floor(random() * 1e4)
-    const to = isMail
-      ? {
-          channel: 'EMAIL' as const,
-          recipient: `${'abcdefghij'[number % 10]}***@example.com`,
-          identity: `p${number}@example.com`,
-        }
-      : {
-          channel: 'SMS' as const,
-          recipient: `91********${String(number % 100).padStart(2, '0')}`,
-          identity: `9198765${String(number).padStart(5, '0')}`,
-        }
-    const [subject] = books.secrets.subjects(to.channel, to.identity)
-    const about = { ...to, subject }
-    const trail = { brand: pick(), channel: to.channel, recipient: to.recipient, recipientSubject: subject }
-    const roll = random()
-    if (roll < 0.04) {
-      const limits = [{ limit: 'cooldown' as const, max: 1, used: 1, endsAt: at + 20_000, refused: true }]
-      tell(at, { ...trail, operation: 'send', limits }, 'cooldown_active', 429)
+    const at = Math.round(even + random() * 30_000)
+    const number = String(Math.floor(random() * 1e4)).padStart(4, '0')
+    const mailbox = `${'abcdefghij'[Number(number) % 10]}${number}@example.com`
+    const to: Recipient =
+      random() < 0.18
+        ? { channel: 'EMAIL', address: mailbox, identity: mailbox }
+        : { channel: 'SMS', address: `1202555${number}`, identity: `1202555${number}` }
+    const { channel } = to
+    const [recipientSubject] = books.secrets.subjects(channel, to.identity)
+    const about = { channel, recipient: mask(to), recipientSubject }
+    const { slug, app } = pick()
+    const trail = { ...about, brand: slug, app }
+    if (random() < 0.04) {
+      const limits: Standing[] = [{ limit: 'cooldown', max: 1, used: 1, endsAt: at + 20_000, refused: true }]
+      tell(at, { ...trail, operation: 'send', limits }, { error: 'cooldown_active', status: 429 })
       continue
     }
-    const isOutage = hour > 9.2 && hour < 9.9
-    const attempts: Attempt[] = []
-    const provider = isMail ? 'smtp' : 'twilio'
-    const fails = random() < (isOutage && !isMail ? 0.6 : 0.012)
-    if (fails)
-      attempts.push(attemptOf(at, 1, about, provider, random() < 0.8 ? 'retryable' : 'unknown', 'LOGIN_OTP'))
-    if (!fails) attempts.push(attemptOf(at, 1, about, provider, 'accepted', 'LOGIN_OTP'))
-    else if (!isMail && attempts[0]?.outcome === 'retryable') {
-      attempts.push(
-        attemptOf(at + 300, 2, about, 'vonage', random() < 0.97 ? 'accepted' : 'retryable', 'LOGIN_OTP'),
-      )
+    const isOutage = channel === 'SMS' && hour > 9.2 && hour < 9.9
+    const provider = channel === 'EMAIL' ? 'smtp' : 'twilio'
+    const fails = random() < (isOutage ? 0.6 : 0.012)
+    const outcome = !fails ? 'accepted' : random() < 0.8 ? 'retryable' : 'unknown'
+    const attempts = [attemptOf(at, 1, about, provider, outcome, 'LOGIN_OTP')]
+    if (outcome === 'retryable' && channel === 'SMS') {
+      const second = random() < 0.97 ? 'accepted' : 'retryable'
+      const [first] = attempts
+      attempts.push(attemptOf(at + (first?.durationMs ?? 0), 2, about, 'vonage', second, 'LOGIN_OTP'))
     }
-    const sent = attempts.at(-1)?.outcome === 'accepted'
-    tell(at, { ...trail, operation: 'send', attempts }, sent ? null : 'sms_failed', sent ? 200 : 502)
     const taken = attempts.at(-1)
-    if (sent && taken?.receiptKey) {
-      const status = random() < 0.965 ? ('delivered' as const) : ('failed' as const)
-      if (random() < 0.97) {
-        await books.journal.keepReceipts(taken.provider, [
-          [taken.receiptKey, { status, reason: status === 'failed' ? '30003' : null, at: at + 3000 }],
-        ])
-      }
-    }
-    if (sent && random() < 0.86) {
+    const isSent = taken?.outcome === 'accepted'
+    const limits = standings(at, to)
+    tell(
+      at,
+      { ...trail, operation: 'send', attempts, limits },
+      isSent ? {} : { error: 'sms_failed', status: 502 },
+    )
+    if (taken) receive(taken)
+    if (isSent && random() < 0.86) {
       const later = at + Math.round(6000 + 40_000 * random() ** 3 + (random() < 0.05 ? 150_000 : 0))
-      if (random() < 0.06) tell(later - 4000, { ...trail, operation: 'verify' }, 'mismatch', 401)
-      tell(Math.min(later, until), { ...trail, operation: 'verify' }, null, 200)
+      const verify = { ...trail, operation: 'verify' } as const
+      if (random() < 0.06) tell(later - 4000, verify, { error: 'mismatch', status: 401 })
+      tell(later, verify)
     }
     if (random() < 0.3) {
       const done = attemptOf(at + 60, 1, about, provider, 'accepted', 'ORDER_PLACED')
-      tell(at + 50, { ...trail, operation: 'notify', recipients: 1, attempts: [done] }, null, 200)
+      tell(at + 50, { ...trail, operation: 'notify', recipients: 1, attempts: [done] })
+      receive(done)
     }
-    if (index % 200 === 0) await books.journal.flush()
+    if (index % 200 === 0) await settle()
   }
-  await books.journal.flush()
+  await settle()
 }

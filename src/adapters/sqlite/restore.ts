@@ -114,7 +114,7 @@ function requireReadable(file: string): void {
 }
 
 function inUse(file: string): string {
-  return `another process has ${file} open: stop the server first`
+  return `another process has ${file} open: stop the server first, and what replicates it`
 }
 
 /** Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written. */

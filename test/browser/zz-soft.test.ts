@@ -1,0 +1,767 @@
+import { afterAll, beforeAll, describe, expect as hard, test } from 'bun:test'
+const expect: any = Object.assign((v: any, w?: string) => w ? { toEqual: (x: any) => { if (JSON.stringify(v) !== JSON.stringify(x)) console.log('FAULT', w, JSON.stringify(v, null, 1)) }, toBe: (x: any) => { if (v !== x) console.log('FAULT', w, v, x) } } : hard(v), hard)
+import axe from 'axe-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { codeIn } from '../support/app.ts'
+import {
+  browserPath,
+  launchBrowser,
+  newVisitor,
+  type PageVisitor,
+  withoutBrowser,
+} from '../support/browser.ts'
+import { password } from '../support/console.ts'
+import {
+  type ConsoleScene,
+  type ConsoleServer,
+  pressAndConfirm,
+  signIn,
+  startConsole,
+} from '../support/console-browser.ts'
+import { livePast, setUp } from '../support/past.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+// The operator's console in a real browser, against a real server with a database of its own. What its forms do is
+// tested without a browser (test/http/console.test.ts); here is what only a browser shows.
+
+const narrow = { width: 375, height: 740 }
+const wide = { width: 1280, height: 800 }
+
+let browser: Browser
+if (!browserPath) console.warn(withoutBrowser)
+
+beforeAll(async () => {
+  if (browserPath) browser = await launchBrowser()
+}, 30_000)
+afterAll(() => browser?.close())
+
+interface Story {
+  readonly page: Page
+  readonly server: ConsoleServer
+  /** What the server hands its SMS to, if the story is told with it. */
+  readonly gateway: ReturnType<typeof startReceiver>
+  /** Opens a part of the console by its address. */
+  readonly goto: (path: string) => Promise<unknown>
+  /** Another browser, with cookies of its own; `path` is where it goes first. */
+  readonly another: (path: string, options?: BrowserContextOptions) => Promise<Page>
+  /** What was refused since this was asked last, such as `409 for /admin/brands`; whatever is left at the end is wrong. */
+  readonly refusals: () => string[]
+}
+
+/** A story of the console, which begins at the form to sign in; at its end no page must have done what it should not. */
+function story(
+  name: string,
+  tell: (story: Story) => Promise<void>,
+  {
+    env,
+    prepare,
+    isWithGateway = false,
+    ...options
+  }: ConsoleScene & BrowserContextOptions & { isWithGateway?: boolean } = {},
+): void {
+  const run = async () => {
+    await using visitors = new AsyncDisposableStack()
+    const gateway = startReceiver()
+    visitors.defer(() => gateway.stop())
+    const opening = newVisitor(browser, { viewport: wide, ...options })
+    await using server = await startConsole({
+      env: { ...(isWithGateway ? { SMS_PLAIN: 'webhook', ...gateway.env } : {}), ...env },
+      ...(prepare ? { prepare } : {}),
+    })
+    const visitor = visitors.use(await opening)
+    const all: PageVisitor[] = [visitor]
+    await visitor.open(server)
+    await tell({
+      page: visitor.page,
+      server,
+      gateway,
+      goto: (path) => visitor.page.goto(String(new URL(path, server.url))),
+      another: async (path, own = {}) => {
+        const other = visitors.use(await newVisitor(browser, { viewport: wide, ...own }))
+        all.push(other)
+        await other.open({ page: new URL(path, server.url) })
+        return other.page
+      },
+      refusals: () => all.flatMap(({ complaints }) => complaints.splice(0)),
+    })
+    for (const { complaints, errors } of all) {
+      expect(complaints).toEqual([])
+      expect(errors).toEqual([])
+    }
+  }
+  test.skipIf(!browserPath)(name, run, 60_000)
+}
+
+const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })
+const goTo = (page: Page, section: string) => sections(page).getByRole('link', { name: section }).click()
+const headed = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+const said = (page: Page, words: string) => page.getByRole('status').getByText(words).waitFor()
+const complained = (page: Page, words: string | RegExp) => page.getByRole('alert').getByText(words).waitFor()
+const dialog = (page: Page) => page.getByRole('dialog')
+const button = (page: Page | Locator, name: string) => page.getByRole('button', { name, exact: true })
+const row = (page: Page | Locator, words: string | RegExp) => page.getByRole('row').filter({ hasText: words })
+/** The part of a page with this heading: the innermost, since parts stand in parts. */
+const part = (page: Page, heading: string) =>
+  page
+    .locator('section')
+    .filter({ has: page.getByRole('heading', { level: 2, name: heading, exact: true }) })
+    .last()
+
+const textOf = async (locator: Locator) => (await locator.textContent()) ?? ''
+const keyOn = async (page: Page) =>
+  /otp_live_[0-9A-Za-z]{49}/.exec(await page.locator(':root').innerHTML())?.[0] ?? ''
+/** Who has the keyboard, by the words on it. */
+const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent.trim()')
+
+const request = {
+  companyName: 'Globex Corporation',
+  contactName: 'Jo Doe',
+  contactEmail: 'jo@globex.example',
+  brandName: 'Globex',
+  channels: ['SMS'],
+  useCase: 'Codes for logging in to the shop',
+}
+
+/** On a phone and on a desktop, all fits between the edges of the window, but for what scrolls by itself. */
+async function expectNoOverflow(page: Page, what = page.url()): Promise<void> {
+  for (const viewport of [narrow, wide]) {
+    await page.setViewportSize(viewport)
+    const outside = await page.evaluate(`(() => {
+      const { scrollWidth } = document.documentElement
+      if (scrollWidth <= innerWidth) return []
+      const wide = [...document.querySelectorAll('body *')].filter(
+        (node) => node.getBoundingClientRect().right > innerWidth + 0.5,
+      )
+      return [scrollWidth + ' px', ...wide.map((node) => node.outerHTML.slice(0, 120))]
+    })()`)
+    expect(outside, `outside of ${viewport.width} px, ${what}`).toEqual([])
+  }
+}
+
+/** Asks for a code in the name of a brand, as the app `shop` of the settings; resolves to the error, if any. */
+const errorOfSend = async (
+  server: ConsoleServer,
+  brandId: string,
+  phone: string,
+): Promise<string | undefined> => (await server.post('/otp/send', { brandId, phone })).body.error
+
+describe('an operator', () => {
+  story(
+    'lets an integrator in: sees who asks, approves, hands over the key, which is never seen again',
+    async ({ page, server, goto, refusals }) => {
+      const asked = await server.postAs('/integrations/requests', request)
+      expect(asked.status).toBe(201)
+      await signIn(page)
+      await goTo(page, 'Requests 1 waiting')
+      await page.getByRole('link', { name: 'Decide' }).click()
+      await headed(page, 'Globex Corporation')
+      expect(await page.getByLabel('App id').inputValue()).toBe('globex-corporation')
+      expect(await page.getByLabel('Brand slug').inputValue()).toBe('globex')
+      await page.getByLabel('App id').fill('globex-shop')
+      await button(page, 'Approve and make the key').click()
+
+      await headed(page, 'Key of globex-shop')
+      const apiKey = await keyOn(page)
+      expect(await textOf(page.locator('.key-value'))).toBe(apiKey)
+      await button(page, 'Copy the key').click()
+      await button(page, 'Copied').waitFor()
+      expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(apiKey)
+      const credentials = { appId: 'globex-shop', apiKey, brandId: 'globex' }
+      const sent = await server.postAs('/otp/send', { ...credentials, phone: '+1 202 555 0143' })
+      expect(sent.body).toMatchObject({ success: true })
+
+      // Loading the answer of a form anew sends the form anew, and there is nothing left to approve.
+      await page.reload()
+      await part(page, 'Decision').getByText('approved', { exact: true }).waitFor()
+      expect(await keyOn(page)).toBe('')
+      expect(refusals()).toEqual([`409 for /admin/requests/${asked.body.integrationRequestId}/approve`])
+
+      await goTo(page, 'Requests')
+      await row(page, 'Globex Corporation').getByText('approved', { exact: true }).waitFor()
+      expect(await sections(page).getByText('waiting').isVisible()).toBe(false)
+      // Back over the page that had the key.
+      expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
+      for (const path of [
+        '/admin/apps',
+        '/admin/audit',
+        `/admin/requests/${asked.body.integrationRequestId}`,
+      ]) {
+        await goto(path)
+        await page.getByText('globex-shop').first().waitFor()
+        expect(await keyOn(page), path).toBe('')
+      }
+      expect(server.lines.join('\n')).not.toContain(apiKey)
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  )
+
+  story(
+    'does all of this without JavaScript',
+    async ({ page, server }) => {
+      await server.postAs('/integrations/requests', request)
+      await signIn(page)
+      await goTo(page, 'Requests 1 waiting')
+      await page.getByRole('link', { name: 'Decide' }).click()
+      await button(page, 'Approve and make the key').click()
+      await headed(page, 'Key of globex-corporation')
+      const apiKey = await textOf(page.locator('.key-value'))
+      // What a script would do is not offered.
+      expect(await page.locator('[data-copy]').filter({ visible: true }).count()).toBe(0)
+      const credentials = { appId: 'globex-corporation', apiKey, brandId: 'globex' }
+      const sent = await server.postAs('/otp/send', { ...credentials, phone: '+1 202 555 0143' })
+      expect(sent.body).toMatchObject({ success: true })
+
+      await goTo(page, 'Brands')
+      await page.getByRole('link', { name: 'Acme' }).click()
+      await button(page, 'Suspend').click()
+      await said(page, 'acme is suspended.')
+      expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
+      await goTo(page, 'Overview')
+      await part(page, 'Codes').getByText('As a table').click()
+      await part(page, 'Codes').getByRole('table').waitFor()
+      await button(page, 'Sign out').click()
+      await headed(page, 'Sign in')
+    },
+    { javaScriptEnabled: false },
+  )
+})
+
+describe('sessions', () => {
+  story('begin by a link of the command once, and can be ended from another', async (at) => {
+    const { page, server, another, refusals } = at
+    expect(await textOf(page.getByRole('heading', { level: 1 }))).toBe('Sign in')
+    expect(await page.evaluate('document.activeElement.id')).toBe('password')
+    await signIn(page)
+
+    const link = await server.command('admin', 'link')
+    expect(link).toStartWith(`${server.url.origin}/admin/link#`)
+    const [path = '', token = ''] = link.slice(server.url.origin.length).split('#')
+    const other = await another(`${path}#${token}`)
+    await headed(other, 'Overview')
+    // The token is in no address that the browser keeps.
+    expect(other.url()).toBe(`${server.url.origin}/admin`)
+    expect(server.lines.join('\n')).not.toContain(token)
+
+    const late = await another(`${path}#${token}`)
+    await headed(late, 'This link does not work any more')
+    await late.getByText('otpost admin link').waitFor()
+    expect(refusals()).toEqual(['401 for /admin/link'])
+
+    await goTo(page, 'Settings')
+    const theirs = row(page, 'link of the command')
+    const id = (await textOf(theirs.getByRole('rowheader'))).trim()
+    await theirs.getByRole('button', { name: `End session ${id}` }).click()
+    await dialog(page).getByText(`End the session ${id}?`).waitFor()
+    await dialog(page).getByRole('button', { name: 'End' }).click()
+    await said(page, `The session ${id} is ended.`)
+    await goTo(other, 'Brands')
+    await headed(other, 'Sign in')
+
+    await button(page, 'Sign out').click()
+    await headed(page, 'Sign in')
+    await page.goBack()
+    await headed(page, 'Sign in')
+  })
+
+  story('are not begun by guessing: after ten tries the form says how long to wait', async (at) => {
+    const { page, server, another, refusals } = at
+    const wrong = async () => {
+      await page.getByLabel('Password').fill('not the password')
+      await page.keyboard.press('Enter')
+    }
+    await wrong()
+    await complained(page, 'That is not the password.')
+    expect(await page.getByLabel('Password').inputValue()).toBe('')
+    expect(await page.getByLabel('Password').getAttribute('aria-invalid')).toBe('true')
+    const tries = Array.from({ length: 9 }, () =>
+      server.request('POST', '/admin/login', { body: new URLSearchParams({ password: 'wrong' }) }),
+    )
+    expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(9).fill(401))
+
+    await page.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await complained(page, 'Too many tries. Wait 10 minutes, or use a link of otpost admin link.')
+    expect(refusals()).toEqual(['401 for /admin/login', '429 for /admin/login'])
+    // What the form names as the way in is one.
+    const link = await server.command('admin', 'link')
+    await headed(await another(link.slice(server.url.origin.length)), 'Overview')
+  })
+})
+
+describe('brands', () => {
+  story('a suspended one is refused at the next call, once the operator has said yes', async (at) => {
+    const { page, server, goto } = at
+    await signIn(page)
+    await goto('/admin/brands/acme')
+    const suspend = button(page, 'Suspend')
+    await suspend.focus()
+    await page.keyboard.press('Enter')
+    await dialog(page).getByText('Suspend Acme?').waitFor()
+    expect(await focused(page)).toBe('Cancel')
+    await page.keyboard.press('Escape')
+    await dialog(page).waitFor({ state: 'detached' })
+    expect(await focused(page)).toBe('Suspend')
+    await suspend.click()
+    await button(dialog(page), 'Cancel').click()
+    await dialog(page).waitFor({ state: 'detached' })
+    expect(await errorOfSend(server, 'acme', '12025550143')).toBeUndefined()
+
+    await suspend.focus()
+    for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key)
+    await said(page, 'acme is suspended.')
+    expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
+    await button(page, 'Activate').click()
+    await said(page, 'acme is active.')
+    expect(await errorOfSend(server, 'acme', '12025550145')).toBeUndefined()
+  })
+
+  story('show how their messages will read, while they are typed', async ({ page, goto, refusals }) => {
+    await signIn(page)
+    await goto('/admin/brands/new')
+    const preview = part(page, 'A code for it')
+    const bubble = preview.locator('.handset-bubble')
+    const size = preview.locator('.cost-size')
+    await page.getByLabel('Slug').fill('zoe')
+    await page.getByLabel('Name', { exact: true }).pressSequentially('Zoé & Co')
+    await bubble.getByText(/^\d{6} is your Zoé & Co verification code\./).waitFor()
+    await size.getByText('1 segment · GSM-7').waitFor()
+
+    await page.getByLabel('Name', { exact: true }).fill('Zoé 🌱 Flowers, plants and garden tools')
+    await size.getByText('2 segments · UCS-2').waitFor()
+    await preview.getByText('🌱').last().waitFor()
+    await preview.getByText('not in GSM-7').waitFor()
+    await page.getByLabel('Domain').fill('zoe.example')
+    await bubble.getByText(/\n@zoe\.example #\d{6}$/).waitFor()
+    // Values of a message can be tried too, and what is not allowed is told.
+    const order = part(page, 'ORDER_PLACED')
+    await order.getByLabel('customerName').fill('Yōko')
+    await order.locator('.handset-bubble').getByText('Hi Yōko, we received your Zoé 🌱').waitFor()
+    await order.getByLabel('orderId').fill('https://elsewhere.example')
+    await order.locator('.unreadable').getByText('orderId').waitFor()
+
+    // Nothing of it is lost to a mistake.
+    await page.getByLabel('Domain').fill('https://zoe.example/shop')
+    await page.getByLabel('Name the login').check()
+    await page.getByLabel('OUT_FOR_DELIVERY').check()
+    await button(page, 'Make the brand').click()
+    await complained(page, 'domain')
+    expect(refusals()).toEqual(['409 for /admin/brands'])
+    expect(await page.getByLabel('Slug').inputValue()).toBe('zoe')
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toStartWith('Zoé 🌱 Flowers')
+    expect(await page.getByLabel('Domain').inputValue()).toBe('https://zoe.example/shop')
+    expect(await page.getByLabel('Name the login').isChecked()).toBe(true)
+    expect(await page.getByLabel('OUT_FOR_DELIVERY').isChecked()).toBe(true)
+    expect(await page.getByLabel('ORDER_PLACED').isChecked()).toBe(false)
+    await page.getByLabel('Domain').fill('zoe.example')
+    await button(page, 'Make the brand').click()
+    await said(page, 'The brand zoe is made, and active.')
+
+    const template = part(page, 'LOGIN_OTP')
+    await template.getByText('not registered').click()
+    await template.getByLabel('Template id').fill('1107160000000012345')
+    await template.getByLabel('Sender').fill('ZOEFLW')
+    await template.getByLabel('Ids that one provider alone uses').fill('twilio=HX0\nvonage=7')
+    await button(template, 'Save the registration').click()
+    await said(page, 'The registration of LOGIN_OTP is saved.')
+    await template.getByText('id 1107160000000012345').click()
+    const ids = template.getByLabel('Ids that one provider alone uses')
+    expect(await ids.inputValue()).toBe('twilio=HX0\nvonage=7')
+    await pressAndConfirm(page, 'Forget it')
+    await said(page, 'The registration of LOGIN_OTP is removed.')
+    await template.getByText('not registered').waitFor()
+  })
+})
+
+story('a key is issued, gets a second beside it, and is revoked when that one is in use', async (at) => {
+  const { page, server, goto } = at
+  const errorWith = async (apiKey: string): Promise<string> => {
+    const body = { appId: 'till', apiKey, brandId: 'acme', channel: 'SMS', to: [] }
+    return (await server.postAs('/notify', body)).body.error
+  }
+  const [works, isRefused] = ['validation_error', 'forbidden']
+  await signIn(page)
+  await goTo(page, 'Apps')
+  await page.getByLabel('App id').fill('till')
+  await button(page, 'Issue').click()
+  await headed(page, 'Key of till')
+  const first = await keyOn(page)
+  expect(await errorWith(first)).toBe(works)
+
+  await page.getByRole('link', { name: 'I have it: go to the apps' }).click()
+  await row(page, 'the only one').waitFor()
+  await button(page, 'Add a second key').click()
+  await page.getByText('Both keys of till work now').waitFor()
+  const second = await keyOn(page)
+  expect([await errorWith(first), await errorWith(second)]).toEqual([works, works])
+
+  await goto('/admin/apps')
+  const [firstEnd, secondEnd] = [first.slice(-4), second.slice(-4)]
+  await pressAndConfirm(page, `Revoke …${firstEnd}`)
+  await said(page, `The key …${firstEnd} of till is revoked.`)
+  await row(page, `…${firstEnd}`).getByText('revoked').waitFor()
+  await row(page, `…${secondEnd}`).getByText('works', { exact: true }).waitFor()
+  expect([await errorWith(first), await errorWith(second)]).toEqual([isRefused, works])
+  await pressAndConfirm(page, 'Revoke')
+  await said(page, 'till is revoked.')
+  expect(await errorWith(second)).toBe(isRefused)
+})
+
+describe('deliveries', () => {
+  story(
+    'are found by a number that stands in no address, page by page, and tell their story',
+    async (at) => {
+      const { page, server, refusals } = at
+      const number = '+1 (202) 555-0143'
+      const sms = (to: string) =>
+        server.post('/notify', { brandId: 'acme', channel: 'SMS', to: [to], message: 'Ready' })
+      await Promise.all(Array.from({ length: 55 }, () => sms(number)))
+      const last = await sms('12025550199')
+      const addresses: string[] = []
+      page.on('request', (asked) => addresses.push(asked.url()))
+      await signIn(page)
+      await goTo(page, 'Deliveries')
+      const requests = page.locator('tbody').getByRole('rowheader')
+      const older = page.getByRole('link', { name: 'Older' })
+      await row(page, '12*******99').waitFor()
+      expect(await requests.count()).toBe(50)
+
+      const query = page.getByRole('searchbox')
+      await query.fill(number)
+      await page.keyboard.press('Enter')
+      await page.getByText('To 12*******43').waitFor()
+      const seen = await requests.allTextContents()
+      await older.click()
+      await page.getByRole('link', { name: 'Latest' }).waitFor()
+      seen.push(...(await requests.allTextContents()))
+      expect([seen.length, await older.count(), await row(page, '12*******99').count()]).toEqual([55, 0, 0])
+      expect(addresses.filter((address) => /5550143|555-0143/.test(decodeURIComponent(address)))).toEqual([])
+
+      await query.fill('nobody')
+      await page.keyboard.press('Enter')
+      await complained(page, 'Search for a request id, a phone number or a mail address.')
+      expect(refusals()).toEqual(['400 for /admin/deliveries/search'])
+      await query.fill('12025550100')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Nothing was found' }).waitFor()
+      await query.fill(last.body.requestId)
+      await page.keyboard.press('Enter')
+      await page.getByText(`Of request ${last.body.requestId}`).waitFor()
+      expect(await requests.count()).toBe(1)
+      await requests.getByRole('link').click()
+      await headed(page, `Request …${last.body.requestId.slice(-8)}`)
+      await page.getByRole('heading', { name: /^Attempt 1 outbox accepted/ }).waitFor()
+      await button(page, 'Copy the story').click()
+      await button(page, 'Copied').first().waitFor()
+      const story = await page.evaluate<string>('navigator.clipboard.readText()')
+      expect(story).toContain(last.body.requestId)
+      expect(story).toContain('12*******99')
+      expect(await page.content()).not.toContain('12025550199')
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  )
+})
+
+story('what others have typed is text wherever it stands', async (at) => {
+  const { page, server, goto } = at
+  const hostile = '<img src=x onerror="attacked=1"><b>'
+  const long = `"><script>attacked=1</script>${'long'.repeat(17)}`
+  const ids: string[] = []
+  for (const company of [`${hostile}1`, `${hostile}2`]) {
+    const { body } = await server.postAs('/integrations/requests', {
+      companyName: company,
+      contactName: long,
+      contactEmail: 'eve@example.com',
+      brandName: hostile,
+      website: `https://example.com/${encodeURIComponent(hostile)}?${'w'.repeat(150)}`,
+      useCase: `${hostile} ${long}${long}`,
+    })
+    ids.push(body.integrationRequestId)
+  }
+  const [first, second] = ids
+  const appId = '<b>a</b>"\'<script>attacked=1</script>'
+  await signIn(page)
+  await goto(`/admin/requests/${first}`)
+  await headed(page, `${hostile}1`)
+  await page.getByLabel('App id').fill(appId)
+  await page.getByLabel('Brand slug').fill('evil')
+  await button(page, 'Approve and make the key').click()
+  await headed(page, `Key of ${appId}`)
+  const apiKey = await keyOn(page)
+  await expectNoOverflow(page)
+  const sent = await server.postAs('/otp/send', {
+    appId,
+    apiKey,
+    brandId: 'evil',
+    businessName: hostile,
+    phone: '12025550143',
+  })
+  expect(sent.body).toMatchObject({ success: true })
+
+  const places = [
+    { path: '/admin', tells: 'evil' },
+    { path: '/admin/requests', tells: hostile },
+    { path: `/admin/requests/${first}`, tells: appId },
+    { path: `/admin/requests/${second}`, tells: long },
+    { path: '/admin/brands', tells: hostile },
+    { path: '/admin/brands/evil', tells: hostile },
+    { path: '/admin/apps', tells: appId },
+    { path: '/admin/deliveries', tells: appId },
+    { path: `/admin/deliveries/${sent.body.requestId}`, tells: appId },
+    { path: '/admin/audit', tells: `${hostile}1` },
+  ]
+  for (const { path, tells } of places) {
+    await goto(path)
+    await page.locator('main').getByText(tells).first().waitFor()
+    expect(await page.locator('body').locator('script, img, b').count(), path).toBe(0)
+    await expectNoOverflow(page, path)
+  }
+
+  await goto(`/admin/requests/${second}`)
+  await button(page, 'Reject').click()
+  await dialog(page).getByText(`Reject the request of ${hostile}2?`).waitFor()
+  await button(dialog(page), 'Cancel').click()
+  await goto('/admin/brands/evil')
+  await page.getByLabel('Name', { exact: true }).fill('<b>typed</b>')
+  await page.locator('.handset-bubble').getByText('is your <b>typed</b> verification code').first().waitFor()
+  expect(await page.locator('body').locator('script, img, b').count()).toBe(0)
+  expect(await page.evaluate('globalThis.attacked')).toBeUndefined()
+})
+
+/** The colour that a chart has most of, beside nothing; '' while it has none. */
+const inkOfChart = `(() => {
+    const canvas = document.querySelector('.plot canvas')
+    if (!canvas?.width) return ''
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    const counts = new Map()
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] < 255) continue
+      const colour = data.slice(at, at + 3).join()
+      counts.set(colour, (counts.get(colour) ?? 0) + 1)
+    }
+    return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? ''
+  })()`
+const inkOf = (page: Page) => page.evaluate<string>(inkOfChart)
+
+story(
+  'the overview tells what has gone on, and goes on telling without a reload',
+  async ({ page, server, gateway }) => {
+    const stat = async (label: string) =>
+      textOf(
+        page
+          .locator('.stat')
+          .filter({ has: page.getByText(label, { exact: true }) })
+          .locator('.figure'),
+      )
+    const pulse = (words: string) => page.locator('[data-pulse]').getByText(words).waitFor()
+    const verdict = (words: string) => page.getByRole('heading', { level: 2, name: words }).waitFor()
+    const codes = part(page, 'Codes')
+    const provider = row(part(page, 'Providers'), 'webhook')
+    expect(await errorOfSend(server, 'acme', '12025550143')).toBeUndefined()
+    const otp = codeIn(gateway.received[0]?.body.text)
+    await server.post('/otp/verify', { phone: '12025550143', otp })
+    expect(await errorOfSend(server, 'acme', '12025550143')).toBe('cooldown_active')
+
+    await page.clock.install()
+    await signIn(page)
+    await verdict('All is well')
+    await pulse('Live')
+    await page.evaluate('globalThis.sameDocument = true')
+    expect(await stat('Codes sent')).toBe('1')
+    expect(await stat('Verified')).toBe('1')
+    expect(await stat('Conversion')).toBe('100 %')
+    expect(await stat('Limited')).toBe('1')
+    await part(page, 'Limited now').getByText('12*******43').waitFor()
+    expect(await page.content()).not.toContain('5550143')
+    await provider.getByText('works', { exact: true }).waitFor()
+
+    gateway.answer(() => new Response(null, { status: 500 }))
+    for (const end of [1, 2, 3, 4, 5]) {
+      expect(await errorOfSend(server, 'acme', `1202555015${end}`)).toBe('sms_failed')
+    }
+    await page.clock.fastForward(10_000)
+    await verdict('Something is wrong')
+    await provider.getByText(/^rests for \d+ s$/).waitFor()
+    await provider.getByText('5 failures in a row').waitFor()
+    expect(await stat('Not sent')).toBe('5')
+
+    // While someone reads the table it stays as it is; afterwards it is open still, with the new figures.
+    const table = codes.getByRole('table')
+    const sums = () =>
+      table.locator('tbody').evaluate((body) => {
+        const rows = [...body.querySelectorAll('tr')].map((each) => [...each.querySelectorAll('td')])
+        return [0, 1, 2].map((column) =>
+          rows.reduce((sum, cells) => sum + Number(cells[column]?.textContent), 0),
+        )
+      })
+    await codes.getByText('As a table').click()
+    expect(await sums()).toEqual([1, 1, 5])
+    gateway.answer(() => new Response(null, { status: 204 }))
+    expect(await errorOfSend(server, 'acme', '12025550161')).toBeUndefined()
+    await page.clock.fastForward(10_000)
+    await pulse('Paused while in use')
+    expect(await sums()).toEqual([1, 1, 5])
+    await page.getByRole('heading', { level: 1 }).click()
+    await page.clock.fastForward(10_000)
+    await verdict('All is well')
+    expect(await sums()).toEqual([2, 1, 5])
+    expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
+
+    // The charts stand through all of that, and take the colours of the page.
+    expect(await page.locator('.plot canvas').count()).toBe(2)
+    const byDay = await inkOf(page)
+    expect(byDay).not.toBe('')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.waitForFunction(`${inkOfChart} !== '${byDay}'`)
+    expect(await inkOf(page)).not.toBe('')
+
+    for (const [period, hint] of [
+      ['Last 30 days', 'By the day, in UTC'],
+      ['Last Hour', 'By the minute, in UTC'],
+    ] as const) {
+      await page.getByRole('link', { name: period }).click()
+      await codes.getByText(hint).waitFor()
+      expect(await page.getByRole('link', { name: period }).getAttribute('aria-current')).toBe('true')
+      expect(await stat('Codes sent')).toBe('2')
+    }
+    expect(await server.command('admin', 'log-out')).toBe('1 session is ended')
+    await page.clock.fastForward(10_000)
+    await pulse('Signed out: load the page again')
+  },
+  { isWithGateway: true },
+)
+
+/** What axe finds wrong with a page as it is: labels, landmarks, headings, contrast and more. */
+async function expectAccessible(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const violations = await page.evaluate(`
+    axe.run(document, { resultTypes: ['violations'], preload: false }).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.target.join(' '), node.failureSummary])))`)
+  expect(violations, what).toEqual([])
+}
+
+/** With the Tab key all that can be used is reached, the way past the navigation first, and one sees where one is. */
+async function expectKeyboard(page: Page, what: string): Promise<void> {
+  const count = await page.evaluate<number>(`(() => {
+    globalThis.stops = new Map()
+    addEventListener('focusin', ({ target }) => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(target)
+      const { width, right, bottom } = target.getBoundingClientRect()
+      const isSeen = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 && width > 0 && right > 0 && bottom > 0
+      stops.set(target, isSeen)
+    })
+    globalThis.usable = [...document.querySelectorAll('a[href], button, input, textarea, select, summary')].filter(
+      (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && node.tabIndex >= 0,
+    )
+    document.activeElement.blur()
+    return usable.length
+  })()`)
+  for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')
+  const { first, lost, unseen } = await page.evaluate<{
+    first: string
+    lost: string[]
+    unseen: string[]
+  }>(`(() => {
+    const told = (nodes) => nodes.map((node) => node.outerHTML.slice(0, 160))
+    return {
+      first: [...stops.keys()][0]?.textContent ?? '',
+      lost: told(usable.filter((node) => !stops.has(node))),
+      unseen: told([...stops].flatMap(([node, isSeen]) => (isSeen ? [] : [node]))),
+    }
+  })()`)
+  expect({ lost, unseen }, what).toEqual({ lost: [], unseen: [] })
+  if (await sections(page).isVisible()) expect(first, what).toBe('Skip to content')
+}
+
+/** All of this, in light and dark, on a desktop and on a phone. */
+async function expectGoodLooks(page: Page, what: string): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(wide)
+  await expectAccessible(page, `${what}, wide and light`)
+  await expectNoOverflow(page, `${what}, light`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expectNoOverflow(page, `${what}, dark`)
+  await page.setViewportSize(narrow)
+  await expectAccessible(page, `${what}, narrow and dark`)
+  expect(await page.getByRole('heading', { level: 1 }).count(), what).toBe(1)
+}
+
+story(
+  'every page is for everyone: on a phone and a desktop, in light and dark, by keyboard, for screen readers',
+  async ({ page, server, gateway, goto, another, refusals }) => {
+    const stranger = await another('/admin/login')
+    await expectKeyboard(stranger, 'login')
+    await expectGoodLooks(stranger, 'login')
+    await stranger.getByLabel('Password').fill('wrong')
+    await stranger.keyboard.press('Enter')
+    await complained(stranger, 'That is not the password.')
+    await expectGoodLooks(stranger, 'login with a wrong password')
+    await stranger.goto(String(new URL('/admin/link', server.url)))
+    await stranger.getByText('This address has no token').waitFor()
+    await expectGoodLooks(stranger, 'link')
+    await stranger.goto('about:blank');await stranger.goto(String(new URL('/admin/link#used-up', server.url)))
+    await headed(stranger, 'This link does not work any more')
+    await expectGoodLooks(stranger, 'link that is used up')
+    expect(refusals()).toEqual(['401 for /admin/login', '401 for /admin/link'])
+
+    // Something is wrong, and someone is limited.
+    await errorOfSend(server, 'acme', '12025550143')
+    gateway.answer(() => new Response(null, { status: 500 }))
+    const failed = []
+    for (const end of [1, 2, 3, 4, 5]) {
+      failed.push(await server.post('/otp/send', { brandId: 'acme', phone: `1202555015${end}` }))
+    }
+    const refused = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+    await signIn(page)
+    const places = [
+      { path: '/admin', has: 'Something is wrong' },
+      { path: '/admin/requests', has: 'Stark Flowers' },
+      { path: '/admin/brands', has: 'Umbrella' },
+      { path: '/admin/brands/new', has: 'Make the brand' },
+      { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
+      { path: '/admin/brands/umbrella', has: 'Activate' },
+      { path: '/admin/apps', has: 'globex-app' },
+      { path: '/admin/deliveries', has: 'webhook' },
+      { path: `/admin/deliveries/${failed[0]?.body.requestId}`, has: 'sms_failed' },
+      { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
+      { path: '/admin/audit', has: 'Request approved' },
+      { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
+      { path: '/admin/nothing', has: 'There is no such page' },
+    ]
+    for (const { path, has } of places) {
+      await page.setViewportSize(wide)
+      await goto(path)
+      await page.locator('main').getByText(has).first().waitFor()
+      await expectKeyboard(page, path)
+      await expectGoodLooks(page, path)
+    }
+    expect(refusals()).toEqual(['404 for /admin/nothing'])
+
+    await goto('/admin/requests')
+    await page.getByRole('link', { name: 'Globex Corporation' }).click()
+    await part(page, 'Decision').waitFor()
+    await expectGoodLooks(page, 'a request that is decided')
+    await goTo(page, 'Requests')
+    await page.getByRole('link', { name: 'Decide' }).click()
+    await headed(page, 'Stark Flowers')
+    await page.setViewportSize(wide)
+    await expectKeyboard(page, 'a request')
+    await expectGoodLooks(page, 'a request')
+    await button(page, 'Reject').click()
+    await dialog(page).waitFor()
+    await expectGoodLooks(page, 'a question')
+    await page.keyboard.press('Escape')
+    await button(page, 'Approve and make the key').click()
+    await headed(page, 'Key of stark-flowers')
+    await page.setViewportSize(wide)
+    await expectKeyboard(page, 'a key')
+    await expectGoodLooks(page, 'a key')
+  },
+  {
+    isWithGateway: true,
+    prepare: async (books) => {
+      await setUp(books)
+      const until = books.now()
+      await livePast(books, { from: until - 26 * 3_600_000, until, sends: 400 })
+    },
+  },
+)
