@@ -45,7 +45,7 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   const [{ backUp }, config] = await Promise.all([import('../adapters/sqlite/backup.ts'), booksConfig(env)])
   requireDatabase(config)
   const startedAt = performance.now()
-  const bytes = backUp(config.databaseFile, file, { replace, owner: thisProcess })
+  const bytes = await backUp(config.databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
   print(`${file}: ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s`)
   complain(
@@ -103,6 +103,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
       `${keyFileOf(config)} is missing, without which nobody can tell whose records are whose: put it back, or set SECRET_KEY as the server has it`,
     )
   }
+  await yieldToServers()
   await withBooks(env, async (books) => {
     for (const line of aboutForgotten(await books.forget(recipient, await commandActor(env)))) print(line)
   })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
 import type { CodeOwner } from '../../src/domain/ports.ts'
@@ -107,13 +108,25 @@ describe('what is random', () => {
   const rows: readonly (readonly [string, () => string, RegExp])[] = [
     ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
     ['ids of records', () => secrets.newRecordId(), /^[A-Za-z0-9_-]{22}$/],
-    ['API keys', () => secrets.newApiKey().key, /^[A-Za-z0-9_]{64,}$/],
+    ['API keys', () => secrets.newApiKey().key, /^otp_live_[0-9A-Za-z]{49}$/],
     ['secret keys', newSecretKey, /^[A-Za-z0-9_-]{43}$/],
   ]
   test.each(rows)('%s are never the same', (_, make, form) => {
     const made = Array.from({ length: 1000 }, make)
     expect(made.filter((each) => !form.test(each))).toEqual([])
     expect(new Set(made).size).toBe(1000)
+  })
+
+  test('an API key ends with a checksum, as those who search for leaked keys compute it', () => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+    const numberOf = (text: string) => [...text].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
+    // The check value of the standard.
+    expect(crc32('123456789')).toBe(0xcbf43926)
+    for (let index = 0; index < 100; index++) {
+      const { key, lastFour } = secrets.newApiKey()
+      expect(numberOf(key.slice(-6))).toBe(crc32(key.slice(0, -6)))
+      expect(key.slice(-4)).toBe(lastFour)
+    }
   })
 
   test('of an API key its SHA-256 is stored', () => {

@@ -105,7 +105,7 @@ test('it holds nothing of what had been deleted', async () => {
   })
   // Else it would be no wonder.
   expect(foundIn(here.data, [secret])).toEqual([secret])
-  here.backUp(here.at('backup.db'))
+  await here.backUp(here.at('backup.db'))
   expect(readFileSync(here.at('backup.db')).includes(secret)).toBe(false)
 })
 
@@ -120,10 +120,10 @@ test('files that are there are not replaced unless that is said, and those of th
   symlinkSync(here.data, here.at('link'))
   linkSync(here.file, here.at('second-name.db'))
 
-  expect(() => here.backUp(here.at('taken.db'))).toThrow(
+  await expect(here.backUp(here.at('taken.db'))).rejects.toThrow(
     'is there already: name another file, or give --force',
   )
-  expect(() => here.backUp(here.at('folder'), { replace: true })).toThrow('is not a file')
+  await expect(here.backUp(here.at('folder'), { replace: true })).rejects.toThrow('is not a file')
   const own = ['', '-wal', '-shm', '-journal', '.key'].map((end) => here.file + end)
   for (const file of [
     ...own,
@@ -131,13 +131,13 @@ test('files that are there are not replaced unless that is said, and those of th
     here.at('link/otpost.db-wal'),
     here.at('second-name.db'),
   ]) {
-    expect(() => here.backUp(file, { replace: true })).toThrow('belongs to the database')
+    await expect(here.backUp(file, { replace: true })).rejects.toThrow('belongs to the database')
   }
   await open.close()
   expect(isWhole(here.file)).toBe(true)
   expect(readFileSync(`${here.file}.key`, 'utf8')).toStartWith('a secret')
 
-  expect(here.backUp(here.at('taken.db'), { replace: true })).toBe(statSync(here.at('taken.db')).size)
+  expect(await here.backUp(here.at('taken.db'), { replace: true })).toBe(statSync(here.at('taken.db')).size)
   expect(isWhole(here.at('taken.db'))).toBe(true)
 })
 
@@ -163,7 +163,7 @@ test('what a killed backup leaves is cleared away by the next, and what a runnin
 
   const others = `${copy}.1.draft`
   writeFileSync(others, '')
-  here.backUp(copy, { owner: { ...owner, isRunning: (pid) => pid === 1 } })
+  await here.backUp(copy, { owner: { ...owner, isRunning: (pid) => pid === 1 } })
   expect(readdirSync(here.at('copies')).sort()).toEqual(['backup.db', 'backup.db.1.draft'])
   expect(isWhole(copy)).toBe(true)
 })
@@ -188,7 +188,7 @@ test('where there is no database, or no way to write, that is said and nothing i
   expect(readdirSync(here.folder)).toEqual([])
   await filled(here.file, 1)
   writeFileSync(here.at('file'), '')
-  expect(() => here.backUp(join(here.at('file'), 'backup.db'))).toThrow('can not be written')
+  await expect(here.backUp(join(here.at('file'), 'backup.db'))).rejects.toThrow('can not be written')
 })
 
 test('it is of the database as it is: a backup does not bring it up to date', async () => {

@@ -94,6 +94,6 @@ test('a server beside a reader that never stops answers all, and its log stays w
   const kept = inDatabase(here.file, (driver) => driver.prepare('SELECT count(*) FROM stories').pluck().get())
   expect(kept).toBe(sends)
   // What the reader made does not stand in the way of a backup, a restore or the next start.
-  here.backUp(here.at('backup.db'))
+  await here.backUp(here.at('backup.db'))
   expect(here.restore(here.at('backup.db')).droppedCodes).toBe(sends)
 })

@@ -48,7 +48,7 @@ test('codes do not come back, whatever became of them since; limits, brands and 
       "INSERT INTO console_sessions VALUES ('s', 1, 1, 9e15, 'link'); INSERT INTO console_links VALUES ('l', 9e15)",
     )
   })
-  here.backUp(here.at('backup.db'))
+  await here.backUp(here.at('backup.db'))
   expect(verdict(await before.post('/otp/verify', { phone, otp: used }))).toBe('200')
   await before.brand('later')
   await before.close()
@@ -95,7 +95,7 @@ test('says what had been withdrawn since, what else comes back, and that the sec
   await putBrand(operator, 'globex', { displayName: 'Globex' })
   for (const appId of ['shop', 'stolen']) await issueApp(operator, appId)
   await books.close()
-  here.backUp(here.at('backup.db'))
+  await here.backUp(here.at('backup.db'))
   const later = openBooks(readConfig(here.env))
   await revokeApp(later.acting(tester), 'stolen')
   await setBrandStatus(later.acting(tester), 'globex', 'suspended')
@@ -206,7 +206,7 @@ describe('what is no backup is refused, and the database stays:', () => {
     using here = place()
     await marked(here.file, 'old')
     const file = here.at('backup.db')
-    if (/^one /.test(_)) here.backUp(file)
+    if (/^one /.test(_)) await here.backUp(file)
     make(file)
     expect(() => here.restore(file)).toThrow(says)
     expect(slugs(here.file)).toEqual(['old'])
@@ -224,7 +224,7 @@ describe('what is no backup is refused, and the database stays:', () => {
 test('a backup of an older version is brought up to date', async () => {
   using here = place()
   await marked(here.file, 'old')
-  here.backUp(here.at('backup.db'))
+  await here.backUp(here.at('backup.db'))
   inDatabase(here.at('backup.db'), (driver) => {
     const [last, ...tables] = ['audit', 'console_links', 'console_sessions', 'tallies', 'app_keys']
     for (const table of [last, ...tables]) driver.exec(`DROP TABLE ${table}`)

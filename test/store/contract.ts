@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
+import type { AuditEntry, AuditReader } from '../../src/domain/audit.ts'
 import type { Brand } from '../../src/domain/brand.ts'
+import type { ConsoleSession, ConsoleStore } from '../../src/domain/console.ts'
 import type { Claim, Taking } from '../../src/domain/limits.ts'
-import type { AppBook, BrandBook, OperatorBook } from '../../src/domain/operator.ts'
+import type { AppBook, BrandBook, OperatorBook, RequestBook } from '../../src/domain/operator.ts'
 import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp.ts'
 import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/platform.ts'
 import {
@@ -22,9 +24,9 @@ export interface Stores {
   readonly brands: BrandBook
   readonly operator: OperatorBook
   readonly apps: AppBook & Apps
-  readonly requests: IntegrationRequests
-  /** The kept integration requests, by what means the store has: ids and status, in order of the ids. */
-  readonly keptRequests: () => Promise<readonly { id: string; status: string }[]>
+  readonly requests: IntegrationRequests & RequestBook
+  readonly audit: AuditReader
+  readonly sessions: ConsoleStore
   readonly outbox: Outbox
   readonly close: () => Promise<void>
 }
@@ -84,6 +86,8 @@ export function testStores(name: string, open: OpenStores): void {
       () => stores.operator,
     )
     testRequests(() => stores)
+    testAudit(() => stores)
+    testConsole(() => stores)
     testOutbox(() => stores.outbox)
   })
 }
@@ -705,25 +709,167 @@ function testRequests(stores: () => Stores): void {
   }
 
   describe('integration requests', () => {
-    test('a request is kept as pending', async () => {
-      await stores().requests.add(request)
-      await stores().requests.add({ ...request, id: 'request 2', channels: [], website: null, useCase: null })
-      expect(await stores().keptRequests()).toEqual([
-        { id: 'request 1', status: 'pending' },
-        { id: 'request 2', status: 'pending' },
+    const undecided = { decidedAt: null, decidedBy: null, reason: null, appId: null, brandSlug: null }
+
+    test('a request is kept as pending, and read as it was', async () => {
+      const { requests } = stores()
+      const other = {
+        ...request,
+        id: 'request 2',
+        createdAt: start + 1,
+        channels: [],
+        website: null,
+        useCase: null,
+      }
+      await requests.add(request)
+      await requests.add(other)
+      expect(await requests.list()).toEqual([
+        { ...other, status: 'pending', ...undecided },
+        { ...request, status: 'pending', ...undecided },
       ])
+      expect(await requests.get('request 1')).toEqual({ ...request, status: 'pending', ...undecided })
+      expect(await requests.get('request 3')).toBeUndefined()
     })
 
     test('an id is used once', async () => {
-      await stores().requests.add(request)
-      const again = stores().requests.add({ ...request, companyName: 'Other' })
+      const { requests } = stores()
+      await requests.add(request)
+      const again = requests.add({ ...request, companyName: 'Other' })
       expect(
         await again.then(
           () => 'kept',
           () => 'refused',
         ),
       ).toBe('refused')
-      expect(await stores().keptRequests()).toHaveLength(1)
+      expect(await requests.list()).toHaveLength(1)
+    })
+
+    test('a verdict is kept with who decided and when; of two at once, the second sees the first', async () => {
+      const { requests, operator } = stores()
+      await requests.add(request)
+      const seen: (string | undefined)[] = []
+      const decide = (status: 'approved' | 'rejected') =>
+        operator.change({ requestId: 'request 1' }, { actor: tester, now: start + 5 }, (matters) => {
+          seen.push(matters.request?.status)
+          return {
+            verdict: { status, reason: null, appId: 'shop', brandSlug: 'acme' },
+            entry: { action: `request.${status}`, target: 'request 1', details: {} },
+          }
+        })
+      await Promise.all([decide('approved'), decide('rejected')])
+      expect(seen).toEqual(['pending', 'approved'])
+      expect(await requests.get('request 1')).toMatchObject({
+        status: 'rejected',
+        decidedAt: start + 5,
+        decidedBy: 'command tester',
+        appId: 'shop',
+        brandSlug: 'acme',
+      })
+    })
+  })
+}
+
+function testAudit(stores: () => Stores): void {
+  const entry = (target: string, at = start): AuditEntry => ({
+    at,
+    actor: tester,
+    action: 'brand.changed',
+    target,
+    details: { displayName: 'Acme → Acme & Söhne' },
+  })
+
+  describe('the audit log', () => {
+    test('has what was changed with the change, and nothing of a change that failed', async () => {
+      const { operator, audit, brands } = stores()
+      const by = { actor: tester, now: start }
+      const { at: _, actor: __, ...said } = entry('acme')
+      await operator.change({ brandSlug: 'acme' }, by, () => ({ brand: brand(), entry: said }))
+      const failing = operator.change({ brandSlug: 'acme' }, by, () => {
+        throw new Error('not like this')
+      })
+      expect(await failing.catch(({ message }) => message)).toBe('not like this')
+      expect(await audit.list({ limit: 10 })).toEqual([{ id: expect.any(Number), ...entry('acme') }])
+      expect(await brands.bySlug('acme')).toEqual(brand())
+    })
+
+    test('tells the latest first, page by page, and since a time', async () => {
+      const { operator, audit } = stores()
+      for (let index = 0; index < 7; index++) await operator.note(entry(`brand ${index}`, start + index))
+      const targets = (records: readonly AuditEntry[]) =>
+        records.map(({ target }) => target.slice(6)).join('')
+      const first = await audit.list({ limit: 3 })
+      expect(targets(first)).toBe('654')
+      const before = first.at(-1)?.id ?? 0
+      expect(targets(await audit.list({ before, limit: 10 }))).toBe('3210')
+      expect(targets(await audit.list({ since: start + 5, limit: 10 }))).toBe('65')
+    })
+  })
+}
+
+function testConsole(stores: () => Stores): void {
+  const session = (token: string, expiresAt = start + 1000): ConsoleSession => ({
+    tokenSha256: token,
+    startedAt: start,
+    lastSeenAt: start,
+    expiresAt,
+    by: 'password',
+  })
+  const entry = (action: AuditEntry['action'], at = start): AuditEntry => ({
+    at,
+    actor: tester,
+    action,
+    target: 'a',
+    details: {},
+  })
+
+  describe('sessions of the console', () => {
+    test('a session is found until it is over', async () => {
+      const { sessions } = stores()
+      await sessions.begin(session('a'), entry('console.login'))
+      expect(await sessions.find('a', start + 999)).toEqual(session('a'))
+      expect(await sessions.find('a', start + 1000)).toBeUndefined()
+      expect(await sessions.find('b', start)).toBeUndefined()
+      await sessions.prolong('a', start + 500, start + 1500)
+      expect(await sessions.find('a', start + 1499)).toMatchObject({ lastSeenAt: start + 500 })
+    })
+
+    test('one that is ended is gone, once, and the audit log has that', async () => {
+      const { sessions, audit } = stores()
+      for (const token of ['a', 'b', 'c']) await sessions.begin(session(token), entry('console.login'))
+      expect(await sessions.end('a', entry('console.logout'))).toBe(true)
+      expect(await sessions.end('a', entry('console.logout'))).toBe(false)
+      expect((await sessions.list(start)).map(({ tokenSha256 }) => tokenSha256).sort()).toEqual(['b', 'c'])
+      expect(await sessions.endAll(entry('console.session-revoked'))).toBe(2)
+      expect(await sessions.list(start)).toEqual([])
+      expect((await audit.list({ limit: 9 })).map(({ action }) => action)).toEqual([
+        'console.session-revoked',
+        'console.logout',
+        'console.login',
+        'console.login',
+        'console.login',
+      ])
+    })
+
+    test('a link begins one session, also where many use it at once', async () => {
+      const { sessions } = stores()
+      await sessions.addLink('link', start + 1000, entry('console.link'))
+      expect(await sessions.hasLink(start + 999)).toBe(true)
+      const used = await Promise.all(
+        ['a', 'b', 'c'].map((token) => sessions.useLink('link', session(token), entry('console.login'))),
+      )
+      expect(used.filter(Boolean)).toHaveLength(1)
+      expect(await sessions.hasLink(start)).toBe(false)
+      expect(await sessions.list(start)).toHaveLength(1)
+    })
+
+    test('a link that is over begins none', async () => {
+      const { sessions } = stores()
+      await sessions.addLink('link', start + 1000, entry('console.link'))
+      expect(await sessions.hasLink(start + 1000)).toBe(false)
+      expect(
+        await sessions.useLink('link', session('a', start + 9000), entry('console.login', start + 1000)),
+      ).toBe(false)
+      expect(await sessions.list(start)).toEqual([])
     })
   })
 }

@@ -6,13 +6,16 @@ import { migrations } from '../../drizzle/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
 import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { createConsoleStore } from '../../src/adapters/sqlite/console.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createIntegrationRequests } from '../../src/adapters/sqlite/integration-requests.ts'
+import {
+  createIntegrationRequests,
+  createRequestBook,
+} from '../../src/adapters/sqlite/integration-requests.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
-import { createOperatorBook } from '../../src/adapters/sqlite/operator.ts'
+import { createAuditReader, createOperatorBook } from '../../src/adapters/sqlite/operator.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import { integrationRequests } from '../../src/adapters/sqlite/schema.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { Claim } from '../../src/domain/limits.ts'
@@ -28,13 +31,9 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
     brands: createBrandBook(database),
     operator: createOperatorBook(database),
     apps: createAppBook(database, hashKey, credentials),
-    requests: createIntegrationRequests(database),
-    keptRequests: async () =>
-      database.orm
-        .select({ id: integrationRequests.id, status: integrationRequests.status })
-        .from(integrationRequests)
-        .orderBy(integrationRequests.id)
-        .all(),
+    requests: { ...createIntegrationRequests(database), ...createRequestBook(database) },
+    audit: createAuditReader(database),
+    sessions: createConsoleStore(database),
     outbox: createOutbox(database, now),
     close: () => database.close(),
   }

@@ -129,7 +129,7 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
       channel: to.channel,
       route: to.channel === 'SMS' ? 'plain' : null,
       provider,
-      template,
+      template: to.channel === 'SMS' ? template : null,
       recipient: to.recipient,
       position: null,
       recipientSubject: to.recipientSubject,

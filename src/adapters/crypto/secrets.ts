@@ -55,11 +55,6 @@ function checked(key: string): string {
   return key + base62(sum, 6)
 }
 
-/** Whether a text has the form and the checksum of an API key of ours; that says nothing of its being in use. */
-export function isApiKey(text: string): boolean {
-  return /^otp_live_[0-9A-Za-z]{49}$/.test(text) && checked(text.slice(0, -6)) === text
-}
-
 /** `Secrets.saltedHash`, which needs no secret: what it hashes is keyed already. */
 export function saltedHash(recordId: string, keyedCode: string): string {
   return sha256(`${recordId} ${keyedCode}`)

@@ -20,13 +20,17 @@ export interface BackupOptions {
  * @returns the size of the copy, in bytes
  * @throws OperatorError when the file can't be that, or the copy is not whole; DatabaseError when the database can't be read
  */
-export function backUp(databaseFile: string, file: string, { replace, owner }: BackupOptions): number {
+export async function backUp(
+  databaseFile: string,
+  file: string,
+  { replace, owner }: BackupOptions,
+): Promise<number> {
   const path = resolve(file)
   refuseOwnFile(path, databaseFile)
   refuseTaken(path, replace)
   const draft = draftBeside(path, owner)
   try {
-    copyInto(draft.path, databaseFile)
+    await steadily(draft.path, () => copyInto(draft.path, databaseFile))
     const copy = new Driver(draft.path, { readonly: true })
     try {
       const damage = damageIn(copy)
@@ -47,8 +51,32 @@ export function backUp(databaseFile: string, file: string, { replace, owner }: B
   }
 }
 
+/**
+ * Does what fills a file while another thread has the disk take in what is there of it: hundreds of megabytes at once,
+ * at the end, would hold up every commit of a server on that disk until all of them are written.
+ */
+async function steadily(path: string, work: () => void): Promise<void> {
+  const thread = new Worker(new URL('./syncer.ts', import.meta.url).href)
+  // Without the thread the copy is as good, and commits wait longer.
+  const failed = Promise.withResolvers<void>()
+  thread.onerror = () => failed.resolve()
+  const told = (message: string | null) => {
+    const done = Promise.withResolvers<void>()
+    thread.onmessage = () => done.resolve()
+    thread.postMessage(message)
+    return Promise.race([done.promise, failed.promise])
+  }
+  try {
+    await told(path)
+    work()
+    await told(null)
+  } finally {
+    thread.terminate()
+  }
+}
+
 /** Writes what a database holds at one instant into an empty file. */
-export function copyInto(path: string, databaseFile: string): void {
+function copyInto(path: string, databaseFile: string): void {
   let driver: Driver.Database | undefined
   try {
     // After a crash the first who opens the log recovers it, and others wait.

@@ -42,6 +42,7 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
         for (const [requestId, stored, attempts] of entries) {
           write.story.run(requestId, JSON.stringify(stored))
           for (const attempt of attempts) write.delivery.run(...attempt)
+          if (stored[1] !== 'verify') continue
           const story = storyOf(requestId, stored)
           if (!isVerified(story)) continue
           const sent = write.lastCode.get(story.recipientSubject ?? '', story.brand ?? '')

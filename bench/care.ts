@@ -1,17 +1,17 @@
-import { rmSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fill } from './fill.ts'
 import { type Latency, pace } from './paced.ts'
 import { Bench, root } from './servers.ts'
 import { send } from './workloads.ts'
 
-// What a backup costs the requests beside it: `bun bench/backup.ts [ROWS] [PER_SECOND]`.
+// What `otpost backup` and `forget` cost the requests beside them: `bun bench/care.ts [ROWS] [PER_SECOND]`.
 
 const [rows = 1_000_000, perSecond = 300] = Bun.argv.slice(2).map(Number)
 const quietMs = 10_000
 
 await using bench = new Bench()
-const databaseFile = await bench.database('backup')
+const databaseFile = await bench.database('care')
 fill(databaseFile, rows, Date.now())
 const service = await bench.otpost({ databaseFile })
 const copy = join(bench.folder, 'copy.db')
@@ -32,15 +32,14 @@ async function during(work: () => Promise<unknown>): Promise<Latency & { seconds
   return { ...latency, seconds, logMiB: logBytes / 2 ** 20 }
 }
 
-async function backup(): Promise<void> {
-  rmSync(copy, { force: true })
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'backup', copy], {
+async function otpost(...args: string[]): Promise<void> {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', ...args], {
     cwd: root,
     env: { ...process.env, DATABASE_URL: `file:${databaseFile}` },
     stdout: 'inherit',
     stderr: 'ignore',
   })
-  if ((await child.exited) !== 0) throw new Error('the backup failed')
+  if ((await child.exited) !== 0) throw new Error(`otpost ${args[0]} failed`)
 }
 
 function say(
@@ -55,7 +54,9 @@ function say(
 
 await during(() => Bun.sleep(3000))
 say('before', await during(() => Bun.sleep(quietMs)))
-say('backup', await during(backup))
+say('backup', await during(() => otpost('backup', copy)))
+say('between', await during(() => Bun.sleep(quietMs)))
+say('forget', await during(() => otpost('forget', '12025550143')))
 say('after', await during(() => Bun.sleep(quietMs)))
 console.log(
   `database ${(statSync(databaseFile).size / 2 ** 20).toFixed(0)} MiB, ${rows} rows, ${perSecond} sends/s`,

@@ -1,0 +1,111 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Books } from '../../src/books.ts'
+import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import { signIn, startConsole } from '../support/console-browser.ts'
+import { livePast, setUp } from '../support/past.ts'
+
+// Takes the pictures of the README: a real server over a database with a day behind it, seen by a real browser. Names,
+// numbers and keys are made up, and the database is gone afterwards.
+
+const folder = join(import.meta.dir, '../../docs/screenshots')
+const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }
+const phone: BrowserContextOptions = { viewport: { width: 375, height: 812 }, colorScheme: 'light' }
+
+if (!browserPath) {
+  process.stderr.write(`${withoutBrowser}\n`)
+  process.exit(1)
+}
+mkdirSync(folder, { recursive: true })
+
+/** A code that one provider could not take and the next one did. */
+let rescued = ''
+
+async function prepare(books: Books): Promise<void> {
+  await setUp(books)
+  const until = books.now()
+  await livePast(books, { from: until - 26 * 3_600_000, until, sends: 4000 })
+  const rows = await books.journal.deliveries({ limit: 10_000 })
+  const second = rows.findLast(({ attempt, receipt }) => attempt === 2 && receipt?.status === 'delivered')
+  if (!second) throw new Error('in this past no provider has stood in for another')
+  rescued = second.requestId
+}
+
+// In the place of the vendors. Twilio has its trouble with some numbers; Vonage takes all.
+const vendors = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    if (request.url.endsWith('/sms/json')) {
+      return Response.json({ messages: [{ status: '0', 'message-id': '0A0000001234ABCD' }] })
+    }
+    const to = new URLSearchParams(await request.text()).get('To') ?? ''
+    if (to.endsWith('0112')) return Response.json({ code: 20503 }, { status: 503 })
+    if (to.endsWith('0119')) return Response.json({ code: 21211 }, { status: 400 })
+    const sid = `SM${crypto.randomUUID().replaceAll('-', '')}`
+    return Response.json({ sid, status: 'queued' }, { status: 201 })
+  },
+})
+const vendorUrl = `http://127.0.0.1:${vendors.port}`
+await using browser = await launchBrowser()
+await using server = await startConsole({
+  prepare,
+  env: {
+    PUBLIC_URL: 'https://otp.example.com',
+    GLOBAL_LIMIT_PER_MINUTE: '120',
+    SMS_PLAIN: 'twilio,vonage',
+    TWILIO_BASE_URL: vendorUrl,
+    TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+    TWILIO_AUTH_TOKEN: 'of-nobody',
+    TWILIO_FROM: '+12025550100',
+    VONAGE_BASE_URL: vendorUrl,
+    VONAGE_API_KEY: '00000000',
+    VONAGE_API_SECRET: 'of-nobody',
+    VONAGE_FROM: 'Acme',
+    SMTP_URL: 'smtp://127.0.0.1:9',
+    MAIL_FROM: 'Acme <codes@acme.example>',
+  },
+})
+
+// The last minute: one code goes out by the second provider, one to no number at all; two people can't wait.
+for (const end of ['0112', '0104', '0119', '0143', '0178', '0143', '0178', '0178']) {
+  await server.post('/otp/send', { phone: `1202555${end}` })
+}
+
+const inLight = await newVisitor(browser, desktop)
+const inDark = await newVisitor(browser, { ...desktop, colorScheme: 'dark' })
+const onPhone = await newVisitor(browser, phone)
+const visitors = [inLight, inDark, onPhone]
+for (const visitor of visitors) {
+  await visitor.open(server)
+  await signIn(visitor.page)
+}
+
+/** Takes what a page shows first, down to a height. */
+async function take(page: Page, name: string, path: string, has: string, height?: number): Promise<void> {
+  if (path !== '') await page.goto(String(new URL(path, server.url)))
+  await page.locator('main').getByText(has).first().waitFor()
+  const size = page.viewportSize()
+  const clip = size && { x: 0, y: 0, width: size.width, height: height ?? size.height }
+  await page.screenshot({ path: join(folder, `${name}.png`), ...(clip ? { clip } : {}) })
+}
+
+await take(inLight.page, 'overview-light', '/admin', 'Codes sent')
+await take(inDark.page, 'overview-dark', '/admin', 'Codes sent')
+await take(onPhone.page, 'overview-phone', '/admin', 'Codes sent')
+await take(inLight.page, 'deliveries', '/admin/deliveries', 'twilio', 780)
+await take(inLight.page, 'story', `/admin/deliveries/${rescued}`, 'Attempt 2', 850)
+await take(inLight.page, 'brand', '/admin/brands/acme', 'A code for it')
+await inLight.page.goto(String(new URL('/admin/requests', server.url)))
+await inLight.page.getByRole('link', { name: 'Decide' }).click()
+await inLight.page.getByRole('button', { name: 'Approve and make the key' }).click()
+await take(inLight.page, 'key', '', 'It will never be shown again.', 760)
+
+for (const visitor of visitors) {
+  const wrong = [...visitor.complaints, ...visitor.errors]
+  if (wrong.length > 0) throw new Error(wrong.join('\n'))
+  await visitor[Symbol.asyncDispose]()
+}
+await vendors.stop(true)
+process.stdout.write(`docs/screenshots is new\n`)
