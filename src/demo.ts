@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { createApp } from './app.ts'
+import { makeLink } from './domain/console.ts'
 import { putBrand } from './domain/operator.ts'
 import { notifyTemplateKeys } from './domain/templates.ts'
 
@@ -19,17 +20,21 @@ export function demoEnv(
   }
 }
 
+/** Who the audit log says it was. */
+const operator = { by: 'command', name: 'demo' } as const
+
 /** Makes the demo brand, starts, and tells a newcomer what to try. */
 export async function prepareDemo(app: ReturnType<typeof createApp>, listen: () => URL): Promise<void> {
-  await putBrand(app.books.acting({ by: 'command', name: 'demo' }), demo.brandId, {
+  await putBrand(app.books.acting(operator), demo.brandId, {
     displayName: 'Acme',
     notifyTemplates: notifyTemplateKeys,
     loginIdEnabled: true,
   })
-  process.stdout.write(welcome(listen()))
+  const url = listen()
+  process.stdout.write(welcome(url, await makeLink(app.books, operator)))
 }
 
-function welcome(url: URL): string {
+function welcome(url: URL, linkToken: string): string {
   const base = url.origin
   const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
   const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
@@ -38,6 +43,8 @@ otpost is running as a demo: every message stays in its outbox.
 
   Outbox page       ${base}/outbox
   API description   ${base}/docs
+  Console           ${base}/admin/link#${linkToken}
+                    (works once, for ten minutes)
 
 Send a code, read it from the outbox, verify it:
 

@@ -15,8 +15,8 @@ import {
   withServersBooks,
 } from './common.ts'
 
-/** What a password must have at least. */
-const fewestCharacters = 12
+/** What a password must have at least (NIST SP 800-63B section 5.1.1). */
+const fewestCharacters = 8
 
 /** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
