@@ -76,7 +76,10 @@ export function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
     acting: (actor: Actor) => ({ operator, secrets, now, actor }),
     /** Erases a person from log and records. */
     forget: (recipient: Recipient, actor: Actor) =>
-      forget(database, recipient, secrets.subjects(recipient.channel, recipient.identity), { now: now(), actor }),
+      forget(database, recipient, secrets.subjects(recipient.channel, recipient.identity), {
+        now: now(),
+        actor,
+      }),
     outbox: { ...createOutbox(database, now), add: work.keepMessage },
     journal,
     checkDatabase: work.checkDatabase,

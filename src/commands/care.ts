@@ -114,7 +114,7 @@ function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonl
     `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.receipts, 'receipt')}, ${counted(erased.ledgers, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
     ...(unclearRequests > 0
       ? [
-          `${counted(unclearRequests, 'request')} from before this version may be theirs, or of others who look the same when masked: they go when DELIVERY_LOG_DAYS are over`,
+          `${counted(unclearRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,
         ]
       : []),
     aboutTraces[traces],

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import Driver from 'better-sqlite3'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { openBooks } from '../../src/books.ts'
 import { readConfig } from '../../src/config.ts'
@@ -143,9 +144,13 @@ test('files that are there are not replaced unless that is said, and those of th
 
 test('what a killed backup leaves is cleared away by the next, and what a running one writes is not', async () => {
   using here = place()
-  await filled(here.file, 100_000)
+  await filled(here.file, 1000)
   const copy = here.at('copies/backup.db')
   mkdirSync(here.at('copies'))
+  // So that the backup comes as far as its draft, and no further.
+  const holder = new Driver(here.file)
+  holder.pragma('journal_mode = DELETE')
+  holder.exec('BEGIN EXCLUSIVE')
   const child = Bun.spawn([process.execPath, 'src/main.ts', 'backup', copy], {
     env: { ...process.env, ...here.env },
     stdout: 'ignore',
@@ -158,6 +163,7 @@ test('what a killed backup leaves is cleared away by the next, and what a runnin
   child.kill('SIGKILL')
   await child.exited
   watching.close()
+  holder.close()
   expect(readdirSync(here.at('copies'))).toContain(`backup.db.${child.pid}.draft`)
   expect(existsSync(copy)).toBe(false)
 

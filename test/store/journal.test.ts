@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createJournalBook, firstIdOf, journalEntry } from '../../src/adapters/sqlite/journal.ts'
 import { createJournalBuffer } from '../../src/adapters/sqlite/journal-buffer.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { createStatistics } from '../../src/adapters/sqlite/tallies.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
@@ -106,6 +107,7 @@ function open(threaded: boolean) {
     keepEntries,
     keepReceipt: (key: string, state: ReceiptState) => keepReceipts('twilio', [[key, state]]),
     sweep,
+    statistics: createStatistics(database),
     count: (table: string) =>
       database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
     async close() {
@@ -126,6 +128,82 @@ for (const [name, threaded] of [
       journal = open(threaded)
     })
     afterEach(() => journal.close())
+
+    describe('what happened is counted', () => {
+      const subject = 'keyed-hash-of-someone!'
+      const sentBy = (provider: string, at: number, properties: Partial<Attempt> = {}): Attempt => ({
+        ...ofSms,
+        at,
+        provider,
+        outcome: 'accepted',
+        recipientSubject: subject,
+        ...properties,
+      })
+      const verified: Story = {
+        ...whole,
+        operation: 'verify',
+        recipientSubject: subject,
+        end: { status: 200, error: null, message: null, durationMs: 1 },
+      }
+      const verifyAt = (at: number) => ({ ...verified, requestId: idAt(at, 9), at })
+
+      test('a right code with the provider of the last message that had one, and the time since', async () => {
+        await journal.keep({ ...whole, requestId: idAt(start) }, sentBy('twilio', start))
+        await journal.keep({ ...whole, requestId: idAt(start + 1000) }, sentBy('vonage', start + 1000))
+        await journal.keep(
+          { ...whole, requestId: idAt(start + 2000) },
+          sentBy('msg91', start + 2000, { template: 'ORDER_PLACED' }),
+        )
+        await journal.keep(verifyAt(start + 9000))
+        const { totals, byProvider, verifyTimes } = await journal.statistics('hour', start + 9000)
+        expect(totals.verified).toBe(1)
+        expect(byProvider).toMatchObject([{ name: 'vonage', verified: 1 }])
+        expect(verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
+      })
+
+      test('also where the message is written in the same step', async () => {
+        const sending = journalEntry({ ...whole, requestId: idAt(start) }, [sentBy('twilio', start)])
+        await journal.keepEntries([sending, journalEntry(verifyAt(start + 4000), [])], [])
+        const { byProvider, verifyTimes } = await journal.statistics('hour', start + 9000)
+        expect([byProvider[0]?.name, verifyTimes.medianSeconds]).toEqual(['twilio', 5])
+      })
+
+      test('a code of another brand is not taken for it', async () => {
+        await journal.keep({ ...whole, requestId: idAt(start), brand: 'globex' }, sentBy('twilio', start))
+        await journal.keep(verifyAt(start + 9000))
+        const { totals, byProvider, verifyTimes } = await journal.statistics('hour', start + 9000)
+        expect([totals.verified, byProvider, verifyTimes.count]).toEqual([1, [], 0])
+      })
+
+      test('in its minute, its hour and its day, however many steps tell of it', async () => {
+        const sends = (count: number) =>
+          journal.keepEntries([], [[start, 'send', 'SMS', 'acme', 'twilio', 'ok', count]])
+        await sends(3)
+        await sends(4)
+        for (const period of ['hour', 'day', 'month'] as const) {
+          const { totals, points } = await journal.statistics(period, start + 59_000)
+          expect([totals.sends, points.at(-1)?.sends]).toEqual([7, 7])
+        }
+        const later = (ms: number) => journal.statistics('hour', start + ms)
+        expect((await later(3_599_999)).totals.sends).toBe(7)
+        expect((await later(3_600_000)).totals.sends).toBe(0)
+      })
+
+      test('what a receipt says once, however often it comes', async () => {
+        const says = (status: ReceiptState['status']) =>
+          journal.keepReceipt('R 1', { status, reason: null, at: start })
+        for (const status of ['pending', 'delivered', 'delivered', 'failed'] as const) await says(status)
+        const { totals, byProvider } = await journal.statistics('hour', start)
+        expect([totals.delivered, totals.undelivered]).toEqual([1, 0])
+        // A network may first say that it failed.
+        for (const status of ['failed', 'delivered'] as const) {
+          await journal.keepReceipt('R 2', { status, reason: null, at: start })
+        }
+        const after = (await journal.statistics('hour', start)).totals
+        expect([after.delivered, after.undelivered]).toEqual([2, 0])
+        expect(byProvider).toMatchObject([{ name: 'twilio', delivered: 1 }])
+      })
+    })
 
     test('a story is read as it was kept, with all it may have or with nothing', async () => {
       await journal.keep(whole)

@@ -572,6 +572,42 @@ describe('SQLite', () => {
       expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
     })
 
+    test('what operators leave goes with its time, and what waits for them stays', async () => {
+      const run = (statement: string) => database.orm.run(sql.raw(statement))
+      const keptFrom = { ...keepAll, audit: now - 1, requests: now - 2 }
+      for (const at of [now - 2, now - 1]) {
+        run(
+          `INSERT INTO audit (at, by, name, action, target, details) VALUES (${at}, 'command', 'a', 'a', 'a', '{}')`,
+        )
+      }
+      for (const [id, decidedAt] of Object.entries({ old: now - 3, young: now - 2, waiting: 'NULL' })) {
+        run(`INSERT INTO integration_requests
+          (id, created_at, status, company_name, contact_name, contact_email, brand_name, channels, decided_at)
+          VALUES ('${id}', 1, 'pending', 'a', 'a', 'a', 'a', '[]', ${decidedAt})`)
+      }
+      for (const endsAt of [now, now + 1]) {
+        run(`INSERT INTO console_sessions VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link')`)
+        run(`INSERT INTO console_links VALUES ('${endsAt}', ${endsAt})`)
+      }
+      const minute = 60_000
+      for (const [stepMs, keptMs] of [
+        [minute, 2 * 60 * minute],
+        [60 * minute, 2 * day],
+        [day, 400 * day],
+      ] as const) {
+        for (const at of [now - keptMs - 1, now - keptMs]) {
+          run(`INSERT INTO tallies VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', 1)`)
+        }
+      }
+      const sweep = createSweep(database)
+      while (!(await sweep(now, keptFrom)).isRound);
+      expect(['audit', 'console_sessions', 'console_links', 'tallies'].map(count)).toEqual([1, 1, 1, 3])
+      expect(all('SELECT id FROM integration_requests ORDER BY id')).toEqual([
+        { id: 'waiting' },
+        { id: 'young' },
+      ])
+    })
+
     test('emptied pages are given back to the disk', async () => {
       fill(20_000, now, 'over')
       const pages = () => all<{ page_count: number }>('PRAGMA page_count')[0]?.page_count ?? 0

@@ -56,10 +56,7 @@ export interface SmtpMailer extends Mailer {
  *
  * @param stallMs after which a server that says nothing is hung up on
  */
-export function createSmtpMailer(
-  { server, from, dkim }: SmtpSettings,
-  stallMs: number,
-): SmtpMailer {
+export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: number): SmtpMailer {
   const transport = createTransport({
     pool: true,
     host: server.host,

@@ -23,8 +23,8 @@ export interface Erased {
 export interface Forgotten {
   readonly erased: Erased
   /**
-   * Requests that may have been this person's, or those of others who look the same when masked: they are from before
-   * otpost kept what tells them apart.
+   * Requests that may have been this person's, or those of others who look the same when masked: of a /notify that led
+   * to no message, and of all requests from before that was kept, nothing tells them apart.
    */
   readonly unclearRequests: number
   /**

@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import type { Attempt, Standing } from '../../domain/call.ts'
 import type { Delivery, DeliveryQuery, JournalReader, Operation, Story } from '../../domain/journal.ts'
-import { type ReceiptBook, receiptRanks } from '../../domain/receipts.ts'
+import { type ReceiptBook, type ReceiptState, receiptRanks } from '../../domain/receipts.ts'
 import { isVerified, receiptTally, verifiedTallies } from '../../domain/tallies.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
 import type { Database } from './database.ts'
@@ -54,10 +54,13 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
       writer.write(() => {
         const counted = new Tallies()
         for (const [key, { status, reason, at }] of news) {
+          const before = write.receiptBefore.get(key)
           const { changes } = write.receipt.run(key, status, reason, at)
-          // A vendor may say the same again and again.
-          const tally = changes > 0 ? receiptTally(provider, status) : undefined
-          if (tally) counted.add(at, tally)
+          // A vendor may say the same again and again, and take back that a message failed.
+          if (changes === 0) continue
+          const [was, is] = [before && receiptTally(provider, before.status), receiptTally(provider, status)]
+          if (before && was) counted.add(before.at, was, -1)
+          if (is) counted.add(at, is)
         }
         tallies.add(counted.take())
       }),
@@ -134,6 +137,9 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
     lastCode: driver.prepare<[string, string], { provider: string; at: number }>(
       `SELECT provider, at FROM deliveries WHERE recipient_hash = ? AND brand = ? AND outcome IN ('accepted', 'unknown')
        AND template IN (${otpTemplateKeys.map((key) => `'${key}'`).join()}) ORDER BY request_id DESC, attempt DESC LIMIT 1`,
+    ),
+    receiptBefore: driver.prepare<[string], Pick<ReceiptState, 'status' | 'at'>>(
+      'SELECT status, at FROM receipts WHERE key = ?',
     ),
     receipt: driver.prepare<[string, string, string | null, number]>(insertReceipt),
     story: driver.prepare<[string, string]>(insertStory.sql),

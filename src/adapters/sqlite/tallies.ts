@@ -26,15 +26,18 @@ export type TallyCount = readonly [
 export class Tallies {
   private counts = new Map<string, { readonly at: number; readonly tally: Tally; count: number }>()
 
-  /** @param at when it happened, epoch milliseconds */
-  add(at: number, tally: Tally): void {
+  /**
+   * @param at when it happened, epoch milliseconds
+   * @param times how often; -1 takes back what was counted before
+   */
+  add(at: number, tally: Tally, times = 1): void {
     const minute = at - (at % tallySteps[0].stepMs)
     // A few with every request: this is a third of the time of a JSON array, and none of the parts has a line break.
     const { kind, channel, brand, provider, detail } = tally
     const key = `${minute}\n${kind}\n${channel}\n${brand}\n${provider}\n${detail}`
     const known = this.counts.get(key)
-    if (known) known.count++
-    else this.counts.set(key, { at: minute, tally, count: 1 })
+    if (known) known.count += times
+    else this.counts.set(key, { at: minute, tally, count: times })
   }
 
   /** What has gathered; begins anew. */

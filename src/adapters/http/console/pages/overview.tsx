@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 import type { Channel } from '../../../../domain/contact.ts'
 import {
   conversion,
@@ -106,16 +107,20 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
         <VerifyTime times={statistics.verifyTimes} />
         <Failures failures={statistics.failures} period={statistics.period} />
       </div>
-      <Breakdown title="By brand" first="Brand" shares={statistics.byBrand} />
-      <div class="columns">
-        <Breakdown
-          title="By channel"
-          first="Channel"
-          shares={statistics.byChannel.map((share) => ({ ...share, name: channelTitle(share.name) }))}
-          isNarrow
-        />
-        <ByProvider shares={statistics.byProvider} />
-      </div>
+      <Breakdown title="By brand" first="Brand" shares={statistics.byBrand} columns={ofRequests} />
+      <Breakdown
+        title="By channel"
+        first="Channel"
+        shares={statistics.byChannel.map((share) => ({ ...share, name: channelTitle(share.name) }))}
+        columns={ofRequests}
+      />
+      <Breakdown
+        title="By provider"
+        hint="Codes count for the provider that took them; what was delivered, receipts say."
+        first="Provider"
+        shares={statistics.byProvider}
+        columns={ofProviders}
+      />
     </div>
   )
 }
@@ -505,30 +510,47 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
   )
 }
 
+interface Column {
+  readonly title: string
+  readonly of: (share: Share) => ComponentChildren
+}
+
+const codeColumns: readonly Column[] = [
+  { title: 'Codes sent', of: ({ sends }) => count(sends) },
+  { title: 'Verified', of: ({ verified }) => count(verified) },
+  { title: 'Conversion', of: (share) => percent(conversion(share)) },
+]
+const attemptColumns: readonly Column[] = [
+  { title: 'Handed over', of: ({ accepted }) => count(accepted) },
+  { title: 'Failed', of: (share) => <Failing value={share.failed} of={share} /> },
+  { title: 'Unclear', of: (share) => <Failing value={share.unknown} of={share} /> },
+]
+const ofRequests: readonly Column[] = [
+  ...codeColumns,
+  { title: 'Not sent', of: ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed) },
+  { title: 'Notified', of: ({ notified }) => count(notified) },
+  { title: 'Limited', of: ({ limited }) => count(limited) },
+  ...attemptColumns,
+]
+const ofProviders: readonly Column[] = [
+  ...codeColumns,
+  ...attemptColumns,
+  { title: 'Delivered', of: ({ delivered }) => count(delivered) },
+  { title: 'Undelivered', of: ({ undelivered }) => count(undelivered) },
+]
+
 interface BreakdownProps {
   readonly title: string
+  readonly hint?: string
   /** What the first column names. */
   readonly first: string
   readonly shares: readonly Share[]
-  /** With fewer columns. */
-  readonly isNarrow?: boolean
+  readonly columns: readonly Column[]
 }
 
-function Breakdown({ title, first, shares, isNarrow = false }: BreakdownProps) {
-  const columns: readonly { title: string; of: (figures: Figures) => string }[] = [
-    { title: 'Codes sent', of: ({ sends }) => count(sends) },
-    { title: 'Verified', of: ({ verified }) => count(verified) },
-    { title: 'Conversion', of: (figures) => percent(conversion(figures)) },
-    { title: 'Not sent', of: (figures) => count(figures.sendsFailed + figures.notifyFailed) },
-    ...(isNarrow
-      ? []
-      : [
-          { title: 'Notified', of: ({ notified }: Figures) => count(notified) },
-          { title: 'Limited', of: ({ limited }: Figures) => count(limited) },
-        ]),
-  ]
+function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
   return (
-    <Card title={title}>
+    <Card title={title} {...(hint === undefined ? {} : { hint })}>
       <Table
         caption={title}
         columns={[
@@ -538,34 +560,6 @@ function Breakdown({ title, first, shares, isNarrow = false }: BreakdownProps) {
         rows={shares.map((share) => [share.name, ...columns.map(({ of }) => of(share))])}
         figures
         empty="Nothing was sent."
-      />
-    </Card>
-  )
-}
-
-function ByProvider({ shares }: { shares: readonly Share[] }) {
-  return (
-    <Card title="By provider" hint="Attempts, and what receipts have said of them.">
-      <Table
-        caption="By provider"
-        columns={[
-          { title: 'Provider' },
-          { title: 'Handed over', align: 'end' },
-          { title: 'Failed', align: 'end' },
-          { title: 'Unclear', align: 'end' },
-          { title: 'Delivered', align: 'end' },
-          { title: 'Undelivered', align: 'end' },
-        ]}
-        rows={shares.map((share) => [
-          share.name,
-          count(share.accepted),
-          <Failing key="failed" value={share.failed} of={share} />,
-          <Failing key="unknown" value={share.unknown} of={share} />,
-          count(share.delivered),
-          count(share.undelivered),
-        ])}
-        figures
-        empty="Nothing was handed to a provider."
       />
     </Card>
   )
