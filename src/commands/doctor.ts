@@ -59,6 +59,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
       developmentOnly: developmentOnly(config),
       publicUrl: config.publicUrl,
       trustsProxies: config.trustedProxies.length > 0,
+      hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
       shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
     }),
     ...lookAtFiles(config),

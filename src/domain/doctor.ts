@@ -42,10 +42,12 @@ export interface SettingFacts {
   readonly trustsProxies: boolean
   /** Applications whose key in APP_CREDENTIALS is shorter than 32 characters. */
   readonly shortKeys: readonly string[]
+  /** Whether METRICS_TOKEN is one that could be guessed. */
+  readonly hasShortMetricsToken: boolean
 }
 
 export function settingWarnings(facts: SettingFacts): readonly Finding[] {
-  const { developmentOnly, publicUrl, trustsProxies, shortKeys } = facts
+  const { developmentOnly, publicUrl, trustsProxies, shortKeys, hasShortMetricsToken } = facts
   return [
     ...developmentOnly.map((name) =>
       warn(
@@ -54,6 +56,15 @@ export function settingWarnings(facts: SettingFacts): readonly Finding[] {
         `set ${name} to a provider before people depend on it`,
       ),
     ),
+    ...(hasShortMetricsToken
+      ? [
+          warn(
+            'METRICS_TOKEN',
+            'is shorter than 16 characters',
+            'set it to the output of: openssl rand -hex 32',
+          ),
+        ]
+      : []),
     ...(publicUrl?.startsWith('https:') && !trustsProxies
       ? [
           warn(

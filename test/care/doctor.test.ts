@@ -415,7 +415,16 @@ describe('findings', () => {
   })
 
   test('of settings warn of what may not be wanted', () => {
-    const facts = { developmentOnly: [], publicUrl: undefined, trustsProxies: false, shortKeys: [] }
+    const facts = {
+      developmentOnly: [],
+      publicUrl: undefined,
+      trustsProxies: false,
+      shortKeys: [],
+      hasShortMetricsToken: false,
+    }
+    expect(settingWarnings({ ...facts, hasShortMetricsToken: true })).toMatchObject([
+      { level: 'warn', what: 'METRICS_TOKEN' },
+    ])
     expect(settingWarnings(facts)).toEqual([])
     const https = { ...facts, publicUrl: 'https://otp.example.com' }
     expect(settingWarnings(https).map(({ what }) => what)).toEqual(['TRUSTED_PROXIES'])
