@@ -506,3 +506,23 @@ test('an open overview that refreshes itself does not keep its session alive', a
   app.advance(600)
   expect((await refreshing.get('/admin')).status).toBe(303)
 })
+
+test('the log tells of pages as of all else: by pattern, with the status that they had', async () => {
+  await open()
+  await visitor.post('/admin/login', { password: 'wrong' })
+  await visitor.enter()
+  await visitor.get('/admin/brands/nobody')
+  await visitor.get('/admin/brands/acme')
+  await new Promise((resolve) => setImmediate(resolve))
+  const told = app.lines
+    .map((line) => line as { route?: string; status?: number })
+    .filter(({ route }) => route?.startsWith('/admin'))
+    .map(({ route, status }) => `${route} ${status}`)
+  expect(told).toEqual([
+    '/admin/login 401',
+    '/admin/login 303',
+    '/admin 200',
+    '/admin/brands/:slug 404',
+    '/admin/brands/:slug 200',
+  ])
+})

@@ -86,11 +86,12 @@ export function createHttp(
       Object.assign(set.headers, headers)
       return envelope
     })
-    .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
+    .onAfterResponse({ as: 'global' }, ({ request, route, responseValue, set }) => {
       const answered = {
         method: request.method,
         route: route ?? routeOf(pathOf(request.url))?.path,
-        status: Number(set.status ?? 200),
+        // Pages and files are answers as a whole, and have a status of their own.
+        status: responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200),
       }
       const exchange = exchanges.of(request)
       logExchange(log, answered, exchange)

@@ -157,7 +157,7 @@ export function ConsolePage({ shell, section, title, parent, actions, children }
             ) : null}
           </ul>
         </nav>
-        <footer class="session">
+        <div class="session">
           <Form shell={shell} action="/admin/logout">
             <button type="submit" class="sign-out">
               <Icon name="exit" />
@@ -165,7 +165,7 @@ export function ConsolePage({ shell, section, title, parent, actions, children }
             </button>
           </Form>
           <p class="version">{shell.version}</p>
-        </footer>
+        </div>
       </header>
       <main id="content" tabIndex={-1}>
         {shell.flash ? <Notice tone={shell.flash.tone}>{shell.flash.text}</Notice> : null}

@@ -5,6 +5,8 @@
 
 const token = location.hash.slice(1)
 history.replaceState(null, '', location.pathname)
+// A link that is pasted where another was opened changes no more than what stands behind the `#`.
+addEventListener('hashchange', () => location.reload())
 
 const form = document.querySelector('form#link')
 const field = form?.querySelector('input[name="token"]')

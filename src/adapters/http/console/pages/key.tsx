@@ -12,7 +12,7 @@ export function keyPage(shell: Shell, { appId, apiKey, brandSlug, hasOther, orig
     <ConsolePage shell={shell} title={`Key of ${appId}`} section="apps">
       <section class="key" aria-labelledby="key-title">
         <h2 id="key-title">
-          The API key of <bdi>{appId}</bdi>
+          The API key of <bdi class="breaks">{appId}</bdi>
         </h2>
         <p class="key-value">
           <code>{apiKey}</code>

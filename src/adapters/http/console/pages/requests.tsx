@@ -113,6 +113,7 @@ export function requestPage(shell: Shell, model: RequestModel): string {
           <Deciding shell={shell} model={model} />
         ) : (
           <Card title="Decision">
+            {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
             <Facts
               entries={[
                 ['Decision', <DecisionBadge status={request.status} />],
