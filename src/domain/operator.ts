@@ -52,10 +52,17 @@ export interface AppBook {
   list(): Promise<readonly IssuedApp[]>
 }
 
+export interface RequestQuery {
+  readonly isPending?: boolean
+  readonly limit?: number
+}
+
 /** The integration requests as the operator sees them. */
 export interface RequestBook {
-  /** The latest first. */
-  list(): Promise<readonly KeptRequest[]>
+  /** The latest first; the last `limit` of those that wait for a decision, or that have been decided, or all. */
+  list(query?: RequestQuery): Promise<readonly KeptRequest[]>
+  /** How many wait for a decision. */
+  pendingCount(): Promise<number>
   get(id: string): Promise<KeptRequest | undefined>
 }
 

@@ -94,7 +94,8 @@ function story(
 const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })
 const goTo = (page: Page, section: string) => sections(page).getByRole('link', { name: section }).click()
 const headed = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
-const said = (page: Page, words: string) => page.getByRole('status').getByText(words).waitFor()
+const said = (page: Page, words: string) =>
+  page.getByRole('status').getByText(words, { exact: true }).waitFor()
 const complained = (page: Page, words: string | RegExp) => page.getByRole('alert').getByText(words).waitFor()
 const dialog = (page: Page) => page.getByRole('dialog')
 const button = (page: Page | Locator, name: string) => page.getByRole('button', { name, exact: true })
@@ -177,6 +178,7 @@ describe('an operator', () => {
       expect(await sections(page).getByText('waiting').isVisible()).toBe(false)
       // Back over the page that had the key.
       await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
+      await page.waitForURL('chrome-error://chromewebdata/')
       for (const path of [
         '/admin/apps',
         '/admin/audit',

@@ -729,6 +729,8 @@ function testRequests(stores: () => Stores): void {
       ])
       expect(await requests.get('request 1')).toEqual({ ...request, status: 'pending', ...undecided })
       expect(await requests.get('request 3')).toBeUndefined()
+      expect((await requests.list({ limit: 1 })).map(({ id }) => id)).toEqual(['request 2'])
+      expect(await requests.pendingCount()).toBe(2)
     })
 
     test('an id is used once', async () => {
@@ -765,6 +767,9 @@ function testRequests(stores: () => Stores): void {
         appId: 'shop',
         brandSlug: 'acme',
       })
+      expect(await requests.pendingCount()).toBe(0)
+      expect(await requests.list({ isPending: true })).toEqual([])
+      expect(await requests.list({ isPending: false })).toHaveLength(1)
     })
   })
 }

@@ -1,4 +1,4 @@
-import { desc, eq } from 'drizzle-orm'
+import { count, desc, eq, ne } from 'drizzle-orm'
 import type { RequestBook } from '../../domain/operator.ts'
 import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
 import type { Database } from './database.ts'
@@ -24,12 +24,26 @@ export function createIntegrationRequests({
 export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
   const { read } = requestTable(orm)
   return {
-    list: async () =>
+    list: async ({ isPending, limit = -1 } = {}) =>
       orm
         .select()
         .from(integrationRequests)
+        .where(
+          isPending === undefined
+            ? undefined
+            : isPending
+              ? eq(integrationRequests.status, 'pending')
+              : ne(integrationRequests.status, 'pending'),
+        )
         .orderBy(desc(integrationRequests.createdAt), desc(integrationRequests.id))
+        .limit(limit)
         .all(),
+    pendingCount: async () =>
+      orm
+        .select({ pending: count() })
+        .from(integrationRequests)
+        .where(eq(integrationRequests.status, 'pending'))
+        .get()?.pending ?? 0,
     get: async (id) => read(id),
   }
 }

@@ -1,0 +1,37 @@
+import { flashCookie } from './access.ts'
+import type { Flash } from './models.ts'
+
+// What the console answers with: pages for the eyes of whoever is signed in, and the way to the next one.
+
+/** What a page of the console may load and do: its own files, forms to this server, and nothing else. */
+export const consolePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+export function seeOther(location: string, cookies: readonly string[] = []): Response {
+  return withCookies(new Response(null, { status: 303, headers: { location, ...pageHeaders } }), cookies)
+}
+
+export function html(page: string, status = 200, cookies: readonly string[] = []): Response {
+  const headers = { 'content-type': 'text/html; charset=utf-8', ...pageHeaders }
+  return withCookies(new Response(page, { status, headers }), cookies)
+}
+
+/** What a page shows is for the eyes of whoever is signed in, and for no cache. */
+const pageHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': consolePolicy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+function withCookies(response: Response, cookies: readonly string[]): Response {
+  for (const cookie of cookies) response.headers.append('set-cookie', cookie)
+  return response
+}
+
+/** After a form: says what was done on the page that comes next. */
+export function done(location: string, text: string): Response {
+  const flash: Flash = { tone: 'good', text }
+  return seeOther(location, [flashCookie(flash)])
+}

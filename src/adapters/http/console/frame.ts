@@ -1,0 +1,198 @@
+import type { AuditReader } from '../../../domain/audit.ts'
+import { type ConsoleSession, type LoginPorts, sessionActor } from '../../../domain/console.ts'
+import type { Nationalize } from '../../../domain/contact.ts'
+import { Failure } from '../../../domain/failures.ts'
+import type { JournalReader } from '../../../domain/journal.ts'
+import {
+  type AppBook,
+  type BrandBook,
+  type OperatorBook,
+  OperatorError,
+  type OperatorPorts,
+  type RequestBook,
+} from '../../../domain/operator.ts'
+import type { Secrets } from '../../../domain/ports.ts'
+import type { PreviewSettings } from '../../../domain/preview.ts'
+import type { Limited, Period, ProviderHealth, Statistics } from '../../../domain/statistics.ts'
+import type { SettingInForce } from '../../../settings.ts'
+import type { Exchanges, Log } from '../exchange.ts'
+import { flashCookie, flashOf, isOwnForm, type Visit, visitOf } from './access.ts'
+import { html, seeOther } from './answers.ts'
+import type { Shell } from './models.ts'
+import { keyPage } from './pages/key.tsx'
+import { problemPage } from './pages/problem.tsx'
+
+/** What the console reads and changes; each change is a use case that the commands have too. */
+export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
+  readonly brands: BrandBook
+  readonly apps: AppBook & { readonly configured: readonly string[] }
+  readonly requests: RequestBook
+  readonly audit: AuditReader
+  readonly operator: OperatorBook
+  readonly secrets: Secrets
+  readonly journal: Pick<JournalReader, 'story' | 'deliveries'> & {
+    statistics(period: Period, now: number): Promise<Statistics>
+  }
+  readonly limited: { list(now: number): readonly Limited[] }
+  /** How the providers in use fare; what they did is added here. */
+  readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
+}
+
+export interface ConsoleSettings extends PreviewSettings {
+  readonly version: string
+  readonly bun: string
+  readonly databaseFile: string
+  /** Undefined: the console opens by links alone. */
+  readonly passwordHash: string | undefined
+  /** Where vendors and applications reach this server; undefined: as the browser does. */
+  readonly publicUrl: string | undefined
+  readonly hasOutbox: boolean
+  readonly inForce: readonly SettingInForce[]
+  readonly providerNames: readonly string[]
+  readonly nationalize: Nationalize | undefined
+  readonly log: Log
+}
+
+/** How many rows a page of a list has. */
+export const pageLength = 50
+
+/** One request of a session, and what it may use. */
+export interface Ask {
+  readonly request: Request
+  readonly visit: Visit
+  readonly url: URL
+  readonly form: URLSearchParams
+  readonly params: Readonly<Record<string, string>>
+  /** The use cases, in the name of this session. */
+  readonly by: OperatorPorts
+}
+
+export type Page = (ask: Ask, shell: Shell) => Promise<Response> | Response
+/** What a route of the framework is given. */
+interface Handled {
+  readonly request: Request
+  readonly body?: unknown
+  readonly params: Readonly<Record<string, string>>
+}
+
+export type Frame = ReturnType<typeof createFrame>
+
+/** What the routes of the console have in common: who asks, what every page shows, and what becomes of what fails. */
+export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings, exchanges: Exchanges) {
+  const { publicUrl, passwordHash } = settings
+  const hasLogin = passwordHash !== undefined
+
+  const operatorOf = (session: ConsoleSession): OperatorPorts => ({
+    operator: ports.operator,
+    secrets: ports.secrets,
+    now: ports.now,
+    actor: sessionActor(session),
+  })
+
+  async function shellOf(request: Request, visit: Visit, said = flashOf(request)): Promise<Shell> {
+    return {
+      version: settings.version,
+      csrfToken: visit.csrfToken,
+      pendingRequests: await ports.requests.pendingCount(),
+      hasOutbox: settings.hasOutbox,
+      now: ports.now(),
+      flash: said,
+    }
+  }
+
+  /** A page of a session; whoever has none is led to where they can begin one, if there is such a place. */
+  function page(make: Page) {
+    return async ({ request, body, params }: Handled): Promise<Response> => {
+      const visit = await visitOf(ports, request)
+      const url = urlOf(request)
+      if (!visit) return stranger(request)
+      const form = body instanceof URLSearchParams ? body : new URLSearchParams()
+      if (request.method === 'POST' && !isOwnForm(request, visit, form)) {
+        return problem(await shellOf(request, visit, null), 403, 'This form is not of this session', {
+          text: 'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.',
+        })
+      }
+      const by = operatorOf(visit.session)
+      const shell = await shellOf(request, visit)
+      try {
+        const answer = await make({ request, visit, url, form, params, by }, shell)
+        // What was to be said has been said, unless this answer itself leaves something to say.
+        if (shell.flash && request.method === 'GET') answer.headers.append('set-cookie', flashCookie(null))
+        return answer
+      } catch (error) {
+        if (error instanceof OperatorError) {
+          return problem(shell, 409, 'That can not be done', { text: error.message })
+        }
+        if (error instanceof Failure) throw error
+        const { requestId } = exchanges.of(request)
+        settings.log.error({ err: error, requestId }, 'a page of the console failed')
+        return problem(shell, 500, 'Something went wrong', {
+          text: `The log of the server has the cause, with the id ${requestId}.`,
+        })
+      }
+    }
+  }
+
+  async function stranger(request: Request): Promise<Response> {
+    if (passwordHash === undefined) throw new Failure('route_not_found')
+    if (request.method !== 'GET') {
+      return html(
+        problemPage(null, {
+          status: 401,
+          title: 'The session is over',
+          text: 'Sign in again, and send the form once more.',
+          hasLogin,
+        }),
+        401,
+      )
+    }
+    return seeOther('/admin/login')
+  }
+
+  function problem(shell: Shell, status: number, title: string, { text }: { text: string }): Response {
+    return html(problemPage({ ...shell, flash: null }, { status, title, text }), status)
+  }
+
+  async function keyShown(
+    request: Request,
+    shell: Shell,
+    key: { appId: string; apiKey: string; brandSlug: string | null },
+  ): Promise<Response> {
+    const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
+    const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
+    return html(keyPage(shell, { ...key, hasOther: live.length > 1, origin: originOf(request) }))
+  }
+
+  /** Where applications reach this server. */
+  function originOf(request: Request): string {
+    return publicUrl ?? urlOf(request).origin
+  }
+
+  function missing(shell: Shell, title: string, text = 'It may be gone, or the address is wrong.'): Response {
+    return problem(shell, 404, title, { text })
+  }
+
+  return { page, shellOf, keyShown, originOf, missing, hasLogin }
+}
+
+/** Does what a form asks for; where that can not be done, the form is shown again with the reason. */
+export async function orAgain(
+  act: () => Promise<Response>,
+  again: (problem: string) => Promise<Response> | Response,
+): Promise<Response> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof OperatorError) return again(error.message)
+    throw error
+  }
+}
+
+export function field(form: URLSearchParams, name: string): string {
+  return (form.get(name) ?? '').trim()
+}
+
+/** The address that a browser asked for; Bun gives a path alone where the Host is odd. */
+function urlOf({ url }: Request): URL {
+  return new URL(url, 'http://localhost')
+}

@@ -1,0 +1,58 @@
+import type { Elysia } from 'elysia'
+import { issueApp, revokeApp, revokeKey, rotateApp } from '../../../../domain/operator.ts'
+import { done, html } from '../answers.ts'
+import { type ConsoleRoutePorts, type Frame, field, orAgain } from '../frame.ts'
+import type { Shell } from '../models.ts'
+import { appsPage } from '../pages/apps.tsx'
+
+/** Applications and their keys. */
+export function appRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page, keyShown }: Frame): void {
+  routes.get(
+    '/admin/apps',
+    page((_, shell) => appsShown(shell)),
+  )
+  routes.post(
+    '/admin/apps/issue',
+    page(async ({ request, form, by }, shell) => {
+      const appId = field(form, 'appId')
+      return orAgain(
+        async () => keyShown(request, shell, { appId, apiKey: await issueApp(by, appId), brandSlug: null }),
+        (text) => appsShown(shell, { appId, problem: text }),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/apps/rotate',
+    page(async ({ request, form, by }, shell) => {
+      const appId = field(form, 'appId')
+      return orAgain(
+        async () => keyShown(request, shell, { appId, apiKey: await rotateApp(by, appId), brandSlug: null }),
+        (text) => appsShown(shell, { problem: text }),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/apps/revoke-key',
+    page(async ({ form, by }) => {
+      const [appId, key] = [field(form, 'appId'), field(form, 'key')]
+      await revokeKey(by, appId, key)
+      return done('/admin/apps', `The key …${key} of ${appId} is revoked.`)
+    }),
+  )
+  routes.post(
+    '/admin/apps/revoke',
+    page(async ({ form, by }) => {
+      const appId = field(form, 'appId')
+      await revokeApp(by, appId)
+      return done('/admin/apps', `${appId} is revoked.`)
+    }),
+  )
+
+  async function appsShown(
+    shell: Shell,
+    { appId = '', problem: text = null }: { appId?: string; problem?: string | null } = {},
+  ): Promise<Response> {
+    const model = { apps: await ports.apps.list(), configured: ports.apps.configured, appId, problem: text }
+    return html(appsPage(shell, model), text === null ? 200 : 409)
+  }
+}

@@ -1,0 +1,175 @@
+import type { Elysia } from 'elysia'
+import {
+  type Brand,
+  type BrandStatus,
+  brandStatuses,
+  mayBecome,
+  type TemplateRegistration,
+} from '../../../../domain/brand.ts'
+import {
+  brandStatus,
+  OperatorError,
+  putBrand,
+  registerTemplate,
+  setBrandStatus,
+} from '../../../../domain/operator.ts'
+import { previewOf, previewsOf } from '../../../../domain/preview.ts'
+import { templateOf } from '../../../../domain/templates.ts'
+import { done, html } from '../answers.ts'
+import { type ConsoleRoutePorts, type ConsoleSettings, type Frame, field, orAgain } from '../frame.ts'
+import type { BrandForm, Shell } from '../models.ts'
+import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
+
+/** Brands: how they are made and edited, their status, their templates. */
+export function brandRoutes(
+  routes: Elysia,
+  ports: ConsoleRoutePorts,
+  settings: ConsoleSettings,
+  { page, missing }: Frame,
+): void {
+  routes.get(
+    '/admin/brands',
+    page(async (_, shell) => html(brandsPage(shell, { brands: await ports.brands.list() }))),
+  )
+  routes.get(
+    '/admin/brands/new',
+    page((_, shell) => brandForm(shell, null, emptyBrand)),
+  )
+  routes.post(
+    '/admin/brands',
+    page(async ({ form, by }, shell) => {
+      const asked = brandAsked(form, field(form, 'slug'))
+      return orAgain(
+        async () => {
+          const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
+          return done(`/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
+        },
+        (text) => brandForm(shell, null, asked, text),
+      )
+    }),
+  )
+  routes.get(
+    '/admin/brands/:slug',
+    page(async ({ params: { slug = '' } }, shell) => {
+      const brand = await ports.brands.bySlug(slug)
+      return brand ? brandForm(shell, brand, formOf(brand)) : missing(shell, 'There is no such brand')
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug',
+    page(async ({ form, params: { slug = '' }, by }, shell) => {
+      const brand = await ports.brands.bySlug(slug)
+      if (!brand) return missing(shell, 'There is no such brand')
+      const asked = brandAsked(form, slug)
+      return orAgain(
+        async () => {
+          await putBrand(by, slug, changeOf(asked))
+          return done(`/admin/brands/${slug}`, 'Saved. It holds for the next request.')
+        },
+        (text) => brandForm(shell, brand, asked, text),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug/status',
+    page(async ({ form, params: { slug = '' }, by }) => {
+      const { status } = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
+      return done(`/admin/brands/${slug}`, `${slug} is ${status}.`)
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug/templates/:key',
+    page(async ({ form, params: { slug = '', key = '' }, by }) => {
+      await registerTemplate(by, slug, key, form.get('remove') ? null : registrationAsked(form), {
+        replaces: true,
+      })
+      return done(
+        `/admin/brands/${slug}`,
+        `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
+      )
+    }),
+  )
+  routes.post(
+    '/admin/preview',
+    page(({ form }, shell) => {
+      const template = templateOf(field(form, 'templateKey'))
+      if (!template) return missing(shell, 'There is no such template')
+      const brand: Brand = { ...blankBrand, ...changeOf(brandAsked(form, 'preview')) }
+      const values = Object.fromEntries(
+        [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
+      )
+      return html(previewFragment(previewOf(brand, template, values, settings)))
+    }),
+  )
+
+  function brandForm(shell: Shell, brand: Brand | null, form: BrandForm, text?: string): Response {
+    const shown: Brand = brand ?? { ...blankBrand, displayName: form.displayName || 'Your brand' }
+    const model = {
+      brand,
+      form,
+      problems: text?.split('\n') ?? [],
+      nextStatuses: brandStatuses.filter((status: BrandStatus) => brand && mayBecome(brand.status, status)),
+      previews: previewsOf(shown, settings),
+      providers: settings.providerNames,
+    }
+    return html(brandPage(shell, model), text === undefined ? 200 : 409)
+  }
+
+  function registrationAsked(form: URLSearchParams): TemplateRegistration {
+    const ids: Record<string, string> = {}
+    for (const line of field(form, 'ids').split(/[\r\n]+/)) {
+      if (line.trim() === '') continue
+      const [name = '', id = ''] = line.split('=').map((part) => part.trim())
+      if (!settings.providerNames.includes(name) || id === '') {
+        throw new OperatorError(
+          `"${line.trim()}" is no provider and id: write one of ${settings.providerNames.join(', ')}, then = and the id`,
+        )
+      }
+      ids[name] = id
+    }
+    return { id: field(form, 'id') || null, ids, senderId: field(form, 'senderId') || null }
+  }
+}
+
+const blankBrand: Brand = {
+  slug: 'preview',
+  displayName: '',
+  status: 'active',
+  notifyTemplates: [],
+  dltEnabled: false,
+  loginIdEnabled: true,
+  domain: null,
+  entityId: null,
+  registrations: {},
+}
+
+const emptyBrand: BrandForm = {
+  slug: '',
+  displayName: '',
+  notifyTemplates: [],
+  dltEnabled: false,
+  loginIdEnabled: false,
+  domain: '',
+  entityId: '',
+}
+
+function formOf(brand: Brand): BrandForm {
+  return { ...brand, domain: brand.domain ?? '', entityId: brand.entityId ?? '' }
+}
+
+/** A brand as a form gives it: what is not ticked is not sent. */
+function brandAsked(form: URLSearchParams, slug: string): BrandForm {
+  return {
+    slug,
+    displayName: field(form, 'displayName'),
+    notifyTemplates: form.getAll('notifyTemplates'),
+    dltEnabled: form.has('dltEnabled'),
+    loginIdEnabled: form.has('loginIdEnabled'),
+    domain: field(form, 'domain').toLowerCase(),
+    entityId: field(form, 'entityId'),
+  }
+}
+
+function changeOf({ slug: _, domain, entityId, ...rest }: BrandForm) {
+  return { ...rest, domain: domain || null, entityId: entityId || null }
+}

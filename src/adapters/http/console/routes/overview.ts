@@ -1,0 +1,30 @@
+import type { Elysia } from 'elysia'
+import { type ProviderHealth, periods } from '../../../../domain/statistics.ts'
+import { wayName } from '../../../../domain/tallies.ts'
+import { html } from '../answers.ts'
+import type { ConsoleRoutePorts, Frame } from '../frame.ts'
+import { overviewPage } from '../pages/overview.tsx'
+
+/** What is going on. */
+export function overviewRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page }: Frame): void {
+  routes.get(
+    '/admin',
+    page(async ({ url }, shell) => {
+      const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
+      const { now } = shell
+      const [statistics, hour] = await Promise.all([
+        ports.journal.statistics(period, now),
+        ports.journal.statistics('hour', now),
+      ])
+      const providers = ports.providerStates().map((state): ProviderHealth => {
+        const {
+          accepted = 0,
+          failed = 0,
+          unknown = 0,
+        } = hour.byWay.find(({ name }) => name === wayName(state.channel, state.name)) ?? {}
+        return { ...state, lastHour: { accepted, failed, unknown } }
+      })
+      return html(overviewPage(shell, { statistics, limited: ports.limited.list(now), providers }))
+    }),
+  )
+}

@@ -1,0 +1,79 @@
+import type { Elysia } from 'elysia'
+import { approveRequest, rejectRequest, suggestedSlug } from '../../../../domain/operator.ts'
+import { done, html } from '../answers.ts'
+import { type ConsoleRoutePorts, type Frame, field, orAgain } from '../frame.ts'
+import type { Shell } from '../models.ts'
+import { requestPage, requestsPage } from '../pages/requests.tsx'
+
+/** How many requests of each kind the page lists: the latest. The command lists all. */
+const mostListed = 200
+
+/** Integration requests, and what becomes of them. */
+export function requestRoutes(
+  routes: Elysia,
+  ports: ConsoleRoutePorts,
+  { page, shellOf, keyShown, originOf, missing }: Frame,
+): void {
+  routes.get(
+    '/admin/requests',
+    page(async ({ request }, shell) => {
+      const [pending, decided] = await Promise.all([
+        ports.requests.list({ isPending: true, limit: mostListed }),
+        ports.requests.list({ isPending: false, limit: mostListed }),
+      ])
+      return html(
+        requestsPage(shell, { pending: [...pending].reverse(), decided, origin: originOf(request) }),
+      )
+    }),
+  )
+  routes.get(
+    '/admin/requests/:id',
+    page(async ({ params }, shell) => requestForm(shell, params.id)),
+  )
+  routes.post(
+    '/admin/requests/:id/approve',
+    page(async ({ request, visit, form, params: { id = '' }, by }, shell) => {
+      const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
+      return orAgain(
+        async () => {
+          const { key, brand, brandExisted } = await approveRequest(by, id, asked)
+          const text = `The brand ${brand.slug} was there already, and was left as it was.`
+          // There is one request less to decide than before.
+          const after = await shellOf(request, visit, brandExisted ? { tone: 'good', text } : null)
+          return keyShown(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
+        },
+        (text) => requestForm(shell, id, { ...asked, problem: text }),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/requests/:id/reject',
+    page(async ({ form, params: { id = '' }, by }, shell) =>
+      orAgain(
+        async () => {
+          await rejectRequest(by, id, field(form, 'reason'))
+          return done('/admin/requests', 'The request is rejected.')
+        },
+        (text) => requestForm(shell, id, { reason: field(form, 'reason'), problem: text }),
+      ),
+    ),
+  )
+
+  async function requestForm(
+    shell: Shell,
+    id = '',
+    entered: { appId?: string; brandSlug?: string; reason?: string; problem?: string } = {},
+  ): Promise<Response> {
+    const request = await ports.requests.get(id)
+    if (!request) return missing(shell, 'There is no such request')
+    const { appId, brandSlug, reason = '', problem: text = null } = entered
+    const model = {
+      request,
+      appId: appId ?? suggestedSlug(request.companyName),
+      brandSlug: brandSlug ?? suggestedSlug(request.brandName),
+      reason,
+      problem: text,
+    }
+    return html(requestPage(shell, model), text === null ? 200 : 409)
+  }
+}

@@ -1,0 +1,84 @@
+import type { Elysia } from 'elysia'
+import { endSession, enterByLink, enterByPassword, sessionId } from '../../../../domain/console.ts'
+import { Failure } from '../../../../domain/failures.ts'
+import { errorAnswer } from '../../errors.ts'
+import type { Exchanges } from '../../exchange.ts'
+import { endedCookies, isFromElsewhere, sessionCookie, visitOf } from '../access.ts'
+import { html, seeOther } from '../answers.ts'
+import type { ConsoleRoutePorts, ConsoleSettings, Frame } from '../frame.ts'
+import { linkPage, loginPage } from '../pages/login.tsx'
+import { problemPage } from '../pages/problem.tsx'
+
+/** How a session begins and ends. */
+export function sessionRoutes(
+  routes: Elysia,
+  ports: ConsoleRoutePorts,
+  { publicUrl, passwordHash, log }: ConsoleSettings,
+  { page, hasLogin }: Frame,
+  exchanges: Exchanges,
+): void {
+  routes.get('/admin/login', async ({ request }) => {
+    if (await visitOf(ports, request)) return seeOther('/admin')
+    if (passwordHash === undefined) throw new Failure('route_not_found')
+    return html(loginPage({ problem: null }))
+  })
+  routes.post('/admin/login', async ({ request, body }) => {
+    if (passwordHash === undefined) throw new Failure('route_not_found')
+    if (isFromElsewhere(request)) throw new Failure('forbidden', 'another site has sent this form')
+    const password = (body as URLSearchParams).get('password') ?? ''
+    try {
+      const token = await enterByPassword(ports, exchanges.of(request), password, passwordHash)
+      if (token !== undefined) return seeOther('/admin', [sessionCookie(request, publicUrl, token)])
+      log.warn({ requestId: exchanges.of(request).requestId }, 'a wrong password for the console')
+      return html(loginPage({ problem: 'That is not the password.' }), 401)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      const { status, headers } = errorAnswer(error, '')
+      const minutes = Math.ceil((error.details.retryAfterSeconds ?? 0) / 60)
+      const words =
+        error.kind === 'rate_limited'
+          ? `Too many tries. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, or use a link of otpost admin link.`
+          : error.message
+      const answer = html(loginPage({ problem: words }), status)
+      for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value)
+      return answer
+    }
+  })
+  routes.get('/admin/link', async () => {
+    if (passwordHash === undefined && !(await ports.sessions.hasLink(ports.now()))) {
+      throw new Failure('route_not_found')
+    }
+    return html(linkPage())
+  })
+  routes.post('/admin/link', async ({ request, body }) => {
+    if (isFromElsewhere(request)) throw new Failure('forbidden', 'another site has sent this form')
+    const token = await enterByLink(ports, (body as URLSearchParams).get('token') ?? '')
+    if (token !== undefined) return seeOther('/admin', [sessionCookie(request, publicUrl, token)])
+    return html(
+      problemPage(null, {
+        status: 401,
+        title: 'This link does not work any more',
+        text: 'It works once, and for ten minutes. Make another with: otpost admin link',
+        hasLogin,
+      }),
+      401,
+    )
+  })
+  routes.post(
+    '/admin/logout',
+    page(async ({ visit }) => {
+      await endSession(ports, visit.session, sessionId(visit.session))
+      return passwordHash === undefined
+        ? html(
+            problemPage(null, {
+              status: 200,
+              title: 'You are signed out',
+              text: 'To come back, make a link with: otpost admin link',
+            }),
+            200,
+            endedCookies,
+          )
+        : seeOther('/admin/login', endedCookies)
+    }),
+  )
+}
