@@ -40,6 +40,15 @@ describe('where no password is set', () => {
     expect(JSON.parse(html)).toMatchObject({ success: false, error: 'not_found' })
   })
 
+  test('a person is told how to open it', async () => {
+    for (const path of ['/admin', '/admin/login', '/admin/link', '/admin/brands/acme']) {
+      const person = new Visitor(app, { accept: 'text/html,application/xhtml+xml' })
+      const { status, html } = await person.get(path)
+      expect(status).toBe(404)
+      expect(html).toContain('otpost admin link')
+    }
+  })
+
   test('forms do not exist', async () => {
     for (const path of ['/admin/login', '/admin/logout', '/admin/apps/issue']) {
       expect((await visitor.post(path, { password, appId: 'shop' })).status).toBe(404)
@@ -112,6 +121,21 @@ describe('signing in', () => {
       expect.stringMatching(/^__Host-otpost=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/),
     ])
     expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('where the public address is https it never leaves TLS, whatever the proxy hands on', async () => {
+    await app.close()
+    await open({ ADMIN_PASSWORD_HASH: passwordHash, PUBLIC_URL: 'https://otp.example.com' })
+    const login = (origin: string) => visitor.post('/admin/login', { password }, { origin })
+    const { headers } = await login('https://otp.example.com')
+    expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-otpost=.*; Secure;/)])
+    expect((await login('https://otp.example.com.evil.example')).status).toBe(403)
+    expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('HEAD is answered as GET is', async () => {
+    const { status, headers } = await app.request('HEAD', '/admin')
+    expect([status, headers.get('location')]).toEqual([303, '/admin/login'])
   })
 
   test('the token is nowhere in the database, nor in the log', async () => {

@@ -23,17 +23,29 @@ export async function visitOf(ports: ConsolePorts, request: Request): Promise<Vi
 }
 
 /** Whether a form comes from a page of this session. */
-export function isOwnForm(request: Request, visit: Visit, form: URLSearchParams): boolean {
+export function isOwnForm(
+  request: Request,
+  publicUrl: string | undefined,
+  visit: Visit,
+  form: URLSearchParams,
+): boolean {
   const [given, expected] = [Buffer.from(form.get('csrf') ?? ''), Buffer.from(visit.csrfToken)]
-  return !isFromElsewhere(request) && given.length === expected.length && timingSafeEqual(given, expected)
+  return (
+    !isFromElsewhere(request, publicUrl) &&
+    given.length === expected.length &&
+    timingSafeEqual(given, expected)
+  )
 }
 
 /** Whether a browser says that another site made it ask (W3C Fetch Metadata; before that, Origin). */
-export function isFromElsewhere({ headers }: Request): boolean {
+export function isFromElsewhere({ headers }: Request, publicUrl: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site !== 'same-origin' && site !== 'none'
   const origin = headers.get('origin')
-  return origin !== null && !(URL.canParse(origin) && new URL(origin).host === headers.get('host'))
+  if (origin === null) return false
+  // A proxy need not hand on the name by which the browser called it.
+  const own = [headers.get('host'), publicUrl === undefined ? undefined : new URL(publicUrl).host]
+  return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
 /** What begins a session in the browser: hidden from scripts and from other sites' requests, and ended with the browser. */
@@ -74,13 +86,14 @@ function csrfTokenOf(token: string): string {
 }
 
 /**
- * Whether the browser came by TLS: by the name of the public address, or as a proxy says, whose word can do no more than
- * keep a browser from sending its own cookie.
+ * Whether the browser comes by TLS: the public address says so, or the proxy, whose word can do no more than keep a
+ * browser from sending its own cookie. Browsers take such a cookie from this machine without TLS too, as by a tunnel.
  */
 function isSecure({ headers }: Request, publicUrl: string | undefined): boolean {
-  if (headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase() === 'https') return true
-  const url = publicUrl === undefined ? undefined : new URL(publicUrl)
-  return url?.protocol === 'https:' && url.host === headers.get('host')
+  return (
+    publicUrl?.startsWith('https:') === true ||
+    headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase() === 'https'
+  )
 }
 
 function cookiesOf({ headers }: Request): Map<string, string> {

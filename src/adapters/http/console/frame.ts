@@ -107,7 +107,7 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
       const url = urlOf(request)
       if (!visit) return stranger(request)
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-      if (request.method === 'POST' && !isOwnForm(request, visit, form)) {
+      if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
         return problem(await shellOf(request, visit, null), 403, 'This form is not of this session', {
           text: 'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.',
         })
@@ -133,9 +133,9 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
     }
   }
 
-  async function stranger(request: Request): Promise<Response> {
-    if (passwordHash === undefined) throw new Failure('route_not_found')
-    if (request.method !== 'GET') {
+  function stranger(request: Request): Response {
+    if (passwordHash === undefined) return off(request)
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
       return html(
         problemPage(null, {
           status: 401,
@@ -147,6 +147,14 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
       )
     }
     return seeOther('/admin/login')
+  }
+
+  /** There is no console for this visitor; a person is told how to open it, and a program that there is no such path. */
+  function off({ headers }: Request): Response {
+    if (!headers.get('accept')?.includes('text/html')) throw new Failure('route_not_found')
+    const text =
+      'Open it once with a link, which otpost admin link prints on the server. Or set ADMIN_PASSWORD_HASH, which otpost admin password makes, to sign in here.'
+    return html(problemPage(null, { status: 404, title: 'The console is off', text, hasLogin }), 404)
   }
 
   function problem(shell: Shell, status: number, title: string, { text }: { text: string }): Response {
@@ -172,7 +180,7 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
     return problem(shell, 404, title, { text })
   }
 
-  return { page, shellOf, keyShown, originOf, missing, hasLogin }
+  return { page, shellOf, keyShown, originOf, missing, off, hasLogin }
 }
 
 /** Does what a form asks for; where that can not be done, the form is shown again with the reason. */

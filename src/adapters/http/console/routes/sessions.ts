@@ -14,17 +14,17 @@ export function sessionRoutes(
   routes: Elysia,
   ports: ConsoleRoutePorts,
   { publicUrl, passwordHash, log }: ConsoleSettings,
-  { page, hasLogin }: Frame,
+  { page, off, hasLogin }: Frame,
   exchanges: Exchanges,
 ): void {
   routes.get('/admin/login', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
-    if (passwordHash === undefined) throw new Failure('route_not_found')
+    if (passwordHash === undefined) return off(request)
     return html(loginPage({ problem: null }))
   })
   routes.post('/admin/login', async ({ request, body }) => {
-    if (passwordHash === undefined) throw new Failure('route_not_found')
-    if (isFromElsewhere(request)) throw new Failure('forbidden', 'another site has sent this form')
+    if (passwordHash === undefined) return off(request)
+    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const password = (body as URLSearchParams).get('password') ?? ''
     try {
       const token = await enterByPassword(ports, exchanges.of(request), password, passwordHash)
@@ -44,14 +44,12 @@ export function sessionRoutes(
       return answer
     }
   })
-  routes.get('/admin/link', async () => {
-    if (passwordHash === undefined && !(await ports.sessions.hasLink(ports.now()))) {
-      throw new Failure('route_not_found')
-    }
+  routes.get('/admin/link', async ({ request }) => {
+    if (passwordHash === undefined && !(await ports.sessions.hasLink(ports.now()))) return off(request)
     return html(linkPage())
   })
   routes.post('/admin/link', async ({ request, body }) => {
-    if (isFromElsewhere(request)) throw new Failure('forbidden', 'another site has sent this form')
+    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const token = await enterByLink(ports, (body as URLSearchParams).get('token') ?? '')
     if (token !== undefined) return seeOther('/admin', [sessionCookie(request, publicUrl, token)])
     return html(
