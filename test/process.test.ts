@@ -279,7 +279,7 @@ test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
     stdout: 'pipe',
     stderr: 'ignore',
     // A server that does not end by itself ends the test with another code.
-    timeout: 10_000,
+    timeout: 25_000,
     killSignal: 'SIGKILL',
   })
   // The first line says that it listens; leaving the loop closes the pipe.

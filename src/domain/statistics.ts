@@ -16,10 +16,10 @@ export interface Figures {
   /** /notify answered with success, and with notification_failed. */
   readonly notified: number
   readonly notifyFailed: number
-  /** Right codes, and wrong ones. */
+  /** Right codes, and wrong ones; whatever is tried after three wrong ones is wrong too. */
   readonly verified: number
   readonly wrongCodes: number
-  /** Requests that a limit refused: rate_limited, cooldown_active, max_attempts. */
+  /** Requests that a limit refused: rate_limited, cooldown_active. */
   readonly limited: number
   /** Messages that providers took, by attempt, and attempts that failed or were left open. */
   readonly accepted: number

@@ -109,7 +109,7 @@ const nothing: Figures = {
   undelivered: 0,
 }
 
-const limitErrors = new Set(['rate_limited', 'cooldown_active', 'max_attempts'])
+const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
 /** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
 export function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyof Figures | undefined {
@@ -127,7 +127,7 @@ export function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyo
     case 'verify':
       if (detail === 'ok') return 'verified'
       if (limitErrors.has(detail)) return 'limited'
-      return detail === 'mismatch' ? 'wrongCodes' : undefined
+      return detail === 'mismatch' || detail === 'max_attempts' ? 'wrongCodes' : undefined
     case 'attempt':
       if (outcome === 'accepted' || outcome === 'unknown') return outcome
       return outcome === 'rejected' || outcome === 'retryable' ? 'failed' : undefined

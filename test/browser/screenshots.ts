@@ -19,13 +19,20 @@ if (!browserPath) {
 }
 mkdirSync(folder, { recursive: true })
 
+const hourMs = 3_600_000
+const sendsPerHour = 150
+
 /** A code that one provider could not take and the next one did. */
 let rescued = ''
 
 async function prepare(books: Books): Promise<void> {
   await setUp(books)
   const until = books.now()
-  await livePast(books, { from: until - 26 * 3_600_000, until, sends: 4000 })
+  await livePast(books, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
+  // The hour under way has all of its traffic by now: else every curve would fall at its end.
+  const from = until - (until % hourMs)
+  const missing = Math.round(sendsPerHour * (1 - (until - from) / hourMs))
+  await livePast(books, { from, until, sends: missing }, 8)
   const rows = await books.journal.deliveries({ limit: 10_000 })
   const second = rows.findLast(({ attempt, receipt }) => attempt === 2 && receipt?.status === 'delivered')
   if (!second) throw new Error('in this past no provider has stood in for another')
@@ -82,13 +89,13 @@ for (const visitor of visitors) {
   await signIn(visitor.page)
 }
 
-/** Takes what a page shows first, down to a height. */
+/** Takes what a page shows first, in a window of some height. */
 async function take(page: Page, name: string, path: string, has: string, height?: number): Promise<void> {
+  const size = page.viewportSize()
+  if (size && height !== undefined) await page.setViewportSize({ ...size, height })
   if (path !== '') await page.goto(String(new URL(path, server.url)))
   await page.locator('main').getByText(has).first().waitFor()
-  const size = page.viewportSize()
-  const clip = size && { x: 0, y: 0, width: size.width, height: height ?? size.height }
-  await page.screenshot({ path: join(folder, `${name}.png`), ...(clip ? { clip } : {}) })
+  await page.screenshot({ path: join(folder, `${name}.png`) })
 }
 
 await take(inLight.page, 'overview-light', '/admin', 'Codes sent')
@@ -96,7 +103,7 @@ await take(inDark.page, 'overview-dark', '/admin', 'Codes sent')
 await take(onPhone.page, 'overview-phone', '/admin', 'Codes sent')
 await take(inLight.page, 'deliveries', '/admin/deliveries', 'twilio', 780)
 await take(inLight.page, 'story', `/admin/deliveries/${rescued}`, 'Attempt 2', 850)
-await take(inLight.page, 'brand', '/admin/brands/acme', 'A code for it')
+await take(inLight.page, 'brand', '/admin/brands/acme', 'A code for it', 900)
 await inLight.page.goto(String(new URL('/admin/requests', server.url)))
 await inLight.page.getByRole('link', { name: 'Decide' }).click()
 await inLight.page.getByRole('button', { name: 'Approve and make the key' }).click()

@@ -58,7 +58,7 @@ describe('what happened is counted', () => {
     [
       'three wrong codes',
       requestTallies({ ...ended('max_attempts'), operation: 'verify' }, []),
-      { limited: 1 },
+      { wrongCodes: 1 },
     ],
     ['a wrong code', requestTallies({ ...ended('mismatch'), operation: 'verify' }, []), { wrongCodes: 1 }],
     ['a field that is missing', requestTallies(ended('validation_error'), []), {}],

@@ -77,6 +77,18 @@ describe('where no password is set', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([303, ...Array(19).fill(401)])
   })
 
+  test('a session that has ended is told so', async () => {
+    await visitor.post('/admin/link', { token: await makeLink(app.app.books, tester) })
+    expect((await visitor.get('/admin')).status).toBe(200)
+    app.advance(30 * 60)
+    for (const { status, html } of [
+      await visitor.get('/admin/brands'),
+      await visitor.post('/admin/apps/issue'),
+    ]) {
+      expect([status, html.includes('otpost admin link')]).toEqual([401, true])
+    }
+  })
+
   test('a link is over after ten minutes', async () => {
     const token = await makeLink(app.app.books, tester)
     app.advance(600)

@@ -22,6 +22,12 @@ export async function visitOf(ports: ConsolePorts, request: Request): Promise<Vi
   return session && token !== undefined ? { session, csrfToken: csrfTokenOf(token) } : undefined
 }
 
+/** Whether a browser holds the token of a session, be that over or not. */
+export function hasCookie(request: Request): boolean {
+  const cookies = cookiesOf(request)
+  return cookies.has(names.secure) || cookies.has(names.plain)
+}
+
 /** Whether a form comes from a page of this session. */
 export function isOwnForm(
   request: Request,

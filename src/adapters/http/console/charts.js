@@ -84,7 +84,8 @@ function draw(plot) {
       ...sizeOf(plot),
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      // The words below the last step stand half beyond it.
+      padding: [8, 20, 0, 0],
       cursor: {
         y: false,
         drag: { x: false, y: false },

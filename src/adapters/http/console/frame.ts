@@ -16,7 +16,7 @@ import type { PreviewSettings } from '../../../domain/preview.ts'
 import type { Limited, Period, ProviderHealth, Statistics } from '../../../domain/statistics.ts'
 import type { SettingInForce } from '../../../settings.ts'
 import type { Exchanges, Log } from '../exchange.ts'
-import { flashCookie, flashOf, isOwnForm, type Visit, visitOf } from './access.ts'
+import { flashCookie, flashOf, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import type { Shell } from './models.ts'
 import { keyPage } from './pages/key.tsx'
@@ -134,7 +134,12 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
   }
 
   function stranger(request: Request): Response {
-    if (passwordHash === undefined) return off(request)
+    // Whoever has had a session knows that there is a console.
+    if (!hasLogin && hasCookie(request)) {
+      const text = 'To come back, make a link on the server with: otpost admin link'
+      return html(problemPage(null, { status: 401, title: 'The session is over', text }), 401)
+    }
+    if (!hasLogin) return off(request)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return html(
         problemPage(null, {
