@@ -125,6 +125,9 @@ test('files that are there are not replaced unless that is said, and those of th
     'is there already: name another file, or give --force',
   )
   await expect(here.backUp(here.at('folder'), { replace: true })).rejects.toThrow('is not a file')
+  // Such as a disk that is not mounted.
+  await expect(here.backUp(here.at('nowhere/backup.db'))).rejects.toThrow('there is no folder')
+  expect(existsSync(here.at('nowhere'))).toBe(false)
   const own = ['', '-wal', '-shm', '-journal', '.key'].map((end) => here.file + end)
   for (const file of [
     ...own,

@@ -34,10 +34,14 @@ export interface Draft {
  *
  * @throws OperatorError where the folder can't be written
  */
-export function draftBeside(file: string, owner: DraftOwner): Draft {
+export function draftBeside(
+  file: string,
+  owner: DraftOwner,
+  { makesFolder = false }: { readonly makesFolder?: boolean } = {},
+): Draft {
   const folder = dirname(file)
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (makesFolder) mkdirSync(folder, { recursive: true, mode: 0o700 })
     for (const name of readdirSync(folder)) {
       const pid = draftPid(name, basename(file))
       if (pid !== undefined && (pid === owner.pid || !owner.isRunning(pid))) remove(join(folder, name))
@@ -56,6 +60,9 @@ export function draftBeside(file: string, owner: DraftOwner): Draft {
     }
   } catch (error) {
     const { code = error } = error as NodeJS.ErrnoException
+    // One that is made where another should be mounted would take the copy to the wrong disk.
+    if (code === 'ENOENT')
+      throw new OperatorError(`there is no folder ${folder}: make it, or mount it, first`)
     throw new OperatorError(`${folder} can not be written (${code}): let this user write there`)
   }
 }
@@ -118,7 +125,8 @@ export function damageIn(driver: Driver.Database): readonly string[] {
   const pages = driver.prepare<[], string>('PRAGMA integrity_check').pluck().all()
   const keys = driver.prepare<[], { table: string }>('PRAGMA foreign_key_check').all()
   return [
-    ...pages.filter((line) => line !== 'ok'),
+    // Lines that only say where a part of the report begins are left out.
+    ...pages.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***')),
     ...keys.map(({ table }) => `a row of ${table} refers to one that is missing`),
   ]
 }

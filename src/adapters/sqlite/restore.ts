@@ -52,7 +52,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   onStep('hold')
   const present = holdAlone(databaseFile, force)
   try {
-    const draft = draftBeside(databaseFile, owner)
+    const draft = draftBeside(databaseFile, owner, { makesFolder: true })
     try {
       onStep('copy')
       copyBackup(draft.path, path)
