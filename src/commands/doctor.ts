@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../config.ts'
 import {
   type ClockSample,
   clockFindings,
+  collectorFinding,
   databaseFindings,
   diskFinding,
   type Finding,
@@ -181,6 +182,7 @@ async function askOthers(config: Config): Promise<Asked> {
     )
   }
   if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+  if (config.tracing) asking.push(ask(config.tracing.url, collectorFinding))
   if (config.port !== 0) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
   const answers = await Promise.all(asking)
   return {

@@ -362,6 +362,15 @@ function mailRemedy(reason: string): string {
   return 'correct SMTP_URL, and see the log of the mail server'
 }
 
+/** Whether whoever gathers traces is reached; what it answers to a request that is none of its own is no matter. */
+export function collectorFinding(host: string, reach: Reach): Finding {
+  const what = 'traces'
+  if (reach.kind === 'answered') return ok(what, `${host} is reached`)
+  const { message, remedy } = unreached(host, reach)
+  // Requests are served without it.
+  return warn(what, message, remedy)
+}
+
 /** Whether vendors' receipts could come in by PUBLIC_URL, as far as that can be told from here. */
 export function publicUrlFinding(host: string, reach: Reach): Finding {
   const what = 'PUBLIC_URL'

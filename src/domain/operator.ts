@@ -377,7 +377,7 @@ export async function approveRequest(
     ports,
     { requestId, appId, brandSlug },
     ({ request, brand: current, keys }) => {
-      const { brandName, companyName } = requirePending(requestId, request)
+      const { brandName } = requirePending(requestId, request)
       const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
       requireSound(brand)
       return {
@@ -389,7 +389,6 @@ export async function approveRequest(
           action: 'request.approved' as const,
           target: requestId,
           details: {
-            company: companyName,
             app: appId,
             key: made.lastFour,
             brand: brandSlug,
@@ -416,13 +415,14 @@ export async function rejectRequest(
     throw new OperatorError(`the reason must be at most ${reasonLength} characters`)
   }
   await change(ports, { requestId }, ({ request }) => {
-    const { companyName } = requirePending(requestId, request)
+    requirePending(requestId, request)
     return {
       verdict: { status: 'rejected' as const, reason: reason || null, appId: null, brandSlug: null },
       entry: {
         action: 'request.rejected' as const,
         target: requestId,
-        details: { company: companyName, ...(reason ? { reason } : {}) },
+        // Who asked, and why not, is told by the request alone: it may speak of a person, who may want to be forgotten.
+        details: {},
       },
     }
   })

@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import {
   clockFindings,
+  collectorFinding,
   databaseFindings,
   diskFinding,
   type Finding,
@@ -390,6 +391,8 @@ describe('findings', () => {
     tookMs: 3.4,
   }
   test.each([
+    [collectorFinding('h', { ...answered, status: 404 }), 'ok'],
+    [collectorFinding('h', { kind: 'refused', code: 'ECONNREFUSED' }), 'warn'],
     [serverFinding('h', answered), 'ok'],
     [serverFinding('h', { ...answered, status: 503 }), 'fail'],
     [serverFinding('h', { ...answered, text: 'hello' }), 'fail'],
