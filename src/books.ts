@@ -116,7 +116,7 @@ function openJournal(database: Database, { keepEntries, keepReceipts }: Database
     ),
   )
   const { story, deliveries, lastProviderOf } = createJournalBook(database)
-  const statistics = createStatistics(database)
+  const { statistics, lastHour } = createStatistics(database)
   return {
     add,
     count,
@@ -124,6 +124,8 @@ function openJournal(database: Database, { keepEntries, keepReceipts }: Database
     stats,
     /** What the service did in a period. */
     statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
+    /** What each way to send was asked within the last hour. */
+    lastHour: (now: number) => flush().then(() => lastHour(now)),
     keepReceipts,
     story: (requestId: string) => flush().then(() => story(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),

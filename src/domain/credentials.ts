@@ -1,7 +1,7 @@
 import type { Body } from './body.ts'
 import type { Call } from './call.ts'
 import { Failure } from './failures.ts'
-import { claim, credentialFailures, granted } from './limits.ts'
+import { claim, credentialFailures, granted, noteStandings } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Apps } from './ports.ts'
 import { type SubjectPorts, subjectOf } from './subject.ts'
@@ -20,7 +20,10 @@ export async function authenticate(ports: CredentialPorts, call: Call, body: Bod
   const { appId, apiKey } = body
   const failures = credentialFailures(await subjectOf(ports, 'ip', call.clientIp))
   const now = ports.now()
-  granted(await ports.store.check(failures, now), now)
+  const checked = await ports.store.check(failures, now)
+  // Where there is room it stood in nobody's way, and is not told of.
+  if (!checked.admitted) noteStandings(call, [failures], checked)
+  granted(checked, now)
   const failed = async (failure: Failure) => {
     await claim(ports, call, [failures])
     return failure

@@ -55,6 +55,8 @@ export interface AppBook {
 export interface RequestQuery {
   readonly isPending?: boolean
   readonly limit?: number
+  /** How many are passed over before. */
+  readonly offset?: number
 }
 
 /** The integration requests as the operator sees them. */
@@ -88,7 +90,8 @@ export interface Decision {
   /** Keys of the application that stop working, by their ends. */
   readonly revokedKeys?: readonly string[]
   readonly verdict?: Pick<KeptRequest, 'reason' | 'appId' | 'brandSlug'> & { status: 'approved' | 'rejected' }
-  readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'>
+  /** Null: nothing is to change after all. */
+  readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }
 
 /** Where operators change things. */
@@ -147,7 +150,8 @@ export async function putBrand(
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
     const action = current ? ('brand.changed' as const) : ('brand.created' as const)
     const details = differences(current ?? freshBrand(brandSlug), brand)
-    return { brand, entry: { action, target: brandSlug, details } }
+    const isSame = current && Object.keys(details).length === 0
+    return { brand, entry: isSame ? null : { action, target: brandSlug, details } }
   })
   return brand
 }
@@ -209,11 +213,13 @@ export async function registerTemplate(
     }
     const brand: Brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
     requireSound(brand)
-    const details = {
-      template: templateKey,
-      ...differences(registrationOf(current, templateKey), registrationOf(brand, templateKey)),
+    const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
+    const details = { template: templateKey, ...changes }
+    const isSame = Object.keys(changes).length === 0
+    return {
+      brand,
+      entry: isSame ? null : { action: 'brand.template' as const, target: brandSlug, details },
     }
-    return { brand, entry: { action: 'brand.template' as const, target: brandSlug, details } }
   })
   return brand
 }

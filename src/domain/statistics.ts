@@ -72,8 +72,6 @@ export interface Statistics {
   readonly byBrand: readonly Share[]
   /** Receipts are counted by provider alone. */
   readonly byProvider: readonly Share[]
-  /** By channel and provider (`wayName`): the outbox carries both. */
-  readonly byWay: readonly Share[]
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes
 }
@@ -92,6 +90,9 @@ export interface Limited {
   readonly endsAt: number
 }
 
+/** What a provider was asked within the last hour, by attempt. */
+export type LastHour = Pick<Figures, 'accepted' | 'failed' | 'unknown'>
+
 /** How a provider is doing. */
 export interface ProviderHealth {
   readonly name: string
@@ -103,8 +104,7 @@ export interface ProviderHealth {
   readonly failuresInARow: number
   /** How much longer it rests; 0 unless it does. */
   readonly restMs: number
-  /** Within the last hour. */
-  readonly lastHour: Pick<Figures, 'accepted' | 'failed' | 'unknown'>
+  readonly lastHour: LastHour
 }
 
 /** Verified of sent; null where nothing was sent. */

@@ -2,7 +2,16 @@ import type { Attempt } from './call.ts'
 import type { Channel } from './contact.ts'
 import type { Operation, Story } from './journal.ts'
 import type { receiptRanks } from './receipts.ts'
-import type { FailureCount, Figures, Period, Point, Share, Statistics, VerifyTimes } from './statistics.ts'
+import type {
+  FailureCount,
+  Figures,
+  LastHour,
+  Period,
+  Point,
+  Share,
+  Statistics,
+  VerifyTimes,
+} from './statistics.ts'
 
 // What the overview of the console adds up is counted as it happens: the journal itself may hold millions.
 
@@ -144,54 +153,81 @@ export function periodStart(period: Period, now: number): number {
   return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
 }
 
-/** Adds up what was counted in a period; `counted` holds its steps from `periodStart` on. */
-export function statisticsOf(period: Period, now: number, counted: readonly Counted[]): Statistics {
-  const { stepMs, count } = periodSteps[period]
-  const from = periodStart(period, now)
-  const steps = new Map(Array.from({ length: count }, (_, index) => [from + index * stepMs, { ...nothing }]))
-  const totals = { ...nothing }
-  const shares = { channel: new Shares(), brand: new Shares(), provider: new Shares(), way: new Shares() }
-  const failures = new Map<string, FailureCount>()
-  const times: Counted[] = []
-  for (const tally of counted) {
-    if (tally.kind === 'verify-time') times.push(tally)
+/** Adds up what was counted in a period, as it is read: steps from `periodStart` on, in any order. */
+export class StatisticsSum {
+  private readonly from: number
+  private readonly totals: Adding = { ...nothing }
+  private readonly steps: ReadonlyMap<number, Adding>
+  private readonly channels = new Shares()
+  private readonly brands = new Shares()
+  private readonly providers = new Shares()
+  private readonly failures = new Map<string, FailureCount>()
+  private readonly times: Counted[] = []
+
+  constructor(
+    private readonly period: Period,
+    private readonly now: number,
+  ) {
+    const { stepMs, count } = periodSteps[period]
+    this.from = periodStart(period, now)
+    this.steps = new Map(
+      Array.from({ length: count }, (_, index) => [this.from + index * stepMs, { ...nothing }]),
+    )
+  }
+
+  add(tally: Counted): void {
+    if (tally.kind === 'verify-time') this.times.push(tally)
     const figure = figureOf(tally)
-    if (figure === undefined) continue
+    if (figure === undefined) return
+    const { at, channel, brand, provider, count } = tally
+    this.totals[figure] += count
     for (const figures of [
-      totals,
-      steps.get(tally.at),
-      shares.channel.of(tally.channel),
-      shares.brand.of(tally.brand),
-      shares.provider.of(tally.provider),
-      shares.way.of(tally.provider && wayName(tally.channel, tally.provider)),
+      this.steps.get(at),
+      this.channels.of(channel),
+      this.brands.of(brand),
+      this.providers.of(provider),
     ]) {
-      if (figures) figures[figure] += tally.count
+      if (figures) figures[figure] += count
     }
-    if (tally.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) {
-      const [, errorClass = null] = tally.detail.split(' ')
-      const key = `${tally.provider} ${errorClass}`
-      const known = failures.get(key)?.count ?? 0
-      failures.set(key, {
-        provider: tally.provider,
-        errorClass: errorClass as FailureCount['errorClass'],
-        count: known + tally.count,
-      })
+    if (tally.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(tally)
+  }
+
+  private addFailure({ provider, detail, count }: Counted): void {
+    const [, errorClass = null] = detail.split(' ') as [string, FailureCount['errorClass']?]
+    const key = `${provider} ${errorClass}`
+    const before = this.failures.get(key)?.count ?? 0
+    this.failures.set(key, { provider, errorClass, count: before + count })
+  }
+
+  get statistics(): Statistics {
+    return {
+      period: this.period,
+      from: this.from,
+      until: this.now,
+      stepMs: periodSteps[this.period].stepMs,
+      totals: this.totals,
+      points: Array.from(this.steps, ([at, figures]): Point => ({ at, ...figures })),
+      byChannel: this.channels.list(),
+      byBrand: this.brands.list(),
+      byProvider: this.providers.list(),
+      failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
+      verifyTimes: verifyTimes(this.times),
     }
   }
-  return {
-    period,
-    from,
-    until: now,
-    stepMs,
-    totals,
-    points: Array.from(steps, ([at, figures]): Point => ({ at, ...figures })),
-    byChannel: shares.channel.list(),
-    byBrand: shares.brand.list(),
-    byProvider: shares.provider.list(),
-    byWay: shares.way.list(),
-    failures: [...failures.values()].sort((a, b) => b.count - a.count),
-    verifyTimes: verifyTimes(times),
+}
+
+/** Adds up what providers were asked within an hour, by channel and provider (`wayName`): the outbox carries both. */
+export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
+  const ways = new Map<string, { accepted: number; failed: number; unknown: number }>()
+  for (const tally of counted) {
+    const figure = figureOf(tally)
+    if (figure !== 'accepted' && figure !== 'failed' && figure !== 'unknown') continue
+    const name = wayName(tally.channel, tally.provider)
+    const way = ways.get(name) ?? { accepted: 0, failed: 0, unknown: 0 }
+    way[figure] += tally.count
+    ways.set(name, way)
   }
+  return ways
 }
 
 /** What a share of one channel and provider is called. */

@@ -92,11 +92,27 @@ function story(
 }
 
 const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })
-const goTo = (page: Page, section: string) => sections(page).getByRole('link', { name: section }).click()
-const headed = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+/** Waits for something of a page, and until its styles are there: what moves under the mouse is not clicked. */
+const seen = async (page: Page, what: Locator) => {
+  await what.waitFor()
+  await page.waitForLoadState()
+}
+/** Follows the navigation; a tally may stand beside the name of a section. */
+const goTo = async (page: Page, section: string) => {
+  await sections(page).getByRole('link', { name: section }).click()
+  await seen(
+    page,
+    sections(page)
+      .locator('[aria-current=page]')
+      .filter({ hasText: section.split(' ')[0] ?? '' }),
+  )
+}
+const headed = (page: Page, name: string | RegExp) =>
+  seen(page, page.getByRole('heading', { level: 1, name }))
 const said = (page: Page, words: string) =>
-  page.getByRole('status').getByText(words, { exact: true }).waitFor()
-const complained = (page: Page, words: string | RegExp) => page.getByRole('alert').getByText(words).waitFor()
+  seen(page, page.getByRole('status').getByText(words, { exact: true }))
+const complained = (page: Page, words: string | RegExp) =>
+  seen(page, page.getByRole('alert').getByText(words))
 const dialog = (page: Page) => page.getByRole('dialog')
 const button = (page: Page | Locator, name: string) => page.getByRole('button', { name, exact: true })
 const row = (page: Page | Locator, words: string | RegExp) => page.getByRole('row').filter({ hasText: words })
@@ -252,7 +268,7 @@ describe('sessions', () => {
     await dialog(page).getByText(`End the session ${id}?`).waitFor()
     await dialog(page).getByRole('button', { name: 'End' }).click()
     await said(page, `The session ${id} is ended.`)
-    await goTo(other, 'Brands')
+    await sections(other).getByRole('link', { name: 'Brands' }).click()
     await headed(other, 'Sign in')
 
     await button(page, 'Sign out').click()

@@ -3,14 +3,14 @@ import fc from 'fast-check'
 import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
 import { LimitedNow } from '../../src/domain/limited.ts'
-import { type Figures, periods } from '../../src/domain/statistics.ts'
+import { type Figures, type Period, periods, type Statistics } from '../../src/domain/statistics.ts'
 import {
   attemptTally,
   type Counted,
   periodStart,
   periodSteps,
   requestTallies,
-  statisticsOf,
+  StatisticsSum,
   type Tally,
   verifiedTallies,
 } from '../../src/domain/tallies.ts'
@@ -38,6 +38,13 @@ const attempt = {
   outcome: 'accepted',
   errorClass: null,
 } as Attempt
+
+/** The sum of these. */
+function statisticsOf(period: Period, until: number, counted: readonly Counted[]): Statistics {
+  const sum = new StatisticsSum(period, until)
+  for (const tally of counted) sum.add(tally)
+  return sum.statistics
+}
 
 /** Which figures these are counted in, and how often. */
 function figures(...tallies: readonly (Tally | undefined)[]): Partial<Figures> {

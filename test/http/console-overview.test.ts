@@ -73,7 +73,6 @@ function overview(
       byChannel: [],
       byBrand: [],
       byProvider: [],
-      byWay: [],
       failures: [],
       verifyTimes: { count: 0, bins: [], medianSeconds: null, p90Seconds: null },
       ...about,

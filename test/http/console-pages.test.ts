@@ -108,7 +108,13 @@ describe('Requests, brands, apps and deliveries', () => {
     reason: '',
     problem: null,
   }
-  const requests: RequestsModel = { pending: [kept], decided: [], origin: 'https://otp.example.com' }
+  const requests: RequestsModel = {
+    pending: [kept],
+    decided: [],
+    origin: 'https://otp.example.com',
+    isLater: false,
+    next: null,
+  }
   const brand: Brand = {
     slug: 'acme',
     displayName: 'Acme',
@@ -256,7 +262,11 @@ describe('Requests, brands, apps and deliveries', () => {
           ],
         }),
     ],
-    ['no requests', (around) => requestsPage(around, { pending: [], decided: [], origin: hostile })],
+    [
+      'no requests',
+      (around) =>
+        requestsPage(around, { pending: [], decided: [], origin: hostile, isLater: false, next: null }),
+    ],
     [
       'a request',
       (around) =>

@@ -61,7 +61,8 @@ describe('where no password is set', () => {
     expect((await visitor.get('/admin/link')).status).toBe(200)
     expect((await visitor.post('/admin/link', { token: `${token}x` })).status).toBe(401)
     const entered = await visitor.post('/admin/link', { token })
-    expect([entered.status, entered.headers.get('location')]).toEqual([303, '/admin'])
+    expect([entered.status, entered.headers.get('location')]).toEqual([303, '/admin/entered'])
+    expect((await visitor.get('/admin/entered')).headers.get('location')).toBe('/admin')
     expect((await visitor.get('/admin')).status).toBe(200)
 
     const another = new Visitor(app)
@@ -143,6 +144,11 @@ describe('signing in', () => {
     expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-otpost=.*; Secure;/)])
     expect((await login('https://otp.example.com.evil.example')).status).toBe(403)
     expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('a browser that did not keep the cookie is told so', async () => {
+    const { status, html } = await visitor.get('/admin/entered')
+    expect([status, html.includes('did not keep the session')]).toEqual([401, true])
   })
 
   test('HEAD is answered as GET is', async () => {
@@ -369,6 +375,31 @@ describe('what a session does', () => {
     expect((await visitor.post('/admin/brands/acme/status', { status: 'active' })).status).toBe(303)
     app.advance(31)
     expect((await send()).status).toBe(200)
+  })
+
+  test('finds a brand in whatever spelling its path has', async () => {
+    for (const [path, status] of [
+      ['acme%E2%80%A8', 'suspended'],
+      ['%20ACME', 'active'],
+    ] as const) {
+      await visitor.get('/admin/brands/acme')
+      const { status: code, headers } = await visitor.post(`/admin/brands/${path}/status`, { status })
+      expect([code, headers.get('location')]).toEqual([303, '/admin/brands/acme'])
+    }
+  })
+
+  test('pages through requests', async () => {
+    for (let index = 0; index < 51; index++) {
+      app.advance(index % 5 === 0 ? 3600 : 1)
+      await app.postRaw('/integrations/requests', { ...asked, companyName: `Company ${index}.` })
+    }
+    await visitor.enter()
+    const first = (await visitor.get('/admin/requests')).html
+    expect([first.includes('Company 50.'), first.includes('Company 0.')]).toEqual([true, false])
+    const next = /href="(\/admin\/requests\?page=2)"/.exec(first)?.[1] ?? ''
+    const second = (await visitor.get(next)).html
+    expect([second.includes('Company 0.'), second.includes('Company 50.')]).toEqual([true, false])
+    expect(second).not.toContain('page=3')
   })
 
   test('makes and edits brands by the rules of the commands', async () => {

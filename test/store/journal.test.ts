@@ -107,7 +107,7 @@ function open(threaded: boolean) {
     keepEntries,
     keepReceipt: (key: string, state: ReceiptState) => keepReceipts('twilio', [[key, state]]),
     sweep,
-    statistics: createStatistics(database),
+    ...createStatistics(database),
     count: (table: string) =>
       database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
     async close() {
@@ -187,6 +187,19 @@ for (const [name, threaded] of [
         const later = (ms: number) => journal.statistics('hour', start + ms)
         expect((await later(3_599_999)).totals.sends).toBe(7)
         expect((await later(3_600_000)).totals.sends).toBe(0)
+      })
+
+      test('what each way to send was asked within the hour', async () => {
+        const asked = (at: number, channel: string, detail: string) =>
+          journal.keepEntries([], [[at, 'attempt', channel, 'acme', 'outbox', detail, 2]])
+        await asked(start, 'SMS', 'accepted')
+        await asked(start, 'EMAIL', 'rejected content')
+        await asked(start + 60_000, 'SMS', 'unknown unknown')
+        await asked(start - 3_600_000, 'SMS', 'accepted')
+        expect([...(await journal.lastHour(start + 60_000))]).toEqual([
+          ['EMAIL outbox', { accepted: 0, failed: 2, unknown: 0 }],
+          ['SMS outbox', { accepted: 2, failed: 0, unknown: 2 }],
+        ])
       })
 
       test('what a receipt says once, however often it comes', async () => {

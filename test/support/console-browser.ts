@@ -61,6 +61,8 @@ export async function signIn(page: Page): Promise<void> {
   await page.getByLabel('Password').fill(password)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  // Until its styles are there, what is to be clicked may move.
+  await page.waitForLoadState()
 }
 
 /** Presses a button that asks first, and says yes. */

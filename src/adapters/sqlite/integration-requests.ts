@@ -24,7 +24,7 @@ export function createIntegrationRequests({
 export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
   const { read } = requestTable(orm)
   return {
-    list: async ({ isPending, limit = -1 } = {}) =>
+    list: async ({ isPending, limit = -1, offset = 0 } = {}) =>
       orm
         .select()
         .from(integrationRequests)
@@ -37,6 +37,7 @@ export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
         )
         .orderBy(desc(integrationRequests.createdAt), desc(integrationRequests.id))
         .limit(limit)
+        .offset(offset)
         .all(),
     pendingCount: async () =>
       orm

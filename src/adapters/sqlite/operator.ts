@@ -36,7 +36,7 @@ export function createOperatorBook({
         if (verdict && requestId !== undefined) {
           requests.decide(requestId, { ...verdict, decidedAt: now, decidedBy: actorName(actor) })
         }
-        add({ at: now, actor, ...entry })
+        if (entry) add({ at: now, actor, ...entry })
         return decision as never
       }),
     note: (entry) => writer.write(() => add(entry)),

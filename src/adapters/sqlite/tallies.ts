@@ -1,15 +1,15 @@
-import { and, eq, gte, sql } from 'drizzle-orm'
-import type { Period, Statistics } from '../../domain/statistics.ts'
+import { sql } from 'drizzle-orm'
+import type { LastHour, Period, Statistics } from '../../domain/statistics.ts'
 import {
   type Counted,
+  lastHourOf,
   periodStart,
   periodSteps,
-  statisticsOf,
+  StatisticsSum,
   type Tally,
   tallySteps,
 } from '../../domain/tallies.ts'
 import type { Database } from './database.ts'
-import { tallies } from './schema.ts'
 
 /** How often what happened in which minute: plain data, by position, for a step of the writer. */
 export type TallyCount = readonly [
@@ -76,22 +76,45 @@ export function tallyTable({ driver }: Pick<Database, 'driver'>) {
 }
 
 /** What the service did, added up from its tallies. */
-export function createStatistics({ orm }: Pick<Database, 'orm'>) {
-  return async (period: Period, now: number): Promise<Statistics> => {
-    const rows = orm
-      .select({
-        at: tallies.at,
-        kind: tallies.kind,
-        channel: tallies.channel,
-        brand: tallies.brand,
-        provider: tallies.provider,
-        detail: tallies.detail,
-        count: tallies.count,
-      })
-      .from(tallies)
-      .where(and(eq(tallies.stepMs, periodSteps[period].stepMs), gte(tallies.at, periodStart(period, now))))
-      .all()
-    return statisticsOf(period, now, rows as Counted[])
+export function createStatistics({ driver }: Pick<Database, 'driver'>) {
+  const columns = 'at, kind, channel, brand, provider, detail, count'
+  const ofStep = driver.prepare<[number, number], Counted>(
+    `SELECT ${columns} FROM tallies WHERE step_ms = ? AND at = ?`,
+  )
+  const attemptsOfStep = driver.prepare<[number, number], Counted>(
+    `SELECT ${columns} FROM tallies WHERE step_ms = ? AND at = ? AND kind = 'attempt'`,
+  )
+
+  /**
+   * The rows of a period, step by step, with a turn of the event loop between steps: where hundreds of brands are busy
+   * there are thousands in each, and whoever looks must not hold up what the service is there for.
+   */
+  async function* steps(
+    period: Period,
+    now: number,
+    read: typeof ofStep,
+  ): AsyncGenerator<readonly Counted[]> {
+    const { stepMs } = periodSteps[period]
+    for (let at = periodStart(period, now); at <= now; at += stepMs) {
+      const rows = read.all(stepMs, at)
+      if (rows.length === 0) continue
+      yield rows
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  return {
+    async statistics(period: Period, now: number): Promise<Statistics> {
+      const sum = new StatisticsSum(period, now)
+      for await (const rows of steps(period, now, ofStep)) for (const tally of rows) sum.add(tally)
+      return sum.statistics
+    },
+    /** What each way to send was asked within the last hour, by `wayName`. */
+    async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
+      const counted: Counted[] = []
+      for await (const rows of steps('hour', now, attemptsOfStep)) counted.push(...rows)
+      return lastHourOf(counted)
+    },
   }
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/operator.ts'
 import type { Secrets } from '../../../domain/ports.ts'
 import type { PreviewSettings } from '../../../domain/preview.ts'
-import type { Limited, Period, ProviderHealth, Statistics } from '../../../domain/statistics.ts'
+import type { LastHour, Limited, Period, ProviderHealth, Statistics } from '../../../domain/statistics.ts'
 import type { SettingInForce } from '../../../settings.ts'
 import type { Exchanges, Log } from '../exchange.ts'
 import { flashCookie, flashOf, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
@@ -32,6 +32,8 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly secrets: Secrets
   readonly journal: Pick<JournalReader, 'story' | 'deliveries'> & {
     statistics(period: Period, now: number): Promise<Statistics>
+    /** By `wayName`. */
+    lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
   }
   readonly limited: { list(now: number): readonly Limited[] }
   /** How the providers in use fare; what they did is added here. */

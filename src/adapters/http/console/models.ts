@@ -43,11 +43,16 @@ export interface OverviewModel {
 }
 
 export interface RequestsModel {
+  /** The latest first, as the decided ones. */
   readonly pending: readonly KeptRequest[]
   /** The latest first. */
   readonly decided: readonly KeptRequest[]
   /** The address at which integrators reach this server, such as https://otp.example.com. */
   readonly origin: string
+  /** Whether this is a later page than the first. */
+  readonly isLater: boolean
+  /** The number of the next page, with earlier requests of either kind; null: there is none. */
+  readonly next: number | null
 }
 
 export interface RequestModel {

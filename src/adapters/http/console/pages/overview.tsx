@@ -548,16 +548,20 @@ interface BreakdownProps {
   readonly columns: readonly Column[]
 }
 
+/** How many rows a breakdown has: the busiest. */
+const mostShares = 30
+
 function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
+  const said = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
-    <Card title={title} {...(hint === undefined ? {} : { hint })}>
+    <Card title={title} {...(said === undefined ? {} : { hint: said })}>
       <Table
         caption={title}
         columns={[
           { title: first },
           ...columns.map((column) => ({ title: column.title, align: 'end' as const })),
         ]}
-        rows={shares.map((share) => [share.name, ...columns.map(({ of }) => of(share))])}
+        rows={shares.slice(0, mostShares).map((share) => [share.name, ...columns.map(({ of }) => of(share))])}
         figures
         empty="Nothing was sent."
       />

@@ -13,6 +13,7 @@ import {
   Form,
   LinkButton,
   Notice,
+  Pager,
   Snippet,
   Table,
   Time,
@@ -21,7 +22,10 @@ import type { RequestModel, RequestsModel, Shell } from '../models.ts'
 import { channelInWords, curl, MailLink, WebLink } from './parts.tsx'
 
 /** /admin/requests: who asks for access, and what was decided. */
-export function requestsPage(shell: Shell, { pending, decided, origin }: RequestsModel): string {
+export function requestsPage(
+  shell: Shell,
+  { pending, decided, origin, isLater, next }: RequestsModel,
+): string {
   return document(
     { title: 'Requests' },
     <ConsolePage shell={shell} title="Requests" section="requests">
@@ -29,7 +33,9 @@ export function requestsPage(shell: Shell, { pending, decided, origin }: Request
         title="Waiting for a decision"
         hint="Who asks for access is told nothing until you write to them."
       >
-        {pending.length === 0 ? (
+        {pending.length === 0 && isLater ? (
+          <p class="hint">Nobody else is waiting.</p>
+        ) : pending.length === 0 ? (
           <Empty title="Nobody is waiting">
             <p>Integrators ask over the API. Send them this line, or try it yourself:</p>
             <Snippet title="Ask for access" text={askingLine(origin)} />
@@ -70,6 +76,10 @@ export function requestsPage(shell: Shell, { pending, decided, origin }: Request
           />
         </Card>
       )}
+      <Pager
+        first={isLater ? '/admin/requests' : null}
+        next={next === null ? null : `/admin/requests?page=${next}`}
+      />
     </ConsolePage>,
   )
 }

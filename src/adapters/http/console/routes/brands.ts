@@ -63,8 +63,8 @@ export function brandRoutes(
       const asked = brandAsked(form, slug)
       return orAgain(
         async () => {
-          await putBrand(by, slug, changeOf(asked))
-          return done(`/admin/brands/${slug}`, 'Saved. It holds for the next request.')
+          await putBrand(by, brand.slug, changeOf(asked))
+          return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
         },
         (text) => brandForm(shell, brand, asked, text),
       )
@@ -73,18 +73,18 @@ export function brandRoutes(
   routes.post(
     '/admin/brands/:slug/status',
     page(async ({ form, params: { slug = '' }, by }) => {
-      const { status } = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
-      return done(`/admin/brands/${slug}`, `${slug} is ${status}.`)
+      // By the name that it has, in whatever spelling it was asked for.
+      const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
+      return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
     }),
   )
   routes.post(
     '/admin/brands/:slug/templates/:key',
     page(async ({ form, params: { slug = '', key = '' }, by }) => {
-      await registerTemplate(by, slug, key, form.get('remove') ? null : registrationAsked(form), {
-        replaces: true,
-      })
+      const asked = form.get('remove') ? null : registrationAsked(form)
+      const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
       return done(
-        `/admin/brands/${slug}`,
+        `/admin/brands/${changed.slug}`,
         `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
       )
     }),

@@ -12,17 +12,13 @@ export function overviewRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page 
     page(async ({ url }, shell) => {
       const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
       const { now } = shell
-      const [statistics, hour] = await Promise.all([
+      const [statistics, lastHour] = await Promise.all([
         ports.journal.statistics(period, now),
-        ports.journal.statistics('hour', now),
+        ports.journal.lastHour(now),
       ])
       const providers = ports.providerStates().map((state): ProviderHealth => {
-        const {
-          accepted = 0,
-          failed = 0,
-          unknown = 0,
-        } = hour.byWay.find(({ name }) => name === wayName(state.channel, state.name)) ?? {}
-        return { ...state, lastHour: { accepted, failed, unknown } }
+        const quiet = { accepted: 0, failed: 0, unknown: 0 }
+        return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
       })
       return html(overviewPage(shell, { statistics, limited: ports.limited.list(now), providers }))
     }),

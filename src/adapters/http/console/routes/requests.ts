@@ -1,12 +1,9 @@
 import type { Elysia } from 'elysia'
 import { approveRequest, rejectRequest, suggestedSlug } from '../../../../domain/operator.ts'
 import { done, html } from '../answers.ts'
-import { type ConsoleRoutePorts, type Frame, field, orAgain } from '../frame.ts'
+import { type ConsoleRoutePorts, type Frame, field, orAgain, pageLength } from '../frame.ts'
 import type { Shell } from '../models.ts'
 import { requestPage, requestsPage } from '../pages/requests.tsx'
-
-/** How many requests of each kind the page lists: the latest. The command lists all. */
-const mostListed = 200
 
 /** Integration requests, and what becomes of them. */
 export function requestRoutes(
@@ -16,14 +13,22 @@ export function requestRoutes(
 ): void {
   routes.get(
     '/admin/requests',
-    page(async ({ request }, shell) => {
+    page(async ({ request, url }, shell) => {
+      const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
+      const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
       const [pending, decided] = await Promise.all([
-        ports.requests.list({ isPending: true, limit: mostListed }),
-        ports.requests.list({ isPending: false, limit: mostListed }),
+        ports.requests.list({ isPending: true, ...query }),
+        ports.requests.list({ isPending: false, ...query }),
       ])
-      return html(
-        requestsPage(shell, { pending: [...pending].reverse(), decided, origin: originOf(request) }),
-      )
+      const hasMore = Math.max(pending.length, decided.length) > pageLength
+      const model = {
+        pending: pending.slice(0, pageLength),
+        decided: decided.slice(0, pageLength),
+        origin: originOf(request),
+        isLater: number > 1,
+        next: hasMore ? number + 1 : null,
+      }
+      return html(requestsPage(shell, model))
     }),
   )
   routes.get(

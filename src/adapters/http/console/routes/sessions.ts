@@ -28,7 +28,7 @@ export function sessionRoutes(
     const password = (body as URLSearchParams).get('password') ?? ''
     try {
       const token = await enterByPassword(ports, exchanges.of(request), password, passwordHash)
-      if (token !== undefined) return seeOther('/admin', [sessionCookie(request, publicUrl, token)])
+      if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
       log.warn({ requestId: exchanges.of(request).requestId }, 'a wrong password for the console')
       return html(loginPage({ problem: 'That is not the password.' }), 401)
     } catch (error) {
@@ -44,6 +44,15 @@ export function sessionRoutes(
       return answer
     }
   })
+  // Where a browser comes that was let in: with its cookie, unless it did not take that.
+  routes.get('/admin/entered', async ({ request }) => {
+    if (await visitOf(ports, request)) return seeOther('/admin')
+    const text = publicUrl?.startsWith('https:')
+      ? `Its cookie is kept only where the address begins with https: go by ${publicUrl}/admin, or through a tunnel by http://localhost.`
+      : 'Allow this site to keep cookies, and sign in again.'
+    const title = 'Your browser did not keep the session'
+    return html(problemPage(null, { status: 401, title, text, hasLogin }), 401)
+  })
   routes.get('/admin/link', async ({ request }) => {
     if (passwordHash === undefined && !(await ports.sessions.hasLink(ports.now()))) return off(request)
     return html(linkPage())
@@ -51,7 +60,7 @@ export function sessionRoutes(
   routes.post('/admin/link', async ({ request, body }) => {
     if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const token = await enterByLink(ports, (body as URLSearchParams).get('token') ?? '')
-    if (token !== undefined) return seeOther('/admin', [sessionCookie(request, publicUrl, token)])
+    if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
     return html(
       problemPage(null, {
         status: 401,
