@@ -135,12 +135,16 @@ export function createApp(config: Config, overrides: Overrides = {}) {
         }
       : undefined,
     console: {
-      ports: { ...books, limited, providerStates: () => providerStates(ports) },
+      ports: {
+        ...books,
+        passwordHash: config.adminPasswordHash,
+        limited,
+        providerStates: () => providerStates(ports),
+      },
       settings: {
         version,
         bun: Bun.version,
         databaseFile: config.databaseFile,
-        passwordHash: config.adminPasswordHash,
         publicUrl,
         hasOutbox: config.usesOutbox,
         inForce: config.inForce,

@@ -492,7 +492,7 @@ describe.concurrent('admin', () => {
     const short = run('short\n')
     expect([await short.exited, await new Response(short.stderr).text()]).toEqual([
       1,
-      expect.stringContaining('8 characters'),
+      expect.stringContaining('8 to 1000 characters'),
     ])
   })
 

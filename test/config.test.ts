@@ -282,6 +282,17 @@ describe('what can not be used is refused by name', () => {
     ['LOG_LEVEL', { LOG_LEVEL: 'canary' }],
     ['OUTBOX_IN_PRODUCTION', { OUTBOX_IN_PRODUCTION: 'canary' }],
     ['METRICS_TOKEN', { METRICS_TOKEN: 'canary with spaces' }],
+    ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: 'canary' }],
+    // What a shell leaves of one between double quotes, one that has lost its end, and one of no work at all.
+    ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: '=19=65536,t=3,p=1/canary' }],
+    [
+      'ADMIN_PASSWORD_HASH',
+      { ADMIN_PASSWORD_HASH: `$argon2id$v=19$m=65536,t=3,p=1$${'c'.repeat(43)}$${'c'.repeat(40)}` },
+    ],
+    [
+      'ADMIN_PASSWORD_HASH',
+      { ADMIN_PASSWORD_HASH: `$argon2id$v=19$m=4,t=0,p=1$${'c'.repeat(43)}$${'c'.repeat(43)}` },
+    ],
     ['METRICS_TOKEN', { METRICS_TOKEN: 'canary-with-ümlaut' }],
     ['METRICS_PORT', { METRICS_PORT: 'canary' }],
     ['METRICS_PORT', { METRICS_PORT: '65536' }],

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { actorName } from '../domain/audit.ts'
@@ -18,6 +19,9 @@ import {
 /** What a password must have at least (NIST SP 800-63B section 5.1.1). */
 const fewestCharacters = 8
 
+/** More than this is not looked at by whoever lets people in. */
+const mostCharacters = 1000
+
 /** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
   const admin = program.command('admin').description('open the console at /admin')
@@ -26,8 +30,8 @@ export function adminCommands(program: Command, env: Env): void {
     .description('read a password from the terminal or standard input, and print its ADMIN_PASSWORD_HASH')
     .action(async () => {
       const password = await readPassword()
-      if (password.length < fewestCharacters) {
-        throw new OperatorError(`the password must be at least ${fewestCharacters} characters`)
+      if (password.length < fewestCharacters || password.length > mostCharacters) {
+        throw new OperatorError(`the password must be ${fewestCharacters} to ${mostCharacters} characters`)
       }
       const { passwordHash } = await import('../adapters/crypto/console-secrets.ts')
       print(await passwordHash(password))
@@ -91,25 +95,37 @@ function inWords(details: Readonly<Record<string, string>>): string {
     .join(', ')
 }
 
-/** A password, typed without an echo, or the first line of what is piped in. */
+/** A password, typed twice without an echo, or the first line of what is piped in. */
 async function readPassword(): Promise<string> {
-  const { stdin, stderr } = process
+  const { stdin } = process
   if (!stdin.isTTY) {
     for await (const line of createInterface({ input: stdin })) return line
     throw new OperatorError('no password came: type one, or pipe one in')
   }
-  stderr.write('Password for the console: ')
+  const password = await typed('Password for the console: ')
+  if ((await typed('The same again: ')) !== password) throw new OperatorError('these were two: try again')
+  return password
+}
+
+/** A line that is typed at the terminal, without an echo. */
+async function typed(prompt: string): Promise<string> {
+  const { stdin, stderr } = process
+  stderr.write(prompt)
   stdin.setRawMode(true)
+  stdin.setEncoding('utf8')
+  stdin.resume()
   try {
-    let password = ''
-    for await (const chunk of stdin.setEncoding('utf8')) {
-      for (const key of String(chunk)) {
-        if (key === '\r' || key === '\n') return password
-        if (key === '\u0003') throw new OperatorError('given up')
-        password = key === '\u007f' || key === '\b' ? password.slice(0, -1) : password + key
+    let line = ''
+    for (;;) {
+      const [chunk] = (await once(stdin, 'data')) as [string]
+      // Arrows and other keys come as sequences, and mean nothing here.
+      if (chunk.startsWith('\u001b')) continue
+      for (const key of chunk) {
+        if (key === '\r' || key === '\n') return line
+        if (key === '\u0003' || key === '\u0004') throw new OperatorError('given up')
+        line = key === '\u007f' || key === '\b' ? line.slice(0, -1) : line + key
       }
     }
-    return password
   } finally {
     stdin.setRawMode(false)
     stdin.pause()

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { approveRequest, OperatorError, rejectRequest } from '../domain/operator.ts'
 import type { KeptRequest } from '../domain/platform.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withBooks } from './common.ts'
+import { commandActor, complain, type Env, isoTime, print, printTable, withServersBooks } from './common.ts'
 
 /** `otpost request …` */
 export function requestCommands(program: Command, env: Env): void {
@@ -14,7 +14,7 @@ export function requestCommands(program: Command, env: Env): void {
     .option('--pending', 'only those that wait for a decision')
     .option('--json', 'as a JSON array')
     .action((options: { pending?: true; json?: true }) =>
-      withBooks(env, async ({ requests }) => {
+      withServersBooks(env, async ({ requests }) => {
         const all = [...(await requests.list())].reverse().map(requestRow)
         const rows = options.pending ? all.filter(({ status }) => status === 'pending') : all
         printTable(options.json, rows, [
@@ -33,7 +33,7 @@ export function requestCommands(program: Command, env: Env): void {
     .argument('<id>')
     .option('--json', 'as JSON')
     .action((id: string, options: { json?: true }) =>
-      withBooks(env, async ({ requests }) => {
+      withServersBooks(env, async ({ requests }) => {
         const found = await requests.get(idOf(id))
         if (!found) throw new OperatorError(`there is no request ${id}: see otpost request list`)
         const row = requestRow(found)
@@ -48,7 +48,7 @@ export function requestCommands(program: Command, env: Env): void {
     .requiredOption('--app <appId>', 'the id of the new app')
     .requiredOption('--brand <slug>', 'the id of the brand: a new one, or one that is there')
     .action((id: string, { app, brand }: { app: string; brand: string }) =>
-      withBooks(env, async (books) => {
+      withServersBooks(env, async (books) => {
         const approval = await approveRequest(books.acting(await commandActor(env)), idOf(id), {
           appId: app,
           brandSlug: brand,
@@ -66,7 +66,7 @@ export function requestCommands(program: Command, env: Env): void {
     .argument('<id>')
     .option('--reason <text>', 'why; kept for you, and sent to nobody', '')
     .action((id: string, { reason }: { reason: string }) =>
-      withBooks(env, async (books) => {
+      withServersBooks(env, async (books) => {
         await rejectRequest(books.acting(await commandActor(env)), idOf(id), reason)
         print(`request ${id} is rejected`)
       }),

@@ -58,6 +58,8 @@ export interface ConsoleSecrets {
 export interface ConsolePorts {
   readonly sessions: ConsoleStore
   readonly consoleSecrets: ConsoleSecrets
+  /** Of the password of the console; undefined: there is none. */
+  readonly passwordHash: string | undefined
   readonly now: Clock
 }
 
@@ -72,7 +74,7 @@ export function sessionActor(session: Pick<ConsoleSession, 'tokenSha256'>): Acto
 }
 
 /** `admin link`: resolves to the token of a new link. */
-export async function makeLink(ports: ConsolePorts, actor: Actor): Promise<string> {
+export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor: Actor): Promise<string> {
   const { token, sha256 } = ports.consoleSecrets.newToken()
   const now = ports.now()
   await ports.sessions.addLink(sha256, now + linkMs, {
@@ -111,8 +113,9 @@ export async function enterByPassword(
   ports: LoginPorts,
   call: Call,
   password: string,
-  passwordHash: string,
 ): Promise<string | undefined> {
+  const { passwordHash } = ports
+  if (passwordHash === undefined) return undefined
   const limits: readonly Claim[] = consoleLogins(await subjectOf(ports, 'ip', call.clientIp))
   await claim(ports, call, limits)
   // Longer ones are a way to make the server work.
@@ -123,17 +126,31 @@ export async function enterByPassword(
   return token
 }
 
-function newSession({ consoleSecrets, now: clock }: ConsolePorts, by: ConsoleSession['by']) {
-  const { token, sha256 } = consoleSecrets.newToken()
-  const now = clock()
+function newSession(ports: ConsolePorts, by: ConsoleSession['by']) {
+  const { token } = ports.consoleSecrets.newToken()
+  const now = ports.now()
   const session: ConsoleSession = {
-    tokenSha256: sha256,
+    tokenSha256: storedTokens(ports, token)[by],
     startedAt: now,
     lastSeenAt: now,
     expiresAt: now + idleMs,
     by,
   }
   return { token, session }
+}
+
+/**
+ * What may be stored of a session's token. One that a password began is bound to that: with another password, or none,
+ * it is over.
+ */
+function storedTokens(
+  { consoleSecrets, passwordHash }: ConsolePorts,
+  token: string,
+): Record<ConsoleSession['by'], string> {
+  return {
+    link: consoleSecrets.sha256(token),
+    password: consoleSecrets.sha256(`${token} ${passwordHash}`),
+  }
 }
 
 function loginEntry(session: ConsoleSession): AuditEntry {
@@ -152,13 +169,15 @@ function loginEntry(session: ConsoleSession): AuditEntry {
  * @param isUse whether a person asks, so that it goes on for a while from now
  */
 export async function currentSession(
-  { sessions, consoleSecrets, now: clock }: ConsolePorts,
+  ports: ConsolePorts,
   token: string | undefined,
   isUse: boolean,
 ): Promise<ConsoleSession | undefined> {
   if (token === undefined) return undefined
-  const now = clock()
-  const session = await sessions.find(consoleSecrets.sha256(token), now)
+  const { sessions } = ports
+  const now = ports.now()
+  const { link, password } = storedTokens(ports, token)
+  const session = (await sessions.find(link, now)) ?? (await sessions.find(password, now))
   if (!session) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
     await sessions.prolong(session.tokenSha256, now, Math.min(now + idleMs, session.startedAt + sessionMs))

@@ -267,7 +267,8 @@ function listed(keys: readonly AppKey[]): string {
 }
 
 function requireAppId(appId: string): void {
-  if (!isAppId(appId)) throw new OperatorError('an appId is 1 to 64 visible characters without a colon')
+  if (!isAppId(appId))
+    throw new OperatorError('an appId is 1 to 64 visible characters, without spaces and colons')
 }
 
 /** A new key that no other of the application's is mistaken for. */

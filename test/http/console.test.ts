@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { makeLink } from '../../src/domain/console.ts'
 import { approveRequest, issueApp, putBrand } from '../../src/domain/operator.ts'
-import { createTestApp, type TestApp } from '../support/app.ts'
+import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
 
@@ -254,12 +254,11 @@ describe('a session', () => {
   })
 
   test('can be ended by another', async () => {
+    const idsOf = async () =>
+      (await app.app.books.sessions.list(app.clock.now)).map(({ tokenSha256 }) => tokenSha256.slice(0, 8))
+    const own = await idsOf()
     const other = await new Visitor(app).enter()
-    const [theirs] = (await app.app.books.sessions.list(app.clock.now)).filter(
-      ({ tokenSha256 }) =>
-        tokenSha256 !== app.app.books.consoleSecrets.sha256([...visitor.cookies.values()][0] ?? ''),
-    )
-    const id = theirs?.tokenSha256.slice(0, 8)
+    const [id] = (await idsOf()).filter((each) => !own.includes(each))
     await visitor.get('/admin/settings')
     expect((await visitor.post(`/admin/sessions/${id}/revoke`)).status).toBe(303)
     expect((await other.get('/admin')).status).toBe(303)
@@ -592,4 +591,34 @@ test('the log tells of pages as of all else: by pattern, with the status that th
     '/admin/brands/:slug 404',
     '/admin/brands/:slug 200',
   ])
+})
+
+test('another password, or none, ends the sessions that the password began', async () => {
+  const folder = temporaryFolder()
+  const DATABASE_URL = `file:${folder.path}/otpost.db`
+  const restart = async (env: Readonly<Record<string, string>>, ...visitors: Visitor[]) => {
+    const { now } = app.clock
+    await app.close()
+    app = await createTestApp({ DATABASE_URL, ...env })
+    app.clock.now = now
+    return visitors.map((visitor) => visitor.movedTo(app))
+  }
+  await open({ DATABASE_URL, ADMIN_PASSWORD_HASH: passwordHash })
+  const byPassword = await visitor.enter()
+  const byLink = new Visitor(app)
+  await byLink.post('/admin/link', { token: await makeLink(app.app.books, tester) })
+  const statuses = async (visitors: readonly Visitor[]) =>
+    Promise.all(visitors.map((each) => each.get('/admin').then(({ status }) => status)))
+  expect(await statuses([byPassword, byLink])).toEqual([200, 200])
+
+  const same = await restart({ ADMIN_PASSWORD_HASH: passwordHash }, byPassword, byLink)
+  expect(await statuses(same)).toEqual([200, 200])
+  const other = await Bun.password.hash('another password', {
+    algorithm: 'argon2id',
+    memoryCost: 8,
+    timeCost: 1,
+  })
+  expect(await statuses(await restart({ ADMIN_PASSWORD_HASH: other }, ...same))).toEqual([303, 200])
+  expect(await statuses(await restart({}, ...same))).toEqual([401, 200])
+  folder.remove()
 })

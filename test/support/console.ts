@@ -24,6 +24,13 @@ export class Visitor {
     private readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 
+  /** The same browser, at another server of that name. */
+  movedTo(app: TestApp): Visitor {
+    const moved = new Visitor(app, this.headers)
+    for (const [name, value] of this.cookies) moved.cookies.set(name, value)
+    return moved
+  }
+
   async get(path: string): Promise<Seen> {
     return this.ask('GET', path)
   }

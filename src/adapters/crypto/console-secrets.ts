@@ -24,7 +24,21 @@ export function passwordHash(password: string): Promise<string> {
   return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
 }
 
-/** Whether a text is such a hash. */
+/** Lengths of hashes of 16, 24, 32, 48 and 64 bytes in base64: another one has lost its end. */
+const hashLengths = [22, 32, 43, 64, 86]
+
+/** Whether a text is such a hash, as far as its form tells. */
 export function isPasswordHash(text: string): boolean {
-  return /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
+  const [, m = '', t = '', p = '', salt = '', hash = ''] =
+    /^\$argon2(?:id|i|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,8})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(
+      text,
+    ) ?? []
+  // What RFC 9106 section 3.1 asks of each.
+  return (
+    Number(t) >= 1 &&
+    Number(p) >= 1 &&
+    Number(m) >= 8 * Number(p) &&
+    salt.length >= 11 &&
+    hashLengths.includes(hash.length)
+  )
 }

@@ -107,16 +107,12 @@ export function appTable(orm: Database['orm']) {
   }
 }
 
-/** Keeps when keys were used, in one step; an earlier use never replaces a later one. */
+/** Keeps when keys were used, in one step. The last word counts, as the clock may have been set back. */
 export function createKeyUses({ orm, writer }: Pick<Database, 'orm' | 'writer'>) {
   return (uses: KeyUses): Promise<void> =>
     writer.write(() => {
       for (const [keySha256, at] of uses) {
-        orm
-          .update(appKeys)
-          .set({ lastUsedAt: sql`max(coalesce(${appKeys.lastUsedAt}, 0), ${at})` })
-          .where(eq(appKeys.keySha256, keySha256))
-          .run()
+        orm.update(appKeys).set({ lastUsedAt: at }).where(eq(appKeys.keySha256, keySha256)).run()
       }
     })
 }

@@ -44,8 +44,6 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly version: string
   readonly bun: string
   readonly databaseFile: string
-  /** Undefined: the console opens by links alone. */
-  readonly passwordHash: string | undefined
   /** Where vendors and applications reach this server; undefined: as the browser does. */
   readonly publicUrl: string | undefined
   readonly hasOutbox: boolean
@@ -81,8 +79,9 @@ export type Frame = ReturnType<typeof createFrame>
 
 /** What the routes of the console have in common: who asks, what every page shows, and what becomes of what fails. */
 export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings, exchanges: Exchanges) {
-  const { publicUrl, passwordHash } = settings
-  const hasLogin = passwordHash !== undefined
+  const { publicUrl } = settings
+  /** Whether there is a password; else the console opens by links alone. */
+  const hasLogin = ports.passwordHash !== undefined
 
   const operatorOf = (session: ConsoleSession): OperatorPorts => ({
     operator: ports.operator,

@@ -42,9 +42,10 @@ export function requestRoutes(
       return orAgain(
         async () => {
           const { key, brand, brandExisted } = await approveRequest(by, id, asked)
-          const text = `The brand ${brand.slug} was there already, and was left as it was.`
+          const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
+          const tone = brand.status === 'active' ? 'good' : 'bad'
           // There is one request less to decide than before.
-          const after = await shellOf(request, visit, brandExisted ? { tone: 'good', text } : null)
+          const after = await shellOf(request, visit, brandExisted ? { tone, text } : null)
           return keyShown(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
         },
         (text) => requestForm(shell, id, { ...asked, problem: text }),

@@ -13,21 +13,21 @@ import { problemPage } from '../pages/problem.tsx'
 export function sessionRoutes(
   routes: Elysia,
   ports: ConsoleRoutePorts,
-  { publicUrl, passwordHash, log }: ConsoleSettings,
+  { publicUrl, log }: ConsoleSettings,
   { page, off, hasLogin }: Frame,
   exchanges: Exchanges,
 ): void {
   routes.get('/admin/login', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
-    if (passwordHash === undefined) return off(request)
+    if (!hasLogin) return off(request)
     return html(loginPage({ problem: null }))
   })
   routes.post('/admin/login', async ({ request, body }) => {
-    if (passwordHash === undefined) return off(request)
+    if (!hasLogin) return off(request)
     if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const password = (body as URLSearchParams).get('password') ?? ''
     try {
-      const token = await enterByPassword(ports, exchanges.of(request), password, passwordHash)
+      const token = await enterByPassword(ports, exchanges.of(request), password)
       if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
       log.warn({ requestId: exchanges.of(request).requestId }, 'a wrong password for the console')
       return html(loginPage({ problem: 'That is not the password.' }), 401)
@@ -54,7 +54,7 @@ export function sessionRoutes(
     return html(problemPage(null, { status: 401, title, text, hasLogin }), 401)
   })
   routes.get('/admin/link', async ({ request }) => {
-    if (passwordHash === undefined && !(await ports.sessions.hasLink(ports.now()))) return off(request)
+    if (!hasLogin && !(await ports.sessions.hasLink(ports.now()))) return off(request)
     return html(linkPage())
   })
   routes.post('/admin/link', async ({ request, body }) => {
@@ -75,7 +75,7 @@ export function sessionRoutes(
     '/admin/logout',
     page(async ({ visit }) => {
       await endSession(ports, visit.session, sessionId(visit.session))
-      return passwordHash === undefined
+      return !hasLogin
         ? html(
             problemPage(null, {
               status: 200,
