@@ -180,7 +180,9 @@ export async function currentSession(
   const session = (await sessions.find(link, now)) ?? (await sessions.find(password, now))
   if (!session) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
-    await sessions.prolong(session.tokenSha256, now, Math.min(now + idleMs, session.startedAt + sessionMs))
+    const endsAt = Math.min(now + idleMs, session.startedAt + sessionMs)
+    // Where the database can't be written, somebody has to be able to look at what is wrong.
+    await sessions.prolong(session.tokenSha256, now, endsAt).catch(() => undefined)
   }
   return session
 }

@@ -60,6 +60,7 @@ function overview(
   const totals = { ...none, ...figures }
   const from = Math.floor(now / hourMs) * hourMs - 23 * hourMs
   return {
+    store: { isUsable: true, lostRequests: 0 },
     statistics: {
       period: 'day',
       from,

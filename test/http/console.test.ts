@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { renameSync } from 'node:fs'
 import { makeLink } from '../../src/domain/console.ts'
 import { approveRequest, issueApp, putBrand } from '../../src/domain/operator.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
@@ -620,5 +621,24 @@ test('another password, or none, ends the sessions that the password began', asy
   })
   expect(await statuses(await restart({ ADMIN_PASSWORD_HASH: other }, ...same))).toEqual([303, 200])
   expect(await statuses(await restart({}, ...same))).toEqual([401, 200])
+  folder.remove()
+})
+
+test('a database that can not be used is what the overview says first, and signing in says so too', async () => {
+  const folder = temporaryFolder()
+  const file = `${folder.path}/otpost.db`
+  await open({ DATABASE_URL: `file:${file}`, ADMIN_PASSWORD_HASH: passwordHash })
+  await visitor.enter()
+  renameSync(file, `${file}.away`)
+  app.advance(120)
+  expect((await app.post('/otp/send', { phone: '12025550143' })).status).toBe(500)
+  const { status, html } = await visitor.get('/admin')
+  expect(status).toBe(200)
+  expect(html).toContain('The database can not be used')
+  expect(html).not.toContain('All is well')
+  const entering = await new Visitor(app).post('/admin/login', { password })
+  expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
+  renameSync(`${file}.away`, file)
+  expect((await visitor.get('/admin')).html).not.toContain('The database can not be used')
   folder.remove()
 })

@@ -1,5 +1,5 @@
-import { copyFileSync, linkSync, renameSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { copyFileSync, linkSync, renameSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import type { Actor } from '../../domain/audit.ts'
@@ -9,6 +9,9 @@ import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFi
 import { timeOfId } from './journal.ts'
 import { migrate } from './migrate.ts'
 import { auditTable } from './operator.ts'
+
+/** What SQLite may take beside a database, which it maps into memory. */
+const fewestFreeBytes = 64 * 1024
 
 export interface RestoreOptions {
   /** Whether a present database is replaced that can't be read, so that nobody can tell whether a server has it open. */
@@ -95,6 +98,11 @@ function holdAlone(file: string, force: boolean): Driver.Database | undefined {
     if (code.startsWith('SQLITE_BUSY')) throw new OperatorError(inUse(file))
     if (!/^SQLITE_(NOTADB|CORRUPT|IOERR)/.test(code)) {
       throw error instanceof OperatorError ? error : new DatabaseError(file, error)
+    }
+    // SQLite wants room beside a database even to look at it.
+    const { bavail, bsize } = statfsSync(dirname(file))
+    if (bavail * bsize < fewestFreeBytes) {
+      throw new OperatorError('the disk of the database is full: make room first')
     }
     if (force) return undefined
     throw new OperatorError(

@@ -43,9 +43,21 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
 }
 
 /** What is wrong, the worst first; empty: nothing is. */
-export function concernsOf({ statistics, limited, providers }: OverviewModel): Concern[] {
+export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []
+  if (!store.isUsable) {
+    concerns.push({
+      tone: 'bad',
+      text: 'The database can not be used: nothing is sent or verified. Run otpost doctor, and see the log of the server.',
+    })
+  }
+  if (store.lostRequests > 0) {
+    concerns.push({
+      tone: store.isUsable ? 'warn' : 'bad',
+      text: `${counted(store.lostRequests, 'request')} since this server began could not be written to the journal: the figures lack them.`,
+    })
+  }
   for (const provider of providers) {
     const concern = concernOf(provider, providers)
     if (concern) concerns.push(concern)

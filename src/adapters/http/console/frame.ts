@@ -36,6 +36,9 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
   }
   readonly limited: { list(now: number): readonly Limited[] }
+  /** Rejects when the database can't be read or written. */
+  readonly checkDatabase: () => Promise<void>
+  readonly stats: { journal(): { readonly lost: number } }
   /** How the providers in use fare; what they did is added here. */
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
 }
@@ -125,13 +128,18 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
           return problem(shell, 409, 'That can not be done', { text: error.message })
         }
         if (error instanceof Failure) throw error
-        const { requestId } = exchanges.of(request)
-        settings.log.error({ err: error, requestId }, 'a page of the console failed')
-        return problem(shell, 500, 'Something went wrong', {
-          text: `The log of the server has the cause, with the id ${requestId}.`,
-        })
+        return broken(request, error, shell)
       }
     }
+  }
+
+  /** What nobody has foreseen, such as a database that can not be used. */
+  function broken(request: Request, error: unknown, shell: Shell | null = null): Response {
+    const { requestId } = exchanges.of(request)
+    settings.log.error({ err: error, requestId }, 'a page of the console failed')
+    const text = `The log of the server has the cause, with the id ${requestId}; otpost doctor may know it too.`
+    const model = { status: 500, title: 'Something went wrong', text, hasLogin }
+    return html(problemPage(shell && { ...shell, flash: null }, model), 500)
   }
 
   function stranger(request: Request): Response {
@@ -186,7 +194,7 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
     return problem(shell, 404, title, { text })
   }
 
-  return { page, shellOf, keyShown, originOf, missing, off, hasLogin }
+  return { page, shellOf, keyShown, originOf, missing, off, broken, hasLogin }
 }
 
 /** Does what a form asks for; where that can not be done, the form is shown again with the reason. */

@@ -37,6 +37,12 @@ export interface LoginModel {
 }
 
 export interface OverviewModel {
+  readonly store: {
+    /** Whether the database can be read and written. */
+    readonly isUsable: boolean
+    /** Requests whose entries of the journal this server could not write, and so are in no figure. */
+    readonly lostRequests: number
+  }
   readonly statistics: Statistics
   readonly limited: readonly Limited[]
   readonly providers: readonly ProviderHealth[]

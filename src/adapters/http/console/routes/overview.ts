@@ -12,7 +12,11 @@ export function overviewRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page 
     page(async ({ url }, shell) => {
       const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
       const { now } = shell
-      const [statistics, lastHour] = await Promise.all([
+      const [isUsable, statistics, lastHour] = await Promise.all([
+        ports.checkDatabase().then(
+          () => true,
+          () => false,
+        ),
         ports.journal.statistics(period, now),
         ports.journal.lastHour(now),
       ])
@@ -20,7 +24,9 @@ export function overviewRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page 
         const quiet = { accepted: 0, failed: 0, unknown: 0 }
         return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
       })
-      return html(overviewPage(shell, { statistics, limited: ports.limited.list(now), providers }))
+      const store = { isUsable, lostRequests: ports.stats.journal().lost }
+      const limited = ports.limited.list(now)
+      return html(overviewPage(shell, { store, statistics, limited, providers }))
     }),
   )
 }

@@ -14,7 +14,7 @@ export function sessionRoutes(
   routes: Elysia,
   ports: ConsoleRoutePorts,
   { publicUrl, log }: ConsoleSettings,
-  { page, off, hasLogin }: Frame,
+  { page, off, broken, hasLogin }: Frame,
   exchanges: Exchanges,
 ): void {
   routes.get('/admin/login', async ({ request }) => {
@@ -32,7 +32,7 @@ export function sessionRoutes(
       log.warn({ requestId: exchanges.of(request).requestId }, 'a wrong password for the console')
       return html(loginPage({ problem: 'That is not the password.' }), 401)
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
+      if (!(error instanceof Failure)) return broken(request, error)
       const { status, headers } = errorAnswer(error, '')
       const minutes = Math.ceil((error.details.retryAfterSeconds ?? 0) / 60)
       const words =
