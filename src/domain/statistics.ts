@@ -21,6 +21,8 @@ export interface Figures {
   readonly wrongCodes: number
   /** Requests that a limit refused: rate_limited, cooldown_active. */
   readonly limited: number
+  /** Requests whose brand may not send: it is unknown, pending or suspended, or has not enabled the template. */
+  readonly refused: number
   /** Messages that providers took, by attempt, and attempts that failed or were left open. */
   readonly accepted: number
   readonly failed: number

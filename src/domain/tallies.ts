@@ -111,6 +111,7 @@ const nothing: Figures = {
   verified: 0,
   wrongCodes: 0,
   limited: 0,
+  refused: 0,
   accepted: 0,
   failed: 0,
   unknown: 0,
@@ -118,24 +119,24 @@ const nothing: Figures = {
   undelivered: 0,
 }
 
+const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
 /** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
 export function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyof Figures | undefined {
   const [outcome = ''] = detail.split(' ')
+  if (limitErrors.has(detail)) return 'limited'
+  if (brandErrors.has(detail)) return 'refused'
   switch (kind) {
     case 'send':
     case 'resend':
       if (detail === 'ok') return 'sends'
-      if (limitErrors.has(detail)) return 'limited'
       return detail === 'sms_failed' || detail === 'internal_error' ? 'sendsFailed' : undefined
     case 'notify':
       if (detail === 'ok') return 'notified'
-      if (limitErrors.has(detail)) return 'limited'
       return detail === 'notification_failed' || detail === 'internal_error' ? 'notifyFailed' : undefined
     case 'verify':
       if (detail === 'ok') return 'verified'
-      if (limitErrors.has(detail)) return 'limited'
       return detail === 'mismatch' || detail === 'max_attempts' ? 'wrongCodes' : undefined
     case 'attempt':
       if (outcome === 'accepted' || outcome === 'unknown') return outcome
@@ -252,7 +253,8 @@ class Shares {
 
   /** The busiest first. */
   list(): Share[] {
-    const busy = ({ sends, notified, accepted, limited }: Figures) => sends + notified + accepted + limited
+    const busy = ({ sends, notified, accepted, limited, refused }: Figures) =>
+      sends + notified + accepted + limited + refused
     return Array.from(this.byName, ([name, figures]): Share => ({ name, ...figures })).sort(
       (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
     )

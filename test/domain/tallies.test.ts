@@ -68,6 +68,7 @@ describe('what happened is counted', () => {
       { wrongCodes: 1 },
     ],
     ['a wrong code', requestTallies({ ...ended('mismatch'), operation: 'verify' }, []), { wrongCodes: 1 }],
+    ['a suspended brand', requestTallies(ended('brand_suspended'), []), { refused: 1 }],
     ['a field that is missing', requestTallies(ended('validation_error'), []), {}],
     ['a request under way', requestTallies({ ...story, end: null }, []), {}],
     [

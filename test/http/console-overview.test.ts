@@ -33,6 +33,7 @@ const none: Figures = {
   verified: 0,
   wrongCodes: 0,
   limited: 0,
+  refused: 0,
   accepted: 0,
   failed: 0,
   unknown: 0,

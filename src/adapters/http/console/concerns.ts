@@ -70,6 +70,12 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
       text: `${counted(totals.sendsFailed, 'code')} of ${count(codes)} (${share}) could not be sent ${periodWords[period]}.`,
     })
   }
+  if (isTrouble(totals.refused, totals.refused + totals.sends + totals.notified)) {
+    concerns.push({
+      tone: 'warn',
+      text: `${counted(totals.refused, 'request')} ${periodWords[period]} were refused for their brand: it is suspended, pending or unknown, or has not enabled the template.`,
+    })
+  }
   if (totals.sends >= fewest && totals.verified === 0) {
     concerns.push({
       tone: 'warn',

@@ -530,6 +530,7 @@ const ofRequests: readonly Column[] = [
   { title: 'Not sent', of: ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed) },
   { title: 'Notified', of: ({ notified }) => count(notified) },
   { title: 'Limited', of: ({ limited }) => count(limited) },
+  { title: 'Refused', of: ({ refused }) => count(refused) },
   ...attemptColumns,
 ]
 const ofProviders: readonly Column[] = [
