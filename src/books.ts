@@ -50,7 +50,7 @@ export function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
     databaseThread && config.databaseFile !== ':memory:' ? openThread(config, database, log) : undefined
   const work = thread?.work ?? databaseWork(database, now)
   const { check } = createOtpStore(database, saltedHash)
-  const journal = openJournal(database, work, log)
+  const journal = openJournal(database, work, log, now)
   const secrets = createSecrets(...secretKeys)
   const operator = createOperatorBook(database)
   return {
@@ -108,20 +108,27 @@ export function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
 }
 
 /** The journal, which is read as it is by then: what this process has yet to write is written first. */
-function openJournal(database: Database, { keepEntries, keepReceipts }: DatabaseWork, log: Log) {
-  const { add, count, flush, stats } = createJournalBuffer(keepEntries, (error, requests) =>
+function openJournal(
+  database: Database,
+  { keepEntries, keepReceipts }: DatabaseWork,
+  log: Log,
+  now: () => number,
+) {
+  let lastLostAt: number | null = null
+  const { add, count, flush, stats } = createJournalBuffer(keepEntries, (error, requests) => {
+    lastLostAt = now()
     log.error(
       { err: error, requests },
       'the journal could not be written: what became of these is in this log alone',
-    ),
-  )
+    )
+  })
   const { story, deliveries, lastProviderOf } = createJournalBook(database)
   const { statistics, lastHour } = createStatistics(database)
   return {
     add,
     count,
     flush,
-    stats,
+    stats: () => ({ ...stats(), lastLostAt }),
     /** What the service did in a period. */
     statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
     /** What each way to send was asked within the last hour. */

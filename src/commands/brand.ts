@@ -135,12 +135,12 @@ interface BrandOptions {
 
 function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandOptions): BrandChange {
   return {
-    displayName: name?.trim(),
+    displayName: name,
     status: status === undefined ? undefined : brandStatus(status),
     notifyTemplates: notify,
     dltEnabled: dlt,
     loginIdEnabled: loginId,
-    domain: domain === false ? null : domain?.toLowerCase(),
+    domain: domain === false ? null : domain,
     entityId: entity === false ? null : entity,
   }
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { approveRequest, OperatorError, rejectRequest } from '../domain/operator.ts'
+import { approveRequest, OperatorError, rejectRequest, requestIdOf } from '../domain/operator.ts'
 import type { KeptRequest } from '../domain/platform.ts'
 import { commandActor, complain, type Env, isoTime, print, printTable, withServersBooks } from './common.ts'
 
@@ -34,7 +34,7 @@ export function requestCommands(program: Command, env: Env): void {
     .option('--json', 'as JSON')
     .action((id: string, options: { json?: true }) =>
       withServersBooks(env, async ({ requests }) => {
-        const found = await requests.get(idOf(id))
+        const found = await requests.get(requestIdOf(id))
         if (!found) throw new OperatorError(`there is no request ${id}: see otpost request list`)
         const row = requestRow(found)
         if (options.json) print(JSON.stringify(row))
@@ -49,7 +49,7 @@ export function requestCommands(program: Command, env: Env): void {
     .requiredOption('--brand <slug>', 'the id of the brand: a new one, or one that is there')
     .action((id: string, { app, brand }: { app: string; brand: string }) =>
       withServersBooks(env, async (books) => {
-        const approval = await approveRequest(books.acting(await commandActor(env)), idOf(id), {
+        const approval = await approveRequest(books.acting(await commandActor(env)), id, {
           appId: app,
           brandSlug: brand,
         })
@@ -67,15 +67,10 @@ export function requestCommands(program: Command, env: Env): void {
     .option('--reason <text>', 'why; kept for you, and sent to nobody', '')
     .action((id: string, { reason }: { reason: string }) =>
       withServersBooks(env, async (books) => {
-        await rejectRequest(books.acting(await commandActor(env)), idOf(id), reason)
+        await rejectRequest(books.acting(await commandActor(env)), id, reason)
         print(`request ${id} is rejected`)
       }),
     )
-}
-
-/** An id as it is kept: people paste it with spaces around it, or in capitals. */
-function idOf(text: string): string {
-  return text.trim().toLowerCase()
 }
 
 function requestRow({ id, createdAt, decidedAt, ...rest }: KeptRequest) {

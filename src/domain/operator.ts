@@ -139,7 +139,7 @@ export async function putBrand(
   how: { readonly mustBeNew?: boolean } = {},
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
-  const said = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  const said = normalized(asked)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
     if (!current && asked.displayName === undefined) {
@@ -156,7 +156,19 @@ export async function putBrand(
   return brand
 }
 
-function freshBrand(slug: string): Brand {
+/** What an operator says of a brand, without what is left out and without spaces that were typed around it. */
+function normalized({ displayName, domain, entityId, ...rest }: BrandChange): Partial<Brand> {
+  const all = {
+    ...rest,
+    displayName: displayName?.trim(),
+    domain: domain?.trim().toLowerCase() ?? domain,
+    entityId: entityId?.trim() ?? entityId,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/** A brand of which nothing has been said yet. */
+export function freshBrand(slug: string): Brand {
   return {
     slug,
     displayName: '',
@@ -374,10 +386,11 @@ export interface Approval {
 /** `request approve`: makes the brand, unless there is one, and the app, in one step. */
 export async function approveRequest(
   ports: OperatorPorts,
-  requestId: string,
+  idAsGiven: string,
   { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
 ): Promise<Approval> {
   requireAppId(appId)
+  const requestId = requestIdOf(idAsGiven)
   const brandSlug = nameKey(slugAsGiven)
   const made = ports.secrets.newApiKey()
   const { brand, brandExisted } = await change(
@@ -414,9 +427,10 @@ const reasonLength = 500
 /** `request reject`; the reason is kept for the operator. */
 export async function rejectRequest(
   ports: Omit<OperatorPorts, 'secrets'>,
-  requestId: string,
+  idAsGiven: string,
   reasonAsGiven: string,
 ): Promise<void> {
+  const requestId = requestIdOf(idAsGiven)
   const reason = reasonAsGiven.trim()
   if (reason.length > reasonLength) {
     throw new OperatorError(`the reason must be at most ${reasonLength} characters`)
@@ -433,6 +447,11 @@ export async function rejectRequest(
       },
     }
   })
+}
+
+/** The id of a request in its normal form: people paste it with spaces around it, or in capitals. */
+export function requestIdOf(text: string): string {
+  return text.trim().toLowerCase()
 }
 
 function requirePending(requestId: string, request: KeptRequest | undefined): KeptRequest {

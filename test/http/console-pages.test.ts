@@ -134,6 +134,7 @@ describe('Requests, brands, apps and deliveries', () => {
       brand: of,
       form: { ...rest, domain: domain ?? '', entityId: entityId ?? '' },
       problems: [],
+      was: '{}',
       nextStatuses: ['suspended'],
       previews: previewsOf(of, settings),
       providers: ['twilio', 'msg91'],
@@ -554,6 +555,7 @@ describe('Requests, brands, apps and deliveries', () => {
       '/admin/brands/acme',
       {
         slug: 'acme',
+        was: '{}',
         displayName: 'Acme',
         domain: '',
         notifyTemplates: 'ORDER_PLACED',

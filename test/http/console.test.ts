@@ -434,6 +434,26 @@ describe('what a session does', () => {
     })
   })
 
+  test('saves what was changed in a form, and leaves what another has changed meanwhile', async () => {
+    const { html } = await visitor.get('/admin/brands/acme')
+    const was = /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
+    expect(JSON.parse(was)).toMatchObject({ displayName: 'Acme', domain: '' })
+    await putBrand(app.app.books.acting(tester), 'acme', {
+      displayName: 'Acme & Co',
+      domain: ' Shop.example ',
+    })
+    const saved = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', dltEnabled: 'on' })
+    expect(saved.status).toBe(303)
+    expect(await app.app.books.brands.bySlug('acme')).toMatchObject({
+      displayName: 'Acme & Co',
+      domain: 'shop.example',
+      dltEnabled: true,
+    })
+    // A form that comes back with its problems still knows what it began with.
+    const bad = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', domain: 'no host' })
+    expect(bad.html).toContain(`name="was" value="${was.replaceAll('"', '&quot;')}"`)
+  })
+
   test('registers a template with carriers and vendors, and takes that back', async () => {
     await visitor.get('/admin/brands/acme')
     const path = '/admin/brands/acme/templates/LOGIN_OTP'
@@ -640,5 +660,10 @@ test('a database that can not be used is what the overview says first, and signi
   expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
   renameSync(`${file}.away`, file)
   expect((await visitor.get('/admin')).html).not.toContain('The database can not be used')
+  expect((await visitor.get('/admin')).html).toContain('could not be written to the journal')
+  // A day later that is no news any more.
+  app.advance(25 * 3600)
+  await visitor.enter()
+  expect((await visitor.get('/admin')).html).not.toContain('could not be written')
   folder.remove()
 })

@@ -1,6 +1,13 @@
 import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
 import type { Attempt, Standing } from '../../domain/call.ts'
-import type { Delivery, DeliveryQuery, JournalReader, Operation, Story } from '../../domain/journal.ts'
+import {
+  type Delivery,
+  type DeliveryQuery,
+  hashOf,
+  type JournalReader,
+  type Operation,
+  type Story,
+} from '../../domain/journal.ts'
 import { type ReceiptBook, type ReceiptState, receiptRanks } from '../../domain/receipts.ts'
 import { isVerified, receiptTally, verifiedTallies } from '../../domain/tallies.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
@@ -22,13 +29,6 @@ export interface JournalBook extends JournalReader, ReceiptBook {
    * step. A right code is counted here, with the message that it came by.
    */
   keepEntries(entries: readonly JournalEntry[], counts: readonly TallyCount[]): Promise<void>
-}
-
-/** How much of a keyed hash is kept: 132 bits, since the index over them is the one thing here that is not in order. */
-const hashLength = 22
-
-export function hashOf(recipientSubject: string): string {
-  return recipientSubject.slice(0, hashLength)
 }
 
 /** Stories, the delivery log and receipts in SQLite. */

@@ -463,28 +463,6 @@ export function Choice(props: ChoiceProps) {
   )
 }
 
-interface SelectProps extends ControlProps {
-  readonly options: readonly { readonly value: string; readonly label: string }[]
-}
-
-/** One of several values. */
-export function Select(props: SelectProps) {
-  const { id, attributes, below } = control(props)
-  return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      <select {...attributes} required={props.required} disabled={props.disabled}>
-        {props.options.map(({ value, label }) => (
-          <option key={value} value={value} selected={value === props.value}>
-            {label}
-          </option>
-        ))}
-      </select>
-      {below}
-    </div>
-  )
-}
-
 /** Controls that belong together, with what they are about. */
 export function FieldGroup({
   legend,

@@ -40,7 +40,7 @@ export interface OverviewModel {
   readonly store: {
     /** Whether the database can be read and written. */
     readonly isUsable: boolean
-    /** Requests whose entries of the journal this server could not write, and so are in no figure. */
+    /** Requests whose entries of the journal this server could not write, some of them in this period: no figure has them. */
     readonly lostRequests: number
   }
   readonly statistics: Statistics
@@ -102,6 +102,8 @@ export interface BrandModel {
   /** Null: a new one is being made. */
   readonly brand: Brand | null
   readonly form: BrandForm
+  /** What the form was first filled in with; it goes back with it as the field `was`. */
+  readonly was: string
   readonly problems: readonly string[]
   /** What its status may become. */
   readonly nextStatuses: readonly BrandStatus[]

@@ -20,7 +20,7 @@ import {
   Snippet,
   Table,
 } from '../components.tsx'
-import type { BrandForm, BrandModel, BrandsModel, Shell } from '../models.ts'
+import type { BrandModel, BrandsModel, Shell } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
 
 /** /admin/brands: in whose name messages go out. */
@@ -114,7 +114,7 @@ export function brandPage(shell: Shell, model: BrandModel): string {
       )}
       <div class="columns wide-first loose">
         <Card title="What it is">
-          <Properties shell={shell} brand={brand} form={form} />
+          <Properties shell={shell} model={model} />
         </Card>
         <div class="stack beside">
           {brand === null ? (
@@ -166,9 +166,11 @@ export function previewFragment(preview: Preview): string {
   return renderToString(<Reading preview={preview} />)
 }
 
-function Properties({ shell, brand, form }: { shell: Shell; brand: Brand | null; form: BrandForm }) {
+function Properties({ shell, model }: { shell: Shell; model: BrandModel }) {
+  const { brand, form, was } = model
   return (
     <Form shell={shell} action={brand === null ? '/admin/brands' : pathOf(brand)} id="brand">
+      {brand === null ? null : <input type="hidden" name="was" value={was} />}
       {brand === null ? (
         <Field
           label="Slug"

@@ -7,7 +7,9 @@ import {
   type TemplateRegistration,
 } from '../../../../domain/brand.ts'
 import {
+  type BrandChange,
   brandStatus,
+  freshBrand,
   OperatorError,
   putBrand,
   registerTemplate,
@@ -33,7 +35,7 @@ export function brandRoutes(
   )
   routes.get(
     '/admin/brands/new',
-    page((_, shell) => brandForm(shell, null, emptyBrand)),
+    page((_, shell) => brandForm(shell, null, formOf(freshBrand('')))),
   )
   routes.post(
     '/admin/brands',
@@ -63,10 +65,10 @@ export function brandRoutes(
       const asked = brandAsked(form, slug)
       return orAgain(
         async () => {
-          await putBrand(by, brand.slug, changeOf(asked))
+          await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
           return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
         },
-        (text) => brandForm(shell, brand, asked, text),
+        (text) => brandForm(shell, brand, asked, text, shownIn(form)),
       )
     }),
   )
@@ -94,7 +96,7 @@ export function brandRoutes(
     page(({ form }, shell) => {
       const template = templateOf(field(form, 'templateKey'))
       if (!template) return missing(shell, 'There is no such template')
-      const brand: Brand = { ...blankBrand, ...changeOf(brandAsked(form, 'preview')) }
+      const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
       const values = Object.fromEntries(
         [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
       )
@@ -102,11 +104,23 @@ export function brandRoutes(
     }),
   )
 
-  function brandForm(shell: Shell, brand: Brand | null, form: BrandForm, text?: string): Response {
-    const shown: Brand = brand ?? { ...blankBrand, displayName: form.displayName || 'Your brand' }
+  function brandForm(
+    shell: Shell,
+    brand: Brand | null,
+    form: BrandForm,
+    text?: string,
+    was: Partial<BrandForm> = form,
+  ): Response {
+    // A new brand shows what it could send if everything were turned on.
+    const shown: Brand = brand ?? {
+      ...freshBrand('preview'),
+      displayName: form.displayName || 'Your brand',
+      loginIdEnabled: true,
+    }
     const model = {
       brand,
       form,
+      was: JSON.stringify(was),
       problems: text?.split('\n') ?? [],
       nextStatuses: brandStatuses.filter((status: BrandStatus) => brand && mayBecome(brand.status, status)),
       previews: previewsOf(shown, settings),
@@ -131,30 +145,33 @@ export function brandRoutes(
   }
 }
 
-const blankBrand: Brand = {
-  slug: 'preview',
-  displayName: '',
-  status: 'active',
-  notifyTemplates: [],
-  dltEnabled: false,
-  loginIdEnabled: true,
-  domain: null,
-  entityId: null,
-  registrations: {},
-}
-
-const emptyBrand: BrandForm = {
-  slug: '',
-  displayName: '',
-  notifyTemplates: [],
-  dltEnabled: false,
-  loginIdEnabled: false,
-  domain: '',
-  entityId: '',
-}
-
 function formOf(brand: Brand): BrandForm {
-  return { ...brand, domain: brand.domain ?? '', entityId: brand.entityId ?? '' }
+  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, domain, entityId } = brand
+  return {
+    slug,
+    displayName,
+    notifyTemplates,
+    dltEnabled,
+    loginIdEnabled,
+    domain: domain ?? '',
+    entityId: entityId ?? '',
+  }
+}
+
+/** What a form was filled in with, which it sends along; nothing where it does not. */
+function shownIn(form: URLSearchParams): Partial<BrandForm> {
+  try {
+    return JSON.parse(form.get('was') ?? '{}')
+  } catch {
+    return {}
+  }
+}
+
+/** The fields that were changed in a form: in the others somebody else may have changed the brand meanwhile. */
+function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
+  const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
+  const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
+  return Object.fromEntries(changes)
 }
 
 /** A brand as a form gives it: what is not ticked is not sent. */
@@ -165,11 +182,16 @@ function brandAsked(form: URLSearchParams, slug: string): BrandForm {
     notifyTemplates: form.getAll('notifyTemplates'),
     dltEnabled: form.has('dltEnabled'),
     loginIdEnabled: form.has('loginIdEnabled'),
-    domain: field(form, 'domain').toLowerCase(),
+    domain: field(form, 'domain'),
     entityId: field(form, 'entityId'),
   }
 }
 
-function changeOf({ slug: _, domain, entityId, ...rest }: BrandForm) {
+function changeOf({
+  slug: _,
+  domain,
+  entityId,
+  ...rest
+}: BrandForm): Omit<BrandForm, 'slug' | 'domain' | 'entityId'> & Pick<Brand, 'domain' | 'entityId'> {
   return { ...rest, domain: domain || null, entityId: entityId || null }
 }

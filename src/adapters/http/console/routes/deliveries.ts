@@ -1,6 +1,7 @@
 import type { Elysia } from 'elysia'
 import { email, phone } from '../../../../domain/contact.ts'
 import { explain } from '../../../../domain/explain.ts'
+import { hashOf } from '../../../../domain/journal.ts'
 import { html, seeOther } from '../answers.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, type Frame, field, pageLength } from '../frame.ts'
 import { deliveriesPage, storyPage } from '../pages/deliveries.tsx'
@@ -59,7 +60,7 @@ export function deliveryRoutes(
       }
       // No recipient is in a URL, nor in the logs of those who see it: what stands for it in the store is.
       const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
-      const hashes = subjects.map((subject) => subject.slice(0, hashLength)).join('.')
+      const hashes = subjects.map(hashOf).join('.')
       return seeOther(`/admin/deliveries?recipient=${hashes}`)
     }),
   )
@@ -83,9 +84,6 @@ export function deliveryRoutes(
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
-/** How much of a keyed hash the journal keeps. */
-const hashLength = 22
 
 function cursorOf(text: string | null): { requestId: string; attempt: number } | undefined {
   const [, requestId = '', attempt = ''] = /^([0-9a-f-]{36})\.([0-9]{1,6})$/.exec(text ?? '') ?? []

@@ -24,7 +24,9 @@ export function overviewRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page 
         const quiet = { accepted: 0, failed: 0, unknown: 0 }
         return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
       })
-      const store = { isUsable, lostRequests: ports.stats.journal().lost }
+      const { lost, lastLostAt } = ports.stats.journal()
+      const isNews = lastLostAt !== null && lastLostAt >= statistics.from
+      const store = { isUsable, lostRequests: isNews ? lost : 0 }
       const limited = ports.limited.list(now)
       return html(overviewPage(shell, { store, statistics, limited, providers }))
     }),
