@@ -30,7 +30,7 @@ export interface Config extends BooksConfig {
   readonly providerTimeoutMs: number
   /** Where vendors reach this server, without a slash at its end; undefined: nowhere, so there are no receipts. */
   readonly publicUrl: string | undefined
-  /** For how many days the delivery log, the audit log and decided integration requests are kept. */
+  /** For how many days the delivery log, the audit log and integration requests are kept. */
   readonly keptDays: { readonly journal: number; readonly audit: number; readonly requests: number }
   readonly trustedProxies: readonly Network[]
   /** Undefined: there are none. */

@@ -572,7 +572,7 @@ describe('SQLite', () => {
       expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
     })
 
-    test('what operators leave goes with its time, and what waits for them stays', async () => {
+    test('what operators leave goes with its time, and what has waited for them for as long', async () => {
       const run = (statement: string) => database.orm.run(sql.raw(statement))
       const keptFrom = { ...keepAll, audit: now - 1, requests: now - 2 }
       for (const at of [now - 2, now - 1]) {
@@ -580,10 +580,15 @@ describe('SQLite', () => {
           `INSERT INTO audit (at, by, name, action, target, details) VALUES (${at}, 'command', 'a', 'a', 'a', '{}')`,
         )
       }
-      for (const [id, decidedAt] of Object.entries({ old: now - 3, young: now - 2, waiting: 'NULL' })) {
+      for (const [id, createdAt, decidedAt] of [
+        ['old', 1, now - 3],
+        ['young', 1, now - 2],
+        ['waiting', now - 2, 'NULL'],
+        ['forgotten', now - 3, 'NULL'],
+      ] as const) {
         run(`INSERT INTO integration_requests
           (id, created_at, status, company_name, contact_name, contact_email, brand_name, channels, decided_at)
-          VALUES ('${id}', 1, 'pending', 'a', 'a', 'a', 'a', '[]', ${decidedAt})`)
+          VALUES ('${id}', ${createdAt}, 'pending', 'a', 'a', 'a', 'a', '[]', ${decidedAt})`)
       }
       for (const endsAt of [now, now + 1]) {
         run(`INSERT INTO console_sessions VALUES ('${endsAt}', 1, 1, ${endsAt}, 'link')`)

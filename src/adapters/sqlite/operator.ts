@@ -37,6 +37,7 @@ export function createOperatorBook({
           requests.decide(requestId, { ...verdict, decidedAt: now, decidedBy: actorName(actor) })
         }
         if (entry) add({ at: now, actor, ...entry })
+        // It is plain data, which the type of a step can't see of a type that is open.
         return decision as never
       }),
     note: (entry) => writer.write(() => add(entry)),

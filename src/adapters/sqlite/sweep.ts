@@ -22,7 +22,7 @@ const operatorBatch = 100
 export interface KeptFrom {
   readonly journal: number
   readonly audit: number
-  /** Integration requests that have been decided. */
+  /** Integration requests, by when they were decided or, where nobody has, made. */
   readonly requests: number
 }
 
@@ -84,7 +84,7 @@ export function createSweep({
       // Its entries are numbered in the order of their time.
       sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${some}) WHERE at < ${keptFrom.audit})`,
       sql`DELETE FROM integration_requests WHERE id IN
-        (SELECT id FROM integration_requests WHERE decided_at < ${keptFrom.requests} ${some})`,
+        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${keptFrom.requests} ${some})`,
       sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
       sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
     ]

@@ -18,7 +18,7 @@ export function isConsole(path: string): boolean {
 
 /**
  * The operator's console: pages made here, and forms. It is there for whoever knows the password, once there is one, or
- * holds a link of `otpost admin link`; for others it does not exist.
+ * holds a link of `otpost admin link`; others are told that it is off (404).
  */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, exchanges: Exchanges) {
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
