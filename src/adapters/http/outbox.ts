@@ -18,6 +18,7 @@ import selectionJs from './outbox/selection.js' with { type: 'text' }
 import storeJs from './outbox/store.js' with { type: 'text' }
 import tryJs from './outbox/try.js' with { type: 'text' }
 import wordsJs from './outbox/words.js' with { type: 'text' }
+import paletteCss from './palette.css' with { type: 'text' }
 import { headersOf, type StaticFile, staticRoutes } from './static.ts'
 
 /** The application that the page's form is filled in with when the server runs as a demo. */
@@ -65,7 +66,7 @@ export function outboxRoutes(outbox: OutboxPorts, exchanges: Exchanges) {
   const page = (pageHtml as unknown as string).replace('<!--demo-->', () => demo)
   const files: Record<string, StaticFile> = {
     '/outbox': { type: 'text/html', content: page },
-    '/outbox/page.css': { type: 'text/css', content: pageCss },
+    '/outbox/page.css': { type: 'text/css', content: paletteCss + pageCss },
   }
   for (const [name, content] of Object.entries(scripts)) {
     files[`/outbox/${name}.js`] = { type: 'text/javascript', content }
