@@ -1,7 +1,6 @@
 import type { Actor, AuditEntry } from './audit.ts'
 import type { Call } from './call.ts'
 import { Failure } from './failures.ts'
-import type { Claim } from './limits.ts'
 import { claim, consoleLogins } from './limits.ts'
 import type { OtpStore } from './otp.ts'
 import type { Clock } from './ports.ts'
@@ -38,10 +37,12 @@ export interface ConsoleStore {
   endAll(entry: AuditEntry): Promise<number>
 }
 
-/** How long a link can be used, how long a session lasts unused, and how long at most. */
+/** How long a link can be used. */
 export const linkMs = 10 * 60_000
-export const idleMs = 30 * 60_000
-export const sessionMs = 8 * 3_600_000
+
+/** How long a session lasts unused, and how long at most. */
+const idleMs = 30 * 60_000
+const sessionMs = 8 * 3_600_000
 
 /** How often it is kept that a session was used. */
 const seenMs = 60_000
@@ -116,8 +117,7 @@ export async function enterByPassword(
 ): Promise<string | undefined> {
   const { passwordHash } = ports
   if (passwordHash === undefined) return undefined
-  const limits: readonly Claim[] = consoleLogins(await subjectOf(ports, 'ip', call.clientIp))
-  await claim(ports, call, limits)
+  await claim(ports, call, consoleLogins(await subjectOf(ports, 'ip', call.clientIp)))
   // Longer ones are a way to make the server work.
   if (password.length > 1000) throw new Failure('validation_error', 'the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined

@@ -3,8 +3,10 @@ import type { Channel } from './contact.ts'
 import type { ReceiptState } from './receipts.ts'
 import { attemptTally, requestTallies, type Tally } from './tallies.ts'
 
-/** How much of a recipient's keyed hash is kept, in characters: 132 bits, since the index over them is the one thing here
- * that is not in order. */
+/**
+ * How much of a recipient's keyed hash is kept, in characters: 132 bits, since the index over them is the one thing here
+ * that is not in order.
+ */
 const hashLength = 22
 
 /** What the journal keeps of a recipient's keyed hash, and finds it by. */

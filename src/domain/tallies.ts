@@ -123,7 +123,7 @@ const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
 /** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
-export function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyof Figures | undefined {
+function figureOf({ kind, detail }: Pick<Tally, 'kind' | 'detail'>): keyof Figures | undefined {
   const [outcome = ''] = detail.split(' ')
   if (limitErrors.has(detail)) return 'limited'
   if (brandErrors.has(detail)) return 'refused'

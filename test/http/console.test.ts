@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { makeLink } from '../../src/domain/console.ts'
-import { approveRequest, issueApp, putBrand } from '../../src/domain/operator.ts'
+import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
 import { tester } from '../support/operator.ts'
@@ -538,6 +538,28 @@ describe('what a session does', () => {
     expect(html).toContain('12*******43')
     app.advance(31)
     expect((await visitor.get('/admin')).html).not.toContain('12*******43')
+  })
+
+  test('sees that an address fails with credentials again and again', async () => {
+    const guess = () => app.postRaw('/otp/send', { appId: 'shop', apiKey: 'a guess' })
+    // What limits refused is noted in the turn after the answer.
+    const isTold = async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return (await visitor.get('/admin')).html.includes('Failed credentials per minute')
+    }
+    for (let index = 0; index < 300; index++) await guess()
+    expect(await isTold()).toBe(false)
+    expect((await guess()).status).toBe(429)
+    expect(await isTold()).toBe(true)
+  })
+
+  test('leaves no trace where nothing was changed', async () => {
+    const acting = app.app.books.acting(tester)
+    const before = await app.app.books.audit.list({ limit: 10 })
+    await putBrand(acting, 'acme', {})
+    await putBrand(acting, 'acme', { displayName: 'Acme', domain: null })
+    await registerTemplate(acting, 'acme', 'LOGIN_OTP', null)
+    expect(await app.app.books.audit.list({ limit: 10 })).toEqual(before)
   })
 
   test('leaves a trace of every change, with who it was', async () => {

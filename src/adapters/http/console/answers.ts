@@ -4,7 +4,7 @@ import type { Flash } from './models.ts'
 // What the console answers with: pages for the eyes of whoever is signed in, and the way to the next one.
 
 /** What a page of the console may load and do: its own files, forms to this server, and nothing else. */
-export const consolePolicy =
+const consolePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 export function seeOther(location: string, cookies: readonly string[] = []): Response {

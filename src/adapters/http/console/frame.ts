@@ -72,6 +72,7 @@ export interface Ask {
 }
 
 export type Page = (ask: Ask, shell: Shell) => Promise<Response> | Response
+
 /** What a route of the framework is given. */
 interface Handled {
   readonly request: Request
@@ -108,24 +109,24 @@ export function createFrame(ports: ConsoleRoutePorts, settings: ConsoleSettings,
   /** A page of a session; whoever has none is led to where they can begin one, if there is such a place. */
   function page(make: Page) {
     return async ({ request, body, params }: Handled): Promise<Response> => {
-      const visit = await visitOf(ports, request)
-      const url = urlOf(request)
-      if (!visit) return stranger(request)
-      const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-      if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
-        return problem(await shellOf(request, visit, null), 403, 'This form is not of this session', {
-          text: 'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.',
-        })
-      }
-      const by = operatorOf(visit.session)
-      const shell = await shellOf(request, visit)
+      let shell: Shell | null = null
       try {
-        const answer = await make({ request, visit, url, form, params, by }, shell)
+        const visit = await visitOf(ports, request)
+        if (!visit) return stranger(request)
+        shell = await shellOf(request, visit)
+        const form = body instanceof URLSearchParams ? body : new URLSearchParams()
+        if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
+          return problem(shell, 403, 'This form is not of this session', {
+            text: 'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.',
+          })
+        }
+        const by = operatorOf(visit.session)
+        const answer = await make({ request, visit, url: urlOf(request), form, params, by }, shell)
         // What was to be said has been said, unless this answer itself leaves something to say.
         if (shell.flash && request.method === 'GET') answer.headers.append('set-cookie', flashCookie(null))
         return answer
       } catch (error) {
-        if (error instanceof OperatorError) {
+        if (shell && error instanceof OperatorError) {
           return problem(shell, 409, 'That can not be done', { text: error.message })
         }
         if (error instanceof Failure) throw error
