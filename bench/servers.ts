@@ -48,6 +48,8 @@ export interface OtpostOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Whether to look inside: see probe.ts. Runs the program from its source. */
   readonly probe?: boolean
+  /** A compiled otpost to start instead of what the run measures. */
+  readonly binary?: string
   readonly port?: number
 }
 
@@ -80,10 +82,11 @@ export class Bench implements AsyncDisposable {
   }
 
   /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */
-  async otpost({ databaseFile, env = {}, probe = false, port }: OtpostOptions): Promise<Otpost> {
+  async otpost({ databaseFile, env = {}, probe = false, binary, port }: OtpostOptions): Promise<Otpost> {
     const logFile = `${databaseFile}.log`
     const answers: ((answer: ProbeAnswer) => void)[] = []
-    const server = await this.start([...this.program(probe), 'serve'], {
+    const program = binary === undefined ? this.program(probe) : [binary]
+    const server = await this.start([...program, 'serve'], {
       env: {
         ...serviceEnv,
         DATABASE_URL: `file:${databaseFile}`,

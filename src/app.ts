@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import packageJson from '../package.json'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -23,8 +22,7 @@ import type { ReceiptReader, SmsProvider } from './domain/providers.ts'
 import { attemptPath, providerPath } from './domain/receipts.ts'
 import type { ProviderHealth } from './domain/statistics.ts'
 import { ConfigError } from './settings.ts'
-
-export const version = packageJson.version
+import { version } from './version.ts'
 
 /** Parts that a test may put in the place of the real ones, and what only the demo has. */
 export interface Overrides extends BookOverrides {

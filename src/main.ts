@@ -1,17 +1,23 @@
 import { Command, CommanderError } from 'commander'
-import packageJson from '../package.json'
 import { adminCommands } from './commands/admin.ts'
 import { appCommands } from './commands/app.ts'
 import { brandCommands } from './commands/brand.ts'
 import { careCommands } from './commands/care.ts'
-import { complain, type Env, exit } from './commands/common.ts'
+import { complain, exit, print } from './commands/common.ts'
+import { readEnvFile } from './commands/env-file.ts'
+import { healthCommands } from './commands/health.ts'
 import { journalCommands } from './commands/journal.ts'
 import { requestCommands } from './commands/request.ts'
+import { sandboxCommands } from './commands/sandbox.ts'
 import { serveCommands } from './commands/serve.ts'
 import { ConfigError } from './settings.ts'
+import { versionLine } from './version.ts'
 
 // The database, its log and the secret are for the operator's eyes only.
 process.umask(0o077)
+
+// A binary is what an operator installs; whoever develops with it says so.
+if (Bun.isStandaloneExecutable) process.env.NODE_ENV ??= 'production'
 
 // Whoever reads the output of a command may have seen enough of it.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -26,14 +32,23 @@ try {
 }
 
 /** What the process can do; commands load what they need when they are given, so that --help answers at once. */
-function createProgram(env: Env): Command {
+function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command('otpost')
     .description('Verification codes and notifications by SMS and e-mail.')
-    .version(packageJson.version)
+    .option('-V, --version', 'tell the version, the commit it was built from, and its Bun')
+    .on('option:version', () => {
+      print(versionLine())
+      throw new CommanderError(exit.ok, 'otpost.version', '')
+    })
+    .option('--env-file <file>', 'read settings from this file too; the environment goes before it', (file) =>
+      readEnvFile(file, env),
+    )
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText('after', '\nSettings are environment variables; the README lists them all.')
   serveCommands(program, env)
+  healthCommands(program, env)
+  sandboxCommands(program, env)
   brandCommands(program, env)
   requestCommands(program, env)
   appCommands(program, env)

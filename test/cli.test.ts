@@ -9,6 +9,7 @@ import { brandStatuses } from '../src/domain/brand.ts'
 import { issueApp, putBrand } from '../src/domain/operator.ts'
 import { createTestApp, temporaryFolder } from './support/app.ts'
 import { tester } from './support/operator.ts'
+import { programEnv, programLine } from './support/program.ts'
 import { otpost } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
@@ -93,9 +94,55 @@ describe.concurrent('--help', () => {
   })
 })
 
-test('--version is that of the package', async () => {
+test('--version tells that of the package, the commit and the Bun', async () => {
   const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
-  expect(await otpost(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  const { code, stdout, stderr } = await otpost(['--version'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const [, told, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
+  expect([told, bun]).toEqual([version, Bun.version])
+  expect(commit).toMatch(/^([0-9a-f]{7,40}(-dirty)?|unknown)$/)
+})
+
+describe.concurrent('--env-file', () => {
+  const written = (name: string, text: string) => {
+    const path = join(folder.path, name)
+    writeFileSync(path, text)
+    return path
+  }
+
+  test('names the settings of a command; the environment goes before it', async () => {
+    const { file, env } = scene()
+    const other = join(folder.path, 'elsewhere.db')
+    const settings = [
+      '# As for a unit of systemd.',
+      '',
+      `DATABASE_URL=file:${other}`,
+      `APP_CREDENTIALS='{"shop":`,
+      `  "a key of the file"}'`,
+      'SECRET_KEY="0123456789abcdef0123456789abcdef" # and a remark',
+    ]
+    const path = written('settings.env', settings.join('\n'))
+    const apps = await otpost(['--env-file', path, 'app', 'list'])
+    expect({ code: apps.code, stderr: apps.stderr }).toEqual({ code: 0, stderr: '' })
+    expect(existsSync(other)).toBe(true)
+    const half = written('half.env', settings.slice(0, 4).join('\n'))
+    expect((await otpost(['--env-file', half, 'app', 'list'])).stderr).toContain('line 4 of')
+    const migrated = await otpost(['migrate', '--env-file', path], env)
+    expect(migrated).toEqual({ code: 0, stdout: `${file} is up to date\n`, stderr: '' })
+  })
+
+  test('is refused where it can not be read, or where a line of it says nothing', async () => {
+    const missing = await otpost(['app', 'list', '--env-file', join(folder.path, 'none.env')])
+    expect(missing.code).toBe(78)
+    expect(complaint(missing)).toContain('ENOENT')
+    const secret = 'what nobody may read'
+    const path = written('wrong.env', `PORT=3000\n${secret}\nSECRET_KEY="${secret}\nHOST=::1\n`)
+    const wrong = await otpost(['app', 'list', '--env-file', path])
+    expect(wrong.code).toBe(78)
+    expect(complaint(wrong)).toContain('line 2 of')
+    expect(wrong.stderr).toContain('line 3 of')
+    expect(wrong.stderr).not.toContain(secret)
+  })
 })
 
 describe.concurrent('wrong usage ends with 2', () => {
@@ -477,8 +524,9 @@ describe.concurrent('audit', () => {
 describe.concurrent('admin', () => {
   test('password prints a hash that the server takes, and refuses a short one', async () => {
     const run = (input: string) =>
-      Bun.spawn([process.execPath, 'src/main.ts', 'admin', 'password'], {
+      Bun.spawn(programLine(['admin', 'password']), {
         cwd: join(import.meta.dir, '..'),
+        env: programEnv(),
         stdin: new Blob([input]),
         stdout: 'pipe',
         stderr: 'pipe',

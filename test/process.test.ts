@@ -7,6 +7,7 @@ import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
 import { tester } from './support/operator.ts'
+import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startSmtp } from './support/smtp.ts'
@@ -274,8 +275,8 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
 
 test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
   await using story = await scene()
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../src/main.ts'), 'serve'], {
-    env: { DATABASE_URL: `file:${story.file}`, PORT: '0' },
+  const child = Bun.spawn(programLine(['serve']), {
+    env: programEnv({ DATABASE_URL: `file:${story.file}`, PORT: '0' }),
     stdout: 'pipe',
     stderr: 'ignore',
     // A server that does not end by itself ends the test with another code.
@@ -517,18 +518,15 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
   'the demo prints lines that, pasted into a shell, send a code and verify it',
   async () => {
     const folder = temporaryFolder()
-    const { PATH = '', HOME = '' } = process.env
-    const demo = Bun.spawn([process.execPath, join(import.meta.dir, '../src/main.ts'), 'demo'], {
+    const demo = Bun.spawn(programLine(['demo']), {
       cwd: folder.path,
       // What else the environment says must not lead the demo's messages anywhere.
-      env: {
-        PATH,
-        HOME,
+      env: programEnv({
         PORT: '0',
         SMTP_URL: 'smtp://127.0.0.1:1',
         SMS_PLAIN: 'webhook',
         NODE_ENV: 'production',
-      },
+      }),
       stdout: 'pipe',
       stderr: 'pipe',
     })
@@ -548,7 +546,7 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     expect(paste).toHaveLength(3)
     const shell = Bun.spawn(['bash'], {
       stdin: new Blob([paste.join('\n'), '\n']),
-      env: { PATH },
+      env: programEnv(),
       stdout: 'pipe',
     })
     const output = await new Response(shell.stdout).text()

@@ -147,10 +147,10 @@ beforeAll(async () => {
         hybrid = started
       },
     ),
-    start({ ...downTwilio.env, SMS_PLAIN: 'twilio,vonage', STOPWATCH_AHEAD: ahead }, [
-      '--preload',
-      './test/support/stopwatch.ts',
-    ]).then((started) => {
+    start(
+      { ...downTwilio.env, SMS_PLAIN: 'twilio,vonage', STOPWATCH_AHEAD: ahead },
+      join(import.meta.dir, 'support/stopwatch.ts'),
+    ).then((started) => {
       limping = started
     }),
     command('receipts').then((lines) => {
@@ -179,8 +179,8 @@ afterAll(async () => {
   folder?.remove()
 })
 
-async function start(changes: Record<string, string>, runtimeArgs: string[] = []): Promise<TestServer> {
-  const started = await startServer({ ...env, ...changes }, runtimeArgs)
+async function start(changes: Record<string, string>, preload?: string): Promise<TestServer> {
+  const started = await startServer({ ...env, ...changes }, preload)
   running.add(started)
   return started
 }

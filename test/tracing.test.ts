@@ -3,6 +3,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
+import { binary } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
@@ -37,10 +38,7 @@ async function scene(collector = startCollector()) {
     file,
     receiver,
     collector,
-    async start(
-      env: Readonly<Record<string, string>> = {},
-      runtimeArgs: readonly string[] = [],
-    ): Promise<TestServer> {
+    async start(env: Readonly<Record<string, string>> = {}, preload?: string): Promise<TestServer> {
       const server = await startServer(
         {
           ...database,
@@ -52,7 +50,7 @@ async function scene(collector = startCollector()) {
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
           ...env,
         },
-        runtimeArgs,
+        preload,
       )
       running.add(server)
       ending.defer(async () => {
@@ -458,9 +456,10 @@ describe('a collector', () => {
   })
 })
 
-test.concurrent('without an endpoint nothing of it is loaded', async () => {
+// A binary holds all modules in one.
+test.concurrent.skipIf(binary !== undefined)('without an endpoint nothing of it is loaded', async () => {
   await using story = await scene()
-  const preload = ['--preload', join(import.meta.dir, 'support/loaded.ts')]
+  const preload = join(import.meta.dir, 'support/loaded.ts')
   const loadedBy = async (env: Readonly<Record<string, string>>) => {
     const server = await story.start(env, preload)
     expect((await server.post('/otp/send', { phone })).status).toBe(200)

@@ -18,6 +18,7 @@ import { readConfig } from '../../src/config.ts'
 import { putBrand } from '../../src/domain/operator.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
+import { programEnv, programLine } from '../support/program.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
 
@@ -154,8 +155,8 @@ test('what a killed backup leaves is cleared away by the next, and what a runnin
   const holder = new Driver(here.file)
   holder.pragma('journal_mode = DELETE')
   holder.exec('BEGIN EXCLUSIVE')
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'backup', copy], {
-    env: { ...process.env, ...here.env },
+  const child = Bun.spawn(programLine(['backup', copy]), {
+    env: programEnv(here.env),
     stdout: 'ignore',
     stderr: 'ignore',
   })

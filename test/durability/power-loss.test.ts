@@ -3,6 +3,7 @@ import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/app.ts'
 import { contradictions, History, load, readBack } from '../support/history.ts'
+import { binary } from '../support/program.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
 
@@ -38,15 +39,19 @@ describe.skipIf(!compiler || process.platform !== 'linux')('after a power cut', 
     expect(problems.join('\n')).toBe('')
   })
 
-  test('it does not where commits are not synced: the test can tell', async () => {
-    const preload = join(import.meta.dir, '../support/synchronous-normal.ts')
-    const { problems } = await cutAndRestart('normal', 300, ['--preload', preload])
-    expect(problems.length).toBeGreaterThan(0)
-  })
+  // A binary brings a SQLite that a test can not reach into.
+  test.skipIf(binary !== undefined)(
+    'it does not where commits are not synced: the test can tell',
+    async () => {
+      const preload = join(import.meta.dir, '../support/synchronous-normal.ts')
+      const { problems } = await cutAndRestart('normal', 300, preload)
+      expect(problems.length).toBeGreaterThan(0)
+    },
+  )
 })
 
 /** Serves under load, cuts the power after so many answers, restarts on what the disk holds and compares. */
-async function cutAndRestart(name: string, answersBeforeCut: number, runtimeArgs: readonly string[] = []) {
+async function cutAndRestart(name: string, answersBeforeCut: number, preload?: string) {
   const live = join(folder.path, name, 'live')
   const disk = join(folder.path, name, 'disk')
   mkdirSync(live, { recursive: true })
@@ -63,7 +68,7 @@ async function cutAndRestart(name: string, answersBeforeCut: number, runtimeArgs
 
   const env = { DATABASE_URL: `file:${join(live, 'otpost.db')}`, ...settings }
   const powered = { LD_PRELOAD: library, POWER_LOSS_LIVE: live, POWER_LOSS_DISK: disk }
-  const before = await startServer({ ...env, ...powered }, runtimeArgs)
+  const before = await startServer({ ...env, ...powered }, preload)
   const history = new History(receiver)
   const phones = Array.from({ length: 120 }, (_, index) => `1${2_000_000_000 + index}`)
   let answersLeft = answersBeforeCut

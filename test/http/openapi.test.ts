@@ -6,7 +6,7 @@ import addFormats from 'ajv-formats'
 import Driver from 'better-sqlite3'
 import type { OutboxPorts } from '../../src/adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
-import { version } from '../../src/app.ts'
+import { version } from '../../src/version.ts'
 import { type Answer, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 

@@ -1,9 +1,7 @@
-import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
 import { demo } from '../../src/demo.ts'
 import { temporaryFolder } from './app.ts'
-
-const program = join(import.meta.dir, '../../src/main.ts')
+import { programEnv, programLine } from './program.ts'
 
 /** The browser that CHROMIUM names, else the first one found; undefined where there is none. */
 export const browserPath: string | undefined =
@@ -36,10 +34,9 @@ export function launchBrowser(): Promise<Browser> {
  * @param port 0 for a free one
  */
 async function startProcess(folder: string, port: string) {
-  const { PATH = '', HOME = '', TMPDIR } = process.env
-  const child = Bun.spawn([process.execPath, program, 'demo'], {
+  const child = Bun.spawn(programLine(['demo']), {
     cwd: folder,
-    env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), PORT: port },
+    env: programEnv({ PORT: port }),
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -82,10 +79,9 @@ export async function startDemo() {
     },
     /** Where its console is opened, once: what `otpost admin link` prints. */
     async consoleLink(): Promise<string> {
-      const { PATH = '', HOME = '' } = process.env
-      const command = Bun.spawn([process.execPath, program, 'admin', 'link'], {
+      const command = Bun.spawn(programLine(['admin', 'link']), {
         cwd: folder.path,
-        env: { PATH, HOME, DATABASE_URL: 'file:data/demo.db', PUBLIC_URL: page.origin },
+        env: programEnv({ DATABASE_URL: 'file:data/demo.db', PUBLIC_URL: page.origin }),
         stdout: 'pipe',
         stderr: 'pipe',
       })

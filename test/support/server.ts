@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Answer, credentials } from './app.ts'
+import { programEnv, programLine } from './program.ts'
 
 const root = join(import.meta.dir, '../..')
 
@@ -8,9 +9,9 @@ export async function otpost(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn([process.execPath, 'src/main.ts', ...args], {
+  const child = Bun.spawn(programLine(args), {
     cwd: root,
-    env: cleanEnv(env),
+    env: programEnv(env),
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -26,18 +27,17 @@ export async function otpost(
  * Starts a real server process on a free port and resolves once it says that it listens.
  *
  * @param env its settings, beside a free port, the shop's credentials and a generous global limit
- * @param runtimeArgs what Bun is told before the program
+ * @param preload a module that Bun loads before the program
  */
-export async function startServer(
-  env: Readonly<Record<string, string>>,
-  runtimeArgs: readonly string[] = [],
-) {
-  const child = Bun.spawn([process.execPath, ...runtimeArgs, 'src/main.ts', 'serve'], {
+export async function startServer(env: Readonly<Record<string, string>>, preload?: string) {
+  const child = Bun.spawn(programLine(['serve']), {
     cwd: root,
-    env: cleanEnv({
+    env: programEnv({
       PORT: '0',
       APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
       GLOBAL_LIMIT_PER_MINUTE: '1000000',
+      // What a binary listens to as well.
+      ...(preload === undefined ? {} : { BUN_OPTIONS: `--preload=${preload}` }),
       ...env,
     }),
     stdout: 'pipe',
@@ -104,12 +104,6 @@ export async function startServer(
 }
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>
-
-/** An environment with nothing of the developer's own settings in it. */
-function cleanEnv(env: Readonly<Record<string, string>>): Record<string, string> {
-  const { PATH = '', HOME = '', TMPDIR = '' } = process.env
-  return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...env }
-}
 
 async function readLines(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
   const decoder = new TextDecoder()

@@ -103,9 +103,15 @@ function reasonOf(cause: unknown): string {
       return 'the disk is full. Make room and start again'
     case 'SQLITE_BUSY':
       return 'another process holds its lock. End that process and start again'
+    case 'ERR_DLOPEN_FAILED':
+      return `SQLite can not be loaded (${messageOf(cause)}). A binary unpacks it into the temporary folder: set TMPDIR to a folder that this user may write to, on a file system that is not mounted noexec`
     default:
-      return cause instanceof Error ? cause.message : String(cause)
+      return messageOf(cause)
   }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
 }
 
 function prepare(driver: Driver.Database): boolean {

@@ -1,0 +1,26 @@
+import { join, resolve } from 'node:path'
+
+const root = join(import.meta.dir, '../..')
+
+/** The compiled program that OTPOST_BINARY names; undefined where the source is under test. */
+export const binary: string | undefined = process.env.OTPOST_BINARY
+  ? resolve(root, process.env.OTPOST_BINARY)
+  : undefined
+
+/** The words that start the program under test, whatever the folder it is started in. */
+export function programLine(args: readonly string[]): string[] {
+  return binary ? [binary, ...args] : [process.execPath, join(root, 'src/main.ts'), ...args]
+}
+
+/** An environment with these settings and nothing of the developer's own. */
+export function programEnv(settings: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { PATH = '', HOME = '', TMPDIR = '' } = process.env
+  return {
+    PATH,
+    HOME,
+    ...(TMPDIR ? { TMPDIR } : {}),
+    // A binary counts as production unless it is told otherwise.
+    ...(binary && settings.NODE_ENV === undefined ? { OUTBOX_IN_PRODUCTION: '1' } : {}),
+    ...settings,
+  }
+}
