@@ -149,7 +149,8 @@ function refuseOutboxInProduction(
 ): void {
   const allowed = settings.flag('OUTBOX_IN_PRODUCTION')
   if (settings.optional('NODE_ENV') !== 'production' || allowed) return
-  const remedy = 'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that'
+  const remedy =
+    'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that (to try otpost out: otpost demo)'
   for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
     for (const provider of ways[name].developmentOnly) {
       settings.refuse(

@@ -16,9 +16,6 @@ import { versionLine } from './version.ts'
 // The database, its log and the secret are for the operator's eyes only.
 process.umask(0o077)
 
-// A binary is what an operator installs; whoever develops with it says so.
-if (Bun.isStandaloneExecutable) process.env.NODE_ENV ??= 'production'
-
 // Whoever reads the output of a command may have seen enough of it.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
@@ -43,6 +40,10 @@ function createProgram(env: NodeJS.ProcessEnv): Command {
     .option('--env-file <file>', 'read settings from this file too; the environment goes before it', (file) =>
       readEnvFile(file, env),
     )
+    // A binary is what an operator installs: it is in production unless whoever develops says so, in the file too.
+    .hook('preAction', () => {
+      if (Bun.isStandaloneExecutable) env.NODE_ENV ??= 'production'
+    })
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText('after', '\nSettings are environment variables; the README lists them all.')

@@ -246,7 +246,7 @@ describe('packages', () => {
 
 test('every file lies where the layout has a place for it', () => {
   const places =
-    /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
+    /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo|version)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
   expect(
     sources.map(({ path }) => relative('.', path)).filter((path) => !places.test(path)),
     'src holds the process, the composition root and the settings; rules are in src/domain, outside things in a folder each of src/adapters.',

@@ -50,10 +50,16 @@ export function requireDatabase({ databaseFile }: Pick<BooksConfig, 'databaseFil
 /** Who changes something by a command, for the audit log: behind sudo, whoever called it. */
 export async function commandActor(env: Env): Promise<Actor> {
   const { userInfo } = await import('node:os')
-  const { uid, username } = userInfo()
-  // A user of a container need not have a name.
-  const named = username === 'unknown' ? undefined : username
-  return { by: 'command', name: env.SUDO_USER || named || env.USER || `uid ${uid}` }
+  // A user of a container need not have a name, nor a home.
+  const named = (): string | undefined => {
+    try {
+      const { username } = userInfo()
+      return username === 'unknown' ? undefined : username
+    } catch {
+      return undefined
+    }
+  }
+  return { by: 'command', name: env.SUDO_USER || named() || env.USER || `uid ${process.getuid?.()}` }
 }
 
 export function wholeSeconds(text: string): number {

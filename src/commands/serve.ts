@@ -3,6 +3,7 @@ import type { createApp, Overrides } from '../app.ts'
 import type { Config } from '../config.ts'
 import { OperatorError } from '../domain/operator.ts'
 import { ConfigError } from '../settings.ts'
+import { version } from '../version.ts'
 import { type Env, exit, print, withBooks } from './common.ts'
 
 /** `otpost serve`, `demo` and `migrate`. */
@@ -19,7 +20,7 @@ export function serveCommands(program: Command, env: Env): void {
     .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
     .action(async () => {
       const { readConfig, demo, demoEnv, prepareDemo } = await parts()
-      await serve(readConfig(demoEnv(env)), { demo }, prepareDemo)
+      await serve(readConfig(demoEnv(env)), { demo, prepare: prepareDemo })
     })
   program
     .command('migrate')
@@ -38,15 +39,23 @@ async function parts() {
   return { ...app, ...config, ...demo, ...logger }
 }
 
+/** What serves otherwise than `otpost serve` does. */
+interface Serving extends Pick<Overrides, 'demo'> {
+  /** Readies the app, then listens. */
+  readonly prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>
+  /** Where the log goes: standard output, or standard error where the output is for something else. */
+  readonly logFd?: 1 | 2
+  /** Ends the service as SIGTERM does, once it resolves. */
+  readonly until?: Promise<void>
+}
+
 /** Serves until a signal ends it. */
-async function serve(
-  config: Config,
-  overrides: Pick<Overrides, 'demo'> = {},
-  prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>,
-): Promise<void> {
-  const { createApp, createLogger, openTracing, version } = await parts()
-  const { logger, close: closeLog } = createLogger(config.logLevel)
+export async function serve(config: Config, serving: Serving = {}): Promise<void> {
+  const { demo, prepare, logFd, until } = serving
+  const { createApp, createLogger, openTracing } = await parts()
+  const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = await openTracing(config, logger)
+  const overrides = demo ? { demo } : {}
   const app = createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
   let stopping = false
   const stop = async (code: number) => {
@@ -75,6 +84,12 @@ async function serve(
       void stop(exit.ok)
     })
   }
+  void until?.then(() => {
+    // A stop under way is not hastened: only a second signal does that.
+    if (stopping) return
+    logger.info('stopping, since whoever started this has gone: requests under way are finished first')
+    void stop(exit.ok)
+  })
   const listen = () => {
     const url = app.listen()
     logger.info({ url: String(url), version, pid: process.pid }, 'listening')

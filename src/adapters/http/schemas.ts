@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { notifySizes } from '../../domain/notify.ts'
 import { requestSizes } from '../../domain/platform.ts'
 import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/templates.ts'
@@ -478,6 +478,9 @@ const named = {
 } as const
 
 export type SchemaName = keyof typeof named
+
+/** The values that each schema describes, as far as types can tell, for whoever has types of their own. */
+export type Described = { [Name in SchemaName]: Static<(typeof named)[Name]> }
 
 export const schemas: Readonly<Record<SchemaName, TSchema>> = titled(named)
 

@@ -1,5 +1,6 @@
 import type Driver from 'better-sqlite3'
 import { type Migration, migrations } from '../../../drizzle/migrations.ts'
+import { version } from '../../version.ts'
 
 /**
  * Applies what is missing, all of it in one transaction under the write lock, so that processes that start together
@@ -23,11 +24,16 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
 }
 
 function applyMissing(driver: Driver.Database, known: readonly Migration[]): boolean {
-  const rows = driver.prepare('SELECT created_at AS at FROM __drizzle_migrations').all() as { at: number }[]
+  const rows = driver
+    .prepare<[], { tag: string; at: number }>(
+      'SELECT hash AS tag, created_at AS at FROM __drizzle_migrations',
+    )
+    .all()
   const applied = new Set(rows.map((row) => row.at))
-  if (rows.some((row) => !known.some((migration) => migration.when === row.at))) {
+  const unknown = rows.find((row) => !known.some((migration) => migration.when === row.at))
+  if (unknown) {
     throw new Error(
-      'it was written by a newer otpost. Start that version, or restore a backup made before the upgrade',
+      `a newer otpost has upgraded it (${unknown.tag}), and this is ${version}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE`,
     )
   }
   const record = driver.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)')

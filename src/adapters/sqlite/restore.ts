@@ -180,7 +180,7 @@ function requireOurs(draft: Driver.Database, path: string): void {
   draft.pragma('journal_mode = DELETE')
   draft.pragma('trusted_schema = OFF')
   const tables = columnsOf(draft)
-  if (!['__drizzle_migrations.hash', 'brands.slug', 'ledgers.state'].every((name) => tables.includes(name))) {
+  if (!['__drizzle_migrations.hash', 'brands.slug'].every((name) => tables.includes(name))) {
     throw new OperatorError(`${path} is an SQLite database, but not one of otpost`)
   }
   const [damage] = damageIn(draft)

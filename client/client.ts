@@ -1,0 +1,451 @@
+import {
+  type Notified,
+  type NotifyErrors,
+  type NotifyRequest,
+  type OtpSendRequest,
+  type OtpSent,
+  type OtpVerified,
+  type OtpVerifyRequest,
+  operations,
+  type ResendErrors,
+  type SendErrors,
+  type VerifyErrors,
+} from './contract.ts'
+
+// The client of otpost. It uses web standards alone (fetch, AbortController, timers, streams), so that it runs on Node,
+// Bun, Deno and edge runtimes. It belongs on a server: whoever has the API key can send in the name of the brand.
+
+export type {
+  HtmlEmailRequest,
+  Notified,
+  NotifyErrors,
+  NotifyRequest,
+  OtpSendRequest,
+  OtpSent,
+  OtpVerified,
+  OtpVerifyRequest,
+  ResendErrors,
+  SendErrors,
+  TemplateEmailRequest,
+  TemplateSmsRequest,
+  TextSmsRequest,
+  VerifyErrors,
+} from './contract.ts'
+
+export interface ClientOptions {
+  /** Where the server is, such as `https://otpost.example.com`; with a path where a proxy serves it under one. */
+  readonly url: string | URL
+  readonly appId: string
+  /** Issued with appId. Keep it on your server: never in a page or an app. */
+  readonly apiKey: string
+  /** The brand of every call that names none itself. */
+  readonly brandId?: string
+  /**
+   * How long one attempt may take, in milliseconds, from the request to the end of its answer. By default 15 seconds, and
+   * for notify 8 more for every 8 recipients beyond the first 8: longer than a server with the default
+   * PROVIDER_TIMEOUT_MS needs, so that its answer comes first. Set it where the server has a higher one.
+   */
+  readonly timeoutMs?: number
+  /** How calls are repeated that the service refused as `rate_limited`; false: not at all. */
+  readonly retry?: RetryOptions | false
+  /** Stands in for the global fetch. It must not follow redirects where `init.redirect` is `manual`. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** Stands in for the timer between attempts, so that a test need not sleep. It should reject when signal aborts. */
+  readonly wait?: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>
+  /** Stands in for Math.random: from 0 to below 1. */
+  readonly random?: () => number
+}
+
+/**
+ * Repeating concerns `rate_limited` alone, which the service answers before it has done anything. The pause is never
+ * shorter than Retry-After says; it doubles with each attempt and has a random part, so that callers who were refused
+ * together do not come back together.
+ *
+ * Nothing else is repeated: not `forbidden`, which another attempt can't change, and no time-out or broken connection,
+ * since the service may have sent the message or used up the code without its answer getting through.
+ */
+export interface RetryOptions {
+  /** How often a call is tried at most, the first time included. Default 3. */
+  readonly maxAttempts?: number
+  /**
+   * How long the pauses of one call may be together, in milliseconds. Default 30,000. A Retry-After that does not fit is
+   * not waited for: the call ends at once, and its result tells `retryAfterSeconds`.
+   */
+  readonly maxWaitMs?: number
+  /** The first pause where Retry-After asks for less, and the most that chance adds to it, in milliseconds. Default 500. */
+  readonly baseDelayMs?: number
+}
+
+export interface CallOptions {
+  /** Ends the call, a pause before a retry too: its promise rejects with the reason of the signal. */
+  readonly signal?: AbortSignal
+  /** As in ClientOptions, for this call. */
+  readonly timeoutMs?: number
+  /** Each field as in ClientOptions, for this call. */
+  readonly retry?: RetryOptions | false
+}
+
+/** A refusal or failure that the service has answered. */
+export interface ServiceFailure<Code> {
+  readonly success: false
+  /** What to decide by. */
+  readonly error: Code
+  /** Text for people; its wording may change. */
+  readonly message: string
+  /** Names this answer in the log of the server. */
+  readonly requestId: string
+  readonly status: number
+  /** Seconds until the same call may pass. The service tells it with every 429. */
+  readonly retryAfterSeconds?: number
+}
+
+/** No whole answer has come. The service may have done what it was asked all the same. */
+export interface NoAnswer {
+  readonly success: false
+  /** `timeout`: not within timeoutMs. `unreachable`: there was no connection, or it broke. */
+  readonly error: 'timeout' | 'unreachable'
+  readonly message: string
+  readonly requestId?: undefined
+  readonly status?: undefined
+  readonly retryAfterSeconds?: undefined
+}
+
+/**
+ * An answer that this client does not know: a page of a proxy, a redirect (which is never followed, since the body holds
+ * the API key), or a code that a newer server has.
+ */
+export interface UnexpectedAnswer {
+  readonly success: false
+  readonly error: 'unexpected_answer'
+  readonly message: string
+  readonly status: number
+  /** Present when the answer was one of the service. */
+  readonly requestId?: string
+  /** The code of the service that this client does not know, if it was that. */
+  readonly serverError?: string
+  readonly retryAfterSeconds?: number
+}
+
+/** Why a call failed: by `error`, one of the codes of its operation or of the client's own three. */
+export type Failure<Errors> =
+  | { [Code in keyof Errors]: ServiceFailure<Code> & Errors[Code] }[keyof Errors]
+  | NoAnswer
+  | UnexpectedAnswer
+
+export type SendResult = OtpSent | Failure<SendErrors>
+export type ResendResult = OtpSent | Failure<ResendErrors>
+export type VerifyResult = OtpVerified | Failure<VerifyErrors>
+export type NotifyResult = Notified | Failure<NotifyErrors>
+
+interface Results {
+  readonly send: SendResult
+  readonly resend: ResendResult
+  readonly verify: VerifyResult
+  readonly notify: NotifyResult
+}
+
+/**
+ * Every method resolves to a result that is told apart by `success`, and a failure by `error`; no answer of the service
+ * and no trouble on the way to it is an exception. A method rejects only with the reason of an aborted signal, and for a
+ * mistake of the program: options out of range, or a request that is not JSON.
+ */
+export interface OtpostClient {
+  /** Has a code sent to a phone or a mailbox. The brand and recipient have no other code from then on. */
+  send(request: OtpSendRequest, options?: CallOptions): Promise<SendResult>
+  /** Has a new code sent: whatever code there was is dead at once. */
+  resend(request: OtpSendRequest, options?: CallOptions): Promise<ResendResult>
+  /** Checks what the recipient typed. A right code is used up; the third wrong one locks it. */
+  verify(request: OtpVerifyRequest, options?: CallOptions): Promise<VerifyResult>
+  /**
+   * Sends one message to each of some recipients, by SMS or e-mail. An SMS that names its brand by `variables.businessName`
+   * is sent for that one, not for the client's own.
+   */
+  notify(request: NotifyRequest, options?: CallOptions): Promise<NotifyResult>
+}
+
+/**
+ * A client of one application. It holds no connection and needs no closing.
+ *
+ * @throws TypeError when url is not a plain http or https address, RangeError when a number is out of range
+ */
+export function createClient(client: ClientOptions): OtpostClient {
+  const base = baseOf(client.url)
+  retryOf(client.retry)
+  timeoutOf(client.timeoutMs)
+
+  async function call<Method extends keyof Results>(
+    method: Method,
+    request: object,
+    { signal, timeoutMs = client.timeoutMs, retry }: CallOptions = {},
+  ): Promise<Results[Method]> {
+    const url = new URL(operations[method].path.slice(1), base).href
+    const body = JSON.stringify(bodyOf(client, request))
+    const limitMs = timeoutOf(timeoutMs) ?? defaultTimeoutMs(recipientsOf(request))
+    const policy = retryOf(client.retry, retry)
+    const send = client.fetch ?? globalFetch
+    const wait = client.wait ?? pause
+    let leftMs = policy.maxWaitMs
+    for (let attempt = 1; ; attempt++) {
+      const result = resultOf(method, await exchange(send, url, body, limitMs, signal))
+      if (result.success || result.error !== 'rate_limited' || attempt >= policy.maxAttempts) return result
+      const delayMs = delayBefore(attempt, result.retryAfterSeconds, policy, leftMs, client.random)
+      if (delayMs === undefined) return result
+      await wait(delayMs, signal)
+      leftMs -= delayMs
+    }
+  }
+
+  return {
+    send: (request, options) => call('send', request, options),
+    resend: (request, options) => call('resend', request, options),
+    verify: (request, options) => call('verify', request, options),
+    notify: (request, options) => call('notify', request, options),
+  }
+}
+
+// --- What a call is made of -----------------------------------------------------------------------------------------
+
+/** The address that paths are joined to. What was given is not repeated: it may hold a password. */
+function baseOf(given: string | URL): URL {
+  const url = parsedUrl(given)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new TypeError('url must be an http or https address without user, query or fragment')
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
+}
+
+function parsedUrl(given: string | URL): URL | undefined {
+  try {
+    return new URL(given)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A request with what the client knows. The brand that the call names is its own choice, by businessName too; null counts
+ * as absent, as it does for the service.
+ */
+function bodyOf({ appId, apiKey, brandId }: ClientOptions, request: object): object {
+  const { brandId: own, variables } = request as { brandId?: unknown; variables?: { businessName?: unknown } }
+  return { ...request, brandId: own ?? (variables?.businessName ? undefined : brandId), appId, apiKey }
+}
+
+/** Reached by its name at each call, so that what instruments it later is used, and never as a method of an object. */
+function globalFetch(url: string, init: RequestInit): Promise<Response> {
+  return fetch(url, init)
+}
+
+/** The longest that a timer can be set to; a longer one would ring at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+function timeoutOf(timeoutMs: number | undefined): number | undefined {
+  return timeoutMs === undefined ? undefined : within('timeoutMs', timeoutMs, 1, longestTimerMs)
+}
+
+/**
+ * How long one attempt may take where nothing else was said, in milliseconds. The service gives a message at most 8
+ * seconds, all routes and fallbacks together, and hands over 8 at a time; the rest is for the way and a busy machine.
+ *
+ * @param recipients how many a notify has
+ */
+export function defaultTimeoutMs(recipients = 1): number {
+  return 15_000 + 8_000 * Math.max(0, Math.ceil(recipients / 8) - 1)
+}
+
+function recipientsOf({ to }: { readonly to?: unknown }): number {
+  return Array.isArray(to) ? to.length : 1
+}
+
+type Policy = Required<RetryOptions>
+
+/** The later of several choices wins, field by field; false turns off, and an object after it on again. */
+function retryOf(...choices: readonly (RetryOptions | false | undefined)[]): Policy {
+  let policy: Policy = { maxAttempts: 3, maxWaitMs: 30_000, baseDelayMs: 500 }
+  let isOn = true
+  for (const choice of choices) {
+    if (choice === undefined) continue
+    isOn = choice !== false
+    const { maxAttempts, maxWaitMs, baseDelayMs } = choice || {}
+    policy = {
+      maxAttempts: within('retry.maxAttempts', maxAttempts ?? policy.maxAttempts, 1, Number.MAX_SAFE_INTEGER),
+      maxWaitMs: within('retry.maxWaitMs', maxWaitMs ?? policy.maxWaitMs, 0, longestTimerMs),
+      baseDelayMs: within('retry.baseDelayMs', baseDelayMs ?? policy.baseDelayMs, 0, longestTimerMs),
+    }
+  }
+  return isOn ? policy : { ...policy, maxAttempts: 1 }
+}
+
+function within(name: string, value: number, least: number, most: number): number {
+  // Not the other way round: NaN is in no range.
+  if (value >= least && value <= most) return value
+  throw new RangeError(`${name} must be a number from ${least} to ${most}`)
+}
+
+// --- Retry ----------------------------------------------------------------------------------------------------------
+
+/**
+ * How long to wait after an attempt, in milliseconds: at least Retry-After, at least a pause that doubles each time, and
+ * a random part as long as that pause. Undefined when that is not over before the time that is left.
+ */
+function delayBefore(
+  attempt: number,
+  retryAfterSeconds: number | undefined,
+  { baseDelayMs }: Policy,
+  leftMs: number,
+  random: () => number = Math.random,
+): number | undefined {
+  const pauseMs = baseDelayMs * 2 ** (attempt - 1)
+  const leastMs = Math.max((retryAfterSeconds ?? 0) * 1000, pauseMs)
+  return leastMs > leftMs ? undefined : Math.min(leastMs + random() * pauseMs, leftMs)
+}
+
+function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, delayMs)
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+// --- One attempt ----------------------------------------------------------------------------------------------------
+
+/** An answer as it came. */
+interface Answer {
+  readonly ok: boolean
+  readonly status: number
+  readonly retryAfter: string | null
+  /** Undefined when it was too long. */
+  readonly text: string | undefined
+}
+
+/** Sends one request and reads its answer to the end. Leaves no timer and no listener behind, however it ends. */
+async function exchange(
+  fetch: NonNullable<ClientOptions['fetch']>,
+  url: string,
+  body: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Answer | NoAnswer> {
+  if (signal?.aborted) throw signal.reason
+  const controller = new AbortController()
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    controller.abort()
+  }, timeoutMs)
+  const onAbort = () => controller.abort()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body,
+      // Not `error`, which some edge runtimes refuse.
+      redirect: 'manual',
+      signal: controller.signal,
+    })
+    const { ok, status, headers } = response
+    return { ok, status, retryAfter: headers.get('retry-after'), text: await textOf(response) }
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    const message = isLate
+      ? `No answer within ${timeoutMs} ms. The service may have done what it was asked all the same.`
+      : `The service could not be reached, or the connection broke before its answer was whole${nameOf(error)}.`
+    return { success: false, error: isLate ? 'timeout' : 'unreachable', message }
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Answers of the service are much shorter. */
+const maxAnswerBytes = 64 * 1024
+
+async function textOf({ body }: Response): Promise<string | undefined> {
+  if (!body) return ''
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let bytes = 0; ; ) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > maxAnswerBytes) {
+      // Whether its end is heard of or not: nothing of it is wanted.
+      reader.cancel().catch(() => {})
+      return undefined
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/** What the runtime calls a failure, such as ECONNREFUSED. Its message is left out, since it may repeat what was sent. */
+function nameOf(error: unknown): string {
+  for (const { code } of [error, (error as Error | undefined)?.cause].filter(isObject)) {
+    if (typeof code === 'string' && /^[A-Z][A-Za-z_]{1,40}$/.test(code)) return ` (${code})`
+  }
+  return ''
+}
+
+// --- Answers --------------------------------------------------------------------------------------------------------
+
+/** What an answer means to the caller of a method. */
+function resultOf<Method extends keyof Results>(method: Method, answer: Answer | NoAnswer): Results[Method] {
+  const { fields, errors } = operations[method]
+  if ('success' in answer) return answer
+  const { ok, status } = answer
+  const body = parsed(answer.text)
+  if (ok && body?.success === true && hasAll(body, fields)) return body as unknown as Results[Method]
+  const later = retryAfterOf(answer)
+  if (!ok && body?.success === false && hasAll(body, envelope)) {
+    const { error, message, requestId } = body as { [Name in keyof typeof envelope]: string }
+    if ((errors as readonly string[]).includes(error)) {
+      return { ...body, status, ...later } as unknown as Results[Method]
+    }
+    return {
+      success: false,
+      error: 'unexpected_answer',
+      message,
+      status,
+      requestId,
+      serverError: error,
+      ...later,
+    }
+  }
+  const message = `The answer, of status ${status}, is not one that the service would give.`
+  return { success: false, error: 'unexpected_answer', message, status, ...later }
+}
+
+/** What every failure has besides success. */
+const envelope = { error: 'string', message: 'string', requestId: 'string' } as const
+
+function hasAll(body: Record<string, unknown>, fields: Readonly<Record<string, string>>): boolean {
+  return Object.entries(fields).every(([name, type]) => typeof body[name] === type)
+}
+
+function parsed(text: string | undefined): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Retry-After in seconds, which is the form that the service gives it. */
+function retryAfterOf({ retryAfter }: Answer): { retryAfterSeconds?: number } {
+  return retryAfter !== null && /^\d+$/.test(retryAfter) ? { retryAfterSeconds: Number(retryAfter) } : {}
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,480 @@
+// Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.
+
+/** Where a code is to go. phone is required by SMS, email by EMAIL. */
+export type OtpSendRequest =
+  | {
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      readonly channel: 'EMAIL'
+      /** One mail address of at most 254 characters. Upper case and surrounding spaces make no difference. */
+      readonly email: string
+      /**
+       * The login that the code is for. The message names it where the brand has that enabled. 1 to 64
+       * characters.
+       */
+      readonly loginId?: string
+      /** Stands in the message instead of the brand's display name. No line breaks. 1 to 40 characters. */
+      readonly businessName?: string
+      readonly phone?: never
+    }
+  | {
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      readonly channel?: 'SMS'
+      /**
+       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear, and
+       * 7 to 15 digits must remain. A server with a default region takes national spellings too.
+       */
+      readonly phone: string
+      /**
+       * The login that the code is for. The message names it where the brand has that enabled. 1 to 64
+       * characters.
+       */
+      readonly loginId?: string
+      /** Stands in the message instead of the brand's display name. No line breaks. 1 to 40 characters. */
+      readonly businessName?: string
+      readonly email?: never
+    }
+
+/** A new code is on its way. */
+export interface OtpSent {
+  readonly success: true
+  /** Text for people; its wording may change. */
+  readonly message: string
+  /** Seconds until the code expires. */
+  readonly expiresIn: number
+  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  readonly requestId: string
+}
+
+/** Why send fails: each code of the service with the fields that come with it alone. */
+export interface SendErrors {
+  /**
+   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
+   * 256 KiB.
+   */
+  readonly validation_error: object
+  /** 400: No brandId. */
+  readonly brand_id_required: object
+  /** 401: appId or apiKey is missing. */
+  readonly unauthorized: object
+  /** 403: appId and apiKey do not belong together. Do not retry. */
+  readonly forbidden: object
+  /** 403: The brand is unknown or pending. */
+  readonly brand_not_approved: object
+  /** 403: The brand is suspended. */
+  readonly brand_suspended: object
+  /** 429: A limit of the phone, the mailbox, the application or the network address is used up. */
+  readonly rate_limited: object
+  /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
+  readonly cooldown_active: object
+  /** 500: Something unexpected went wrong. */
+  readonly internal_error: object
+  /** 502: No provider took the message, SMS or e-mail; the code is dead. */
+  readonly sms_failed: object
+}
+
+/** Why resend fails: each code of the service with the fields that come with it alone. */
+export interface ResendErrors {
+  /**
+   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
+   * 256 KiB.
+   */
+  readonly validation_error: object
+  /** 400: No brandId. */
+  readonly brand_id_required: object
+  /** 401: appId or apiKey is missing. */
+  readonly unauthorized: object
+  /** 403: appId and apiKey do not belong together. Do not retry. */
+  readonly forbidden: object
+  /** 403: The brand is unknown or pending. */
+  readonly brand_not_approved: object
+  /** 403: The brand is suspended. */
+  readonly brand_suspended: object
+  /** 429: A limit of the phone, the mailbox, the application or the network address is used up. */
+  readonly rate_limited: object
+  /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
+  readonly cooldown_active: object
+  /** 500: Something unexpected went wrong. */
+  readonly internal_error: object
+  /** 502: No provider took the message, SMS or e-mail; the code is dead. */
+  readonly sms_failed: object
+}
+
+/** A code to check. Give the phone or the email that it was sent to, not both. */
+export type OtpVerifyRequest =
+  | {
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      /**
+       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear, and
+       * 7 to 15 digits must remain. A server with a default region takes national spellings too.
+       */
+      readonly phone: string
+      /** The code as the recipient typed it: six digits. */
+      readonly otp: string
+      readonly email?: never
+    }
+  | {
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      /** One mail address of at most 254 characters. Upper case and surrounding spaces make no difference. */
+      readonly email: string
+      /** The code as the recipient typed it: six digits. */
+      readonly otp: string
+      readonly phone?: never
+    }
+
+/** The code was right, and is used up now. */
+export interface OtpVerified {
+  readonly success: true
+  /** Text for people; its wording may change. */
+  readonly message: string
+  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  readonly requestId: string
+}
+
+/** Why verify fails: each code of the service with the fields that come with it alone. */
+export interface VerifyErrors {
+  /**
+   * 400: otp is missing, or not exactly one of phone and email is given; or no JSON object. 413: The
+   * body is larger than 256 KiB.
+   */
+  readonly validation_error: object
+  /** 400: No brandId. */
+  readonly brand_id_required: object
+  /** 400: otp is not a string. */
+  readonly invalid_input: object
+  /** 400: The phone or email is not one. */
+  readonly invalid_contact: object
+  /** 400: appId has a colon, or is not 1 to 64 visible characters. */
+  readonly invalid_app_id: object
+  /** 400: otp is not six digits. */
+  readonly invalid_otp_format: object
+  /** 401: appId or apiKey is missing. */
+  readonly unauthorized: object
+  /** 401: The code is wrong. The third wrong one still answers this. */
+  readonly mismatch: object
+  /** 403: appId and apiKey do not belong together. Do not retry. */
+  readonly forbidden: object
+  /** 403: The brand is unknown or pending. */
+  readonly brand_not_approved: object
+  /** 403: The brand is suspended. */
+  readonly brand_suspended: object
+  /** 404: There is no live code: never sent, expired, used up or replaced. */
+  readonly not_found: object
+  /**
+   * 429: A limit of the application or the network address is used up, or the wrong codes for this
+   * recipient in a day.
+   */
+  readonly rate_limited: object
+  /** 429: The code is locked after three wrong ones; the right one no longer helps. Resend. */
+  readonly max_attempts: object
+  /** 500: Something unexpected went wrong. */
+  readonly internal_error: object
+}
+
+/** An SMS of free text. The brand is named by brandId or variables.businessName. */
+export interface TextSmsRequest {
+  readonly channel: 'SMS'
+  /** 1 to 100 recipients. Each gets a message of its own. */
+  readonly to: readonly string[]
+  /**
+   * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+   * the client.
+   */
+  readonly brandId?: string
+  /** The text of the SMS. 1 to 1600 characters. */
+  readonly message: string
+  /** Read for businessName alone, and only when brandId is absent. */
+  readonly variables?: {
+    /**
+     * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
+     * given, a template SMS must name the same brand with it. The text shows the display name either way.
+     */
+    readonly businessName?: string
+  }
+  readonly templateKey?: never
+  readonly otp?: never
+}
+
+/** An SMS made from a registered template. The brand is named by brandId or variables.businessName. */
+export type TemplateSmsRequest =
+  | {
+      readonly channel: 'SMS'
+      /** 1 to 100 recipients. Each gets a message of its own. */
+      readonly to: readonly string[]
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      readonly templateKey: 'ORDER_PLACED'
+      /**
+       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
+       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       */
+      readonly variables: {
+        /** 1 to 40 characters, no control characters, no URL. */
+        readonly customerName: string
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        readonly orderId: string
+        /** A date that exists, YYYY-MM-DD. */
+        readonly orderDate: string
+        /**
+         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
+         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         */
+        readonly businessName?: string
+        readonly deliveryDateTime?: never
+        readonly otp?: never
+      }
+      readonly message?: never
+      readonly otp?: never
+    }
+  | {
+      readonly channel: 'SMS'
+      /** 1 to 100 recipients. Each gets a message of its own. */
+      readonly to: readonly string[]
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      readonly templateKey: 'OUT_FOR_DELIVERY'
+      /**
+       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
+       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       */
+      readonly variables: {
+        /** 1 to 40 characters, no control characters, no URL. */
+        readonly customerName: string
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        readonly orderId: string
+        /**
+         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
+         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         */
+        readonly businessName?: string
+        readonly orderDate?: never
+        readonly deliveryDateTime?: never
+        readonly otp?: never
+      }
+      readonly message?: never
+      readonly otp?: never
+    }
+  | {
+      readonly channel: 'SMS'
+      /** 1 to 100 recipients. Each gets a message of its own. */
+      readonly to: readonly string[]
+      /**
+       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
+       * the client.
+       */
+      readonly brandId?: string
+      readonly templateKey: 'ORDER_DELIVERED'
+      /**
+       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
+       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       */
+      readonly variables: {
+        /** 1 to 40 characters, no control characters, no URL. */
+        readonly customerName: string
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        readonly orderId: string
+        /** An ISO 8601 date and time that exist, with minutes at least. */
+        readonly deliveryDateTime: string
+        /**
+         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
+         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         */
+        readonly businessName?: string
+        readonly orderDate?: never
+        readonly otp?: never
+      }
+      readonly message?: never
+      readonly otp?: never
+    }
+
+/** An e-mail of your own HTML. */
+export interface HtmlEmailRequest {
+  readonly channel: 'EMAIL'
+  /** 1 to 100 recipients. Each gets a message of its own. */
+  readonly to: readonly string[]
+  /**
+   * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
+   * client.
+   */
+  readonly brandId?: string
+  /** No line breaks. 1 to 255 characters. */
+  readonly subject: string
+  /** The mail, as HTML. 1 to 200000 characters. */
+  readonly html: string
+  readonly template?: never
+  readonly otp?: never
+}
+
+/** An e-mail made from a text: the service puts it in a simple frame, with the subject as heading. */
+export interface TemplateEmailRequest {
+  readonly channel: 'EMAIL'
+  /** 1 to 100 recipients. Each gets a message of its own. */
+  readonly to: readonly string[]
+  /**
+   * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
+   * client.
+   */
+  readonly brandId?: string
+  /** No line breaks. 1 to 255 characters. */
+  readonly subject: string
+  /** Plain text. `{{name}}` is replaced by the value of that name in data. 1 to 10000 characters. */
+  readonly template: string
+  /** Values of the placeholders. What no placeholder uses is shown as a table below the text. */
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly html?: never
+  readonly otp?: never
+}
+
+/** A message to each of some recipients, in one of four modes. */
+export type NotifyRequest = TextSmsRequest | TemplateSmsRequest | HtmlEmailRequest | TemplateEmailRequest
+
+/** Every recipient's message was accepted by a provider. */
+export interface Notified {
+  readonly success: true
+  /** Text for people; its wording may change. */
+  readonly message: string
+  readonly channel: 'SMS' | 'EMAIL'
+  /** Present for a template SMS alone. */
+  readonly templateKey?: 'ORDER_PLACED' | 'OUT_FOR_DELIVERY' | 'ORDER_DELIVERED'
+  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  readonly requestId: string
+}
+
+/** Why notify fails: each code of the service with the fields that come with it alone. */
+export interface NotifyErrors {
+  /**
+   * 400: The body is not a JSON object, or a field is missing or wrong. 413: The body is larger than
+   * 256 KiB.
+   */
+  readonly validation_error: object
+  /** 400: SMS: neither brandId nor variables.businessName. */
+  readonly brand_id_required: object
+  /** 400: channel is neither SMS nor EMAIL. */
+  readonly invalid_channel: object
+  /** 400: SMS: variables.businessName names another brand than brandId. */
+  readonly unsupported_business: object
+  /** 400: SMS: there is no such template. */
+  readonly invalid_template: object
+  /** 400: SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID belong to the OTP endpoints. */
+  readonly otp_template_not_supported: object
+  /** 400: A variable of the template, or the data of a placeholder, is missing. */
+  readonly missing_variable: object
+  /** 401: appId or apiKey is missing. */
+  readonly unauthorized: object
+  /** 403: appId and apiKey do not belong together. Do not retry. */
+  readonly forbidden: object
+  /** 403: SMS: the brand is unknown or pending. */
+  readonly brand_not_approved: object
+  /** 403: SMS: the brand is suspended. */
+  readonly brand_suspended: object
+  /** 403: SMS: the brand has not enabled this template. */
+  readonly template_not_allowed: object
+  /** 429: A limit of the application or the network address is used up. */
+  readonly rate_limited: object
+  /** 500: At least one message could not be handed over; message says how many of how many. */
+  readonly notification_failed: { readonly channel: 'SMS' | 'EMAIL' }
+  /** 500: Something unexpected went wrong. */
+  readonly internal_error: object
+}
+
+/**
+ * What the client knows of each operation as it runs: where it is, the fields that its success has,
+ * and its codes.
+ */
+export const operations = {
+  send: {
+    path: '/otp/send',
+    fields: { message: 'string', expiresIn: 'number', requestId: 'string' },
+    errors: [
+      'validation_error',
+      'brand_id_required',
+      'unauthorized',
+      'forbidden',
+      'brand_not_approved',
+      'brand_suspended',
+      'rate_limited',
+      'cooldown_active',
+      'internal_error',
+      'sms_failed',
+    ],
+  },
+  resend: {
+    path: '/otp/resend',
+    fields: { message: 'string', expiresIn: 'number', requestId: 'string' },
+    errors: [
+      'validation_error',
+      'brand_id_required',
+      'unauthorized',
+      'forbidden',
+      'brand_not_approved',
+      'brand_suspended',
+      'rate_limited',
+      'cooldown_active',
+      'internal_error',
+      'sms_failed',
+    ],
+  },
+  verify: {
+    path: '/otp/verify',
+    fields: { message: 'string', requestId: 'string' },
+    errors: [
+      'validation_error',
+      'brand_id_required',
+      'invalid_input',
+      'invalid_contact',
+      'invalid_app_id',
+      'invalid_otp_format',
+      'unauthorized',
+      'mismatch',
+      'forbidden',
+      'brand_not_approved',
+      'brand_suspended',
+      'not_found',
+      'rate_limited',
+      'max_attempts',
+      'internal_error',
+    ],
+  },
+  notify: {
+    path: '/notify',
+    fields: { message: 'string', channel: 'string', requestId: 'string' },
+    errors: [
+      'validation_error',
+      'brand_id_required',
+      'invalid_channel',
+      'unsupported_business',
+      'invalid_template',
+      'otp_template_not_supported',
+      'missing_variable',
+      'unauthorized',
+      'forbidden',
+      'brand_not_approved',
+      'brand_suspended',
+      'template_not_allowed',
+      'rate_limited',
+      'notification_failed',
+      'internal_error',
+    ],
+  },
+} as const

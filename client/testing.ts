@@ -1,0 +1,318 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { type ChildProcessWithoutNullStreams as Child, spawn } from 'node:child_process'
+import process from 'node:process'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createClient, type OtpostClient } from './client.ts'
+
+// Helpers for the tests of an application that sends and verifies codes: a real otpost of the test's own, whose messages
+// can be read. Works on Node, Bun and Deno.
+
+/** What `startOtpost` may be told. */
+export interface StartOptions {
+  /** Slugs of the brands to make; `acme` unless given. `client` sends for the first one. */
+  readonly brandIds?: readonly [string, ...string[]]
+  /**
+   * Limits and times by the names of otpost's settings, such as `{ SMS_COOLDOWN_SECONDS: 0, OTP_TTL_SECONDS: 2 }`, and
+   * `PORT`, `LOG_LEVEL`, `PHONE_DEFAULT_REGION`; `otpost sandbox --help` lists them. Variables of these names in the
+   * environment of the tests do not count.
+   */
+  readonly settings?: Readonly<Partial<Record<SandboxSetting, string | number>>>
+  /**
+   * The program and its first arguments, such as `['bun', 'src/main.ts']`. Unless given, what the environment variable
+   * OTPOST_BINARY names, else `otpost` on the PATH.
+   */
+  readonly command?: string | readonly [string, ...string[]]
+  /** How long it may take to start, 10,000 unless given. */
+  readonly startTimeoutMs?: number
+}
+
+/** The settings of `otpost sandbox`. */
+export const sandboxSettingNames = [
+  'PORT',
+  'LOG_LEVEL',
+  'GLOBAL_LIMIT_PER_MINUTE',
+  'PHONE_LIMIT_PER_MINUTE',
+  'PHONE_LIMIT_PER_HOUR',
+  'SMS_COOLDOWN_SECONDS',
+  'OTP_TTL_SECONDS',
+  'EMAIL_LIMIT_PER_HOUR',
+  'FAILURE_BUDGET_PER_DAY',
+  'PHONE_DEFAULT_REGION',
+] as const
+export type SandboxSetting = (typeof sandboxSettingNames)[number]
+
+/** A message as the outbox holds it. */
+export interface OutboxMessage {
+  /** Increases with each message, whoever it is for. */
+  readonly id: number
+  /** ISO 8601, UTC. */
+  readonly createdAt: string
+  readonly channel: 'SMS' | 'EMAIL'
+  /** The phone number as its digits, or the mail address. */
+  readonly to: string
+  readonly text: string
+  /** Of a mail; null for an SMS, as is `html`. */
+  readonly subject: string | null
+  readonly html: string | null
+  readonly brandId: string | null
+  readonly brandName: string | null
+  /** The `requestId` of the call that sent it. */
+  readonly requestId: string
+}
+
+/** A running otpost of the test's own. */
+export interface TestOtpost {
+  /** Where it listens, such as `http://127.0.0.1:41234`. */
+  readonly url: string
+  /** What the application under test calls it with. */
+  readonly appId: string
+  readonly apiKey: string
+  /** The first of its brands. */
+  readonly brandId: string
+  readonly brandIds: readonly string[]
+  /** A page that shows what was sent, for people. */
+  readonly outboxUrl: string
+  /** A client for the first brand. */
+  readonly client: OtpostClient
+  /**
+   * The newest code that was sent to a phone number or mail address, in any spelling that otpost knows it by. Each code is
+   * given once: after a resend the next call waits for the new one, and never gives the old one again.
+   *
+   * @param options.timeoutMs how long to wait for it, 4,000 unless given: less than most test runners wait for a test
+   * @throws OtpostTestError when none comes in time, or otpost has ended
+   */
+  codeFor(recipient: string, options?: { readonly timeoutMs?: number }): Promise<string>
+  /**
+   * What was sent to a phone number or mail address so far, the last 500, oldest first.
+   *
+   * @throws OtpostTestError when the recipient is neither, or otpost has ended
+   */
+  messagesTo(recipient: string): Promise<readonly OutboxMessage[]>
+  /** Ends it; what it kept is gone. Again: waits for the same end. */
+  stop(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Why otpost could not be started or asked, or a code did not come. */
+export class OtpostTestError extends Error {
+  override readonly name = 'OtpostTestError'
+}
+
+/**
+ * Starts `otpost sandbox` on a free port, with a database in memory and every message in the outbox. It ends with `stop`,
+ * at the end of the block after `await using`, and also when the process that started it does, however that ends.
+ *
+ * ```ts
+ * await using otpost = await startOtpost()
+ * await otpost.client.send({ phone: '+1 202 555 0143' })
+ * const otp = await otpost.codeFor('+1 202 555 0143')
+ * ```
+ *
+ * @throws OtpostTestError when the program is not found, ends or says nothing before it listens, or a setting is unknown
+ */
+export async function startOtpost(options: StartOptions = {}): Promise<TestOtpost> {
+  const { brandIds = ['acme'], settings = {}, startTimeoutMs = 10_000 } = options
+  const { command = process.env.OTPOST_BINARY || 'otpost' } = options
+  const program = startProgram(command, brandIds, settings)
+  const { url, appId, apiKey, outboxUrl } = await program.listening(startTimeoutMs)
+  const [brandId] = brandIds
+  const given = new Set<number>()
+
+  /** What the outbox answers; nothing once the signal has aborted. */
+  async function ask(query: Record<string, string>, signal?: AbortSignal): Promise<readonly OutboxMessage[]> {
+    try {
+      const answer = await fetch(
+        `${outboxUrl}/messages?${new URLSearchParams(query)}`,
+        signal ? { signal } : {},
+      )
+      const { messages, message } = (await answer.json()) as OutboxAnswer
+      if (messages) return messages
+      throw new OtpostTestError(`the outbox refuses to tell: ${message}`)
+    } catch (cause) {
+      if (signal?.aborted) return []
+      if (cause instanceof OtpostTestError) throw cause
+      throw new OtpostTestError(`otpost does not answer${program.howItEnded()}`, { cause })
+    }
+  }
+
+  return {
+    url,
+    appId,
+    apiKey,
+    brandId,
+    brandIds,
+    outboxUrl,
+    client: createClient({ url, appId, apiKey, brandId }),
+    async codeFor(to, { timeoutMs = 4000 } = {}) {
+      const signal = AbortSignal.timeout(timeoutMs)
+      let messages = await ask({ to })
+      let count = messages.length
+      let lastId = 0
+      for (;;) {
+        const newest = messages.filter((message) => codeIn(message) !== undefined).at(-1)
+        const code = newest && codeIn(newest)
+        if (newest && code !== undefined && !given.has(newest.id)) {
+          given.add(newest.id)
+          return code
+        }
+        if (signal.aborted) break
+        lastId = messages.at(-1)?.id ?? lastId
+        messages = await ask({ to, after: String(lastId), wait: longestWaitSeconds }, signal)
+        count += messages.length
+      }
+      const others = (await ask({})).length - count
+      throw new OtpostTestError(
+        `no code came within ${timeoutMs} ms. Messages in the outbox for this recipient: ${count}${count > 0 ? ', without a code or with one that was given before' : ''}; for others: ${others}`,
+      )
+    },
+    messagesTo: (to) => ask({ to }),
+    stop: program.stop,
+    [Symbol.asyncDispose]: program.stop,
+  }
+}
+
+interface OutboxAnswer {
+  readonly messages?: readonly OutboxMessage[]
+  readonly message?: string
+}
+
+/** What one question to the outbox may wait for a message; another follows. */
+const longestWaitSeconds = '20'
+
+/** The code in the message of a code: what a line begins with. A message of another kind may hold any digits. */
+function codeIn({ subject, text }: OutboxMessage): string | undefined {
+  const isOfCode = /\bverification code\b/.test(subject ?? text)
+  return isOfCode ? /^ *(\d{6})\b/m.exec(text)?.[1] : undefined
+}
+
+/** What the program says once it listens. */
+interface Listening {
+  readonly url: string
+  readonly appId: string
+  readonly apiKey: string
+  readonly outboxUrl: string
+}
+
+/** How much of what the program complains of is repeated in an error, in characters. */
+const longestComplaint = 4000
+
+/** How long it may take to end before it is killed. */
+const farewellMs = 10_000
+
+function startProgram(
+  command: string | readonly [string, ...string[]],
+  brandIds: readonly string[],
+  settings: Readonly<Partial<Record<SandboxSetting, string | number>>>,
+) {
+  const [file, ...before] = typeof command === 'string' ? [command] : command
+  const args = [...before, 'sandbox', '--until-stdin-closes', ...brandIds.map((slug) => `--brand=${slug}`)]
+  const unknown = Object.keys(settings).filter((name) => !sandboxSettingNames.some((known) => known === name))
+  if (unknown.length > 0) {
+    throw new OtpostTestError(
+      `${unknown.join(', ')} would have no effect; the settings are ${sandboxSettingNames.join(', ')}`,
+    )
+  }
+  // A variable that is set to nothing counts as unset.
+  const own = Object.fromEntries(sandboxSettingNames.map((name) => [name, String(settings[name] ?? '')]))
+  const child: Child = spawn(file, args, {
+    env: { ...process.env, ...own },
+    stdio: 'pipe',
+    windowsHide: true,
+  })
+  let complaints = ''
+  let isListening = false
+  let ending: string | undefined
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints = (complaints + text).slice(-longestComplaint)
+    if (isListening) process.stderr.write(text)
+  })
+  // A pipe to a program that has ended is closed already.
+  child.stdin.on('error', () => {})
+  const ended = new Promise<void>((resolve) => {
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      ending ??= spawnProblem(file, error)
+      resolve()
+    })
+    child.on('close', (code, signal) => {
+      ending ??= `it ended with ${code ?? signal}`
+      resolve()
+    })
+  })
+
+  /** As the end of a sentence. */
+  function howItEnded(): string {
+    if (ending === undefined) return ''
+    const said = complaints.trim()
+    return `: ${ending}${said === '' ? '' : `\n${said}`}`
+  }
+
+  async function listening(timeoutMs: number): Promise<Listening> {
+    const said = new AbortController()
+    const tooLate = pause(timeoutMs, undefined, { signal: said.signal }).catch(() => undefined)
+    try {
+      const line = await Promise.race([firstLine(child), ended, tooLate])
+      if (line === undefined) {
+        const why = howItEnded() || `: it said nothing within ${timeoutMs} ms`
+        throw new OtpostTestError(`otpost did not start${why}`)
+      }
+      isListening = true
+      // A test run may end without having stopped it: it goes then too.
+      setRef(child, 'unref')
+      return readListening(line)
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw error
+    } finally {
+      said.abort()
+    }
+  }
+
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= (async () => {
+      setRef(child, 'ref')
+      child.stdin.end()
+      const late = setTimeout(() => child.kill('SIGKILL'), farewellMs)
+      await ended
+      clearTimeout(late)
+    })()
+    return stopped
+  }
+  return { listening, howItEnded, stop }
+}
+
+function spawnProblem(file: string, error: NodeJS.ErrnoException): string {
+  if (error.code !== 'ENOENT') return `${file} can not be run (${error.code})`
+  return `there is no program ${file}. Put otpost on the PATH, or name it in the environment variable OTPOST_BINARY or in the option command, such as command: ['bun', '/path/to/otpost/src/main.ts']`
+}
+
+/** What a program first says on standard output; never resolves where it ends without a line. */
+function firstLine({ stdout }: Child): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      const end = text.indexOf('\n')
+      if (end >= 0) resolve(text.slice(0, end))
+    })
+  })
+}
+
+function readListening(line: string): Listening {
+  try {
+    const said: Partial<Listening> = JSON.parse(line)
+    const { url, appId, apiKey, outboxUrl } = said
+    if (url && appId && apiKey && outboxUrl) return { url, appId, apiKey, outboxUrl }
+  } catch {}
+  throw new OtpostTestError(
+    'the program is not otpost, or of another version: it does not say where it listens',
+  )
+}
+
+/** Whether this process stays alive for the sake of a program and its pipes. */
+function setRef(child: Child, how: 'ref' | 'unref'): void {
+  child[how]()
+  // Pipes are sockets, though their types do not say so.
+  const pipes: readonly object[] = [child.stdin, child.stdout, child.stderr]
+  for (const pipe of pipes as readonly Partial<Pick<Child, typeof how>>[]) pipe[how]?.()
+}

@@ -1,0 +1,52 @@
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../package.json'
+
+// Puts the npm package together: the client and the helpers for tests, as JavaScript with types. The program itself is
+// not in it.
+
+const root = join(import.meta.dir, '..')
+
+/** What the package says of itself. It has no dependencies. */
+const manifest = {
+  name: packageJson.name,
+  version: packageJson.version,
+  description: 'Client of otpost, a self-hosted service for verification codes and notifications.',
+  type: 'module',
+  exports: {
+    './client': { types: './client.d.ts', default: './client.js' },
+    './testing': { types: './testing.d.ts', default: './testing.js' },
+  },
+  files: ['*.js', '*.d.ts'],
+  sideEffects: false,
+  engines: { node: '>=18' },
+}
+
+/** Makes the package in a folder, which is emptied first; throws with what the compiler has against it. */
+export async function assemblePackage(folder: string): Promise<void> {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const compiler = Bun.spawn(
+    [
+      process.execPath,
+      join(root, 'node_modules/typescript/bin/tsc'),
+      ...['--project', join(root, 'client/tsconfig.package.json')],
+      ...['--outDir', folder],
+    ],
+    { cwd: root, stdout: 'pipe', stderr: 'inherit' },
+  )
+  const complaints = await new Response(compiler.stdout).text()
+  if ((await compiler.exited) !== 0) throw new Error(`the client does not compile:\n${complaints}`)
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.d.ts'))) {
+    const path = join(folder, file)
+    // The compiler renames imports in the JavaScript alone.
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"))
+  }
+  copyFileSync(join(root, 'client/README.md'), join(folder, 'README.md'))
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+if (import.meta.main) {
+  await assemblePackage(join(root, 'dist/npm'))
+  process.stdout.write('dist/npm\n')
+}

@@ -1,0 +1,75 @@
+import { get } from 'node:http'
+import type { Command } from 'commander'
+import { OperatorError } from '../domain/operator.ts'
+import { Settings } from '../settings.ts'
+import { type Env, print, wholeNumber } from './common.ts'
+
+interface HealthOptions {
+  readonly timeout: number
+}
+
+/** `otpost health`: what a container or a script asks every few seconds, so it loads nothing of the service. */
+export function healthCommands(program: Command, env: Env): void {
+  program
+    .command('health')
+    .description('ask the server at HOST and PORT whether requests may come; ends with 1 if they may not')
+    // Beyond the 2 s that the server itself gives a disk that hangs.
+    .option('--timeout <seconds>', 'how long to wait for its answer', wholeNumber, 4)
+    .action(async ({ timeout }: HealthOptions) => {
+      const origin = originOf(new Settings(env))
+      print(`${origin} is ${await readinessOf(origin, timeout)}`)
+    })
+}
+
+/** Where this machine reaches the server that has the same settings. */
+function originOf(settings: Settings): string {
+  const host = settings.text('HOST', '127.0.0.1').trim()
+  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  if (port === 0) settings.refuse('PORT', 'is 0, a port of chance: name the one that the server logged')
+  // Who listens on all addresses listens on the machine's own.
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const origin = `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+  if (!URL.canParse(origin)) settings.refuse('HOST', 'must be an IP address or a host name')
+  return settings.checked(origin)
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  draining: 'it has been told to stop',
+  unavailable: "it can not use its database; its log says why, and 'otpost doctor' what to do",
+}
+
+/** @throws OperatorError unless the server says that requests may come */
+async function readinessOf(origin: string, timeoutSeconds: number): Promise<'ready'> {
+  const { status, text } = await ask(`${origin}/health/ready`, timeoutSeconds).catch((error: unknown) => {
+    const isLate = (error as { name?: unknown }).name === 'AbortError'
+    throw new OperatorError(
+      isLate
+        ? `${origin} has not answered within ${timeoutSeconds} s: its log says what holds it up`
+        : `${origin} can not be reached: is the server running, and are HOST and PORT set here as they are for it?`,
+    )
+  })
+  const state = /"status":"(\w+)"/.exec(text)?.[1] ?? ''
+  if (status === 200 && state === 'ready') return state
+  const remedy = remedies[state]
+  throw new OperatorError(
+    remedy === undefined
+      ? `what answers at ${origin} is not otpost, or not as a server of this version does (HTTP ${status})`
+      : `${origin} is ${state}: ${remedy}`,
+  )
+}
+
+/** A GET that goes to the machine itself also where HTTP_PROXY is set, as fetch would not. */
+function ask(url: string, timeoutSeconds: number): Promise<{ status: number; text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>()
+  const signal = AbortSignal.timeout(timeoutSeconds * 1000)
+  get(url, { signal, agent: false }, async (answer) => {
+    try {
+      const chunks: Buffer[] = []
+      for await (const chunk of answer) chunks.push(chunk)
+      resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString() })
+    } catch (error) {
+      reject(error)
+    }
+  }).on('error', reject)
+  return promise
+}

@@ -1,0 +1,104 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { brandProblems, nameKey } from '../domain/brand.ts'
+import { freshBrand, putBrand } from '../domain/operator.ts'
+import { notifyTemplateKeys } from '../domain/templates.ts'
+import { type Env, print } from './common.ts'
+import { serve } from './serve.ts'
+
+/** The sandbox's application. The key is no secret: it opens a server of this machine that sends nothing. */
+const application = { appId: 'sandbox', apiKey: 'otp_sandbox_key' } as const
+
+/** The settings that count in a sandbox, and what they are there where that differs from a server's. */
+export const sandboxSettings: Readonly<Record<string, string | undefined>> = {
+  PORT: '0',
+  LOG_LEVEL: 'warn',
+  // A server's ten would end a suite of tests after its first few logins.
+  GLOBAL_LIMIT_PER_MINUTE: '100000',
+  PHONE_LIMIT_PER_MINUTE: undefined,
+  PHONE_LIMIT_PER_HOUR: undefined,
+  SMS_COOLDOWN_SECONDS: undefined,
+  OTP_TTL_SECONDS: undefined,
+  EMAIL_LIMIT_PER_HOUR: undefined,
+  FAILURE_BUDGET_PER_DAY: undefined,
+  PHONE_DEFAULT_REGION: undefined,
+}
+
+const help = `
+Once it listens it prints one line of JSON on standard output, and nothing else:
+{"url":"http://127.0.0.1:41234","appId":"${application.appId}","apiKey":"${application.apiKey}","brandIds":["acme"],
+"outboxUrl":"http://127.0.0.1:41234/outbox"}
+
+Each brand is active, with every template. Messages come to outboxUrl, for people, and to
+outboxUrl/messages?to=RECIPIENT&wait=SECONDS, as JSON. Everything is kept in memory and nothing is sent,
+whatever the environment says of databases and providers. SIGTERM and SIGINT end it.
+
+Of the environment only these count, as they do for a server, but for these defaults:
+${Object.entries(sandboxSettings)
+  .map(([name, usual]) => (usual === undefined ? `  ${name}` : `  ${name}=${usual}`))
+  .join('\n')}`
+
+/** `otpost sandbox` */
+export function sandboxCommands(program: Command, env: Env): void {
+  program
+    .command('sandbox')
+    .description('serve for tests: a free port of this machine, a database in memory, messages in the outbox')
+    .option('--brand <slug>', 'a brand to send for; may be repeated (default: acme)', collectBrand)
+    .option('--until-stdin-closes', 'end also when standard input does, as when whoever started it is gone')
+    .addHelpText('after', help)
+    .action(async ({ brand = ['acme'], untilStdinCloses }: SandboxOptions) => {
+      const { readConfig } = await import('../config.ts')
+      const brandIds = [...new Set(brand)]
+      await serve(readConfig(sandboxEnv(env)), {
+        demo: { ...application, brandId: brandIds[0] ?? '' },
+        logFd: 2,
+        ...(untilStdinCloses ? { until: inputEnds() } : {}),
+        prepare: async ({ books }, listen) => {
+          const ports = books.acting({ by: 'command', name: 'sandbox' })
+          for (const slug of brandIds) await putBrand(ports, slug, brandOf(slug))
+          const url = listen().origin
+          print(JSON.stringify({ url, ...application, brandIds, outboxUrl: `${url}/outbox` }))
+        },
+      })
+    })
+}
+
+interface SandboxOptions {
+  brand?: readonly string[]
+  untilStdinCloses?: true
+}
+
+/** The environment without what could send, keep or tell anything. */
+function sandboxEnv(env: Env): Env {
+  const said = Object.entries(sandboxSettings).map(([name, usual]) => [name, env[name]?.trim() || usual])
+  return {
+    ...Object.fromEntries(said),
+    HOST: '127.0.0.1',
+    DATABASE_URL: 'file::memory:',
+    APP_CREDENTIALS: JSON.stringify({ [application.appId]: application.apiKey }),
+  }
+}
+
+/** What messages show for `my-shop`: My Shop. */
+function brandOf(slug: string) {
+  const words = slug.split('-').filter((word) => word !== '')
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ')
+  return {
+    displayName: name.slice(0, 40).trim(),
+    notifyTemplates: notifyTemplateKeys,
+    loginIdEnabled: true,
+  }
+}
+
+function collectBrand(slugAsGiven: string, before: readonly string[] = []): readonly string[] {
+  const slug = nameKey(slugAsGiven)
+  const problems = brandProblems({ ...freshBrand(slug), ...brandOf(slug) })
+  if (problems.length > 0) throw new InvalidArgumentError(`${problems.join('; ')}.`)
+  return [...before, slug]
+}
+
+/** Resolves when nobody holds the other end of standard input any more. */
+function inputEnds(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  process.stdin.on('end', resolve).on('close', resolve).on('error', resolve).resume()
+  return promise
+}

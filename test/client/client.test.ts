@@ -1,0 +1,753 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import fc from 'fast-check'
+import { type ClientOptions, createClient, defaultTimeoutMs, type OtpostClient } from 'otpost/client'
+import { operations } from '../../client/contract.ts'
+import { longestDeliveryMs } from '../../src/domain/delivery.ts'
+import { longestNotifyMs } from '../../src/domain/notify.ts'
+import { createTestApp, credentials, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+type Method = keyof OtpostClient
+
+const phone = '+1 202 555 0143'
+const email = 'pat@example.com'
+
+/** A client of the service in this process, which waits by moving its clock. */
+function clientOf(app: TestApp, options: Partial<ClientOptions> = {}) {
+  const bodies: Record<string, unknown>[] = []
+  const waits: number[] = []
+  const client = createClient({
+    url: 'http://localhost',
+    ...credentials,
+    brandId: 'acme',
+    fetch: async (url, init) => {
+      bodies.push(JSON.parse(String(init.body)))
+      return app.app.handle(new Request(url, init))
+    },
+    wait: async (delayMs) => {
+      waits.push(delayMs)
+      app.advance(delayMs / 1000)
+    },
+    random: () => 0.5,
+    ...options,
+  })
+  return { client, bodies, waits }
+}
+
+/** A client of a server that answers what it is told, and waits for nothing. */
+function clientThatGets(answer: () => Response | Promise<Response>, options: Partial<ClientOptions> = {}) {
+  const waits: number[] = []
+  let attempts = 0
+  const client = createClient({
+    url: 'https://otpost.example.com',
+    ...credentials,
+    brandId: 'acme',
+    fetch: async () => {
+      attempts++
+      return answer()
+    },
+    wait: async (delayMs) => void waits.push(delayMs),
+    ...options,
+  })
+  return { client, waits, attempts: () => attempts }
+}
+
+/** A call with a request that the types may not allow. */
+function call(client: OtpostClient, method: Method, request: object) {
+  return client[method](request as never)
+}
+
+const requestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
+
+function envelope(error: string) {
+  return { success: false, error, message: 'words', requestId }
+}
+
+// --- Every answer ---------------------------------------------------------------------------------------------------
+
+/** A call, and the code that it is there to provoke. */
+type Row = readonly [method: Method, request: object, code: string, options?: Partial<ClientOptions>]
+
+describe('each code of the contract', () => {
+  const folder = temporaryFolder()
+  const seen = new Set<string>()
+  const wrong: string[] = []
+
+  async function scene(env: Readonly<Record<string, string>>, play: (app: TestApp) => Promise<void>) {
+    const app = await createTestApp({
+      APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey, 'shop:1': 'key-of-shop-1' }),
+      ...env,
+    })
+    await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['ORDER_PLACED'] })
+    await app.brand('draft', { status: 'pending' })
+    await app.brand('closed', { status: 'suspended' })
+    await play(app)
+    await app.close()
+  }
+
+  async function walk(app: TestApp, rows: readonly Row[]) {
+    for (const [method, request, expected, options] of rows) {
+      const { client } = clientOf(app, { retry: false, ...options })
+      const result = await call(client, method, request)
+      const code = result.success ? 'success' : result.error
+      seen.add(`${method} ${code}`)
+      if (code !== expected) wrong.push(`${method} ${JSON.stringify(request)}: ${JSON.stringify(result)}`)
+    }
+  }
+
+  beforeAll(async () => {
+    await scene({}, atWork)
+    await scene({ GLOBAL_LIMIT_PER_MINUTE: '1' }, limited)
+    const receiver = startReceiver(() => new Response(null, { status: 500 }))
+    await scene({ ...receiver.env, SMS_PLAIN: 'webhook' }, withoutProvider)
+    await receiver.stop()
+    await scene({ DATABASE_URL: `file:${join(folder.path, 'broken.db')}` }, withoutTables)
+  })
+  afterAll(() => folder.remove())
+
+  const sms = { channel: 'SMS', to: [phone] }
+  const mail = { channel: 'EMAIL', to: [email], subject: 'Opening hours' }
+  const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' }
+  const template = { ...sms, templateKey: 'ORDER_PLACED', variables: order }
+  const keyless = { apiKey: '' }
+  const stranger = { apiKey: 'wrong' }
+
+  async function atWork(app: TestApp) {
+    const { client: nameless } = clientOf(app)
+    for (const method of ['send', 'resend'] as const) {
+      app.advance(3600)
+      await walk(app, [
+        [method, { phone }, 'success'],
+        [method, { phone }, 'cooldown_active'],
+        [method, { channel: 'EMAIL', email }, 'success'],
+        [method, { phone: 'x' }, 'validation_error'],
+        [method, { phone, brandId: '' }, 'brand_id_required'],
+        [method, { phone }, 'unauthorized', keyless],
+        [method, { phone }, 'forbidden', stranger],
+        [method, { phone, brandId: 'draft' }, 'brand_not_approved'],
+        [method, { phone, brandId: 'closed' }, 'brand_suspended'],
+      ])
+    }
+    app.advance(3600)
+    await nameless.send({ phone })
+    const otp = await app.lastCode(phone)
+    const wrong = otherThan(otp)
+    await walk(app, [
+      ['verify', { phone, otp: wrong }, 'mismatch'],
+      ['verify', { phone, otp }, 'success'],
+      ['verify', { phone, otp }, 'not_found'],
+      ['verify', { otp }, 'validation_error'],
+      ['verify', { phone, otp: 123456 }, 'invalid_input'],
+      ['verify', { phone, otp: '12345' }, 'invalid_otp_format'],
+      ['verify', { phone: 'x', otp }, 'invalid_contact'],
+      ['verify', { phone, otp }, 'invalid_app_id', { appId: 'shop:1', apiKey: 'key-of-shop-1' }],
+      ['verify', { phone, otp, brandId: '' }, 'brand_id_required'],
+      ['verify', { phone, otp }, 'unauthorized', keyless],
+      ['verify', { phone, otp }, 'forbidden', stranger],
+      ['verify', { phone, otp, brandId: 'draft' }, 'brand_not_approved'],
+      ['verify', { phone, otp, brandId: 'closed' }, 'brand_suspended'],
+    ])
+    app.advance(3600)
+    await nameless.send({ phone })
+    const guess = otherThan(await app.lastCode(phone))
+    await walk(app, [
+      ['verify', { phone, otp: guess }, 'mismatch'],
+      ['verify', { phone, otp: guess }, 'mismatch'],
+      ['verify', { phone, otp: guess }, 'mismatch'],
+      ['verify', { phone, otp: guess }, 'max_attempts'],
+    ])
+    await walk(app, [
+      ['notify', { ...sms, message: 'Your table is ready.' }, 'success'],
+      ['notify', template, 'success'],
+      ['notify', { ...mail, html: '<p>We open at nine.</p>' }, 'success'],
+      ['notify', { ...mail, template: 'Hi {{name}}', data: { name: 'Pat' } }, 'success'],
+      ['notify', { ...sms, to: [], message: 'Hello' }, 'validation_error'],
+      ['notify', { ...sms, message: 'Hello', brandId: '' }, 'brand_id_required'],
+      ['notify', { ...sms, channel: 'FAX', message: 'Hello' }, 'invalid_channel'],
+      ['notify', { ...template, templateKey: 'LOGIN_OTP' }, 'otp_template_not_supported'],
+      ['notify', { ...template, templateKey: 'ORDER_LOST' }, 'invalid_template'],
+      [
+        'notify',
+        { ...template, brandId: 'acme', variables: { ...order, businessName: 'Other' } },
+        'unsupported_business',
+      ],
+      ['notify', { ...template, variables: {} }, 'missing_variable'],
+      ['notify', { ...template, templateKey: 'ORDER_DELIVERED' }, 'template_not_allowed'],
+      ['notify', { ...sms, message: 'Hello' }, 'unauthorized', keyless],
+      ['notify', { ...sms, message: 'Hello' }, 'forbidden', stranger],
+      ['notify', { ...sms, message: 'Hello', brandId: 'draft' }, 'brand_not_approved'],
+      ['notify', { ...sms, message: 'Hello', brandId: 'closed' }, 'brand_suspended'],
+    ])
+  }
+
+  const oneOfEach: readonly (readonly [Method, object])[] = [
+    ['send', { phone }],
+    ['resend', { channel: 'EMAIL', email }],
+    ['verify', { phone, otp: '123456' }],
+    ['notify', { ...sms, message: 'Hello' }],
+  ]
+
+  async function limited(app: TestApp) {
+    await walk(app, [['verify', { phone, otp: '123456' }, 'not_found']])
+    await walk(
+      app,
+      oneOfEach.map(([method, request]) => [method, request, 'rate_limited']),
+    )
+  }
+
+  async function withoutProvider(app: TestApp) {
+    await walk(app, [
+      ['send', { phone }, 'sms_failed'],
+      ['resend', { phone }, 'sms_failed'],
+      ['notify', { ...sms, message: 'Hello' }, 'notification_failed'],
+    ])
+    const { client } = clientOf(app)
+    expect(await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })).toMatchObject({
+      success: false,
+      error: 'notification_failed',
+      channel: 'SMS',
+      status: 500,
+    })
+  }
+
+  async function withoutTables(app: TestApp) {
+    const other = new Driver(join(folder.path, 'broken.db'))
+    for (const table of ['brands', 'ledgers', 'outbox']) other.exec(`DROP TABLE ${table}`)
+    other.close()
+    await walk(
+      app,
+      oneOfEach.map(([method, request]) => [method, request, 'internal_error']),
+    )
+  }
+
+  test('is what the call is told for which the service answers it', () => {
+    expect(wrong).toEqual([])
+  })
+
+  test('has been seen, and success of each method', () => {
+    const all = Object.entries(operations).flatMap(([method, { errors }]) =>
+      ['success', ...errors].map((code) => `${method} ${code}`),
+    )
+    expect([...seen].sort()).toEqual(all.sort())
+  })
+})
+
+describe('a result', () => {
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await createTestApp()
+    await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['ORDER_PLACED'] })
+    await app.brand('bikes', { displayName: 'Acme Bikes', notifyTemplates: ['ORDER_PLACED'] })
+  })
+  afterAll(() => app.close())
+
+  test('of success has the fields of the answer', async () => {
+    app.advance(3600)
+    const { client } = clientOf(app)
+    const sent = { success: true, expiresIn: 300, message: expect.any(String), requestId: expect.any(String) }
+    expect(await client.send({ phone })).toEqual<unknown>(sent)
+    const otp = await app.lastCode(phone)
+    const verified = { success: true, message: expect.any(String), requestId: expect.any(String) }
+    expect(await client.verify({ phone, otp })).toEqual<unknown>(verified)
+    const variables = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' }
+    expect(
+      await client.notify({ channel: 'SMS', to: [phone], templateKey: 'ORDER_PLACED', variables }),
+    ).toEqual<unknown>({ ...verified, channel: 'SMS', templateKey: 'ORDER_PLACED' })
+  })
+
+  test('of failure has the code, the status, and the time to wait', async () => {
+    app.advance(3600)
+    const { client } = clientOf(app)
+    await client.send({ phone })
+    app.advance(10)
+    expect(await client.send({ phone })).toEqual({
+      success: false,
+      error: 'cooldown_active',
+      message: expect.any(String),
+      requestId: expect.any(String),
+      status: 429,
+      retryAfterSeconds: 20,
+    })
+  })
+
+  test("is of the client's brand, unless the call names another by id or by name", async () => {
+    app.advance(3600)
+    const { client, bodies } = clientOf(app)
+    const message = { channel: 'SMS', to: ['+1 202 555 0177'], message: 'Hello' } as const
+    await client.send({ channel: 'EMAIL', email })
+    await client.send({ channel: 'EMAIL', email, brandId: 'bikes' })
+    await client.notify(message)
+    await client.notify({ ...message, variables: { businessName: 'Acme Bikes' } })
+    // What came from elsewhere as a whole does not call as somebody else.
+    await call(client, 'send', { phone: '+1 202 555 0178', appId: 'other', apiKey: 'other' })
+    const outbox = [...(await app.outbox(email)).slice(-2), ...(await app.outbox(message.to[0])).slice(-2)]
+    expect(outbox.map(({ brandId }) => brandId)).toEqual(['acme', 'bikes', 'acme', 'bikes'])
+    expect(bodies.every(({ appId, apiKey }) => appId === 'shop' && apiKey === credentials.apiKey)).toBe(true)
+  })
+})
+
+// --- Retry ----------------------------------------------------------------------------------------------------------
+
+describe('a call that is rate_limited', () => {
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '1', SMS_COOLDOWN_SECONDS: '0' })
+  })
+  afterAll(() => app.close())
+
+  /** Uses up the minute, and 35 seconds of it. */
+  async function useUp() {
+    app.advance(3600)
+    await clientOf(app).client.verify({ phone, otp: '123456' })
+    app.advance(35)
+  }
+
+  test('is repeated once Retry-After is over, and then passes', async () => {
+    await useUp()
+    const { client, bodies, waits } = clientOf(app)
+    expect(await client.send({ phone })).toMatchObject({ success: true })
+    expect(waits).toEqual([25_250])
+    expect(bodies).toHaveLength(2)
+    expect(bodies[0]).toEqual(bodies[1])
+  })
+
+  test('ends at once where Retry-After is longer than all pauses may be', async () => {
+    await useUp()
+    const { client, bodies, waits } = clientOf(app, { retry: { maxWaitMs: 24_999 } })
+    const refused = { success: false, error: 'rate_limited', status: 429, retryAfterSeconds: 25 }
+    expect(await client.send({ phone })).toMatchObject(refused)
+    expect({ waits, calls: bodies.length }).toEqual({ waits: [], calls: 1 })
+  })
+
+  test('waits for all of Retry-After where that just fits', async () => {
+    await useUp()
+    const { client, waits } = clientOf(app, { retry: { maxWaitMs: 25_000 } })
+    expect(await client.send({ phone })).toMatchObject({ success: true })
+    expect(waits).toEqual([25_000])
+  })
+
+  test('is not repeated where the client or the call has turned that off', async () => {
+    await useUp()
+    for (const [own, ofCall, calls] of [
+      [false, undefined, 1],
+      [undefined, false, 1],
+      [undefined, { maxAttempts: 1 }, 1],
+      [{ maxWaitMs: 0 }, undefined, 1],
+      [false, { maxWaitMs: 30_000 }, 2],
+    ] as const) {
+      await useUp()
+      const { client, bodies } = clientOf(app, own === undefined ? {} : { retry: own })
+      await client.send({ phone }, ofCall === undefined ? {} : { retry: ofCall })
+      expect(bodies).toHaveLength(calls)
+    }
+  })
+})
+
+test('nothing is repeated but rate_limited', async () => {
+  const codes = [...new Set(Object.values(operations).flatMap(({ errors }) => [...errors]))]
+  for (const code of [...codes, 'too_early']) {
+    const { client, attempts } = clientThatGets(() =>
+      Response.json(envelope(code), { status: 429, headers: { 'retry-after': '1' } }),
+    )
+    await client.notify({ channel: 'SMS', to: [phone], message: 'Hello' })
+    await client.verify({ phone, otp: '123456' })
+    expect({ code, attempts: attempts() }).toEqual({ code, attempts: code === 'rate_limited' ? 6 : 2 })
+  }
+  const { client, attempts } = clientThatGets(() => Promise.reject(new TypeError('no network')))
+  expect(await client.send({ phone })).toMatchObject({ error: 'unreachable' })
+  expect(attempts()).toBe(1)
+})
+
+test('pauses grow, are never shorter than Retry-After, and bounded together', async () => {
+  const retryAfter = fc.oneof(
+    fc.integer({ min: 1, max: 40 }).map(String),
+    fc.constantFrom(
+      '0',
+      '86400',
+      '99999999999999999999',
+      '-1',
+      '1.5',
+      'Wed, 21 Oct 2026 07:28:00 GMT',
+      undefined,
+    ),
+  )
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(retryAfter, { minLength: 8, maxLength: 8 }),
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 0, max: 60_000 }),
+      fc.integer({ min: 0, max: 5_000 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      async (headers, maxAttempts, maxWaitMs, baseDelayMs, chance) => {
+        let told = 0
+        const { client, waits, attempts } = clientThatGets(
+          () => {
+            const header = headers[told++]
+            const told429 = header === undefined ? {} : { 'retry-after': header }
+            return Response.json(envelope('rate_limited'), { status: 429, headers: told429 })
+          },
+          { retry: { maxAttempts, maxWaitMs, baseDelayMs }, random: () => chance },
+        )
+        const result = await client.send({ phone })
+        expect(result).toMatchObject({ success: false, error: 'rate_limited' })
+        expect(attempts()).toBe(waits.length + 1)
+        expect(attempts()).toBeLessThanOrEqual(maxAttempts)
+        let leftMs = maxWaitMs
+        const least = headers.map((header, index) => {
+          const seconds = /^\d+$/.test(header ?? '') ? Number(header) : 0
+          return Math.max(seconds * 1000, baseDelayMs * 2 ** index)
+        })
+        for (const [index, delayMs] of waits.entries()) {
+          const leastMs = least[index] ?? Number.NaN
+          expect(delayMs).toBeGreaterThanOrEqual(leastMs)
+          expect(delayMs).toBeLessThanOrEqual(leastMs + baseDelayMs * 2 ** index)
+          leftMs -= delayMs
+        }
+        expect(leftMs).toBeGreaterThanOrEqual(0)
+        // It gave up for one of two reasons alone.
+        const next = least[waits.length] ?? Number.NaN
+        expect(attempts() === maxAttempts || next > leftMs).toBe(true)
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+// --- Abort and time-out ---------------------------------------------------------------------------------------------
+
+/** An abort signal that tells how many listen to it. */
+function countedSignal() {
+  const controller = new AbortController()
+  const { signal } = controller
+  let listeners = 0
+  const { addEventListener, removeEventListener } = signal
+  Object.assign(signal, {
+    addEventListener: (...args: Parameters<typeof addEventListener>) => {
+      listeners++
+      return addEventListener.apply(signal, args)
+    },
+    removeEventListener: (...args: Parameters<typeof removeEventListener>) => {
+      listeners--
+      return removeEventListener.apply(signal, args)
+    },
+  })
+  return { signal, abort: (reason: unknown) => controller.abort(reason), listeners: () => listeners }
+}
+
+/** Never answers, as a server that hangs; rejects as fetch does when its request is aborted. */
+function hanging(init: RequestInit): Promise<Response> {
+  return new Promise((_, reject) => {
+    init.signal?.addEventListener('abort', () => reject(init.signal?.reason))
+  })
+}
+
+describe('an abort', () => {
+  const reason = new Error('the user has left')
+
+  test('before the call: nothing is sent', async () => {
+    const { client, attempts } = clientThatGets(() => Response.error())
+    await expect(client.send({ phone }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(attempts()).toBe(0)
+  })
+
+  test('while the answer is awaited: rejects with its reason, and ends the request', async () => {
+    const { signal, abort } = countedSignal()
+    let ofRequest: AbortSignal | null | undefined
+    const { client } = clientThatGets(() => Response.error(), {
+      fetch: (_, init) => {
+        ofRequest = init.signal
+        queueMicrotask(() => abort(reason))
+        return hanging(init)
+      },
+    })
+    await expect(client.send({ phone }, { signal })).rejects.toBe(reason)
+    expect(ofRequest?.aborted).toBe(true)
+  })
+
+  test('while the answer is read: rejects with its reason', async () => {
+    const { signal, abort } = countedSignal()
+    const { client } = clientThatGets(() => Response.error(), {
+      fetch: async (_, init) =>
+        new Response(
+          new ReadableStream({
+            pull: async (controller) => {
+              queueMicrotask(() => abort(reason))
+              await hanging(init).catch((error) => controller.error(error))
+            },
+          }),
+        ),
+    })
+    await expect(client.send({ phone }, { signal })).rejects.toBe(reason)
+  })
+
+  test('in a pause before a retry: rejects at once with its reason', async () => {
+    const { signal, abort, listeners } = countedSignal()
+    let inPause: number | undefined
+    const later = { status: 429, headers: { 'retry-after': '20' } }
+    const client = createClient({
+      url: 'https://otpost.example.com',
+      ...credentials,
+      fetch: async () => Response.json(envelope('rate_limited'), later),
+      // Asked for right before the pause begins.
+      random: () => {
+        queueMicrotask(() => {
+          inPause = listeners()
+          abort(reason)
+        })
+        return 0
+      },
+    })
+    await expect(client.send({ phone }, { signal })).rejects.toBe(reason)
+    expect(inPause).toBe(1)
+  })
+
+  test('has nobody listening for it once a call is over', async () => {
+    const { signal, listeners } = countedSignal()
+    const answers = [
+      () => Response.json(envelope('rate_limited'), { status: 429 }),
+      () => Response.json(envelope('forbidden'), { status: 403 }),
+      () => Promise.reject(new TypeError('no network')),
+    ]
+    for (const answer of answers) {
+      const client = createClient({
+        url: 'https://otpost.example.com',
+        ...credentials,
+        fetch: async () => answer(),
+        retry: { baseDelayMs: 1 },
+      })
+      await client.send({ phone }, { signal })
+      expect(listeners()).toBe(0)
+    }
+  })
+})
+
+describe('a time-out', () => {
+  test('is a result, whether the answer does not begin or does not end', async () => {
+    const answers: NonNullable<ClientOptions['fetch']>[] = [
+      (_, init) => hanging(init),
+      async (_, init) =>
+        new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(new TextEncoder().encode('{"success":')),
+            pull: (controller) =>
+              hanging(init).then(
+                () => {},
+                (error) => controller.error(error),
+              ),
+          }),
+        ),
+    ]
+    for (const fetch of answers) {
+      const { client } = clientThatGets(() => Response.error(), { fetch, timeoutMs: 60_000 })
+      expect(await client.send({ phone }, { timeoutMs: 5 })).toEqual({
+        success: false,
+        error: 'timeout',
+        message: expect.stringContaining('5 ms'),
+      })
+    }
+  })
+
+  test('comes later than the answer of a server with the default time limit of its providers', () => {
+    const providerTimeoutMs = 4000
+    expect(defaultTimeoutMs()).toBeGreaterThan(longestDeliveryMs(providerTimeoutMs) + 5000)
+    expect(defaultTimeoutMs(8)).toBe(defaultTimeoutMs(1))
+    expect(defaultTimeoutMs(9)).toBeGreaterThan(2 * longestDeliveryMs(providerTimeoutMs) + 5000)
+    expect(defaultTimeoutMs(100)).toBeGreaterThan(longestNotifyMs(providerTimeoutMs) + 5000)
+  })
+})
+
+// --- Answers of others ----------------------------------------------------------------------------------------------
+
+describe('an answer that is none of the service', () => {
+  const ok = { success: true, message: 'words', requestId, expiresIn: 300 }
+
+  test.each<[string, () => Response, object]>([
+    ['a page of a proxy', () => new Response('<h1>Bad Gateway</h1>', { status: 502 }), { status: 502 }],
+    ['a page of success', () => new Response('<h1>Welcome</h1>'), { status: 200 }],
+    ['an empty answer', () => new Response(null, { status: 204 }), { status: 204 }],
+    ['a list', () => Response.json([ok]), { status: 200 }],
+    ['null', () => Response.json(null), { status: 200 }],
+    [
+      'a success without a field of its own',
+      () => Response.json({ ...ok, expiresIn: undefined }),
+      { status: 200 },
+    ],
+    [
+      'a success with a field of another type',
+      () => Response.json({ ...ok, expiresIn: '300' }),
+      { status: 200 },
+    ],
+    ['a success with the status of a failure', () => Response.json(ok, { status: 500 }), { status: 500 }],
+    ['a failure with the status of success', () => Response.json(envelope('forbidden')), { status: 200 }],
+    [
+      'a failure that names no request',
+      () => Response.json({ ...envelope('rate_limited'), requestId: undefined }, { status: 429 }),
+      { status: 429 },
+    ],
+    [
+      'a redirect',
+      () => new Response(null, { status: 307, headers: { location: 'https://elsewhere.example.com/' } }),
+      { status: 307 },
+    ],
+    [
+      'a limit of a proxy',
+      () => new Response('Slow down', { status: 429, headers: { 'retry-after': '7' } }),
+      { status: 429, retryAfterSeconds: 7 },
+    ],
+  ])('%s is an unexpected_answer, and the call is not repeated', async (_, answer, expected) => {
+    const { client, attempts } = clientThatGets(answer)
+    expect(await client.send({ phone })).toEqual<unknown>({
+      success: false,
+      error: 'unexpected_answer',
+      message: expect.any(String),
+      ...expected,
+    })
+    expect(attempts()).toBe(1)
+  })
+
+  test('a code that is not in the contract of the operation is told beside it', async () => {
+    for (const code of ['sim_swapped', 'mismatch', 'constructor']) {
+      const { client } = clientThatGets(() => Response.json(envelope(code), { status: 409 }))
+      expect(await client.send({ phone })).toEqual({
+        success: false,
+        error: 'unexpected_answer',
+        message: 'words',
+        status: 409,
+        requestId,
+        serverError: code,
+      })
+    }
+  })
+
+  test('a path of a proxy before those of the service is kept', async () => {
+    const urls: string[] = []
+    const fetch = async (url: string) => {
+      urls.push(url)
+      return Response.json(ok)
+    }
+    for (const url of [
+      'https://example.com/codes',
+      'https://example.com/codes/',
+      new URL('https://example.com'),
+    ]) {
+      const client = createClient({ ...credentials, url, fetch })
+      expect(await client.send({ phone })).toEqual<unknown>(ok)
+    }
+    expect(urls).toEqual([
+      'https://example.com/codes/otp/send',
+      'https://example.com/codes/otp/send',
+      'https://example.com/otp/send',
+    ])
+  })
+
+  test('one without end is not read to it', async () => {
+    let chunks = 0
+    let isCancelled = false
+    const endless = new ReadableStream({
+      pull: (controller) => {
+        chunks++
+        controller.enqueue(new Uint8Array(1024).fill(32))
+      },
+      cancel: () => {
+        isCancelled = true
+      },
+    })
+    const { client } = clientThatGets(() => new Response(endless))
+    expect(await client.send({ phone })).toMatchObject({ error: 'unexpected_answer', status: 200 })
+    expect(isCancelled).toBe(true)
+    expect(chunks).toBeLessThan(100)
+  })
+
+  test('a field that a newer server adds is passed on', async () => {
+    const { client } = clientThatGets(() => Response.json({ ...ok, segments: 1 }))
+    expect(await client.send({ phone })).toEqual<unknown>({ ...ok, segments: 1 })
+  })
+})
+
+// --- Secrets and mistakes -------------------------------------------------------------------------------------------
+
+test('no failure repeats the key, the code or the recipient', async () => {
+  const secrets = [credentials.apiKey, '135790', phone]
+  const told = (value: unknown) =>
+    secrets.filter((secret) => Bun.inspect(value, { depth: 9 }).includes(secret))
+  const failing: NonNullable<ClientOptions['fetch']>[] = [
+    (_, init) => Promise.reject(new TypeError(`failed to send ${init.body}`, { cause: init })),
+    (_, init) => Promise.reject(Object.assign(new Error('no'), { code: init.body })),
+    (_, init) => Promise.reject(init),
+    (_, init) => Promise.reject(String(init.body)),
+    () => Promise.reject(undefined),
+    async (_, init) => new Response(String(init.body), { status: 500 }),
+    async (_, init) => Response.json({ success: false, echo: init.body }, { status: 500 }),
+  ]
+  for (const fetch of failing) {
+    const { client } = clientThatGets(() => Response.error(), { fetch })
+    const result = await client.verify({ phone, otp: '135790' })
+    expect(result.success).toBe(false)
+    expect(told(result)).toEqual([])
+    expect(told(client)).toEqual([])
+  }
+})
+
+test('what the runtime calls a broken connection is told', async () => {
+  const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' })
+  for (const error of [refused, new TypeError('fetch failed', { cause: refused })]) {
+    const { client } = clientThatGets(() => Promise.reject(error))
+    expect(await client.send({ phone })).toEqual({
+      success: false,
+      error: 'unreachable',
+      message: expect.stringContaining('(ECONNREFUSED)'),
+    })
+  }
+})
+
+describe('a mistake of the program', () => {
+  test.each([
+    'otpost.example.com',
+    'ftp://otpost.example.com',
+    'https://pat:secret-1@otpost.example.com',
+    'https://otpost.example.com/?key=secret-1',
+    'https://otpost.example.com/#secret-1',
+    'secret-1',
+    '',
+  ])('an url of %p is refused, and not repeated', (url) => {
+    const create = () => createClient({ ...credentials, url })
+    expect(create).toThrow(TypeError)
+    expect(create).not.toThrow(/secret-1/)
+  })
+
+  test('a number out of range is refused, by createClient and by a call', async () => {
+    const { client, attempts } = clientThatGets(() => Response.error())
+    for (const options of [
+      { timeoutMs: 0 },
+      { timeoutMs: Number.NaN },
+      { timeoutMs: Number.POSITIVE_INFINITY },
+      { timeoutMs: 2 ** 31 },
+      { retry: { maxAttempts: 0 } },
+      { retry: { maxWaitMs: -1 } },
+      { retry: { maxWaitMs: 2 ** 31 } },
+      { retry: { baseDelayMs: Number.NaN } },
+    ]) {
+      expect(() => createClient({ url: 'https://otpost.example.com', ...credentials, ...options })).toThrow(
+        RangeError,
+      )
+      await expect(client.send({ phone }, options)).rejects.toThrow(RangeError)
+    }
+    expect(attempts()).toBe(0)
+  })
+
+  test('a request that is not JSON rejects', async () => {
+    const { client } = clientThatGets(() => Response.error())
+    const mail = {
+      channel: 'EMAIL',
+      to: [email],
+      subject: 'Hello',
+      template: 'Hello',
+      data: { n: 1n },
+    } as const
+    await expect(client.notify(mail)).rejects.toThrow(TypeError)
+  })
+})

@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../../package.json'
+import { contract, currentDescription, type Description } from '../../release/contract.ts'
+import { assemblePackage } from '../../release/package.ts'
+import { openBooks } from '../../src/books.ts'
+import { readConfig } from '../../src/config.ts'
+import { putBrand } from '../../src/domain/operator.ts'
+import { credentials, temporaryFolder } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+// The package as others get it: packed, installed, compiled against, and run on each runtime there is, with a real server.
+
+setDefaultTimeout(60_000)
+
+const root = join(import.meta.dir, '../..')
+const folder = temporaryFolder()
+const here = (...path: string[]) => join(folder.path, ...path)
+const ending = new AsyncDisposableStack()
+let server: TestServer
+let others: Readonly<Record<string, string>>
+let packed: string
+let complaints: string
+
+beforeAll(async () => {
+  ending.defer(() => folder.remove())
+  await assemblePackage(here('npm'))
+  packed = await run([process.execPath, 'pm', 'pack', '--destination', folder.path], here('npm'))
+  write('package.json', { type: 'module', dependencies: { otpost: `file:./${tarball}` } })
+  await run([process.execPath, 'install'], folder.path)
+
+  for (const [index, example] of examples().entries()) writeFileSync(here(`example-${index}.ts`), example)
+  copyFileSync(join(import.meta.dir, 'tour.ts'), here('tour.ts'))
+  write('tsconfig.json', {
+    compilerOptions: {
+      ...{
+        target: 'es2022',
+        lib: ['es2022'],
+        module: 'nodenext',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+      },
+      ...{ noUncheckedIndexedAccess: true, skipLibCheck: false },
+      ...{ typeRoots: [join(root, 'node_modules/@types')], types: ['node'] },
+    },
+  })
+  complaints = await run([process.execPath, join(root, 'node_modules/typescript/bin/tsc')], folder.path, {
+    end: 'any',
+  })
+
+  const database = { DATABASE_URL: `file:${here('data/otpost.db')}` }
+  const books = openBooks(readConfig(database))
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
+  await books.close()
+  server = await startServer(database)
+  ending.defer(async () => void (await server.stop()))
+  others = startOthers()
+})
+afterAll(() => ending.disposeAsync())
+
+const tarball = `otpost-${packageJson.version}.tgz`
+
+function write(name: string, value: object): void {
+  writeFileSync(here(name), JSON.stringify(value))
+}
+
+/** The programs in the package's README. */
+function examples(): string[] {
+  const text = readFileSync(join(root, 'client/README.md'), 'utf8')
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code)
+}
+
+/** What a program writes on standard output; it must end well, unless any end will do. */
+async function run(
+  command: readonly string[],
+  cwd: string,
+  { end = 'well', env = {} }: { end?: 'well' | 'any'; env?: Record<string, string> } = {},
+): Promise<string> {
+  const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
+  const child = Bun.spawn([...command], {
+    cwd,
+    env: { PATH, HOME, TMPDIR, ...env },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  if (end === 'well' && code !== 0)
+    throw new Error(`${command.join(' ')} ended with ${code}: ${stderr}${stdout}`)
+  return stdout
+}
+
+/** Servers that are none of otpost, by what they do. */
+function startOthers(): Readonly<Record<string, string>> {
+  let busy = 0
+  const encoder = new TextEncoder()
+  const sent = {
+    success: true,
+    message: 'words',
+    expiresIn: 300,
+    requestId: '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7',
+  }
+  const limited = { success: false, error: 'rate_limited', message: 'words', requestId: sent.requestId }
+  const web = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    routes: {
+      '/silent/*': () => new Promise<Response>(() => {}),
+      '/half/*': () =>
+        new Response(
+          new ReadableStream({ start: (body) => body.enqueue(encoder.encode('{"success":true,')) }),
+        ),
+      '/long/*': () => new Response(' '.repeat(1_000_000)),
+      '/page/*': () => new Response('<h1>Bad Gateway</h1>', { status: 502 }),
+      '/elsewhere/*': () => new Response(null, { status: 307, headers: { location: '/found' } }),
+      '/found': () => Response.json(sent),
+      '/busy/*': () => Response.json(limited, { status: 429, headers: { 'retry-after': '20' } }),
+      '/busy-once/*': () =>
+        busy++ % 2 === 1 ? Response.json(sent) : Response.json(limited, { status: 429 }),
+    },
+  })
+  ending.defer(() => web.stop(true))
+  const cut = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data: (socket) => {
+        socket.end(
+          'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"success":',
+        )
+      },
+    },
+  })
+  ending.defer(() => cut.stop(true))
+  const paths = ['silent', 'half', 'long', 'page', 'elsewhere', 'busy', 'busy-once']
+  const urls = paths.map((path) => [path, new URL(path, web.url).href])
+  return { ...Object.fromEntries(urls), cut: `http://127.0.0.1:${cut.port}` }
+}
+
+test('the contract of the client is what the description of the interface says now', async () => {
+  expect(await contract(), 'run `bun run contract`').toBe(
+    readFileSync(join(root, 'client/contract.ts'), 'utf8'),
+  )
+})
+
+test.each<[string, (text: string) => string]>([
+  ['a keyword', (text) => text.replace('"maxLength":64', '"dependentRequired":{}')],
+  ['a template without a condition', (text) => text.replace('"ORDER_PLACED"', '"ORDER_LOST"')],
+  ['a code without a word on when it comes', (text) => text.replace('`sms_failed`: ', '')],
+  ['a choice of the caller', (text) => text.replace('"required":["brandId"]}', '"required":["sender"]}')],
+  ['a type', (text) => text.replaceAll('"type":"array"', '"type":"tuple"')],
+])('the contract leaves nothing out in silence that is new in the description: %s', async (_, change) => {
+  const { paths, components } = currentDescription()
+  const text = JSON.stringify({ paths, components })
+  const changed: Description = JSON.parse(change(text))
+  expect(JSON.stringify(changed)).not.toBe(text)
+  await expect(contract(changed)).rejects.toThrow()
+})
+
+test('the package holds the client and the helpers for tests, with their types, and needs no other package', () => {
+  const names = [...packed.matchAll(/^packed \S+ (\S+)$/gm)].map(([, name]) => name)
+  const modules = ['client', 'contract', 'testing'].flatMap((name) => [`${name}.js`, `${name}.d.ts`])
+  expect(names.sort()).toEqual(['README.md', 'package.json', ...modules].sort())
+  const { version, dependencies, peerDependencies } = JSON.parse(
+    readFileSync(here('npm/package.json'), 'utf8'),
+  )
+  expect({ version, dependencies, peerDependencies }).toEqual({ version: packageJson.version } as never)
+  expect(readdirSync(here('node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['otpost'])
+})
+
+test('the client imports nothing from outside, and names nothing that only one runtime has', () => {
+  for (const file of ['client.js', 'contract.js', 'client.d.ts', 'contract.d.ts']) {
+    const text = readFileSync(here('npm', file), 'utf8')
+    const imports = [...text.matchAll(/\bfrom\s*['"]([^'"]*)['"]|\bimport\(/g)].map(
+      ([, name = 'import()']) => name,
+    )
+    expect(imports.filter((name) => name !== './contract.js')).toEqual([])
+    expect(text.replace(/\/\*\*.*?\*\/|\/\/.*$/gms, '')).not.toMatch(
+      /\b(?:Bun|Deno|process|Buffer|require|node:)/,
+    )
+  }
+})
+
+test("the examples of its README compile against the package's types, in the strictest mode", () => {
+  expect(examples()).toHaveLength(2)
+  expect(complaints).toBe('')
+})
+
+const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/)
+const message = expect.any(String)
+const retryAfterSeconds = expect.any(Number)
+const failed = (error: string, status: number) => ({ success: false, error, message, requestId, status })
+const noAnswer = (error: string) => ({ success: false, error, message })
+const unexpected = (status: number) => ({ ...noAnswer('unexpected_answer'), status })
+
+/** What the tour is told on every runtime. */
+const expected = {
+  sent: { success: true, message, requestId, expiresIn: 300 },
+  wrong: failed('mismatch', 401),
+  verified: { success: true, message, requestId },
+  used: failed('not_found', 404),
+  soon: { ...failed('cooldown_active', 429), retryAfterSeconds },
+  notified: { success: true, message, requestId, channel: 'EMAIL' },
+  stranger: failed('forbidden', 403),
+
+  asked: 'Enter the code. It is good for 300 seconds.',
+  checked: true,
+  askedForNobody: 'This is not a phone number.',
+
+  silent: noAnswer('timeout'),
+  half: noAnswer('timeout'),
+  long: unexpected(200),
+  page: unexpected(502),
+  elsewhere: unexpected(307),
+  cut: noAnswer('unreachable'),
+  nobody: noAnswer('unreachable'),
+  busy: { ...failed('rate_limited', 429), retryAfterSeconds: 20 },
+  'busy-once': { success: true, message, requestId, expiresIn: 300 },
+
+  abortedRequest: 'its reason',
+  abortedPause: 'its reason',
+}
+
+const runtimes = [
+  ['Bun', process.execPath, [], ['+1 202 555 0110', '+1 202 555 0111']],
+  ['Node', Bun.which('node'), [], ['+1 202 555 0120', '+1 202 555 0121']],
+  ['Deno', Bun.which('deno'), ['run', '--allow-all'], ['+1 202 555 0130', '+1 202 555 0131']],
+] as const
+
+for (const [name, runtime, args, phones] of runtimes) {
+  const isThere = runtime !== null
+  test.skipIf(!isThere)(
+    `on ${name} it does what it says, and keeps nothing running${isThere ? '' : `: not tried, there is no ${name}`}`,
+    async () => {
+      const scene = {
+        ...credentials,
+        service: server.url.origin,
+        others,
+        phones,
+        example: here('example-0.js'),
+      }
+      const env = { OTPOST_URL: server.url.origin, OTPOST_API_KEY: credentials.apiKey }
+      // A timer or connection that is left would hold the process up.
+      const told = await run([runtime ?? '', ...args, 'tour.js', JSON.stringify(scene)], folder.path, { env })
+      expect(JSON.parse(told)).toEqual(expected)
+    },
+  )
+}

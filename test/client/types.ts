@@ -1,0 +1,219 @@
+import {
+  createClient,
+  type Failure,
+  type NotifyResult,
+  type SendResult,
+  type VerifyResult,
+} from 'otpost/client'
+import type {
+  HtmlEmailRequest,
+  Notified,
+  NotifyErrors,
+  OtpSendRequest,
+  OtpSent,
+  OtpVerified,
+  OtpVerifyRequest,
+  operations,
+  ResendErrors,
+  SendErrors,
+  TemplateEmailRequest,
+  TemplateSmsRequest,
+  TextSmsRequest,
+  VerifyErrors,
+} from '../../client/contract.ts'
+import type { Described } from '../../src/adapters/http/schemas.ts'
+import type { FailureKind } from '../../src/domain/failures.ts'
+
+// Nothing here runs: the compiler checks it. Each line stops compiling when the client and the service drift apart, or
+// when a wrong call is no longer a mistake to the compiler.
+
+/** Whether two types are the same. */
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
+
+/** A list of claims, which only compiles when all are true. */
+type Claims<_All extends readonly true[]> = never
+
+// --- The contract and the service -----------------------------------------------------------------------------------
+
+/** The fields that a request may have in some of its forms. */
+type Fields<Request> = Request extends unknown
+  ? {
+      [Name in keyof Request]-?: [Exclude<Request[Name], undefined>] extends [never] ? never : Name
+    }[keyof Request]
+  : never
+
+type DescribedFields<Name extends keyof Described> = Exclude<keyof Described[Name], 'appId' | 'apiKey'>
+
+/** A request as it goes out, with what the client adds. */
+type Sent<Request> = Request extends unknown
+  ? Omit<Request, 'brandId'> & { readonly appId: string; readonly apiKey: string; readonly brandId: string }
+  : never
+
+/** A value that may be read but not written, however deep. */
+type Frozen<T> = { readonly [Name in keyof T]: T[Name] extends object ? Frozen<T[Name]> : T[Name] }
+
+export type _Answers = Claims<
+  [
+    Same<OtpSent, Described['OtpSent']>,
+    Same<OtpVerified, Described['OtpVerified']>,
+    Same<Omit<Notified, 'templateKey'>, Omit<Described['Notified'], 'templateKey'>>,
+    Same<keyof OtpSent, keyof Described['OtpSent']>,
+    Same<keyof OtpVerified, keyof Described['OtpVerified']>,
+    Same<keyof Notified, keyof Described['Notified']>,
+  ]
+>
+
+export type _Requests = Claims<
+  [
+    Same<Fields<OtpSendRequest>, DescribedFields<'OtpSendRequest'>>,
+    Same<Fields<OtpVerifyRequest>, DescribedFields<'OtpVerifyRequest'>>,
+    Same<Fields<TextSmsRequest>, DescribedFields<'TextSmsRequest'>>,
+    Same<Fields<TemplateSmsRequest>, DescribedFields<'TemplateSmsRequest'>>,
+    Same<Fields<HtmlEmailRequest>, DescribedFields<'HtmlEmailRequest'>>,
+    Same<Fields<TemplateEmailRequest>, DescribedFields<'TemplateEmailRequest'>>,
+    Sent<OtpSendRequest> extends Frozen<Described['OtpSendRequest']> ? true : false,
+    Sent<OtpVerifyRequest> extends Frozen<Described['OtpVerifyRequest']> ? true : false,
+    Sent<TextSmsRequest> extends Frozen<Described['TextSmsRequest']> ? true : false,
+    Sent<HtmlEmailRequest> extends Frozen<Described['HtmlEmailRequest']> ? true : false,
+    Sent<TemplateEmailRequest> extends Frozen<Described['TemplateEmailRequest']> ? true : false,
+  ]
+>
+
+/** Failures of the service that no operation of the client has: they are answered under another name, or to nobody. */
+type OutsideOperations = 'route_not_found' | 'method_not_allowed' | 'body_too_large'
+
+type AnyError = keyof SendErrors | keyof ResendErrors | keyof VerifyErrors | keyof NotifyErrors
+
+/** The codes that the client knows of an operation as it runs. */
+type Known<Method extends keyof typeof operations> = (typeof operations)[Method]['errors'][number]
+
+export type _Failures = Claims<
+  [
+    Same<AnyError, Exclude<FailureKind, OutsideOperations>>,
+    Same<Known<'send'>, keyof SendErrors>,
+    Same<Known<'resend'>, keyof ResendErrors>,
+    Same<Known<'verify'>, keyof VerifyErrors>,
+    Same<Known<'notify'>, keyof NotifyErrors>,
+  ]
+>
+
+// --- Calls ----------------------------------------------------------------------------------------------------------
+
+const otpost = createClient({
+  url: 'https://otpost.example.com',
+  appId: 'shop',
+  apiKey: 'key',
+  brandId: 'acme',
+})
+const to = ['+1 202 555 0143']
+
+export function calls(): void {
+  otpost.send({ phone: '1' })
+  otpost.send({ channel: 'SMS', phone: '1', loginId: 'pat', businessName: 'Acme', brandId: 'other' })
+  otpost.send({ channel: 'EMAIL', email: 'pat@example.com' }, { signal: new AbortController().signal })
+  otpost.send({ phone: '1' }, { timeoutMs: 1000, retry: { maxAttempts: 5 } })
+  otpost.resend({ phone: '1' }, { retry: false })
+  // @ts-expect-error no recipient
+  otpost.send({})
+  // @ts-expect-error an e-mail needs its channel
+  otpost.send({ email: 'pat@example.com' })
+  // @ts-expect-error the recipient of the other channel
+  otpost.send({ channel: 'EMAIL', phone: '1' })
+  // @ts-expect-error both recipients
+  otpost.send({ phone: '1', email: 'pat@example.com' })
+  const both = { phone: '1', email: 'pat@example.com' }
+  // @ts-expect-error the same in an object that came from elsewhere
+  otpost.send(both)
+  // @ts-expect-error no such channel
+  otpost.send({ channel: 'FAX', phone: '1' })
+  // @ts-expect-error the service makes the code
+  otpost.send({ phone: '1', otp: '123456' })
+  // @ts-expect-error no such field
+  otpost.send({ phone: '1', buisnessName: 'Acme' })
+
+  otpost.verify({ phone: '1', otp: '123456' })
+  otpost.verify({ email: 'pat@example.com', otp: '123456' })
+  // @ts-expect-error a code may begin with 0
+  otpost.verify({ phone: '1', otp: 123456 })
+  // @ts-expect-error both recipients
+  otpost.verify({ phone: '1', email: 'pat@example.com', otp: '123456' })
+  // @ts-expect-error no recipient
+  otpost.verify({ otp: '123456' })
+
+  const order = { customerName: 'Pat', orderId: 'A-1' }
+  otpost.notify({ channel: 'SMS', to, message: 'Hello' })
+  otpost.notify({ channel: 'SMS', to, templateKey: 'OUT_FOR_DELIVERY', variables: order })
+  otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello' })
+  otpost.notify({
+    channel: 'EMAIL',
+    to,
+    subject: 'Hello',
+    template: 'Hello {{name}}',
+    data: { name: 'Pat', n: 1 },
+  })
+  // @ts-expect-error a list, even of one
+  otpost.notify({ channel: 'SMS', to: '1', message: 'Hello' })
+  // @ts-expect-error two modes
+  otpost.notify({ channel: 'SMS', to, message: 'Hello', templateKey: 'OUT_FOR_DELIVERY', variables: order })
+  // @ts-expect-error the mode of another channel
+  otpost.notify({ channel: 'EMAIL', to, message: 'Hello' })
+  // @ts-expect-error two modes
+  otpost.notify({ channel: 'EMAIL', to, subject: 'Hello', html: '<p>Hello', template: 'Hello' })
+  // @ts-expect-error no subject
+  otpost.notify({ channel: 'EMAIL', to, html: '<p>Hello' })
+  // @ts-expect-error a variable of this template is missing
+  otpost.notify({ channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables: order })
+  // @ts-expect-error a template of codes
+  otpost.notify({ channel: 'SMS', to, templateKey: 'LOGIN_OTP', variables: order })
+  // @ts-expect-error no such retry
+  otpost.send({ phone: '1' }, { retry: true })
+}
+
+// --- Results --------------------------------------------------------------------------------------------------------
+
+export function results(sent: SendResult, verified: VerifyResult, notified: NotifyResult): void {
+  // @ts-expect-error a failure has no lifetime
+  sent.expiresIn.toFixed()
+  if (sent.success) sent.expiresIn.toFixed()
+  else {
+    const seconds: number | undefined = sent.retryAfterSeconds
+    const requestId: string | undefined = sent.requestId
+    const status: number | undefined = sent.status
+    void [seconds, requestId, status]
+    if (sent.error === 'cooldown_active') sent.requestId.toUpperCase()
+    if (sent.error === 'unexpected_answer') sent.serverError?.toUpperCase()
+    // @ts-expect-error a code of verify
+    if (sent.error === 'mismatch') return
+  }
+  if (!verified.success) {
+    // @ts-expect-error a code of send
+    if (verified.error === 'cooldown_active') return
+  }
+  if (!notified.success && notified.error === 'notification_failed') {
+    const channel: 'SMS' | 'EMAIL' = notified.channel
+    void channel
+  }
+}
+
+/** All codes of a failure, which a caller may list to the last. */
+export function meaningOf(failure: Failure<SendErrors>): string {
+  switch (failure.error) {
+    case 'validation_error':
+    case 'brand_id_required':
+    case 'unauthorized':
+    case 'forbidden':
+    case 'brand_not_approved':
+    case 'brand_suspended':
+      return 'the call is wrong'
+    case 'rate_limited':
+    case 'cooldown_active':
+      return 'later'
+    case 'internal_error':
+    case 'sms_failed':
+      return 'the service failed'
+    case 'timeout':
+    case 'unreachable':
+    case 'unexpected_answer':
+      return 'nobody knows'
+  }
+}
