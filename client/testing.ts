@@ -21,7 +21,7 @@ export interface StartOptions {
    * The program and its first arguments, such as `['bun', 'src/main.ts']`. Unless given, what the environment variable
    * OTPOST_BINARY names, else `otpost` on the PATH.
    */
-  readonly command?: string | readonly [string, ...string[]]
+  readonly command?: string | readonly string[]
   /** How long it may take to start, 10,000 unless given. */
   readonly startTimeoutMs?: number
 }
@@ -200,12 +200,13 @@ const longestComplaint = 4000
 const farewellMs = 10_000
 
 function startProgram(
-  command: string | readonly [string, ...string[]],
+  command: string | readonly string[],
   brandIds: readonly string[],
   settings: Readonly<Partial<Record<SandboxSetting, string | number>>>,
 ) {
-  const [file, ...before] = typeof command === 'string' ? [command] : command
+  const [file = '', ...before] = typeof command === 'string' ? [command] : command
   const args = [...before, 'sandbox', '--until-stdin-closes', ...brandIds.map((slug) => `--brand=${slug}`)]
+  if (file === '') throw new OtpostTestError('the option command names no program')
   const unknown = Object.keys(settings).filter((name) => !sandboxSettingNames.some((known) => known === name))
   if (unknown.length > 0) {
     throw new OtpostTestError(

@@ -1,7 +1,8 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { commitOf } from '../src/version.ts'
+import { withoutSignature } from './macho.ts'
 
 // Makes the program one file: Bun, the code, its threads, the migrations, what the browser gets and SQLite.
 
@@ -73,6 +74,8 @@ async function build(name: TargetName | 'host', commit: string): Promise<string>
       autoloadPackageJson: false,
     },
   })
+  // Bun leaves its own signature in place, which does not fit any more. It signs a program for arm64 anew.
+  if (name === 'macos-x64') writeFileSync(outfile, withoutSignature(readFileSync(outfile)))
   // The binary holds these.
   for (const map of new Bun.Glob('*.map').scanSync(join(root, 'dist'))) rmSync(join(root, 'dist', map))
   return outfile

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { OtpostTestError, sandboxSettingNames, startOtpost, type TestOtpost } from '../client/testing.ts'
 import { sandboxSettings } from '../src/commands/sandbox.ts'
 import { otherThan, temporaryFolder } from './support/app.ts'
-import { program, startSandbox } from './support/sandbox.ts'
+import { programEnv, programLine } from './support/program.ts'
+import { startSandbox } from './support/sandbox.ts'
 import { otpost as command } from './support/server.ts'
 
 // Processes share two cores with the tests beside these.
@@ -13,9 +14,6 @@ setDefaultTimeout(60_000)
 const phone = '+1 202 555 0143'
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())
-
-/** The program as it is spawned, with its first arguments. */
-const spawned = [program.command ?? process.env.OTPOST_BINARY ?? ''].flat()
 
 /** Resolves when the server at an address has hung up on a connection with half a request, or is gone already. */
 async function hungUp(url: string): Promise<void> {
@@ -47,12 +45,9 @@ describe('otpost sandbox', () => {
   test('tells where it listens in one line, sends nothing, writes nothing, and ends by a signal', async () => {
     const folder = temporaryFolder()
     ending.defer(() => folder.remove())
-    const { PATH = '', TMPDIR } = process.env
-    const child = Bun.spawn([...spawned, 'sandbox', '--brand', 'Blue-Bikes', '--brand', 'acme'], {
+    const child = Bun.spawn(programLine(['sandbox', '--brand', 'Blue-Bikes', '--brand', 'acme']), {
       cwd: folder.path,
-      env: {
-        PATH,
-        ...(TMPDIR ? { TMPDIR } : {}),
+      env: programEnv({
         NODE_ENV: 'production',
         HOST: '0.0.0.0',
         DATABASE_URL: 'file:data/other.db',
@@ -62,7 +57,7 @@ describe('otpost sandbox', () => {
         LOG_LEVEL: 'info',
         SMS_COOLDOWN_SECONDS: '7',
         PHONE_DEFAULT_REGION: 'IN',
-      },
+      }),
       stdout: 'pipe',
       stderr: 'pipe',
     })
@@ -253,14 +248,13 @@ describe('otpost/testing', () => {
       const run = (how: 'is killed' | 'forgets it') => {
         const code = `
         import { startOtpost } from '${join(folder.path, 'testing.js')}'
-        const otpost = await startOtpost(${JSON.stringify(program)})
+        const otpost = await startOtpost({ command: ${JSON.stringify(programLine([]))} })
         const sent = await otpost.client.send({ phone: '${phone}' })
         const verified = await otpost.client.verify({ phone: '${phone}', otp: await otpost.codeFor('${phone}') })
         console.log(JSON.stringify({ url: otpost.url, sent: sent.success, verified: verified.success }))
         ${how === 'is killed' ? 'setInterval(() => {}, 1000)' : ''}`
-        const { OTPOST_BINARY, PATH = '' } = process.env
         return Bun.spawn(['node', '--input-type=module', '--eval', code], {
-          env: { PATH, ...(OTPOST_BINARY ? { OTPOST_BINARY } : {}) },
+          env: programEnv(),
           stdout: 'pipe',
           stderr: 'pipe',
         })

@@ -5,7 +5,7 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { LedgerTable } from './ledgers.ts'
-import { migrate } from './migrate.ts'
+import { migrate, upgradeCheck } from './migrate.ts'
 import { patiently, Writer } from './writer.ts'
 
 /** An open database: Drizzle for statements, the writer for every change. */
@@ -184,6 +184,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
   const allPages = driver.prepare('PRAGMA page_count').pluck()
   const probe = driver.prepare('SELECT count(*) FROM brands')
+  const requireSameSchema = upgradeCheck(driver)
   return {
     orm,
     driver,
@@ -194,6 +195,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
     identity,
     check: async () => {
       guard()
+      requireSameSchema()
       probe.get()
       // A server that is left alone because it was unwell would stay so if it did not try by itself.
       if (!writer.hasWritten(proofMs)) {

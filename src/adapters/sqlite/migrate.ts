@@ -23,6 +23,22 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
   }
 }
 
+/** Whether a newer program has upgraded a database that this one has open: a check that throws once it has. */
+export function upgradeCheck(driver: Driver.Database): () => void {
+  const newer = driver
+    .prepare<[number], string>('SELECT hash FROM __drizzle_migrations WHERE created_at > ?')
+    .pluck()
+  const newest = Math.max(...migrations.map(({ when }) => when))
+  return () => {
+    const tag = newer.get(newest)
+    if (tag !== undefined) throw new Error(`${upgradedBy(tag)}: stop this server, and start that version`)
+  }
+}
+
+function upgradedBy(tag: string): string {
+  return `a newer otpost has upgraded it (${tag}), and this is ${version}`
+}
+
 function applyMissing(driver: Driver.Database, known: readonly Migration[]): boolean {
   const rows = driver
     .prepare<[], { tag: string; at: number }>(
@@ -33,7 +49,7 @@ function applyMissing(driver: Driver.Database, known: readonly Migration[]): boo
   const unknown = rows.find((row) => !known.some((migration) => migration.when === row.at))
   if (unknown) {
     throw new Error(
-      `a newer otpost has upgraded it (${unknown.tag}), and this is ${version}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE`,
+      `${upgradedBy(unknown.tag)}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE`,
     )
   }
   const record = driver.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)')

@@ -1,0 +1,56 @@
+#!/bin/sh
+# A session with otpost by curl: a code is sent, asked for again too soon, guessed wrongly, verified, and then used up.
+# Ends with 1 at the first answer that is another one than expected. See the README beside this file.
+set -eu
+
+: "${OTPOST_URL:?is where otpost is, such as http://127.0.0.1:3000}"
+: "${OTPOST_APP_ID:?and OTPOST_API_KEY are issued with each other}"
+: "${OTPOST_API_KEY:?and OTPOST_APP_ID are issued with each other}"
+: "${OTPOST_BRAND_ID:?is the brand to send for, such as acme}"
+phone=${1:-+1 202 555 0143}
+
+# A text as JSON. (What has line breaks needs more than this.)
+json() { printf '"%s"' "$(printf %s "$1" | sed 's/[\\"]/\\&/g')"; }
+
+# call PATH FIELDS: the answer with its headers. The body goes through a pipe, so that no list of processes shows the key.
+call() {
+  printf '{"appId":%s,"apiKey":%s,"brandId":%s,%s}' \
+    "$(json "$OTPOST_APP_ID")" "$(json "$OTPOST_API_KEY")" "$(json "$OTPOST_BRAND_ID")" "$2" |
+    curl --silent --show-error --include --max-time 15 \
+      --header 'content-type: application/json' --data-binary @- "$OTPOST_URL$1"
+}
+
+# expect STATUS ERROR PATH FIELDS: calls, shows the answer, and ends where it is another one; ERROR is - for a success.
+expect() {
+  answer=$(call "$3" "$4" | tr -d '\r')
+  status=$(printf '%s\n' "$answer" | sed -n '1s/^[^ ]* \([0-9]*\).*/\1/p')
+  body=$(printf '%s\n' "$answer" | tail -n 1)
+  error=$(printf '%s\n' "$body" | sed -n 's/.*"error":"\([a-z_]*\)".*/\1/p')
+  wait=$(printf '%s\n' "$answer" | sed -n 's/^[Rr]etry-[Aa]fter: *//p')
+  printf '%s\n  %s %s\n' "POST $3" "$status" "$body"
+  if [ -n "$wait" ]; then printf '  to be asked again in %s seconds\n' "$wait"; fi
+  if [ "$status ${error:--}" != "$1 $2" ]; then
+    printf 'expected %s %s\n' "$1" "$2" >&2
+    exit 1
+  fi
+}
+
+recipient="\"phone\":$(json "$phone")"
+
+expect 200 - /otp/send "$recipient"
+expect 429 cooldown_active /otp/resend "$recipient"
+
+# The outbox, where otpost keeps messages instead of sending them, has the code; else whoever has the phone types it.
+digits=$(printf %s "$phone" | tr -cd 0-9)
+if outbox=$(curl --silent --fail --max-time 15 "$OTPOST_URL/outbox/messages?to=$digits&wait=10"); then
+  code=$(printf %s "$outbox" | grep -o '[0-9]\{6\} is your' | tail -n 1 | cut -c 1-6)
+else
+  printf 'The code: '
+  read -r code
+fi
+case $code in 000000) wrong=111111 ;; *) wrong=000000 ;; esac
+
+expect 401 mismatch /otp/verify "$recipient,\"otp\":\"$wrong\""
+expect 200 - /otp/verify "$recipient,\"otp\":$(json "$code")"
+expect 404 not_found /otp/verify "$recipient,\"otp\":$(json "$code")"
+expect 200 - /notify "\"channel\":\"SMS\",\"to\":[$(json "$phone")],\"message\":\"You have just signed in.\""

@@ -1,0 +1,289 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Elysia, t } from 'elysia'
+import { createClient, type SendResult, type VerifyResult } from 'otpost/client'
+import { codePage, contactPage, homePage, type Notice, plainPage, style } from './pages.ts'
+
+// Signing in with a code, by SMS or e-mail, without a password. See the README beside this file.
+
+const otpost = createClient({
+  url: required('OTPOST_URL'),
+  appId: required('OTPOST_APP_ID'),
+  apiKey: required('OTPOST_API_KEY'),
+  brandId: required('OTPOST_BRAND_ID'),
+  // Somebody looks at a page meanwhile: it would rather say how long to wait.
+  retry: { maxWaitMs: 2000 },
+})
+
+// --- Sessions -------------------------------------------------------------------------------------------------------
+
+/** Who a code went to, in the form that an account is found by: there is one for each person. */
+type Recipient = { readonly phone: string } | { readonly email: string }
+
+/** What is known of a visitor: first that a code went to somebody, then that they had it. */
+interface Session {
+  readonly recipient: Recipient
+  readonly isSignedIn: boolean
+  readonly expiresAt: number
+  /** What the next page has to say, once. */
+  notice?: Notice | undefined
+}
+
+/** By the token in the cookie. In memory: keep them in your database instead, by the SHA-256 of the token. */
+const sessions = new Map<string, Session>()
+
+const lifetimeSeconds = { codeSent: 15 * 60, signedIn: 8 * 3600 } as const
+
+/** By TLS the browser itself sees to it that no other host has set the cookie. */
+const isBehindTls = process.env.NODE_ENV === 'production'
+const cookieName = isBehindTls ? '__Host-session' : 'session'
+
+function sessionCookie(token: string, maxAgeSeconds: number): string {
+  const secure = isBehindTls ? '; Secure' : ''
+  return `${cookieName}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
+}
+
+function tokenOf(request: Request): string {
+  const pairs = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim().split('='))
+  return pairs.find(([name]) => name === cookieName)?.[1] ?? ''
+}
+
+function sessionOf(request: Request): Session | undefined {
+  const session = sessions.get(tokenOf(request))
+  return session && session.expiresAt > Date.now() ? session : undefined
+}
+
+/** Begins a session under a new token, so that nobody knows one from before; returns its cookie. */
+function beginSession(request: Request, session: Omit<Session, 'expiresAt'>): string {
+  const seconds = session.isSignedIn ? lifetimeSeconds.signedIn : lifetimeSeconds.codeSent
+  const token = randomBytes(32).toString('base64url')
+  sessions.delete(tokenOf(request))
+  sessions.set(token, { ...session, expiresAt: Date.now() + seconds * 1000 })
+  return sessionCookie(token, seconds)
+}
+
+// --- Limits ---------------------------------------------------------------------------------------------------------
+
+/** At most so many calls of one caller within a time; each may cost an SMS, or a guess at somebody's code. */
+class Limit {
+  private readonly windows = new Map<string, { count: number; endsAt: number }>()
+
+  constructor(
+    private readonly calls: number,
+    private readonly seconds: number,
+  ) {}
+
+  /** Counts a call; returns the seconds until the next one may pass, or 0 where this one does. */
+  take(caller: string): number {
+    const now = Date.now()
+    const window = this.windows.get(caller)
+    if (!window || window.endsAt <= now) {
+      this.windows.set(caller, { count: 1, endsAt: now + this.seconds * 1000 })
+      return 0
+    }
+    window.count++
+    return window.count > this.calls ? Math.ceil((window.endsAt - now) / 1000) : 0
+  }
+
+  forgetPast(now: number): void {
+    for (const [caller, { endsAt }] of this.windows) if (endsAt <= now) this.windows.delete(caller)
+  }
+}
+
+/** otpost limits a phone, a mailbox and your application as a whole; these limit one visitor. */
+const sends = new Limit(10, 600)
+const guesses = new Limit(30, 600)
+
+setInterval(() => {
+  const now = Date.now()
+  for (const [token, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(token)
+  for (const limit of [sends, guesses]) limit.forgetPast(now)
+}, 60_000).unref()
+
+// --- What visitors are told -----------------------------------------------------------------------------------------
+
+type Failure = Extract<SendResult | VerifyResult, { success: false }>
+
+const unavailable = 'We can not send or check codes at the moment. Please try again later.'
+const wrongCode = 'That code is not right, or not good any more.'
+
+/** Each code of otpost as a sentence: where a new version has another one, the compiler asks for it here. */
+const sentences: Readonly<Record<Failure['error'], string>> = {
+  // What the visitor can mend.
+  validation_error: 'Please look at the number or address again.',
+  invalid_contact: 'Please look at the number or address again.',
+  invalid_otp_format: 'The code has six digits.',
+  // One sentence for both: whether somebody asked for a code is not for others to know.
+  mismatch: wrongCode,
+  not_found: wrongCode,
+  max_attempts: 'There were too many wrong codes. Please ask for another one.',
+  // What time mends.
+  cooldown_active: 'A code is on its way already.',
+  rate_limited: 'That was too often.',
+  sms_failed: 'We could not send a code. Please try again.',
+  timeout: 'That took too long. If a code comes, it is good; else please ask for another one.',
+  unreachable: unavailable,
+  internal_error: unavailable,
+  unexpected_answer: unavailable,
+  // What only we can mend: how this application is set up.
+  unauthorized: unavailable,
+  forbidden: unavailable,
+  invalid_app_id: unavailable,
+  invalid_input: unavailable,
+  brand_id_required: unavailable,
+  brand_not_approved: unavailable,
+  brand_suspended: unavailable,
+}
+
+function noticeOf(failure: Failure): Notice {
+  const text = sentences[failure.error]
+  // The log tells more than the visitor, but never whom it was about; with the requestId otpost's log tells the rest.
+  if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
+  // After too many wrong codes another one may be asked for at once; what has to wait is the old one.
+  const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
+  return { text, waitSeconds }
+}
+
+/** What somebody typed, in the form that their account has; undefined where it can be neither. */
+function recipientOf(typed: string): Recipient | undefined {
+  const contact = typed.trim()
+  if (contact.includes('@')) return { email: contact.normalize('NFC').toLowerCase() }
+  return /^\+[0-9 ().-]{7,30}$/.test(contact) ? { phone: `+${contact.replace(/[^0-9]/g, '')}` } : undefined
+}
+
+function nameOf(recipient: Recipient): string {
+  return 'email' in recipient ? recipient.email : recipient.phone
+}
+
+/** The same fields that send takes and verify takes. */
+function sendRequest(recipient: Recipient) {
+  return 'email' in recipient ? ({ channel: 'EMAIL', ...recipient } as const) : recipient
+}
+
+// --- Pages ----------------------------------------------------------------------------------------------------------
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  // Not no-referrer, with which a browser would hide the Origin that isOwnForm looks at.
+  'referrer-policy': 'same-origin',
+}
+
+function html(content: string, status = 200): Response {
+  const type = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
+  return new Response(content, { status, headers: { ...headers, ...type } })
+}
+
+/** Sends the browser on, so that reloading the next page repeats nothing. */
+function goTo(path: string, cookie?: string): Response {
+  const setCookie = cookie === undefined ? {} : { 'set-cookie': cookie }
+  return new Response(null, { status: 303, headers: { ...headers, location: path, ...setCookie } })
+}
+
+/** Whether a form was sent from a page of this site: another one could make a visitor sign in as somebody else. */
+function isOwnForm({ headers }: Request): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (site !== null) return site === 'same-origin'
+  const origin = headers.get('origin') ?? ''
+  return URL.canParse(origin) && new URL(origin).host === headers.get('host')
+}
+
+const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
+  .onError(({ code }) => {
+    if (code === 'NOT_FOUND') return html(plainPage('Not found', 'There is no such page.'), 404)
+    if (code === 'VALIDATION' || code === 'PARSE') {
+      return html(plainPage('Not understood', 'A field of the form is missing or too long.'), 400)
+    }
+    return html(plainPage('Sorry', 'Something went wrong. Please try again.'), 500)
+  })
+  .onRequest(({ request }) => {
+    if (request.method === 'POST' && !isOwnForm(request)) {
+      return html(plainPage('Refused', 'This form was not sent from a page of this site.'), 403)
+    }
+  })
+  .get('/style.css', () => new Response(style, { headers: { ...headers, 'content-type': 'text/css' } }))
+  .get('/page.js', () => {
+    const type = { 'content-type': 'text/javascript; charset=utf-8' }
+    return new Response(Bun.file(join(import.meta.dir, 'page.js')), { headers: { ...headers, ...type } })
+  })
+  .get('/', ({ request }) => {
+    const session = sessionOf(request)
+    return session?.isSignedIn ? html(homePage(nameOf(session.recipient))) : goTo('/login')
+  })
+  .get('/login', () => html(contactPage()))
+  .post(
+    '/login',
+    async ({ request, body: { contact }, server }) => {
+      const again = (notice: Notice, status: number) => html(contactPage({ contact, notice }), status)
+      const recipient = recipientOf(contact)
+      if (!recipient) return again({ text: sentences.invalid_contact }, 400)
+      const waitSeconds = sends.take(visitorOf(request, server))
+      if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
+      const result = await otpost.send(sendRequest(recipient))
+      // Of a code that is on its way already the visitor may be the one who asked: the next page is the same.
+      const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
+      if (!isSent) return again(noticeOf(result), result.status ?? 503)
+      const notice = result.success ? undefined : noticeOf(result)
+      return goTo('/code', beginSession(request, { recipient, isSignedIn: false, notice }))
+    },
+    { body: t.Object({ contact: t.String({ maxLength: 254 }) }) },
+  )
+  .get('/code', ({ request }) => {
+    const session = sessionOf(request)
+    if (!session || session.isSignedIn) return goTo('/')
+    const { notice } = session
+    session.notice = undefined
+    return html(codePage({ contact: nameOf(session.recipient), notice }))
+  })
+  .post('/code/resend', async ({ request, server }) => {
+    const session = sessionOf(request)
+    if (!session || session.isSignedIn) return goTo('/')
+    const waitSeconds = sends.take(visitorOf(request, server))
+    if (waitSeconds > 0) {
+      session.notice = { text: sentences.rate_limited, waitSeconds }
+      return goTo('/code')
+    }
+    const result = await otpost.resend(sendRequest(session.recipient))
+    session.notice = result.success
+      ? { text: 'Another code is on its way. The one before it is not good any more.' }
+      : noticeOf(result)
+    return goTo('/code')
+  })
+  .post(
+    '/code',
+    async ({ request, body, server }) => {
+      const session = sessionOf(request)
+      if (!session || session.isSignedIn) return goTo('/')
+      const { recipient } = session
+      const again = (notice: Notice, status: number) =>
+        html(codePage({ contact: nameOf(recipient), notice }), status)
+      const waitSeconds = guesses.take(visitorOf(request, server))
+      if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
+      const result = await otpost.verify({ ...recipient, otp: body.otp.replace(/\s/g, '') })
+      if (!result.success) return again(noticeOf(result), result.status ?? 503)
+      // Here find the account of this person, or make one: whether there was one is told to nobody before.
+      return goTo('/', beginSession(request, { recipient, isSignedIn: true }))
+    },
+    { body: t.Object({ otp: t.String({ maxLength: 20 }) }) },
+  )
+  .post('/logout', ({ request }) => {
+    sessions.delete(tokenOf(request))
+    return goTo('/login', sessionCookie('', 0))
+  })
+
+app.listen({ port: Number(process.env.PORT ?? 3001), hostname: '127.0.0.1' }, ({ port }) => {
+  console.log(`http://localhost:${port}/login`)
+})
+
+/** Whom limits count. Behind a proxy every socket is the proxy's: take the address from the header that it sets. */
+function visitorOf(request: Request, server: (typeof app)['server']): string {
+  return server?.requestIP(request)?.address ?? ''
+}
+
+function required(name: string): string {
+  const value = process.env[name]
+  if (value) return value
+  console.error(`${name} is not set: see the README`)
+  process.exit(1)
+}

@@ -1,0 +1,123 @@
+// @ts-check
+
+// What visitors see. Everything that came from somebody is escaped; no page holds a key or a code.
+
+/**
+ * What a page says to its reader, and the seconds until they may try again.
+ *
+ * @typedef {{ text: string, waitSeconds?: number | undefined }} Notice
+ */
+
+/**
+ * Asks where to send a code.
+ *
+ * @param {{ contact?: string, notice?: Notice }} [about]
+ */
+export function contactPage({ contact = '', notice } = {}) {
+  return page(
+    'Sign in',
+    `${alert(notice)}
+<form method="post" action="/login">
+  <label for="contact">Phone number, with + and its country code, or e-mail address</label>
+  <input id="contact" name="contact" value="${escapeHtml(contact)}" autocomplete="username" maxlength="254" required autofocus>
+  <button>Send me a code</button>
+</form>`,
+  )
+}
+
+/**
+ * Asks for the code.
+ *
+ * @param {{ contact: string, notice?: Notice | undefined }} about
+ */
+export function codePage({ contact, notice }) {
+  return page(
+    'Enter your code',
+    `<p>We have sent six digits to <strong>${escapeHtml(contact)}</strong>.</p>
+${alert(notice)}
+<form method="post" action="/code">
+  <label for="otp">Code</label>
+  <input id="otp" name="otp" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]{6,8}" maxlength="8" title="six digits" required autofocus>
+  <button>Sign in</button>
+</form>
+<form method="post" action="/code/resend"><button class="quiet">Send another code</button></form>
+<p><a href="/login">Use another number or address</a></p>`,
+  )
+}
+
+/**
+ * What only somebody who is signed in sees.
+ *
+ * @param {string} user
+ */
+export function homePage(user) {
+  return page(
+    'Welcome',
+    `<p>You are signed in as <strong>${escapeHtml(user)}</strong>.</p>
+<form method="post" action="/logout"><button>Sign out</button></form>`,
+  )
+}
+
+/**
+ * A page that says one thing.
+ *
+ * @param {string} title
+ * @param {string} text
+ */
+export function plainPage(title, text) {
+  return page(title, `<p>${escapeHtml(text)}</p>\n<p><a href="/">Start again</a></p>`)
+}
+
+/** @param {Notice | undefined} notice */
+function alert(notice) {
+  if (!notice) return ''
+  const { text, waitSeconds } = notice
+  const wait =
+    waitSeconds === undefined
+      ? ''
+      : ` <span data-until>You can try again in <time data-seconds="${waitSeconds}">${duration(waitSeconds)}</time>.</span>`
+  return `<p role="alert">${escapeHtml(text)}${wait}</p>`
+}
+
+/** @param {number} seconds */
+function duration(seconds) {
+  const [count, unit] = seconds < 120 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/** @param {string} title @param {string} content */
+function page(title, content) {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title>
+<link rel="stylesheet" href="/style.css">
+<script type="module" src="/page.js"></script>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`
+}
+
+/** @param {string} text */
+function escapeHtml(text) {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+export const style = `
+:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
+main { max-width: 24rem; margin: 12vh auto; padding: 0 1rem }
+label, input, button { display: block; width: 100%; box-sizing: border-box; font: inherit }
+input { margin: .25rem 0 1rem; padding: .6rem; border: 1px solid #8888; border-radius: .5rem }
+input[autocomplete='one-time-code'] { letter-spacing: .3em; font-variant-numeric: tabular-nums }
+button { padding: .6rem; border: 0; border-radius: .5rem; background: #1d4ed8; color: #fff; cursor: pointer }
+button.quiet { margin-top: .75rem; background: none; color: inherit; text-decoration: underline }
+[role='alert'] { padding: .6rem .8rem; border-left: .25rem solid #d97706; background: #d977061a }
+`

@@ -1,0 +1,344 @@
+// @ts-check
+
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import express from 'express'
+import { createClient } from 'otpost/client'
+import { codePage, contactPage, homePage, plainPage, style } from './pages.mjs'
+
+// Signing in with a code, by SMS or e-mail, without a password. See the README beside this file.
+
+const otpost = createClient({
+  url: required('OTPOST_URL'),
+  appId: required('OTPOST_APP_ID'),
+  apiKey: required('OTPOST_API_KEY'),
+  brandId: required('OTPOST_BRAND_ID'),
+  // Somebody looks at a page meanwhile: it would rather say how long to wait.
+  retry: { maxWaitMs: 2000 },
+})
+
+// --- Sessions -------------------------------------------------------------------------------------------------------
+
+/**
+ * Who a code went to, in the form that an account is found by: there is one for each person.
+ *
+ * @typedef {{ phone: string } | { email: string }} Recipient
+ *
+ * What is known of a visitor: first that a code went to somebody, then that they had it. The notice is what the next page
+ * has to say, once.
+ *
+ * @typedef {{ recipient: Recipient, isSignedIn: boolean, expiresAt: number, notice?: import('./pages.mjs').Notice | undefined }} Session
+ */
+
+/**
+ * By the token in the cookie. In memory: keep them in your database instead, by the SHA-256 of the token.
+ *
+ * @type {Map<string, Session>}
+ */
+const sessions = new Map()
+
+const lifetimeMs = { codeSent: 15 * 60_000, signedIn: 8 * 3_600_000 }
+
+/** By TLS the browser itself sees to it that no other host has set the cookie. */
+const isBehindTls = process.env.NODE_ENV === 'production'
+const cookieName = isBehindTls ? '__Host-session' : 'session'
+const cookieOptions = /** @type {const} */ ({
+  httpOnly: true,
+  sameSite: 'lax',
+  secure: isBehindTls,
+  path: '/',
+})
+
+/** @param {express.Request} req */
+function tokenOf(req) {
+  const pairs = (req.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
+  return pairs.find(([name]) => name === cookieName)?.[1] ?? ''
+}
+
+/** @param {express.Request} req */
+function sessionOf(req) {
+  const session = sessions.get(tokenOf(req))
+  return session && session.expiresAt > Date.now() ? session : undefined
+}
+
+/**
+ * Begins a session under a new token, so that nobody knows one from before.
+ *
+ * @param {express.Request} req
+ * @param {express.Response} res
+ * @param {Omit<Session, 'expiresAt'>} session
+ */
+function beginSession(req, res, session) {
+  const maxAge = session.isSignedIn ? lifetimeMs.signedIn : lifetimeMs.codeSent
+  const token = randomBytes(32).toString('base64url')
+  sessions.delete(tokenOf(req))
+  sessions.set(token, { ...session, expiresAt: Date.now() + maxAge })
+  res.cookie(cookieName, token, { ...cookieOptions, maxAge })
+}
+
+// --- Limits ---------------------------------------------------------------------------------------------------------
+
+/** At most so many calls of one caller within a time; each may cost an SMS, or a guess at somebody's code. */
+class Limit {
+  /** @type {Map<string, { count: number, endsAt: number }>} */
+  #windows = new Map()
+  #calls
+  #seconds
+
+  /** @param {number} calls @param {number} seconds */
+  constructor(calls, seconds) {
+    this.#calls = calls
+    this.#seconds = seconds
+  }
+
+  /**
+   * Counts a call; returns the seconds until the next one may pass, or 0 where this one does.
+   *
+   * @param {string} caller
+   */
+  take(caller) {
+    const now = Date.now()
+    const window = this.#windows.get(caller)
+    if (!window || window.endsAt <= now) {
+      this.#windows.set(caller, { count: 1, endsAt: now + this.#seconds * 1000 })
+      return 0
+    }
+    window.count++
+    return window.count > this.#calls ? Math.ceil((window.endsAt - now) / 1000) : 0
+  }
+
+  /** @param {number} now */
+  forgetPast(now) {
+    for (const [caller, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(caller)
+  }
+}
+
+/** otpost limits a phone, a mailbox and your application as a whole; these limit one visitor. */
+const sends = new Limit(10, 600)
+const guesses = new Limit(30, 600)
+
+setInterval(() => {
+  const now = Date.now()
+  for (const [token, { expiresAt }] of sessions) if (expiresAt <= now) sessions.delete(token)
+  for (const limit of [sends, guesses]) limit.forgetPast(now)
+}, 60_000).unref()
+
+// --- What visitors are told -----------------------------------------------------------------------------------------
+
+const unavailable = 'We can not send or check codes at the moment. Please try again later.'
+const wrongCode = 'That code is not right, or not good any more.'
+
+/**
+ * @typedef {Extract<import('otpost/client').SendResult | import('otpost/client').VerifyResult, { success: false }>} Failure
+ *
+ * Each code of otpost as a sentence: where a new version has another one, a check of types asks for it here.
+ *
+ * @type {Readonly<Record<Failure['error'], string>>}
+ */
+const sentences = {
+  // What the visitor can mend.
+  validation_error: 'Please look at the number or address again.',
+  invalid_contact: 'Please look at the number or address again.',
+  invalid_otp_format: 'The code has six digits.',
+  // One sentence for both: whether somebody asked for a code is not for others to know.
+  mismatch: wrongCode,
+  not_found: wrongCode,
+  max_attempts: 'There were too many wrong codes. Please ask for another one.',
+  // What time mends.
+  cooldown_active: 'A code is on its way already.',
+  rate_limited: 'That was too often.',
+  sms_failed: 'We could not send a code. Please try again.',
+  timeout: 'That took too long. If a code comes, it is good; else please ask for another one.',
+  unreachable: unavailable,
+  internal_error: unavailable,
+  unexpected_answer: unavailable,
+  // What only we can mend: how this application is set up.
+  unauthorized: unavailable,
+  forbidden: unavailable,
+  invalid_app_id: unavailable,
+  invalid_input: unavailable,
+  brand_id_required: unavailable,
+  brand_not_approved: unavailable,
+  brand_suspended: unavailable,
+}
+
+/** @param {Failure} failure */
+function noticeOf(failure) {
+  const text = sentences[failure.error]
+  // The log tells more than the visitor, but never whom it was about; with the requestId otpost's log tells the rest.
+  if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
+  // After too many wrong codes another one may be asked for at once; what has to wait is the old one.
+  const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
+  return { text, waitSeconds }
+}
+
+/**
+ * What somebody typed, in the form that their account has; undefined where it can be neither.
+ *
+ * @param {string} typed
+ * @returns {Recipient | undefined}
+ */
+function recipientOf(typed) {
+  const contact = typed.trim()
+  if (contact.includes('@')) return { email: contact.normalize('NFC').toLowerCase() }
+  return /^\+[0-9 ().-]{7,30}$/.test(contact) ? { phone: `+${contact.replace(/[^0-9]/g, '')}` } : undefined
+}
+
+/** @param {Recipient} recipient */
+function nameOf(recipient) {
+  return 'email' in recipient ? recipient.email : recipient.phone
+}
+
+/** @param {Recipient} recipient */
+function sendRequest(recipient) {
+  return 'email' in recipient ? { channel: /** @type {const} */ ('EMAIL'), ...recipient } : recipient
+}
+
+// --- Pages ----------------------------------------------------------------------------------------------------------
+
+const app = express()
+app.disable('x-powered-by')
+// Behind a proxy: app.set('trust proxy', 1), so that req.ip is the visitor's address and not the proxy's.
+
+app.use((_req, res, next) => {
+  res.set({
+    'content-security-policy':
+      "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+    // Not no-referrer, with which a browser would hide the Origin that isOwnForm looks at.
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+  })
+  next()
+})
+
+app.use((req, res, next) => {
+  if (req.method !== 'POST' || isOwnForm(req)) return next()
+  res.status(403).send(plainPage('Refused', 'This form was not sent from a page of this site.'))
+})
+
+app.use(express.urlencoded({ extended: false, limit: '16kb' }))
+
+app.get('/style.css', (_req, res) => void res.type('css').send(style))
+app.get('/page.js', (_req, res) => res.sendFile(fileURLToPath(new URL('page.js', import.meta.url))))
+
+app.get('/', (req, res) => {
+  const session = sessionOf(req)
+  if (!session?.isSignedIn) return res.redirect(303, '/login')
+  res.send(homePage(nameOf(session.recipient)))
+})
+
+app.get('/login', (_req, res) => void res.send(contactPage()))
+
+app.post('/login', async (req, res) => {
+  const contact = field(req, 'contact', 254)
+  /** @param {import('./pages.mjs').Notice} notice @param {number} status */
+  const again = (notice, status) => res.status(status).send(contactPage({ contact, notice }))
+  const recipient = recipientOf(contact)
+  if (!recipient) return again({ text: sentences.invalid_contact }, 400)
+  const waitSeconds = sends.take(req.ip ?? '')
+  if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
+  const result = await otpost.send(sendRequest(recipient))
+  // Of a code that is on its way already the visitor may be the one who asked: the next page is the same.
+  const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
+  if (!isSent) return again(noticeOf(result), result.status ?? 503)
+  const notice = result.success ? undefined : noticeOf(result)
+  beginSession(req, res, { recipient, isSignedIn: false, notice })
+  res.redirect(303, '/code')
+})
+
+app.get('/code', (req, res) => {
+  const session = sessionOf(req)
+  if (!session || session.isSignedIn) return res.redirect(303, '/')
+  const { notice } = session
+  session.notice = undefined
+  res.send(codePage({ contact: nameOf(session.recipient), notice }))
+})
+
+app.post('/code/resend', async (req, res) => {
+  const session = sessionOf(req)
+  if (!session || session.isSignedIn) return res.redirect(303, '/')
+  const waitSeconds = sends.take(req.ip ?? '')
+  if (waitSeconds > 0) {
+    session.notice = { text: sentences.rate_limited, waitSeconds }
+    return res.redirect(303, '/code')
+  }
+  const result = await otpost.resend(sendRequest(session.recipient))
+  session.notice = result.success
+    ? { text: 'Another code is on its way. The one before it is not good any more.' }
+    : noticeOf(result)
+  res.redirect(303, '/code')
+})
+
+app.post('/code', async (req, res) => {
+  const session = sessionOf(req)
+  if (!session || session.isSignedIn) return res.redirect(303, '/')
+  const { recipient } = session
+  /** @param {import('./pages.mjs').Notice} notice @param {number} status */
+  const again = (notice, status) => res.status(status).send(codePage({ contact: nameOf(recipient), notice }))
+  const waitSeconds = guesses.take(req.ip ?? '')
+  if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
+  const result = await otpost.verify({ ...recipient, otp: field(req, 'otp', 20).replace(/\s/g, '') })
+  if (!result.success) return again(noticeOf(result), result.status ?? 503)
+  // Here find the account of this person, or make one: whether there was one is told to nobody before.
+  beginSession(req, res, { recipient, isSignedIn: true })
+  res.redirect(303, '/')
+})
+
+app.post('/logout', (req, res) => {
+  sessions.delete(tokenOf(req))
+  res.clearCookie(cookieName, cookieOptions)
+  res.redirect(303, '/login')
+})
+
+app.use((_req, res) => void res.status(404).send(plainPage('Not found', 'There is no such page.')))
+
+/** @type {express.ErrorRequestHandler} */
+const answerError = (error, _req, res, _next) => {
+  const isTheirs = error.status >= 400 && error.status < 500
+  if (!isTheirs) console.error(error)
+  const page = isTheirs
+    ? plainPage('Not understood', 'A field of the form is missing or too long.')
+    : plainPage('Sorry', 'Something went wrong. Please try again.')
+  res.status(isTheirs ? error.status : 500).send(page)
+}
+app.use(answerError)
+
+const server = app.listen(Number(process.env.PORT ?? 3001), '127.0.0.1', (error) => {
+  if (error) throw error
+  const address = server.address()
+  if (typeof address === 'object') console.log(`http://localhost:${address?.port}/login`)
+})
+
+/**
+ * Whether a form was sent from a page of this site: another one could make a visitor sign in as somebody else.
+ *
+ * @param {express.Request} req
+ */
+function isOwnForm(req) {
+  const site = req.headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  const { origin, host } = req.headers
+  return origin !== undefined && (origin === `http://${host}` || origin === `https://${host}`)
+}
+
+/**
+ * A field of the form as text.
+ *
+ * @param {express.Request} req
+ * @param {string} name
+ * @param {number} maxLength
+ */
+function field(req, name, maxLength) {
+  const value = req.body?.[name]
+  if (typeof value === 'string' && value.length <= maxLength) return value
+  throw Object.assign(new Error(`${name} is missing or too long`), { status: 400 })
+}
+
+/** @param {string} name */
+function required(name) {
+  const value = process.env[name]
+  if (value) return value
+  console.error(`${name} is not set: see the README`)
+  process.exit(1)
+}

@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { migrations } from '../drizzle/migrations.ts'
+import packageJson from '../package.json'
+
+// Whether this commit may be released under a tag: bun release/check.ts TAG. Says all that stands against it.
+
+const root = join(import.meta.dir, '..')
+
+/** What is compared before a release. */
+export interface ReleaseFacts {
+  /** The tag, such as `v0.1.0`. */
+  readonly tag: string
+  /** Of package.json. */
+  readonly version: string
+  /** The text of CHANGELOG.md. */
+  readonly changelog: string
+  /** The newest migration. */
+  readonly schema: string
+  /** The schemas of which a database is kept for the tests of upgrades. */
+  readonly keptSchemas: readonly string[]
+}
+
+/** A version as SemVer 2.0.0 writes it, without build metadata. */
+const semVer =
+  /^(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?$/
+
+/** What stands against a release, in words; empty where nothing does. */
+export function problemsOf({
+  tag,
+  version,
+  changelog,
+  schema,
+  keptSchemas,
+}: ReleaseFacts): readonly string[] {
+  const newest = newestSection(changelog)
+  return [
+    ...(semVer.test(version) ? [] : [`package.json: ${version} is no version of SemVer`]),
+    ...(tag === `v${version}`
+      ? []
+      : [`the tag is ${tag}, and package.json has ${version}: it must be v${version}`]),
+    ...(newest?.version === version
+      ? []
+      : [`CHANGELOG.md begins with ${newest?.version ?? 'no version'}: it must begin with ${version}`]),
+    ...(newest === undefined || isDay(newest.date)
+      ? []
+      : [
+          `CHANGELOG.md: ${newest.version} is dated ${newest.date}: give it the day of the release, as 2026-11-30`,
+        ]),
+    ...(newest === undefined || newest.text !== '' ? [] : [`CHANGELOG.md says nothing of ${newest.version}`]),
+    ...(keptSchemas.includes(schema)
+      ? []
+      : [`no database of the schema ${schema} is kept: bun test/upgrade/make.ts, and commit what it makes`]),
+  ]
+}
+
+export interface Section {
+  readonly version: string
+  /** The day of the release, or `Unreleased`. */
+  readonly date: string
+  /** What it says, without its heading. */
+  readonly text: string
+}
+
+/** The first section of a version, from its heading (`## 0.1.0 - 2026-11-30`) to the next. */
+export function newestSection(changelog: string): Section | undefined {
+  const [, version = '', date = '', text = ''] =
+    /^## (\S+) - (\S+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changelog) ?? []
+  return version === '' ? undefined : { version, date, text: text.trim() }
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(text).toJSON()?.startsWith(text) === true
+}
+
+export function readChangelog(): string {
+  return readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+}
+
+function main(): void {
+  const [tag = ''] = process.argv.slice(2)
+  const problems = problemsOf({
+    tag,
+    version: packageJson.version,
+    changelog: readChangelog(),
+    schema: migrations.at(-1)?.tag ?? '',
+    keptSchemas: readdirSync(join(root, 'test/upgrade'))
+      .filter((name) => name.endsWith('.db'))
+      .map((name) => name.slice(0, -'.db'.length)),
+  })
+  for (const problem of problems) process.stderr.write(`${problem}\n`)
+  process.exitCode = problems.length > 0 ? 1 : 0
+}
+
+if (import.meta.main) main()

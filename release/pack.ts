@@ -1,0 +1,127 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryOf, type TargetName, targets } from './build.ts'
+import { signatureProblem } from './macho.ts'
+import { assemblePackage } from './package.ts'
+import { makeSbom } from './sbom.ts'
+
+// Puts together what is released, in dist/release: an archive of each binary that bun run build --all has made, the npm
+// package, the bill of materials, and the checksums of all of them.
+
+const root = join(import.meta.dir, '..')
+
+/** Where it lies. */
+export const releaseFolder = join(root, 'dist/release')
+
+/**
+ * Whether a binary has better-sqlite3's file for its target inside, and none for another.
+ *
+ * @throws what it has instead
+ */
+export function requirePrebuilt(name: TargetName, binary: string): void {
+  const bytes = readFileSync(binary)
+  const folder = join(root, 'node_modules/better-sqlite3/prebuilds')
+  const inside = readdirSync(folder)
+    .filter((file) => bytes.includes(readFileSync(join(folder, file))))
+    .map((file) => file.replace(/\.node$/, ''))
+  if (inside.join() !== targets[name].sqlite) {
+    throw new Error(
+      `${binary} should have the SQLite for ${targets[name].sqlite}, and has ${inside.join(', ') || 'none'}`,
+    )
+  }
+}
+
+/** @throws where macOS would not let it run */
+function requireSigned(binary: string): void {
+  const problem = signatureProblem(readFileSync(binary))
+  if (problem === undefined) return
+  throw new Error(
+    `${binary}: ${problem}. On macOS: codesign --remove-signature FILE; codesign --force --sign - FILE`,
+  )
+}
+
+/** How the archive of a target is called: without the version, so that the newest one always has the same address. */
+export function archiveOf(name: TargetName): string {
+  return `otpost-${name}.${name === 'windows-x64' ? 'zip' : 'tar.gz'}`
+}
+
+/**
+ * Packs a binary into an archive, alone and under the name that it is called by. The same binary gives the same bytes.
+ *
+ * @throws what tar or zip has against it
+ */
+export function packBinary(name: TargetName, binary: string, archive: string): void {
+  const isZip = archive.endsWith('.zip')
+  const inside = isZip ? 'otpost.exe' : 'otpost'
+  const folder = mkdtempSync(join(tmpdir(), `otpost-${name}-`))
+  try {
+    const file = join(folder, inside)
+    copyFileSync(binary, file)
+    chmodSync(file, 0o755)
+    // The beginning of zip's time.
+    utimesSync(file, 315_532_800, 315_532_800)
+    rmSync(archive, { force: true })
+    if (isZip) run(folder, ['zip', '-q', '-X', archive, inside])
+    else {
+      const tar = ['tar', '--create', '--format=ustar', '--owner=0', '--group=0', '--numeric-owner', inside]
+      run(folder, ['sh', '-c', '"$@" | gzip -n >"$0"', archive, ...tar])
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function run(cwd: string, command: string[]): string {
+  const { success, stdout, stderr } = Bun.spawnSync(command, {
+    cwd,
+    env: { ...process.env, TZ: 'UTC' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  if (!success) throw new Error(`${command.join(' ')}: ${stderr.toString()}`)
+  return stdout.toString()
+}
+
+/** The checksums of a folder's files, as sha256sum writes and checks them. */
+export async function checksumsOf(folder: string): Promise<string> {
+  const lines: string[] = []
+  for (const name of readdirSync(folder).sort()) {
+    const hash = new Bun.CryptoHasher('sha256')
+    for await (const part of Bun.file(join(folder, name)).stream()) hash.update(part)
+    lines.push(`${hash.digest('hex')}  ${name}\n`)
+  }
+  return lines.join('')
+}
+
+async function main(): Promise<void> {
+  const names = Object.keys(targets) as TargetName[]
+  const missing = names.filter((name) => !existsSync(binaryOf(name)))
+  if (missing.length > 0) throw new Error(`bun run build --all first: there is no ${missing.join(', ')}`)
+  for (const name of names) {
+    requirePrebuilt(name, binaryOf(name))
+    if (name.startsWith('macos-')) requireSigned(binaryOf(name))
+  }
+  rmSync(releaseFolder, { recursive: true, force: true })
+  mkdirSync(releaseFolder, { recursive: true })
+  for (const name of names) packBinary(name, binaryOf(name), join(releaseFolder, archiveOf(name)))
+  const npm = join(root, 'dist/npm')
+  await assemblePackage(npm)
+  run(npm, ['npm', 'pack', '--silent', '--pack-destination', releaseFolder])
+  await Bun.write(join(releaseFolder, 'otpost.cdx.json'), `${JSON.stringify(await makeSbom(), null, 2)}\n`)
+  const checksums = await checksumsOf(releaseFolder)
+  await Bun.write(join(releaseFolder, 'SHA256SUMS'), checksums)
+  process.stdout.write(checksums)
+}
+
+if (import.meta.main) await main()

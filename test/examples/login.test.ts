@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestOtpost } from '../../client/testing.ts'
+import { assemblePackage } from '../../release/package.ts'
+import { otherThan, temporaryFolder } from '../support/app.ts'
+import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
+import { environmentFor, startSandbox } from '../support/sandbox.ts'
+import { alertOf, Visitor } from './visitor.ts'
+
+// Processes share two cores with the tests beside these.
+setDefaultTimeout(60_000)
+
+const node = Bun.which('node')
+const root = join(import.meta.dir, '../..')
+const ending = new AsyncDisposableStack()
+afterAll(() => ending.disposeAsync())
+
+interface Site {
+  readonly origin: string
+  /** What it wrote on standard output and standard error so far. */
+  readonly log: () => string
+}
+
+let otpost: TestOtpost
+const sites: Record<string, Site> = {}
+
+beforeAll(async () => {
+  otpost = await startSandbox()
+  ending.defer(() => otpost.stop())
+  await Promise.all(
+    examples
+      .filter(({ isRun }) => isRun)
+      .map(async ({ name, start }) => {
+        sites[name] = await start()
+      }),
+  )
+})
+
+/** The Express example in a folder of its own, with what `npm install` would put there. */
+async function installedExpress(): Promise<string> {
+  const { path: folder, remove } = temporaryFolder()
+  ending.defer(remove)
+  cpSync(join(root, 'examples/express-login'), folder, { recursive: true })
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(join(root, 'node_modules/express'), join(folder, 'node_modules/express'))
+  await assemblePackage(join(folder, 'node_modules/otpost'))
+  return folder
+}
+
+/** Starts an example on a free port and resolves once it says where it listens. */
+async function startSite(command: string[], cwd: string): Promise<Site> {
+  const { PATH = '' } = process.env
+  const child = Bun.spawn(command, {
+    cwd,
+    env: { PATH, PORT: '0', ...environmentFor(otpost) },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  ending.defer(async () => {
+    child.kill('SIGKILL')
+    await child.exited
+  })
+  let said = ''
+  const listening = Promise.withResolvers<string>()
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) {
+      said += decoder.decode(chunk, { stream: true })
+      const origin = /^(http:\S+)\/login\n/m.exec(said)?.[1]
+      if (origin) listening.resolve(origin)
+    }
+  }
+  void Promise.all([read(child.stdout), read(child.stderr)]).then(() =>
+    listening.reject(new Error(`the example ended: ${said}`)),
+  )
+  return { origin: await listening.promise, log: () => said }
+}
+
+const examples = [
+  {
+    name: 'elysia',
+    title: 'the Elysia example',
+    isRun: true,
+    start: () => startSite([process.execPath, join(root, 'examples/elysia-login/server.ts')], root),
+  },
+  {
+    name: 'express',
+    title: node ? 'the Express example' : 'The Express example is not tested: there is no Node. It',
+    isRun: node !== null,
+    start: () => installedExpress().then((folder) => startSite(['node', 'server.mjs'], folder)),
+  },
+]
+
+/** A number for each test: limits and cooldowns are by phone. */
+let phones = 0
+const newPhone = () => `+1 202 555 ${String(1000 + phones++)}`
+
+for (const { name: kind, title, isRun } of examples)
+  describe.skipIf(!isRun)(title, () => {
+    const visit = () => new Visitor(sites[kind]?.origin ?? 'nowhere')
+
+    test('signs somebody in with the code from an SMS', async () => {
+      const visitor = visit()
+      const phone = newPhone()
+      expect((await visitor.get('/')).location).toBe('/login')
+      const form = await visitor.get('/login')
+      expect(form.status).toBe(200)
+      expect(form.headers.get('content-security-policy')).toStartWith("default-src 'none';")
+      expect(form.headers.get('cache-control')).toBe('no-store')
+
+      const sent = await visitor.post('/login', { contact: phone })
+      expect(sent.location).toBe('/code')
+      expect(sent.headers.getSetCookie().join()).toMatch(/^session=[\w-]{43};.*HttpOnly; SameSite=Lax/)
+      const codePage = await visitor.get('/code')
+      expect(codePage.text).toMatch(
+        /<input [^>]*name="otp" [^>]*inputmode="numeric" autocomplete="one-time-code"/,
+      )
+      const code = await otpost.codeFor(phone)
+      expect(codePage.text).not.toContain(code)
+
+      // Another one is asked for too soon.
+      expect((await visitor.post('/code/resend')).location).toBe('/code')
+      const tooSoon = alertOf(await visitor.get('/code'))
+      expect(tooSoon).toMatch(
+        /^A code is on its way already\. You can try again in (?:[12]?\d|30) seconds?\.$/,
+      )
+      expect(alertOf(await visitor.get('/code'))).toBe('')
+
+      const wrong = await visitor.post('/code', { otp: otherThan(code) })
+      expect(wrong.status).toBe(401)
+      expect(alertOf(wrong)).toBe('That code is not right, or not good any more.')
+      expect((await visitor.get('/')).location).toBe('/login')
+
+      const before = new Map(visitor.cookies)
+      const right = await visitor.post('/code', { otp: ` ${code.slice(0, 3)} ${code.slice(3)} ` })
+      expect(right.location).toBe('/')
+      const home = await visitor.get('/')
+      expect(home.status).toBe(200)
+      expect(home.text).toContain(phone.replaceAll(' ', ''))
+
+      // Whoever knew the session from before knows nothing of this one.
+      const fixed = visit()
+      for (const [name, value] of before) fixed.cookies.set(name, value)
+      expect(before.get('session')).not.toBe(visitor.cookies.get('session'))
+      expect((await fixed.get('/')).location).toBe('/login')
+
+      const signedIn = new Map(visitor.cookies)
+      expect((await visitor.post('/logout')).location).toBe('/login')
+      for (const [name, value] of signedIn) visitor.cookies.set(name, value)
+      expect((await visitor.get('/')).location).toBe('/login')
+      expect(visitor.seen.join()).not.toContain(otpost.apiKey)
+    })
+
+    test('takes a new code by e-mail after too many wrong ones', async () => {
+      const visitor = visit()
+      const email = `Jo.${kind}@example.com`
+      await visitor.post('/login', { contact: email })
+      const first = await otpost.codeFor(email)
+      for (const _ of [1, 2, 3]) await visitor.post('/code', { otp: otherThan(first) })
+      const locked = await visitor.post('/code', { otp: first })
+      expect(locked.status).toBe(429)
+      expect(alertOf(locked)).toBe('There were too many wrong codes. Please ask for another one.')
+
+      await visitor.post('/code/resend')
+      expect(alertOf(await visitor.get('/code'))).toStartWith('Another code is on its way.')
+      const second = await otpost.codeFor(email)
+      expect((await visitor.post('/code', { otp: second })).location).toBe('/')
+      expect((await visitor.get('/')).text).toContain(email.toLowerCase())
+    })
+
+    test('shows a page of the same kind to whoever asks while a code is on its way', async () => {
+      const phone = newPhone()
+      await visit().post('/login', { contact: phone })
+      const other = visit()
+      expect((await other.post('/login', { contact: phone })).location).toBe('/code')
+      expect(alertOf(await other.get('/code'))).toStartWith('A code is on its way already.')
+      expect(await otpost.messagesTo(phone)).toHaveLength(1)
+    })
+
+    test('refuses what is no number or address, and writes it back as text', async () => {
+      const answer = await visit().post('/login', { contact: '"><script>alert(1)</script>' })
+      expect(answer.status).toBe(400)
+      expect(alertOf(answer)).toBe('Please look at the number or address again.')
+      expect(answer.text).not.toContain('<script>')
+      // The same where otpost is the one to refuse it.
+      const refused = await visit().post('/login', { contact: 'two@at@example.com' })
+      expect(refused.status).toBe(400)
+      expect(alertOf(refused)).toBe('Please look at the number or address again.')
+      expect((await visit().post('/login', { contact: 'x'.repeat(255) })).status).toBe(400)
+      expect((await visit().post('/login')).status).toBe(400)
+      expect((await visit().get('/nowhere')).status).toBe(404)
+    })
+
+    test('refuses forms of other sites', async () => {
+      const phone = newPhone()
+      for (const headers of [
+        { origin: 'https://evil.example' },
+        { origin: 'null' },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+      ]) {
+        expect((await visit().post('/login', { contact: phone }, { headers })).status).toBe(403)
+      }
+      expect(await otpost.messagesTo(phone)).toEqual([])
+    })
+  })
+
+test.skipIf(!browserPath)(
+  browserPath
+    ? 'the Elysia example in a browser counts down, and fills in the code that the browser has read'
+    : withoutBrowser,
+  async () => {
+    await using browser = await launchBrowser()
+    await using visitor = await newVisitor(browser)
+    const { page } = visitor
+    const phone = newPhone()
+    // As a browser that reads the SMS itself, which those on a desk do not: `smsCame` tells it the code.
+    await page.addInitScript(
+      `window.OTPCredential = class {}
+      navigator.credentials.get = () => new Promise((read) => { window.smsCame = (code) => read({ code }) })`,
+    )
+    await visitor.open({ page: new URL('/', sites.elysia?.origin) })
+    await page.getByLabel('Phone number').fill(phone)
+    await page.keyboard.press('Enter')
+    await page.getByText('We have sent six digits to').waitFor()
+    await page.getByRole('button', { name: 'Send another code' }).click()
+    // The page counts down by itself, from what the server said.
+    const time = page.getByRole('alert').locator('time')
+    const [said, shown] = [await time.getAttribute('data-seconds'), time.filter({ hasText: /^\d+ seconds$/ })]
+    expect(Number(said)).toBeWithin(1, 31)
+    await shown.filter({ hasNotText: `${said} seconds` }).waitFor()
+
+    await page.evaluate(`smsCame('${await otpost.codeFor(phone)}')`)
+    await page.getByText('You are signed in as').waitFor()
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(visitor.complaints).toEqual([])
+    expect(visitor.errors).toEqual([])
+  },
+)
+
+for (const { name: kind, title, isRun } of examples)
+  describe.skipIf(!isRun)(`${title}, when otpost is away,`, () => {
+    test('says so without telling why, and has a limit of its own on codes for one visitor', async () => {
+      await otpost.stop()
+      const origin = sites[kind]?.origin ?? 'nowhere'
+      const answers = []
+      for (let number = 0; number < 11; number++) {
+        const contact = number === 0 ? newPhone() : `${kind}.${number}@example.com`
+        answers.push(await new Visitor(origin).post('/login', { contact }))
+      }
+      const [first, last] = [answers.at(0), answers.at(-1)]
+      expect([first?.status, first && alertOf(first)]).toEqual([
+        503,
+        'We can not send or check codes at the moment. Please try again later.',
+      ])
+      expect(last?.status).toBe(429)
+      expect(last && alertOf(last)).toMatch(
+        /^That was too often\. You can try again in \d+ (?:seconds?|minutes)\.$/,
+      )
+      const log = sites[kind]?.log()
+      expect(log).toContain('otpost: unreachable')
+      for (const secret of [otpost.apiKey, '555 1', '2025551', 'example.com'])
+        expect(log).not.toContain(secret)
+    })
+  })

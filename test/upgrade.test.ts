@@ -1,0 +1,324 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import Driver from 'better-sqlite3'
+import { type Migration, migrations } from '../drizzle/migrations.ts'
+import packageJson from '../package.json'
+import { migrate } from '../src/adapters/sqlite/migrate.ts'
+import { createApp } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { inDatabase, isWhole, place } from './care/scene.ts'
+import { otherThan } from './support/app.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+import { copyFixture, type Facts, fixtures } from './upgrade/fixtures.ts'
+
+// A database of each schema that a version has had, made by that version itself (test/upgrade/README.md), under this one.
+
+const cases = fixtures.map((facts) => [facts.schema, facts] as const)
+const [oldest, latest] = ends(fixtures)
+
+function ends([first, ...rest]: readonly Facts[]): readonly [Facts, Facts] {
+  if (!first) throw new Error('there are no databases of former versions')
+  return [first, rest.at(-1) ?? first]
+}
+
+const places: ReturnType<typeof place>[] = []
+const servers: TestServer[] = []
+afterAll(async () => {
+  for (const server of servers) await server.stop('SIGKILL')
+  for (const each of places) each.remove()
+})
+
+/** A copy of a kept database, and what a command or a server needs to find it. */
+function copyOf(facts: Facts) {
+  const scene = place()
+  places.push(scene)
+  const file = scene.at('otpost.db')
+  copyFixture(facts, file)
+  return { ...scene, file, env: { DATABASE_URL: `file:${file}`, SECRET_KEY: facts.secretKey } }
+}
+
+function schemaOf(driver: Driver.Database): unknown {
+  return driver
+    .prepare(
+      "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name <> 'sqlite_sequence' ORDER BY name",
+    )
+    .all()
+}
+
+/** What a database that begins with these migrations looks like. */
+function schemaAfter(known: readonly Migration[]): unknown {
+  const driver = new Driver(':memory:')
+  try {
+    migrate(driver, known)
+    return schemaOf(driver)
+  } finally {
+    driver.close()
+  }
+}
+
+/** Every row of every table. */
+function rowsOf(driver: Driver.Database): unknown {
+  const tables = driver
+    .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .pluck()
+    .all()
+  return tables.map((table) => [table, driver.prepare(`SELECT * FROM "${table}"`).all()])
+}
+
+describe('of each schema', () => {
+  test('but the newest there is a database that was made with it', () => {
+    const before = migrations.slice(0, -1).map(({ tag }) => tag)
+    expect(
+      before.filter((tag) => !fixtures.some(({ schema }) => schema === tag)),
+      'Whoever adds a migration keeps a database of the schema before it: test/upgrade/README.md says how.',
+    ).toEqual([])
+  })
+
+  test.each(cases)('%s, what was released has stayed as it was', (schema, facts) => {
+    const { file } = copyOf(facts)
+    const known = migrations.slice(0, migrations.findIndex(({ tag }) => tag === schema) + 1)
+    expect(
+      inDatabase(file, schemaOf),
+      'A migration that databases have had is history: a change to it never reaches them. Add another.',
+    ).toEqual(schemaAfter(known))
+    expect(
+      inDatabase(file, (driver) => driver.prepare('SELECT hash, created_at FROM __drizzle_migrations').all()),
+    ).toEqual(known.map(({ tag, when }) => ({ hash: tag, created_at: when })))
+  })
+})
+
+describe('an older database', () => {
+  test.each(cases)(
+    'of %s has the schema of a new one once it is migrated, and nothing changes after that',
+    (_, facts) => {
+      const { file } = copyOf(facts)
+      inDatabase(file, (driver) => {
+        migrate(driver)
+        expect(schemaOf(driver)).toEqual(schemaAfter(migrations))
+        const before = [rowsOf(driver), driver.pragma('schema_version')]
+        migrate(driver)
+        expect([rowsOf(driver), driver.pragma('schema_version')]).toEqual(before)
+      })
+      expect(isWhole(file)).toBe(true)
+    },
+  )
+
+  test.each(cases)('of %s is served: its brands, its apps and their keys', async (_, facts) => {
+    const { env } = copyOf(facts)
+    const server = await startServer({ ...env, APP_CREDENTIALS: '' })
+    servers.push(server)
+    const verdict = async (app: { appId: string; apiKey: string; brandId?: string }) => {
+      const { appId, apiKey, brandId = 'acme' } = app
+      const { status, body } = await server.post('/otp/verify', {
+        appId,
+        apiKey,
+        brandId,
+        phone: '+12025550199',
+        otp: '123456',
+      })
+      return `${status} ${body.error}`
+    }
+    const { app, revokedApp, approvedApp } = facts
+    expect(await verdict(app)).toBe('404 not_found')
+    if (app.secondApiKey) expect(await verdict({ ...app, apiKey: app.secondApiKey })).toBe('404 not_found')
+    if (approvedApp) expect(await verdict(approvedApp)).toBe('404 not_found')
+    expect(await verdict(revokedApp)).toBe('403 forbidden')
+    expect(await verdict({ ...app, brandId: 'umbrella' })).toBe('403 brand_suspended')
+    expect(await verdict({ ...app, brandId: 'globex' })).toBe('403 brand_not_approved')
+    const shown = facts.brands
+      .filter(({ status }) => status === 'active')
+      .map(({ brandId, displayName }) => ({ brandId, displayName }))
+    expect((await server.get('/platform/brands')).body.brands).toEqual(shown)
+    expect(await server.stop()).toBe(0)
+  })
+
+  test.each(cases)('of %s keeps codes and limits that are alive', async (schema, facts) => {
+    const { env } = copyOf(facts)
+    await using service = serviceOf(facts, env)
+    const { verdict } = service
+    const { live, guessed, locked, used, busy, cooling } = facts.codes
+    // Hashes of codes were made in another way before: a code from then has to be asked for again.
+    const codes =
+      schema === '0000_init'
+        ? { right: '404 not_found', wrong: '404 not_found', locked: '404 not_found' }
+        : {
+            right: '200',
+            wrong: '401 mismatch',
+            locked: '429 max_attempts',
+          }
+    expect(await verdict('/otp/verify', live)).toBe(codes.right)
+    expect(await verdict('/otp/verify', live)).toBe('404 not_found')
+    expect(await verdict('/otp/verify', facts.mail)).toBe(codes.right)
+    expect(await verdict('/otp/verify', used)).toBe('404 not_found')
+    expect(await verdict('/otp/verify', locked)).toBe(codes.locked)
+    // One wrong guess was charged before the upgrade; two are left.
+    expect(await verdict('/otp/verify', { ...guessed, otp: otherThan(guessed.otp) })).toBe(codes.wrong)
+    expect(await verdict('/otp/verify', { ...guessed, otp: otherThan(guessed.otp) })).toBe(codes.wrong)
+    expect(await verdict('/otp/verify', guessed)).toBe(codes.locked)
+    expect(await verdict('/otp/send', { phone: cooling.phone })).toBe('429 cooldown_active')
+    expect(await verdict('/otp/send', { phone: busy.phone })).toBe('429 rate_limited')
+    expect(await verdict('/otp/send', { phone: '12025550198' })).toBe('200')
+    // The minute of the number is over, its hour and its cooldown are not counted anew.
+    service.advance(60)
+    expect(await verdict('/otp/send', { phone: busy.phone })).toBe('200')
+    expect(await verdict('/otp/send', { phone: cooling.phone })).toBe('200')
+  })
+
+  test.each(cases)('of %s can be restored from a backup', (_, facts) => {
+    const { file } = copyOf(facts)
+    const scene = place()
+    places.push(scene)
+    scene.restore(file)
+    expect(inDatabase(scene.file, schemaOf)).toEqual(schemaAfter(migrations))
+    expect(
+      inDatabase(scene.file, (driver) =>
+        driver.prepare('SELECT slug FROM brands ORDER BY slug').pluck().all(),
+      ),
+    ).toEqual(facts.brands.map(({ brandId }) => brandId))
+  })
+
+  test('is migrated by a command too, which doctor is content with', async () => {
+    const { env, file } = copyOf(oldest)
+    expect(await otpost(['migrate'], env)).toEqual({ code: 0, stdout: `${file} is up to date\n`, stderr: '' })
+    const [list, doctor] = await Promise.all([
+      otpost(['brand', 'list', '--json'], env),
+      otpost(['doctor', '--full', '--json'], { ...env, PORT: '0' }),
+    ])
+    const properties = { entityId: null, registrations: {} }
+    expect(JSON.parse(list.stdout)).toEqual(oldest.brands.map((brand) => ({ ...brand, ...properties })))
+    const findings: { level: string; what: string }[] = JSON.parse(doctor.stdout)
+    expect(findings.filter(({ level }) => level === 'fail')).toEqual([])
+    expect(findings).toContainEqual(expect.objectContaining({ level: 'ok', what: 'schema' }))
+    expect(findings).toContainEqual(expect.objectContaining({ level: 'ok', what: 'integrity' }))
+    expect(doctor.code).toBe(0)
+  })
+})
+
+describe('an upgrade that does not come to its end leaves the old database:', () => {
+  const missing = migrations.slice(migrations.findIndex(({ tag }) => tag === oldest.schema) + 1)
+  const statements = missing.flatMap((migration) => migration.statements).length
+
+  test.each([
+    ['at its first statement', '1'],
+    ['half way', String(Math.floor(statements / 2))],
+    ['before its commit', 'commit'],
+  ])('killed %s', async (_, before) => {
+    const { file } = copyOf(oldest)
+    const untouched = inDatabase(file, (driver) => [schemaOf(driver), rowsOf(driver)])
+    const child = Bun.spawn([
+      process.execPath,
+      join(import.meta.dir, 'upgrade/migrate-and-die.ts'),
+      file,
+      before,
+    ])
+    await child.exited
+    expect(child.signalCode).toBe('SIGKILL')
+    expect(inDatabase(file, (driver) => [schemaOf(driver), rowsOf(driver)])).toEqual(untouched)
+    expect(isWhole(file)).toBe(true)
+    inDatabase(file, (driver) => void migrate(driver))
+    expect(inDatabase(file, schemaOf)).toEqual(schemaAfter(migrations))
+  })
+
+  test('a statement that fails', () => {
+    const { file } = copyOf(oldest)
+    const failing = {
+      tag: '9999_fails',
+      when: Date.UTC(2999, 0),
+      statements: ['DROP TABLE brands', 'DROP TABLE nothing'],
+    }
+    inDatabase(file, (driver) => {
+      const untouched = [schemaOf(driver), rowsOf(driver)]
+      expect(() => migrate(driver, [...migrations, failing])).toThrow('nothing')
+      expect([schemaOf(driver), rowsOf(driver)]).toEqual(untouched)
+    })
+  })
+})
+
+describe('a database of a newer version', () => {
+  /** As the version after this one would leave it. */
+  function upgraded() {
+    const scene = copyOf(latest)
+    const next = {
+      tag: '9999_next',
+      when: Date.UTC(2999, 0),
+      statements: ['ALTER TABLE brands RENAME TO names'],
+    }
+    inDatabase(scene.file, (driver) => void migrate(driver, [...migrations, next]))
+    return scene
+  }
+
+  test('is refused by a server and by commands, which say what to do, and stays as it is', async () => {
+    const { env, file } = upgraded()
+    const content = () => inDatabase(file, (driver) => [schemaOf(driver), rowsOf(driver)])
+    const before = content()
+    for (const command of [['serve'], ['migrate'], ['app', 'issue', 'shop']]) {
+      const { code, stdout, stderr } = await otpost(command, { ...env, PORT: '0' })
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toBe(
+        `otpost: the database ${file} can not be used: a newer otpost has upgraded it (9999_next), and this is ${packageJson.version}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE\n`,
+      )
+    }
+    expect(content()).toEqual(before)
+  })
+
+  test('makes a server that has it open unwell, which its log explains', async () => {
+    const scene = copyOf(latest)
+    const server = await startServer(scene.env)
+    try {
+      expect((await server.get('/health')).status).toBe(200)
+      inDatabase(scene.file, (driver) => {
+        driver.pragma('busy_timeout = 30000')
+        // A change that this version could live with: it must be told of all the same.
+        const next = {
+          tag: '9999_next',
+          when: Date.UTC(2999, 0),
+          statements: ['CREATE TABLE more (id INTEGER)'],
+        }
+        migrate(driver, [...migrations, next])
+      })
+      const { status, body } = await server.get('/health')
+      expect([status, body.status]).toEqual([503, 'unavailable'])
+      await server.logged('a newer otpost has upgraded it (9999_next)')
+    } finally {
+      await server.stop()
+    }
+  })
+
+  test('gives way to the backup that was made before the upgrade', async () => {
+    const { env, file, at } = upgraded()
+    copyFixture(latest, at('backup.db'))
+    const { code, stderr } = await otpost(['restore', at('backup.db')], env)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(inDatabase(file, schemaOf)).toEqual(schemaAfter(migrations))
+  })
+})
+
+/** This version in this process, at the moment after which the codes and limits of a kept database were alive. */
+function serviceOf(facts: Facts, env: Readonly<Record<string, string>>) {
+  const clock = { now: facts.madeAt + 1000 }
+  const quiet = () => undefined
+  const service = createApp(readConfig({ ...env, GLOBAL_LIMIT_PER_MINUTE: '1000' }), {
+    now: () => clock.now,
+    log: { info: quiet, warn: quiet, error: quiet },
+  })
+  return {
+    advance(seconds: number): void {
+      clock.now += seconds * 1000
+    },
+    /** The status of a POST as the shop, and its error. */
+    async verdict(path: string, fields: object): Promise<string> {
+      const channel = 'email' in fields ? { channel: 'EMAIL' } : {}
+      const { appId, apiKey } = facts.app
+      const response = await service.handle(
+        new Request(`http://localhost${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ appId, apiKey, brandId: 'acme', ...channel, ...fields }),
+        }),
+      )
+      const { error } = (await response.json()) as { error?: string }
+      return error === undefined ? String(response.status) : `${response.status} ${error}`
+    },
+    [Symbol.asyncDispose]: () => service.close(),
+  }
+}
