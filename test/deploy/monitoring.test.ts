@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createTestApp, otherThan, type TestApp } from './support/app.ts'
-import { type Exposition, readExposition, type Sample } from './support/exposition.ts'
-import { type Named, readPromql } from './support/promql.ts'
-import { startReceiver } from './support/receiver.ts'
-import { freshEmail, freshPhone, logged } from './support/rows.ts'
+import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
+import { type Exposition, readExposition, type Sample } from '../support/exposition.ts'
+import { type Named, readPromql } from '../support/promql.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 
 // The dashboard and the alert rules name what a server really tells: an expression with a slip in a name is not an error
 // to Prometheus, it is an alert that never comes.
 
-const folder = join(import.meta.dir, '../deploy')
+const folder = join(import.meta.dir, '../../deploy')
 
 interface Panel {
   readonly id: number

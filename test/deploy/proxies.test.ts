@@ -1,0 +1,419 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { openBooks } from '../../src/books.ts'
+import { readConfig } from '../../src/config.ts'
+import { longestNotifyMs } from '../../src/domain/notify.ts'
+import { putBrand } from '../../src/domain/operator.ts'
+import { credentials, temporaryFolder } from '../support/app.ts'
+import { tester } from '../support/operator.ts'
+import { freePort } from '../support/ports.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { freshPhone } from '../support/rows.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { selfSigned } from '../support/smtp.ts'
+
+// The examples of proxies as they are, each run by the real program before one real server: changed in them are only ports,
+// the certificate and the place of the log.
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(10_000)
+
+const examples = join(import.meta.dir, '../../deploy')
+const name = 'otp.example.com'
+const nginx = Bun.which('nginx')
+const caddy = Bun.which('caddy')
+
+const folder = temporaryFolder()
+const receiver = startReceiver()
+let server: TestServer
+const proxies = new Map<string, Proxy>()
+
+interface Proxy {
+  /** Where it listens with TLS, and without. */
+  readonly tlsPort: number
+  readonly plainPort: number
+  /** Its access log, where it has one. */
+  readonly log?: string
+  stop(): Promise<unknown>
+}
+
+beforeAll(async () => {
+  if (!nginx && !caddy) return
+  const settings = {
+    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+    SMS_PLAIN: 'webhook',
+    ...receiver.env,
+  }
+  const books = openBooks(readConfig(settings))
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
+  await books.close()
+  server = await startServer({
+    ...settings,
+    PROVIDER_TIMEOUT_MS: '30000',
+    PUBLIC_URL: `https://${name}`,
+    TRUSTED_PROXIES: '127.0.0.1',
+    // What is not for everybody is there: the outbox for mail, the console with its form, metrics.
+    METRICS_TOKEN: 'of-the-test',
+    ADMIN_PASSWORD_HASH: await Bun.password.hash('of the test', { algorithm: 'argon2id', memoryCost: 8 }),
+  })
+  if (nginx) proxies.set('nginx', await startNginx(nginx, server.url.port))
+  if (caddy) proxies.set('Caddy', await startCaddy(caddy, server.url.port))
+})
+afterAll(async () => {
+  await Promise.all(Array.from(proxies.values(), (proxy) => proxy.stop()))
+  if (server) await server.stop('SIGKILL')
+  receiver.stop()
+  folder.remove()
+})
+
+async function startNginx(program: string, upstreamPort: string): Promise<Proxy> {
+  const [tlsPort, plainPort] = [freePort(), freePort()]
+  const home = join(folder.path, 'nginx')
+  mkdirSync(home)
+  writeFileSync(join(home, 'fullchain.pem'), selfSigned.cert)
+  writeFileSync(join(home, 'privkey.pem'), selfSigned.key)
+  const example = replaced(readFileSync(join(examples, 'nginx/otpost.conf'), 'utf8'), [
+    [/listen 443 ssl;/g, `listen 127.0.0.1:${tlsPort} ssl;`],
+    [/listen 80;/g, `listen 127.0.0.1:${plainPort};`],
+    [/ *listen \[::\]:.*\n/g, ''],
+    [/server 127\.0\.0\.1:3000;/, `server 127.0.0.1:${upstreamPort};`],
+    [/\/etc\/ssl\/otpost\//g, `${home}/`],
+    [/\/var\/log\/nginx\//g, `${home}/`],
+  ])
+  writeFileSync(join(home, 'otpost.conf'), example)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const config = join(home, 'nginx.conf')
+  writeFileSync(
+    config,
+    [
+      `daemon off; master_process off; pid ${home}/pid; error_log stderr notice;`,
+      'events {}',
+      `http { ${temporary.map((each) => `${each}_temp_path ${home}/${each};`).join(' ')} include ${home}/otpost.conf; }`,
+    ].join('\n'),
+  )
+  const checked = Bun.spawnSync([program, '-t', '-p', home, '-c', config], { stderr: 'pipe' })
+  expect(checked.stderr.toString()).toContain('test is successful')
+  expect(checked.stderr.toString()).not.toMatch(/\[(?:warn|emerg|error)\]/)
+  const stop = await started([program, '-p', home, '-c', config], ' nginx/')
+  return { tlsPort, plainPort, log: join(home, 'otpost.log'), stop }
+}
+
+async function startCaddy(program: string, upstreamPort: string): Promise<Proxy> {
+  const [tlsPort, plainPort] = [freePort(), freePort()]
+  const home = join(folder.path, 'caddy')
+  mkdirSync(home)
+  const example = readFileSync(join(examples, 'caddy/Caddyfile'), 'utf8')
+  writeFileSync(
+    join(home, 'Caddyfile'),
+    replaced(example, [[/reverse_proxy 127\.0\.0\.1:3000/, `reverse_proxy 127.0.0.1:${upstreamPort}`]]),
+  )
+  const config = join(home, 'test.Caddyfile')
+  writeFileSync(
+    config,
+    `{
+      admin off
+      local_certs
+      skip_install_trust
+      http_port ${plainPort}
+      https_port ${tlsPort}
+      default_bind 127.0.0.1
+      storage file_system ${home}/storage
+    }
+    import Caddyfile`,
+  )
+  const formatted = Bun.spawnSync([program, 'fmt', join(examples, 'caddy/Caddyfile')])
+  expect(formatted.stdout.toString()).toBe(example)
+  const stop = await started(
+    [program, 'run', '--adapter', 'caddyfile', '--config', config],
+    'certificate obtained successfully',
+  )
+  return { tlsPort, plainPort, stop }
+}
+
+/** A text with every pattern replaced; each must be there, or the example has another line than the test thinks. */
+function replaced(text: string, changes: readonly (readonly [RegExp, string])[]): string {
+  return changes.reduce((changed, [pattern, replacement]) => {
+    expect(changed).toMatch(new RegExp(pattern.source))
+    return changed.replace(pattern, replacement)
+  }, text)
+}
+
+/** Starts a program and waits for words on its standard error; returns what ends it. */
+async function started(command: string[], words: string): Promise<() => Promise<unknown>> {
+  const child = Bun.spawn(command, {
+    // Where Caddy would keep what it has learnt.
+    env: { HOME: folder.path, PATH: process.env.PATH ?? '' },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const said = Promise.withResolvers<void>()
+  void (async () => {
+    const decoder = new TextDecoder()
+    let all = ''
+    // Read to the end: a full pipe would hold it up.
+    for await (const chunk of child.stderr) {
+      all += decoder.decode(chunk, { stream: true })
+      if (all.includes(words)) said.resolve()
+    }
+    said.reject(new Error(`it ended: ${all}`))
+  })()
+  await said.promise
+  return () => {
+    child.kill()
+    return child.exited
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+interface Asking {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** The address that it is asked from. */
+  readonly from?: string
+  readonly plain?: boolean
+}
+
+/** One request with its path as it is written, over TLS unless told otherwise, and its answer. */
+function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
+  const { method = 'GET', headers = {}, body = '', from = '127.0.0.1', plain = false } = asking
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const socket = connect({
+    host: '127.0.0.1',
+    port: plain ? proxy.plainPort : proxy.tlsPort,
+    localAddress: from,
+  })
+  const stream = plain ? socket : connectTls({ socket, servername: name, rejectUnauthorized: false })
+  let raw = ''
+  const read = () => {
+    const answer = answerOf(raw)
+    resolve(answer)
+    socket.destroy()
+  }
+  stream.on('data', (chunk) => {
+    raw += chunk
+    const { headers, text } = answerOf(raw)
+    // A proxy that refuses a body waits for it for a while before it hangs up.
+    if (headers.get('content-length') === String(Buffer.byteLength(text))) read()
+  })
+  stream.on('error', reject)
+  stream.on('end', read)
+  const fields = {
+    host: name,
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...headers,
+  }
+  // HTTP/1.0: the answer ends with the connection, and is in one piece.
+  const head = [
+    `${method} ${path} HTTP/1.0`,
+    ...Object.entries(fields).map(([key, value]) => `${key}: ${value}`),
+  ]
+  stream.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return promise
+}
+
+function answerOf(raw: string): Answer {
+  const [head = '', ...rest] = raw.split('\r\n\r\n')
+  const [status = '', ...lines] = head.split('\r\n')
+  const headers = new Headers(
+    lines.map((line): [string, string] => [
+      line.slice(0, line.indexOf(':')),
+      line.slice(line.indexOf(':') + 1),
+    ]),
+  )
+  return { status: Number(status.split(' ')[1]), headers, text: rest.join('\r\n\r\n') }
+}
+
+function post(proxy: Proxy, path: string, fields: object, asking: Asking = {}): Promise<Answer> {
+  const brand = path.startsWith('/otp/') ? { brandId: 'acme' } : {}
+  return ask(proxy, path, {
+    method: 'POST',
+    body: JSON.stringify({ ...credentials, ...brand, ...fields }),
+    ...asking,
+  })
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** An answer in the envelope of errors, with its requestId in the header too; whoever gave it. */
+function expectRefusal({ status, headers, text }: Answer, refusal: { status: number; error: string }) {
+  const { success, error, message, requestId } = JSON.parse(text)
+  expect({ status, success, error }).toEqual({ ...refusal, success: false })
+  expect(message).toBeString()
+  expect(requestId).toMatch(uuid)
+  expect(headers.get('x-request-id')).toBe(requestId)
+  expect(headers.get('content-type')).toStartWith('application/json')
+}
+
+const installed: readonly (readonly [string, boolean])[] = [
+  ['nginx', nginx !== null],
+  ['Caddy', caddy !== null],
+]
+for (const [each, isInstalled] of installed) {
+  describe.skipIf(!isInstalled)(`behind ${each}${isInstalled ? '' : ', which is not installed'}`, () => {
+    const proxy = () => proxies.get(each) ?? expect.unreachable()
+
+    test('a code is sent and verified, and the requestId is the one of the log', async () => {
+      const phone = freshPhone()
+      const sent = await post(proxy(), '/otp/send', { phone })
+      expect(sent.status).toBe(200)
+      const { requestId } = JSON.parse(sent.text)
+      expect(sent.headers.get('x-request-id')).toBe(requestId)
+      expect(sent.headers.get('strict-transport-security')).toStartWith('max-age=')
+      await server.logged(requestId)
+      const { body } = receiver.received.findLast((call) => call.body.to === phone) ?? expect.unreachable()
+      const [otp] = /\d{6}/.exec(body.text) ?? expect.unreachable()
+      expect((await post(proxy(), '/otp/verify', { phone, otp })).status).toBe(200)
+    })
+
+    test('limits by address count who connected, whatever the client claims', async () => {
+      // Another one for each proxy, since both stand before one server.
+      const from = each === 'nginx' ? '127.0.0.11' : '127.0.0.12'
+      const request = (asking: Asking) =>
+        post(
+          proxy(),
+          '/integrations/requests',
+          {
+            companyName: 'Globex',
+            contactName: 'Jo',
+            contactEmail: 'jo@globex.example',
+            brandName: 'Globex',
+          },
+          asking,
+        )
+      const statuses: number[] = []
+      for (const claimed of [1, 2, 3, 4, 5, 6]) {
+        const headers = { 'x-forwarded-for': `203.0.113.${claimed}`, forwarded: `for=203.0.113.${claimed}` }
+        statuses.push((await request({ from, headers })).status)
+      }
+      expect(statuses).toEqual([201, 201, 201, 201, 201, 429])
+      expect((await request({ from: '127.0.0.13', headers: { 'x-forwarded-for': from } })).status).toBe(201)
+    })
+
+    test('a body that is too large is refused in the envelope, by otpost or before it', async () => {
+      const refusal = { status: 413, error: 'validation_error' }
+      const byOtpost = await post(proxy(), '/notify', { message: 'x'.repeat(300 * 1024) })
+      expectRefusal(byOtpost, refusal)
+      await server.logged(byOtpost.headers.get('x-request-id') ?? '')
+      // Announced and never sent: it is not waited for.
+      const announced = { 'content-length': String(4 * 1024 * 1024) }
+      expectRefusal(await post(proxy(), '/notify', {}, { headers: announced }), refusal)
+    })
+
+    test('what everybody may ask for is passed on', async () => {
+      const { paths } = JSON.parse((await ask(proxy(), '/openapi.json')).text)
+      const named = Object.entries<object>(paths).filter(([path]) => !path.startsWith('/outbox'))
+      expect(named.length).toBeGreaterThan(8)
+      const asked = [
+        ...named.map(([path, operations]) => [path, 'post' in operations ? 'POST' : 'GET'] as const),
+        ...['/docs', '/docs/page.js', '/docs/page.css', '/receipts/webhook/none'].map(
+          (path) => [path, 'GET'] as const,
+        ),
+      ]
+      const answers = await Promise.all(asked.map(([path, method]) => ask(proxy(), path, { method })))
+      for (const { headers } of answers)
+        await server.logged(headers.get('x-request-id') ?? expect.unreachable())
+    })
+
+    test('the console, the outbox and metrics are not, however their path is written', async () => {
+      const hidden = ['/admin', '/outbox', '/outbox/messages?to=12025550143', '/metrics']
+      const direct = await Promise.all(
+        hidden.map((path) =>
+          server.request('GET', path, { headers: { authorization: 'Bearer of-the-test' } }),
+        ),
+      )
+      expect(direct.map(({ status }) => status)).not.toContain(404)
+      const disguised = [
+        ...['//admin', '/%61dmin', '/./admin', '/otp/../admin', '/otp/%2e%2e/admin', '/otp/..%2fadmin'],
+        ...[
+          '/docs/..\\admin',
+          '/docs/..%5cadmin',
+          '/docs/..;/admin',
+          '/health/../outbox',
+          '/health/..//metrics',
+        ],
+        ...['/notify/../outbox/messages', '/ADMIN', '/admin#/health', '/outbox?/health', '/'],
+        ...[`https://${name}/admin`, `https://${name}/docs/..\\admin`],
+      ]
+      for (const path of [...hidden, ...disguised]) {
+        const answer = await ask(proxy(), path, { headers: { authorization: 'Bearer of-the-test' } })
+        // A proxy may find a path so strange that it says no more than that.
+        if (answer.status !== 400) expectRefusal(answer, { status: 404, error: 'not_found' })
+        expect({ path, text: answer.text }).not.toEqual({ path, text: expect.stringContaining('<form') })
+      }
+    })
+
+    test('without TLS nothing is passed on', async () => {
+      const answer = await post(
+        proxy(),
+        '/otp/verify',
+        { phone: freshPhone(), otp: '123456' },
+        { plain: true },
+      )
+      expect(answer.status).toBe(403)
+      expect(answer.headers.get('x-request-id')).toBeNull()
+    })
+  })
+}
+
+test.skipIf(!nginx)(
+  `the log of nginx tells no query and no token${nginx ? '' : ', which is not installed'}`,
+  () => {
+    const log = readFileSync(proxies.get('nginx')?.log ?? '', 'utf8')
+    expect(log).toContain(' POST /otp/send 200 ')
+    expect(log).toContain(' GET /receipts/... ')
+    expect(log).toContain(' GET /outbox/messages 404 ')
+    expect(log).not.toMatch(/12025550143|none|of-the-test/)
+    expect(log).not.toContain('?to')
+  },
+)
+
+test.skipIf(!nginx && !caddy)(
+  `a stop lets what is under way through a proxy end; then the proxy answers in the envelope${nginx || caddy ? '' : ' (neither is installed)'}`,
+  async () => {
+    const release = Promise.withResolvers<void>()
+    const arrived = Promise.withResolvers<void>()
+    let calls = 0
+    receiver.answer(async () => {
+      if (++calls === proxies.size) arrived.resolve()
+      await release.promise
+      return new Response(null, { status: 204 })
+    })
+    const underWay = Array.from(proxies.values(), (proxy) =>
+      post(proxy, '/otp/send', { phone: freshPhone() }),
+    )
+    await arrived.promise
+    server.child.kill('SIGTERM')
+    await server.logged('stopping')
+    release.resolve()
+    expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual(underWay.map(() => 200))
+    expect(await server.exited).toBe(0)
+    for (const proxy of proxies.values()) {
+      const answer = await post(proxy, '/otp/send', { phone: freshPhone() })
+      expectRefusal(answer, { status: 500, error: 'internal_error' })
+    }
+  },
+)
+
+test('the time-outs of the examples are in step with the server', () => {
+  const longestSeconds = longestNotifyMs(4000) / 1000
+  const texts = ['nginx/otpost.conf', 'caddy/Caddyfile'].map((path) =>
+    readFileSync(join(examples, path), 'utf8'),
+  )
+  for (const text of texts) {
+    const [, answer] = /(?:proxy_read_timeout|response_header_timeout) (\d+)s/.exec(text) ?? []
+    expect(Number(answer)).toBeGreaterThan(longestSeconds)
+    expect(text).toContain(`may take ${longestSeconds} s`)
+    const [, idle] = /keepalive(?:_timeout)? (\d+)s/.exec(text) ?? []
+    expect(Number(idle)).toBeLessThan(30)
+  }
+})
