@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isWeb, type Page, pageAt, pages, readPage, resolved, root, slugOf } from './pages.ts'
+
+/** Why a link leads nowhere; undefined where it leads somewhere. */
+function problemOf(page: Page, target: string): string | undefined {
+  if (isWeb(target)) {
+    const isAddress =
+      /^(?:https?:\/\/[^\s/]+\.[^\s]+|http:\/\/(?:127\.0\.0\.1|localhost)[:/]\S*|mailto:\S+@\S+)$/
+    return isAddress.test(target) && URL.canParse(target) ? undefined : 'is no address'
+  }
+  const { path, anchor } = resolved(page, target)
+  if (path.startsWith('..')) return 'leaves the repository'
+  const file = join(root, path)
+  if (!existsSync(file)) return `leads to no file: ${path}`
+  if (anchor === undefined) return undefined
+  if (!path.endsWith('.md')) return 'has an anchor in what is no page'
+  const known = path === page.path ? page : pageAt(path)
+  return known.anchors.has(anchor) ? undefined : `leads to no heading of ${path}`
+}
+
+/** What links lead to from the index, over and over; those of the README lead to nearly everything, and do not count. */
+function reachable(): ReadonlySet<string> {
+  const seen = new Set(['docs/README.md'])
+  for (const path of seen) {
+    const page = path === 'README.md' ? undefined : pages.find((each) => each.path === path)
+    for (const target of page?.targets ?? []) {
+      if (page && !isWeb(target)) seen.add(resolved(page, target).path)
+    }
+  }
+  return seen
+}
+
+describe('the reader of pages', () => {
+  test('sees headings, links, pictures, code and spans', () => {
+    const page = readPage(
+      'docs/a.md',
+      [
+        '# One `two` & three: "four"',
+        '## Again',
+        '## Again',
+        'A [link](b.md#x "title"), a [reference][r], ![a picture](c.png) and `some code`.',
+        '',
+        '| a |',
+        '| - |',
+        '| [in a cell](d.md) `also` |',
+        '',
+        '```sh',
+        'echo one',
+        '```',
+        '    echo indented',
+        '',
+        '<img src="e.png" alt="" />',
+        '',
+        '[r]: ../f.md',
+      ].join('\n'),
+    )
+    expect([...page.anchors]).toEqual(['one-two--three-four', 'again', 'again-1'])
+    expect(page.targets).toEqual(['b.md#x', '../f.md', 'c.png', 'd.md', 'e.png'])
+    expect(page.spans).toEqual(['two', 'some code', 'also'])
+    expect(page.samples.map(({ language, code }) => [language, code])).toEqual([
+      ['sh', 'echo one\n'],
+      ['', 'echo indented\n'],
+    ])
+    expect(page.samples[0]?.at).toBe('docs/a.md:11')
+    expect(resolved(page, '../f.md#g')).toEqual({ path: 'f.md', anchor: 'g' })
+    expect(slugOf("What doesn't change")).toBe('what-doesnt-change')
+  })
+
+  test('knows a link that leads nowhere', () => {
+    const page = readPage('docs/README.md', '# Here\n')
+    expect(problemOf(page, '#here')).toBeUndefined()
+    expect(problemOf(page, '../README.md')).toBeUndefined()
+    expect(problemOf(page, 'https://example.com/a')).toBeUndefined()
+    expect(problemOf(page, '#there')).toBe('leads to no heading of docs/README.md')
+    expect(problemOf(page, '../README.md#no-such-heading')).toBe('leads to no heading of README.md')
+    expect(problemOf(page, 'gone.md')).toBe('leads to no file: docs/gone.md')
+    expect(problemOf(page, '../../elsewhere')).toBe('leaves the repository')
+    expect(problemOf(page, 'https://')).toBe('is no address')
+  })
+
+  test('finds the pages', () => {
+    expect(pages.map(({ path }) => path)).toContain('README.md')
+    expect(pages.length).toBeGreaterThan(30)
+  })
+})
+
+test.each(pages.filter(({ targets }) => targets.length > 0).map((page) => [page.path, page] as const))(
+  'every link of %s leads somewhere',
+  (_, page) => {
+    const problems = page.targets.map((target) => [target, problemOf(page, target)] as const)
+    expect(problems.filter(([, problem]) => problem !== undefined)).toEqual([])
+  },
+)
+
+test('files that pages name are there', () => {
+  const named =
+    /^(?:\.\.?\/)*((?:src|test|docs|deploy|bench|client|release|examples|drizzle)\/[\w@./-]*\w\/?)$/
+  const missing = pages.flatMap(({ path, spans }) =>
+    spans
+      .map((span) => named.exec(span)?.[1])
+      .filter((file) => file !== undefined)
+      .filter((file) => !existsSync(join(root, file)))
+      .map((file) => `${path} names ${file}`),
+  )
+  expect(missing).toEqual([])
+})
+
+describe('the index', () => {
+  test('is where the README leads', () => {
+    const { targets } = pageAt('README.md')
+    expect(targets.some((target) => ['docs/README.md', 'docs/', 'docs'].includes(target))).toBe(true)
+  })
+
+  test('leads to every page', () => {
+    const found = reachable()
+    // What a folder's page says is found by whoever opens the folder.
+    const isFound = ({ path }: Page) =>
+      found.has(path) || found.has(path.replace(/\/README\.md$/, '')) || path.startsWith('test/')
+    expect(pages.filter((page) => !isFound(page)).map(({ path }) => path)).toEqual([])
+  })
+})
+
+test('every decision says what it was about, what it is and what it costs', () => {
+  const decisions = pages.filter(({ path }) => /^docs\/decisions\/\d{4}-/.test(path))
+  expect(decisions.length).toBeGreaterThan(9)
+  for (const { path, text } of decisions) {
+    const number = Number(/\d{4}/.exec(path)?.[0])
+    expect(text).toStartWith(`# ${number}. `)
+    expect([...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title)).toEqual([
+      'Context',
+      'Decision',
+      'Consequences',
+    ])
+  }
+  expect(decisions.map(({ path }) => Number(/\d{4}/.exec(path)?.[0]))).toEqual(
+    decisions.map((_, at) => at + 1),
+  )
+})
+
+describe('drawings', () => {
+  const drawings = [...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })]
+
+  test.each(drawings)('%s can be read by all, in the light and in the dark', (path) => {
+    expect(statSync(join(root, path)).size).toBeLessThan(50_000)
+    const drawing = readFileSync(join(root, path), 'utf8')
+    expect(unclosed(drawing)).toEqual([])
+    expect(drawing).toMatch(/<title id="title">[^<]+<\/title>/)
+    expect(drawing).toMatch(/<desc id="description">[^<]+<\/desc>/)
+    expect(drawing).toContain('prefers-color-scheme: dark')
+    // A picture in a page loads nothing.
+    expect(drawing).not.toMatch(/https?:\/\/(?!www\.w3\.org\/2000\/svg)|<script|@import|<image/)
+  })
+
+  test('the states of a code are those of the table beside them', () => {
+    const drawing = readFileSync(join(root, 'docs/state-machine.svg'), 'utf8')
+    const { text } = pageAt('docs/integration.md')
+    const table = text.slice(text.indexOf('| state '), text.indexOf('Neither wrong tries'))
+    const answers = [...table.matchAll(/(\d{3}) `(\w+)`/g)].map(([, status, error]) => `${status} ${error}`)
+    expect(answers.length).toBeGreaterThan(4)
+    for (const answer of answers) expect(drawing).toContain(`>${answer}<`)
+    for (const state of ['no code', 'live', 'locked']) expect(drawing).toContain(`>${state}<`)
+  })
+})
+
+/** Elements of XML that are not closed, or closed and not open: a browser shows nothing of such a file. */
+function unclosed(xml: string): readonly string[] {
+  const open: string[] = []
+  const problems: string[] = []
+  const bare = xml.replace(/<!--[\s\S]*?-->|<style>[\s\S]*?<\/style>/g, '')
+  for (const [, end, name = '', , selfClosed] of bare.matchAll(
+    /<(\/?)([\w:]+)((?:[^>"]|"[^"]*")*?)(\/?)>/g,
+  )) {
+    if (end) {
+      if (open.pop() !== name) problems.push(`</${name}>`)
+    } else if (!selfClosed) open.push(name)
+  }
+  return [...problems, ...open]
+}

@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import { Command, type Option } from 'commander'
+import { vendorNames } from '../../src/adapters/sms/index.ts'
+import { readConfig } from '../../src/config.ts'
+import { root } from './pages.ts'
+
+// What the program knows: its commands with their options, and its settings.
+
+/** The program's commands as src/main.ts puts them together; its own options are those of `--help`. */
+export async function commandTree(helpOfProgram: string): Promise<Command> {
+  const program = new Command('otpost')
+  for (const [, flags = ''] of helpOfProgram.matchAll(/^ {2}(-[^ ].*?) {2,}/gm)) {
+    if (!flags.includes('--help')) program.option(flags)
+  }
+  for (const file of new Bun.Glob('*.ts').scanSync({ cwd: join(root, 'src/commands') })) {
+    const module: Record<string, unknown> = await import(join(root, 'src/commands', file))
+    for (const [name, register] of Object.entries(module)) {
+      if (name.endsWith('Commands') && typeof register === 'function') register(program, {})
+    }
+  }
+  return program
+}
+
+/**
+ * What is wrong with a call of the program; undefined where nothing is.
+ *
+ * @param isWhole false for a call that is named and not made, such as `app issue`: it may lack its operands
+ */
+export function problemOfCall(
+  program: Command,
+  args: readonly string[],
+  isWhole: boolean,
+): string | undefined {
+  let command = program
+  const operands: string[] = []
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? ''
+    if (/^--?[a-z]/i.test(word)) {
+      const [flag = ''] = word.split('=')
+      if (['--help', '-h', '--version', '-V'].includes(flag)) return undefined
+      const option = command.options.find(({ long, short }) => flag === long || flag === short)
+      if (!option) return `${nameOf(command)} has no option ${flag}`
+      if (takesValue(option) && !word.includes('=')) at++
+      continue
+    }
+    const next = operands.length === 0 ? command.commands.find((each) => each.name() === word) : undefined
+    if (next) command = next
+    else if (command.commands.length > 0) return `${nameOf(command)} has no command ${word}`
+    else operands.push(word)
+  }
+  if (command.commands.length > 0) return isWhole ? `${nameOf(command)} needs a command` : undefined
+  const { registeredArguments: wanted } = command
+  const least = wanted.filter(({ required }) => required).length
+  const most = wanted.some(({ variadic }) => variadic) ? Number.POSITIVE_INFINITY : wanted.length
+  if (operands.length > most) return `${nameOf(command)} takes ${most} operands, not ${operands.join(' ')}`
+  if (isWhole && operands.length < least) return `${nameOf(command)} needs ${least} operands`
+  return undefined
+}
+
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional
+}
+
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
+}
+
+/** Every variable that the server reads of its environment, whatever provider is chosen. */
+export function settingNames(): ReadonlySet<string> {
+  const names = new Set<string>()
+  /** An environment that remembers what it was asked for. */
+  const asked = (given: Readonly<Record<string, string>>, other: string | undefined) =>
+    new Proxy<Record<string, string | undefined>>(
+      { ...given },
+      {
+        get: (env, name) => {
+          if (typeof name !== 'string') return undefined
+          names.add(name)
+          return env[name] ?? other
+        },
+      },
+    )
+  for (const vendor of vendorNames) {
+    for (const [route, mode] of [
+      ['SMS_PLAIN', 'plain'],
+      ['SMS_TEMPLATE', 'template'],
+    ] as const) {
+      // What a variable says decides about others: once with none of them set, once with all.
+      for (const other of [undefined, 'x']) {
+        const given = {
+          [route]: vendor,
+          OTP_SMS_MODE: mode,
+          OTEL_SDK_DISABLED: 'false',
+          OTEL_TRACES_EXPORTER: 'otlp',
+          OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+          OTEL_TRACES_SAMPLER: 'traceidratio',
+          SMTP_URL: 'smtp://127.0.0.1',
+          NODE_ENV: 'production',
+        }
+        try {
+          readConfig(asked(given, other))
+        } catch {
+          // What is wrong with it does not matter: it has been asked for.
+        }
+      }
+    }
+  }
+  return names
+}

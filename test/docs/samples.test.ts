@@ -1,0 +1,154 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../../package.json'
+import { openApi } from '../../src/adapters/http/openapi.ts'
+import { sandboxSettings } from '../../src/commands/sandbox.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { pageAt, pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
+import { settingNames } from './program.ts'
+
+// The compiler shares two cores with the tests beside these.
+setDefaultTimeout(60_000)
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+const samples = pages.flatMap((page) => page.samples)
+/** What a parser says against a text. */
+function thrownBy(parse: () => unknown): string | undefined {
+  try {
+    parse()
+    return undefined
+  } catch (error) {
+    return String(error)
+  }
+}
+
+/** What each language's samples are held to; one that is not here is looked at by nobody. */
+const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
+  // What a program prints, and drawings in letters.
+  '': () => undefined,
+  text: () => undefined,
+  json: (code) => thrownBy(() => JSON.parse(code)),
+  yaml: (code) => thrownBy(() => Bun.YAML.parse(code)),
+  toml: (code) => thrownBy(() => Bun.TOML.parse(code)),
+  ini: (code) => code.split('\n').find((line) => !/^(?:\[[\w.-]+\]|[#;].*|[\w.-]+\s*=.*|\s*)$/.test(line)),
+  js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),
+  // By the compiler, below.
+  ts: () => undefined,
+  sh: (code) => refusedBy('sh', code),
+  bash: (code) => refusedBy('bash', code),
+}
+
+function refusedBy(shell: string, code: string): string | undefined {
+  const { exitCode, stderr } = Bun.spawnSync([shell, '-n'], { stdin: Buffer.from(code) })
+  return exitCode === 0 ? undefined : stderr.toString().trim()
+}
+
+test.each(Object.keys(checks).filter((language) => samples.some((sample) => sample.language === language)))(
+  'samples can be read: "%s"',
+  (language) => {
+    expect(problemsOf(samplesIn(language), ({ code }) => checks[language]?.(code))).toEqual([])
+  },
+)
+
+test('no sample is in a language that nothing here reads', () => {
+  const known = ({ language }: Sample) => Object.hasOwn(checks, language)
+  expect(samples.filter((sample) => !known(sample)).map(({ at, language }) => `${at}: ${language}`)).toEqual(
+    [],
+  )
+})
+
+test('TypeScript compiles, against the package as its users import it', async () => {
+  // A sample that imports begins a module, and those that follow it on the page go on with it.
+  const modules: { readonly at: string; text: string }[] = []
+  for (const { at, code } of samplesIn('ts')) {
+    const last = modules.at(-1)
+    const isOfPage = last !== undefined && at.split(':')[0] === last.at.split(':')[0]
+    if (isOfPage && !/^import /m.test(code)) last.text += `// ${at}\n${code}`
+    else modules.push({ at, text: `// ${at}\n${code}\nexport {}\n` })
+  }
+  expect(modules.length).toBeGreaterThan(1)
+  const place = join(folder.path, 'samples')
+  mkdirSync(join(place, 'node_modules'), { recursive: true })
+  for (const name of readdirSync(join(root, 'node_modules')).filter((each) => !each.startsWith('.'))) {
+    symlinkSync(join(root, 'node_modules', name), join(place, 'node_modules', name))
+  }
+  symlinkSync(root, join(place, 'node_modules', packageJson.name))
+  for (const [index, { text }] of modules.entries()) writeFileSync(join(place, `module-${index}.ts`), text)
+  writeFileSync(
+    join(place, 'tsconfig.json'),
+    JSON.stringify({
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { lib: ['esnext', 'dom'], types: ['node'], noUnusedLocals: false },
+      include: ['*.ts'],
+      exclude: [],
+    }),
+  )
+  const { exitCode, stdout } = Bun.spawnSync([process.execPath, 'x', 'tsc', '--project', place], {
+    cwd: root,
+  })
+  expect({ exitCode, said: stdout.toString() }).toEqual({ exitCode: 0, said: '' })
+})
+
+describe('settings', () => {
+  const known = settingNames()
+  /** What else a page may set: variables of a sandbox, of the other programs here, of Bun, Kannel and the system. */
+  const others: ReadonlySet<string> = new Set([
+    ...Object.keys(sandboxSettings),
+    ...variablesOf('examples/*', 'client', 'release', 'bench', 'bench/soak', 'test', 'test/*'),
+    ...['BUN_BE_BUN', 'BUN_OPTIONS', 'START_SMSBOX', 'TMPDIR'],
+  ])
+
+  /** Names that are given a value in a text. */
+  const namesIn = (text: string): string[] =>
+    [...text.matchAll(/(?<![\w$/?&"'.-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT|HOST)=/g)].map(
+      ([, name = '']) => name,
+    )
+
+  test('that pages set are known to the program', () => {
+    const unknown = pages.flatMap(({ path, spans, samples: own }) => {
+      const scripts = own.filter(({ language }) => ['sh', 'bash', 'ini', 'yaml'].includes(language))
+      const text = scripts.map(({ code }) => code).join('\n')
+      // A variable that a script reads itself is its own.
+      const isOwn = (name: string) => new RegExp(`\\$\\{?${name}\\b`).test(text)
+      return [...spans.flatMap(namesIn), ...namesIn(text)]
+        .filter((name) => !known.has(name) && !others.has(name) && !isOwn(name))
+        .map((name) => `${path}: ${name}`)
+    })
+    expect([...new Set(unknown)]).toEqual([])
+  })
+
+  test('that the program reads are all in the README', () => {
+    expect(known.size).toBeGreaterThan(70)
+    const text = pageAt('README.md').spans.join('\n')
+    expect([...known].filter((name) => !new RegExp(`(?<![A-Z_])${name}(?![A-Z_])`).test(text))).toEqual([])
+  })
+})
+
+/** The variables that programs name. */
+function variablesOf(...folders: readonly string[]): readonly string[] {
+  return folders
+    .flatMap((folder) => [...new Bun.Glob(`${folder}/*.{ts,mjs,sh}`).scanSync({ cwd: root })])
+    .flatMap((path) => [
+      ...readFileSync(join(root, path), 'utf8').matchAll(/(?:\benv\.|'|\$\{?)([A-Z][A-Z0-9_]+)/g),
+    ])
+    .map(([, name = '']) => name)
+}
+
+describe('the integration guide', () => {
+  const { spans } = pageAt('docs/integration.md')
+
+  test('says what to do with every code of the interface', () => {
+    const codes: readonly string[] = openApi('0.0.0', true).components.schemas.Error.properties.error.enum
+    expect(codes.length).toBeGreaterThan(20)
+    expect(codes.filter((code) => !spans.includes(code))).toEqual([])
+  })
+
+  test('and with those of the client', () => {
+    expect(['timeout', 'unreachable', 'unexpected_answer'].filter((code) => !spans.includes(code))).toEqual(
+      [],
+    )
+  })
+})

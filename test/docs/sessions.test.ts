@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { temporaryFolder } from '../support/app.ts'
+import { programEnv, programLine } from '../support/program.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { pageAt } from './pages.ts'
+
+// What pages tell people to paste is pasted, and answers what they say it answers.
+
+// Processes share two cores with the tests beside these.
+setDefaultTimeout(60_000)
+
+const ending = new AsyncDisposableStack()
+afterAll(() => ending.disposeAsync())
+
+/** Something to paste, and the lines that it is said to print. */
+interface Step {
+  readonly script: string
+  readonly printed: readonly string[]
+}
+
+/** The steps of a page whose answers it tells, in comments behind each. */
+function stepsOf(path: string): readonly Step[] {
+  return pageAt(path)
+    .samples.filter(
+      ({ language, code }) => language === 'sh' && /\bcurl /.test(code) && /^# [{\d]/m.test(code),
+    )
+    .flatMap(({ code }) => stepsIn(code))
+}
+
+function stepsIn(code: string): readonly Step[] {
+  const steps: { script: string; printed: string[] }[] = []
+  for (const line of code.split('\n')) {
+    const last = steps.at(-1)
+    if (line.startsWith('# ')) last?.printed.push(line.slice(2))
+    else if (last && last.printed.length === 0) last.script += `${line}\n`
+    else steps.push({ script: `${line}\n`, printed: [] })
+  }
+  return steps.filter(({ script }) => script.trim() !== '')
+}
+
+/** Runs steps in one shell, so that variables last; resolves to what each printed. */
+async function paste(steps: readonly Step[]): Promise<readonly string[]> {
+  const mark = '\x1e'
+  const shell = Bun.spawn(['sh'], {
+    // A variable that nothing has set is a step that is missing.
+    stdin: new Blob(['set -u\n', ...steps.map(({ script }) => `${script}printf '%s' '${mark}'\n`)]),
+    env: { PATH: process.env.PATH ?? '' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, complaints] = await Promise.all([
+    new Response(shell.stdout).text(),
+    new Response(shell.stderr).text(),
+  ])
+  expect(complaints).toBe('')
+  return output.split(mark).slice(0, -1)
+}
+
+/**
+ * Why what was printed is not what the page says; undefined where it is. `…` stands for any text, a number for any
+ * number but within an answer, and what follows a comma is for the reader.
+ */
+function difference(printed: string, said: readonly string[]): string | undefined {
+  const lines = printed.trim().split('\n')
+  if (lines.length !== said.length) return `${lines.length} lines, not ${said.length}: ${printed}`
+  for (const [index, line] of lines.entries()) {
+    const expected = said[index] ?? ''
+    if (expected.startsWith('{')) {
+      if (!isLike(JSON.parse(line), JSON.parse(expected))) return `${line} is not like ${expected}`
+    } else {
+      const [words = ''] = expected.split(', ')
+      const pattern = words.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\d+/g, '\\d+')
+      if (!new RegExp(`^${pattern}$`).test(line)) return `${line} is not like ${expected}`
+    }
+  }
+  return undefined
+}
+
+/** Whether a value has just these fields, with these values but where any will do. */
+function isLike(value: unknown, expected: unknown): boolean {
+  if (expected === '…') return typeof value === 'string' && value !== ''
+  if (typeof expected !== 'object' || expected === null) return value === expected
+  if (typeof value !== 'object' || value === null) return false
+  const [given, wanted] = [new Map(Object.entries(value)), new Map(Object.entries(expected))]
+  return (
+    given.size === wanted.size &&
+    [...wanted].every(([key, each]) => given.has(key) && isLike(given.get(key), each))
+  )
+}
+
+/** Pastes what a page says, with what stands for addresses and keys replaced; tells what came out otherwise. */
+async function problemsOf(
+  path: string,
+  standIns: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const steps = stepsOf(path).map(({ script, printed }) => {
+    let given = script
+    for (const [name, value] of Object.entries(standIns)) given = given.replaceAll(name, value)
+    return { script: given, printed }
+  })
+  expect(steps.filter(({ printed }) => printed.length > 0).length).toBeGreaterThan(2)
+  const outputs = await paste(steps)
+  expect(outputs).toHaveLength(steps.length)
+  return outputs.flatMap((output, index) => {
+    const { script = '', printed = [] } = steps[index] ?? {}
+    const problem = printed.length === 0 ? undefined : difference(output, printed)
+    return problem === undefined ? [] : [`${script.trim()}\n  ${problem}`]
+  })
+}
+
+test('the comparison knows what differs', () => {
+  const said = ['{"success":true,"expiresIn":300,"requestId":"…"}']
+  expect(difference('{"success":true,"expiresIn":300,"requestId":"a"}\n', said)).toBeUndefined()
+  expect(difference('{"success":true,"expiresIn":301,"requestId":"a"}', said)).toContain('is not like')
+  expect(difference('{"success":true,"expiresIn":300}', said)).toContain('is not like')
+  expect(difference('{"success":true,"expiresIn":300,"requestId":"a","more":1}', said)).toContain(
+    'is not like',
+  )
+  expect(difference('123456', ['444768, or whatever came'])).toBeUndefined()
+  expect(difference('', ['444768'])).toContain('is not like')
+  expect(difference('Retry-After: 29', ['Retry-After: 30'])).toBeUndefined()
+  expect(difference('a\nb', ['a'])).toContain('2 lines')
+  expect(stepsIn('A=1\ncurl a \\\n  b\n# {"x":1}\n# more\n\ncurl c\n')).toEqual([
+    { script: 'A=1\ncurl a \\\n  b\n', printed: ['{"x":1}', 'more'] },
+    { script: '\ncurl c\n\n', printed: [] },
+  ])
+})
+
+describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
+  let demo: string
+  let sandbox: Awaited<ReturnType<typeof startSandbox>>
+  beforeAll(async () => {
+    ;[demo, sandbox] = await Promise.all([startDemo(), startSandbox()])
+    ending.defer(() => sandbox.stop())
+  })
+
+  test.each(['README.md', 'docs/quick-start.md'])('%s is answered by the demo as it says', async (path) => {
+    expect(
+      await problemsOf(path, { 'http://127.0.0.1:3000': demo, 'https://otp.example.com': demo }),
+    ).toEqual([])
+  })
+
+  test('docs/integration.md is answered by a sandbox as it says', async () => {
+    const { url, apiKey, appId } = sandbox
+    expect(
+      await problemsOf('docs/integration.md', {
+        'http://127.0.0.1:41234': url,
+        otp_sandbox_key: apiKey,
+        '"appId":"sandbox"': `"appId":"${appId}"`,
+      }),
+    ).toEqual([])
+  })
+})
+
+/** The demo as a newcomer starts it, in a folder of its own; resolves to where it listens. */
+async function startDemo(): Promise<string> {
+  const folder = temporaryFolder()
+  const child = Bun.spawn(programLine(['demo']), {
+    cwd: folder.path,
+    env: programEnv({ PORT: '0' }),
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  ending.defer(async () => {
+    child.kill()
+    await child.exited
+    folder.remove()
+  })
+  const decoder = new TextDecoder()
+  let welcome = ''
+  for await (const chunk of child.stdout) {
+    welcome += decoder.decode(chunk, { stream: true })
+    const [, origin] = /(http:\/\/\S+)\/outbox\n/.exec(welcome) ?? []
+    if (origin !== undefined) return origin
+  }
+  throw new Error(`the demo did not start: ${welcome}`)
+}
