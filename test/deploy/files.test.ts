@@ -179,7 +179,7 @@ describe('the manifests of Kubernetes', () => {
     [Bun.YAML.parse(read(`kubernetes/${path}`))].flat() as unknown as Manifest[]
   const named = (manifests: readonly Manifest[], kind: string) =>
     manifests.find((manifest) => manifest.kind === kind) ?? expect.unreachable()
-  const base = manifestsOf('otpost.yml')
+  const base = manifestsOf('base/otpost.yml')
   const extra = manifestsOf('litestream/litestream.yml')
   const set = named(base, 'StatefulSet')
   const pod = set.spec?.template.spec ?? expect.unreachable()
@@ -320,7 +320,7 @@ describe('the manifests of Kubernetes', () => {
   })
 
   test('are put together from files that are there', () => {
-    for (const place of ['kubernetes', 'kubernetes/litestream']) {
+    for (const place of ['kubernetes/base', 'kubernetes/litestream']) {
       const { resources, patches = [] } = Bun.YAML.parse(read(`${place}/kustomization.yaml`)) as {
         resources: string[]
         patches?: { path: string }[]
@@ -331,6 +331,32 @@ describe('the manifests of Kubernetes', () => {
       expect(files.filter((path) => !named.includes(path))).toEqual([])
     }
   })
+
+  const kubectl = Bun.which('kubectl')
+  test.skipIf(kubectl === null)(
+    `are put together by kubectl as they are here${kubectl === null ? ' (kubectl is not installed)' : ''}`,
+    () => {
+      const { stdout, stderr } = Bun.spawnSync(
+        [kubectl ?? '', 'kustomize', join(deploy, 'kubernetes/litestream')],
+        { env: { ...process.env, KUBECONFIG: '/dev/null' } },
+      )
+      expect(stderr.toString()).toBe('')
+      const made = [Bun.YAML.parse(stdout.toString())].flat() as unknown as Manifest[]
+      // Its lists of what has a name begin with what was added.
+      const sorted = (value: unknown): unknown =>
+        Array.isArray(value)
+          ? value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+          : typeof value === 'object' && value !== null
+            ? Object.fromEntries(
+                Object.entries(value)
+                  .map(([key, item]) => [key, sorted(item)])
+                  .sort(),
+              )
+            : value
+      const all = [...base.filter(({ kind }) => kind !== 'StatefulSet'), ...extra, withSidecar]
+      expect(sorted(made)).toEqual(sorted(all))
+    },
+  )
 
   test('have Litestream read the database of the image', () => {
     const { dbs } = Bun.YAML.parse(named(extra, 'ConfigMap').data?.['litestream.yml'] ?? '') as {
