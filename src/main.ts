@@ -42,7 +42,8 @@ function createProgram(env: NodeJS.ProcessEnv): Command {
     )
     // A binary is what an operator installs: it is in production unless whoever develops says so, in the file too.
     .hook('preAction', () => {
-      if (Bun.isStandaloneExecutable) env.NODE_ENV ??= 'production'
+      // Set to nothing it is unset, as every setting.
+      if (Bun.isStandaloneExecutable) env.NODE_ENV = env.NODE_ENV?.trim() || 'production'
     })
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')

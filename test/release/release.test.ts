@@ -230,6 +230,8 @@ describe('the SQLite for', () => {
     expect(rest.subarray(head).equals(signed.subarray(head, rest.length))).toBe(true)
     expect(rest.readUInt32LE(16)).toBe(signed.readUInt32LE(16) - 1)
     expect(withoutSignature(rest)).toBe(rest)
-    expect(() => withoutSignature(Buffer.concat([signed, Buffer.from('more')]))).toThrow('where linkers put it')
+    expect(() => withoutSignature(Buffer.concat([signed, Buffer.from('more')]))).toThrow(
+      'where linkers put it',
+    )
   })
 })
