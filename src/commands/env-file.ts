@@ -3,8 +3,8 @@ import { parseEnv } from 'node:util'
 import { ConfigError } from '../settings.ts'
 
 /**
- * Adds the settings of a file to an environment, whose own go before them. Lines are NAME=value, `#` begins a comment,
- * and a value in quotes may have several lines: what systemd's EnvironmentFile and `docker run --env-file` read too.
+ * Adds the settings of a file to an environment, whose own go before them unless they are set to nothing. Lines are
+ * NAME=value, `#` begins a comment, and a value in quotes may have several lines, as in systemd's EnvironmentFile.
  *
  * @throws ConfigError naming the lines that say nothing, and never a value: it may be a secret
  */
@@ -21,7 +21,7 @@ export function readEnvFile(file: string, env: Record<string, string | undefined
       lost.map((line) => `line ${line} of ${file} must be NAME=value, or a comment behind #`),
     )
   }
-  for (const [name, value] of Object.entries(parseEnv(text))) env[name] ??= value
+  for (const [name, value] of Object.entries(parseEnv(text))) env[name] ||= value
 }
 
 /** The lines that a parser would pass over, by number. */
