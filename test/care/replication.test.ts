@@ -75,13 +75,14 @@ test('a server beside a reader that never stops answers all, and its log stays w
   const reader = replicator(here.file)
   let largest = 0
   while (largest < 20) largest = await load(500)
-  // What was needed once is enough for ever.
+  // What was needed once is about enough for ever: now and then a write comes between the reader's copy and the next
+  // write, which then can not begin the log anew. Without that it would be three times as long in the end.
   const grown: number[] = []
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 8; round++) {
     reader.checkpoint()
     grown.push(await load(500))
   }
-  expect(Math.max(...grown)).toBeLessThan(largest + 1)
+  expect(Math.max(...grown)).toBeLessThan(2 * largest)
   reader.end()
   // Once it has gone, otpost keeps its log as small as ever.
   await load(1000)
