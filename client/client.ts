@@ -344,7 +344,7 @@ async function exchange(
   }, timeoutMs)
   const onAbort = () => controller.abort()
   signal?.addEventListener('abort', onAbort, { once: true })
-  try {
+  const ask = async () => {
     const response = await fetch(url, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': 'application/json' },
@@ -355,6 +355,13 @@ async function exchange(
     })
     const { ok, status, headers } = response
     return { ok, status, retryAfter: headers.get('retry-after'), text: await textOf(response) }
+  }
+  // A fetch of one's own may have no ear for its signal.
+  const ended = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true })
+  })
+  try {
+    return await Promise.race([ask(), ended])
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     const message = isLate
@@ -441,9 +448,12 @@ function parsed(text: string | undefined): Record<string, unknown> | undefined {
   }
 }
 
-/** Retry-After in seconds, which is the form that the service gives it. */
+/** Retry-After in seconds, which is the form that the service gives it; what stands between may make it a date. */
 function retryAfterOf({ retryAfter }: Answer): { retryAfterSeconds?: number } {
-  return retryAfter !== null && /^\d+$/.test(retryAfter) ? { retryAfterSeconds: Number(retryAfter) } : {}
+  if (retryAfter === null) return {}
+  if (/^\d+$/.test(retryAfter)) return { retryAfterSeconds: Number(retryAfter) }
+  const at = /^[A-Z][a-z]{2}, .* GMT$/.test(retryAfter) ? Date.parse(retryAfter) : Number.NaN
+  return Number.isNaN(at) ? {} : { retryAfterSeconds: Math.max(0, Math.ceil((at - Date.now()) / 1000)) }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -347,6 +347,27 @@ describe('a call that is rate_limited', () => {
   })
 })
 
+test('a Retry-After that something between has made a date is waited for too, and not where that is long', async () => {
+  for (const [seconds, attempts] of [
+    [20, 2],
+    [7200, 1],
+    [-60, 2],
+  ] as const) {
+    const at = new Date(Date.now() + seconds * 1000).toUTCString()
+    const waits: number[] = []
+    const gets = clientThatGets(
+      () => Response.json(envelope('rate_limited'), { status: 429, headers: { 'retry-after': at } }),
+      { retry: { maxAttempts: 2 }, wait: async (delayMs) => void waits.push(delayMs) },
+    )
+    const { retryAfterSeconds = -1 } = (await gets.client.send({ phone })) as { retryAfterSeconds?: number }
+    expect(gets.attempts()).toBe(attempts)
+    const least = Math.max(0, seconds - 2)
+    expect(retryAfterSeconds).toBeGreaterThanOrEqual(least)
+    expect(retryAfterSeconds).toBeLessThanOrEqual(Math.max(0, seconds))
+    for (const delayMs of waits) expect(delayMs).toBeGreaterThanOrEqual(least * 1000)
+  }
+})
+
 test('nothing is repeated but rate_limited', async () => {
   const codes = [...new Set(Object.values(operations).flatMap(({ errors }) => [...errors]))]
   for (const code of [...codes, 'too_early']) {
@@ -529,6 +550,8 @@ describe('a time-out', () => {
   test('is a result, whether the answer does not begin or does not end', async () => {
     const answers: NonNullable<ClientOptions['fetch']>[] = [
       (_, init) => hanging(init),
+      // One that has no ear for its signal.
+      () => new Promise(() => {}),
       async (_, init) =>
         new Response(
           new ReadableStream({
