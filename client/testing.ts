@@ -76,16 +76,21 @@ export interface TestOtpost {
   readonly client: OtpostClient
   /**
    * The newest code that was sent to a phone number or mail address, in any spelling that otpost knows it by. Each code is
-   * given once: after a resend the next call waits for the new one, and never gives the old one again.
+   * given once: after a resend the next call waits for the new one, and never gives the old one again. Where several
+   * brands have sent one, each has its newest.
    *
+   * @param options.brandId whose code it has to be; any brand's unless given
    * @param options.timeoutMs how long to wait for it, 4,000 unless given: less than most test runners wait for a test
    * @throws OtpostTestError when none comes in time, or otpost has ended
    */
-  codeFor(recipient: string, options?: { readonly timeoutMs?: number }): Promise<string>
+  codeFor(
+    recipient: string,
+    options?: { readonly brandId?: string; readonly timeoutMs?: number },
+  ): Promise<string>
   /**
    * What was sent to a phone number or mail address so far, the last 500, oldest first.
    *
-   * @throws OtpostTestError when the recipient is neither, or otpost has ended
+   * @throws OtpostTestError when the recipient is neither, or otpost has ended or does not answer
    */
   messagesTo(recipient: string): Promise<readonly OutboxMessage[]>
   /** Ends it; what it kept is gone. Again: waits for the same end. */
@@ -118,19 +123,20 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
   const [brandId] = brandIds
   const given = new Set<number>()
 
-  /** What the outbox answers; nothing once the signal has aborted. */
-  async function ask(query: Record<string, string>, signal?: AbortSignal): Promise<readonly OutboxMessage[]> {
+  /** What the outbox answers; undefined where it has not within that time. */
+  async function ask(
+    query: Record<string, string>,
+    timeoutMs: number,
+  ): Promise<readonly OutboxMessage[] | undefined> {
+    const signal = AbortSignal.timeout(Math.max(timeoutMs, 0))
     try {
-      const answer = await fetch(
-        `${outboxUrl}/messages?${new URLSearchParams(query)}`,
-        signal ? { signal } : {},
-      )
+      const answer = await fetch(`${outboxUrl}/messages?${new URLSearchParams(query)}`, { signal })
       const { messages, message } = (await answer.json()) as OutboxAnswer
       if (messages) return messages
       throw new OtpostTestError(`the outbox refuses to tell: ${message}`)
     } catch (cause) {
-      if (signal?.aborted) return []
       if (cause instanceof OtpostTestError) throw cause
+      if (signal.aborted) return undefined
       throw new OtpostTestError(`otpost does not answer${program.howItEnded()}`, { cause })
     }
   }
@@ -143,29 +149,35 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
     brandIds,
     outboxUrl,
     client: createClient({ url, appId, apiKey, brandId }),
-    async codeFor(to, { timeoutMs = 4000 } = {}) {
-      const signal = AbortSignal.timeout(timeoutMs)
-      let messages = await ask({ to })
-      let count = messages.length
-      let lastId = 0
-      for (;;) {
-        const newest = messages.filter((message) => codeIn(message) !== undefined).at(-1)
-        const code = newest && codeIn(newest)
-        if (newest && code !== undefined && !given.has(newest.id)) {
+    async codeFor(to, { brandId: wanted, timeoutMs = 4000 } = {}) {
+      const endsAt = performance.now() + timeoutMs
+      const leftMs = () => endsAt - performance.now()
+      const seen: OutboxMessage[] = []
+      let messages = await ask({ to }, Math.max(timeoutMs, answerMs))
+      if (messages === undefined) throw silence()
+      while (messages !== undefined) {
+        seen.push(...messages)
+        const ofBrand = seen.filter(({ brandId }) => wanted === undefined || brandId === wanted)
+        const newest = newestCodes(ofBrand).findLast(({ id }) => !given.has(id))
+        if (newest) {
           given.add(newest.id)
-          return code
+          return newest.code
         }
-        if (signal.aborted) break
-        lastId = messages.at(-1)?.id ?? lastId
-        messages = await ask({ to, after: String(lastId), wait: longestWaitSeconds }, signal)
-        count += messages.length
+        if (leftMs() <= 0) break
+        messages = await ask({ to, after: String(seen.at(-1)?.id ?? 0), wait: longestWaitSeconds }, leftMs())
       }
-      const others = (await ask({})).length - count
+      const all = await ask({}, answerMs)
+      if (all === undefined) throw silence()
+      const useless = seen.length > 0 ? ', without a code or with one that was given before' : ''
       throw new OtpostTestError(
-        `no code came within ${timeoutMs} ms. Messages in the outbox for this recipient: ${count}${count > 0 ? ', without a code or with one that was given before' : ''}; for others: ${others}`,
+        `no code came within ${timeoutMs} ms. Messages in the outbox for this recipient: ${seen.length}${useless}; for others: ${Math.max(0, all.length - seen.length)}`,
       )
     },
-    messagesTo: (to) => ask({ to }),
+    async messagesTo(to) {
+      const messages = await ask({ to }, answerMs)
+      if (messages === undefined) throw silence()
+      return messages
+    },
     stop: program.stop,
     [Symbol.asyncDispose]: program.stop,
   }
@@ -174,6 +186,23 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
 interface OutboxAnswer {
   readonly messages?: readonly OutboxMessage[]
   readonly message?: string
+}
+
+/** How long the outbox may take to answer what it has. */
+const answerMs = 2000
+
+function silence(): OtpostTestError {
+  return new OtpostTestError('otpost does not answer, though it has not ended')
+}
+
+/** The newest code of each brand, in the order in which they were sent. */
+function newestCodes(messages: readonly OutboxMessage[]): { readonly id: number; readonly code: string }[] {
+  const newest = new Map<string | null, { id: number; code: string }>()
+  for (const message of messages) {
+    const code = codeIn(message)
+    if (code !== undefined) newest.set(message.brandId, { id: message.id, code })
+  }
+  return [...newest.values()].sort((a, b) => a.id - b.id)
 }
 
 /** What one question to the outbox may wait for a message; another follows. */
@@ -240,11 +269,14 @@ function startProgram(
     })
   })
 
-  /** As the end of a sentence. */
+  /** As the end of a sentence; empty while it runs. */
   function howItEnded(): string {
-    if (ending === undefined) return ''
+    return ending === undefined ? '' : `: ${ending}${complained()}`
+  }
+
+  function complained(): string {
     const said = complaints.trim()
-    return `: ${ending}${said === '' ? '' : `\n${said}`}`
+    return said === '' ? '' : `\n${said}`
   }
 
   async function listening(timeoutMs: number): Promise<Listening> {
@@ -253,7 +285,7 @@ function startProgram(
     try {
       const line = await Promise.race([firstLine(child), ended, tooLate])
       if (line === undefined) {
-        const why = howItEnded() || `: it said nothing within ${timeoutMs} ms`
+        const why = howItEnded() || `: it does not listen after ${timeoutMs} ms${complained()}`
         throw new OtpostTestError(`otpost did not start${why}`)
       }
       isListening = true

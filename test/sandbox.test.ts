@@ -198,6 +198,38 @@ describe('otpost/testing', () => {
     expect(error).not.toMatch(/\d{6}/)
   })
 
+  test('gives each brand its own code, the newest first or that of the brand asked for', async () => {
+    const to = '+1 202 555 0160'
+    const send = async (brandId: string) => {
+      expect(await otpost.client.send({ phone: to, brandId })).toMatchObject({ success: true })
+      return (await otpost.messagesTo(to)).at(-1)?.text.slice(0, 6) ?? ''
+    }
+    const [acme, globex] = [await send('acme'), await send('globex')]
+    expect([await otpost.codeFor(to), await otpost.codeFor(to)]).toEqual([globex, acme])
+    const [third, fourth] = [await send('acme'), await send('globex')]
+    expect(await otpost.codeFor(to, { brandId: 'acme' })).toBe(third)
+    expect(await problemOf(otpost.codeFor(to, { brandId: 'acme', timeoutMs: 1 }))).toContain('no code came')
+    expect(await otpost.codeFor(to)).toBe(fourth)
+  })
+
+  test('says that it does not answer, rather than wait for ever', async () => {
+    const { promise, resolve } = Promise.withResolvers<number>()
+    // In the place of otpost: it says where it listens, and answers nothing.
+    using deaf = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => resolve(1) } })
+    const url = `http://127.0.0.1:${deaf.port}`
+    const said = JSON.stringify({ url, appId: 'a', apiKey: 'k', outboxUrl: `${url}/outbox` })
+    await using other = await startOtpost({ command: ['sh', '-c', `echo '${said}'; exec cat >/dev/null`] })
+    const problems = Promise.all([
+      problemOf(other.codeFor(phone, { timeoutMs: 1 })),
+      problemOf(other.messagesTo(phone)),
+    ])
+    expect(await promise).toBe(1)
+    expect(await problems).toEqual([
+      expect.stringContaining('does not answer'),
+      expect.stringContaining('does not answer'),
+    ])
+  })
+
   test('says that a recipient is none', async () => {
     expect(await problemOf(otpost.messagesTo('nobody'))).toContain('a phone number or a mail address')
     expect(await problemOf(otpost.codeFor('nobody'))).toContain('a phone number or a mail address')
@@ -214,22 +246,28 @@ describe('otpost/testing', () => {
 
   test('says why it could not start', async () => {
     const start = (options: Parameters<typeof startOtpost>[0]) => problemOf(startOtpost(options))
-    const [none, unfit, other, silent, brand, setting] = await Promise.all([
+    const PORT = new URL(otpost.url).port
+    const [none, unfit, other, silent, brand, setting, port] = await Promise.all([
       start({ command: 'otpost-that-is-nowhere' }),
       start({ command: import.meta.path }),
       start({ command: ['sh', '-c', 'echo hello'] }),
       start({ command: ['sh', '-c', 'exec cat'], startTimeoutMs: 1 }),
       startSandbox({ brandIds: ['no slug'] }).then(String, String),
       start({ settings: { SMS_PLAIN: 'twilio' } as object }),
+      startSandbox({ settings: { PORT } }).then(String, String),
     ])
     expect(none).toMatch(
       /there is no program otpost-that-is-nowhere\. Put otpost on the PATH, .*OTPOST_BINARY/,
     )
     expect(unfit).toContain('can not be run (EACCES)')
     expect(other).toContain('the program is not otpost')
-    expect(silent).toContain('it said nothing within 1 ms')
+    expect(silent).toContain('it does not listen after 1 ms')
     expect(brand).toMatch(/it ended with 2\n.*the slug must be/s)
     expect(setting).toContain('SMS_PLAIN would have no effect')
+    // At once, though its standard input is open still, and with no word of a setting that it does not know.
+    expect(port).toMatch(
+      /it ended with 1\n.*port \d+ on 127\.0\.0\.1 is in use\. Stop what listens there, or choose another PORT$/,
+    )
   })
 
   test.skipIf(!Bun.which('node'))(

@@ -51,7 +51,7 @@ export function sandboxCommands(program: Command, env: Env): void {
       await serve(readConfig(sandboxEnv(env)), {
         demo: { ...application, brandId: brandIds[0] ?? '' },
         logFd: 2,
-        ...(untilStdinCloses ? { until: inputEnds() } : {}),
+        ...(untilStdinCloses ? { until: inputEnds } : {}),
         prepare: async ({ books }, listen) => {
           const ports = books.acting({ by: 'command', name: 'sandbox' })
           for (const slug of brandIds) await putBrand(ports, slug, brandOf(slug))

@@ -45,8 +45,8 @@ interface Serving extends Pick<Overrides, 'demo'> {
   readonly prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>
   /** Where the log goes: standard output, or standard error where the output is for something else. */
   readonly logFd?: 1 | 2
-  /** Ends the service as SIGTERM does, once it resolves. */
-  readonly until?: Promise<void>
+  /** Asked once it listens; ends the service as SIGTERM does, when it resolves. */
+  readonly until?: () => Promise<void>
 }
 
 /** Serves until a signal ends it. */
@@ -84,12 +84,6 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
       void stop(exit.ok)
     })
   }
-  void until?.then(() => {
-    // A stop under way is not hastened: only a second signal does that.
-    if (stopping) return
-    logger.info('stopping, since whoever started this has gone: requests under way are finished first')
-    void stop(exit.ok)
-  })
   const listen = () => {
     const url = app.listen()
     logger.info({ url: String(url), version, pid: process.pid }, 'listening')
@@ -100,17 +94,28 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
     else listen()
   } catch (error) {
     await app.close()
-    throw portError(error, config)
+    throw portError(error, config, demo === undefined)
   }
+  void until?.().then(() => {
+    // A stop under way is not hastened: only a second signal does that.
+    if (stopping) return
+    logger.info('stopping, since whoever started this has gone: requests under way are finished first')
+    void stop(exit.ok)
+  })
 }
 
-/** The errors of a port that an operator can do something about, in words; any other as it is. */
-function portError(error: unknown, { host, port }: Config): unknown {
+/**
+ * The errors of a port that an operator can do something about, in words; any other as it is.
+ *
+ * @param mayShare whether REUSE_PORT is a setting of this server
+ */
+function portError(error: unknown, { host, port }: Config, mayShare: boolean): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (code === 'EADDRINUSE') {
-    return new OperatorError(
-      `port ${port} on ${host} is in use. Stop what listens there, choose another PORT, or set REUSE_PORT=1 on both servers to hand over without downtime`,
-    )
+    const ways = mayShare
+      ? ', choose another PORT, or set REUSE_PORT=1 on both servers to hand over without downtime'
+      : ', or choose another PORT'
+    return new OperatorError(`port ${port} on ${host} is in use. Stop what listens there${ways}`)
   }
   if (code === 'EACCES')
     return new OperatorError(`port ${port} is not allowed to this user: choose a PORT above 1023`)
