@@ -122,7 +122,7 @@ describe.concurrent('--env-file', () => {
       `DATABASE_URL=file:${other}`,
       `APP_CREDENTIALS='{"shop":`,
       `  "a key of the file"}'`,
-      'SECRET_KEY="0123456789abcdef0123456789abcdef" # and a remark',
+      'SECRET_KEY="0123456789abcdef0123456789abcdef"',
     ]
     const path = written('settings.env', settings.join('\n'))
     const apps = await otpost(['--env-file', path, 'app', 'list'], { DATABASE_URL: '' })

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { parseEnvFile } from '../src/commands/env-file.ts'
+
+// What `--env-file` makes of a file: the same as systemd makes of an EnvironmentFile, by systemd.exec(5).
+
+const read = (text: string) => {
+  const { settings, lost } = parseEnvFile(`NAME=${text}\nNEXT=here\n`)
+  expect(lost).toEqual([])
+  expect(settings.get('NEXT')).toBe('here')
+  return settings.get('NAME')
+}
+
+test.each([
+  ['plain', 'plain'],
+  ['', ''],
+  ['  with spaces around  \t', 'with spaces around'],
+  ['a#b', 'a#b'],
+  ['a # b', 'a # b'],
+  ['#b', '#b'],
+  ['a=b==', 'a=b=='],
+  ["it's", "it's"],
+  ['a\\b', 'ab'],
+  ['a\\\\b', 'a\\b'],
+  ['one \\\n  two', 'one   two'],
+  ['kept\\ ', 'kept '],
+  [`'single $x \\n "quoted"'`, 'single $x \\n "quoted"'],
+  ['\'{\n  "shop": "key"\n}\'', '{\n  "shop": "key"\n}'],
+  ['"double \\"quoted\\" \\$x \\` \\\\ \\n"', 'double "quoted" $x ` \\ \\n'],
+  ['" spaces "', ' spaces '],
+  [`"a"'b' c`, 'abc'],
+  ['"a" # b', 'a# b'],
+  ['"joined \\\nlines"', 'joined lines'],
+])('NAME=%j says %j', (text, value) => {
+  expect(read(text)).toBe(value)
+})
+
+test('comments and empty lines say nothing, and of two values the last counts', () => {
+  const { settings, lost } = parseEnvFile('\uFEFF# one\r\n\r\n; two = 3\r\n  A = 1 \r\nA=2\r\n \t# three')
+  expect([[...settings], lost]).toEqual([[['A', '2']], []])
+})
+
+test.each([
+  ['A=1\nB 2\nC=3', [2]],
+  ['export A=1', [1]],
+  ['1A=1\n=2\n A-B=3', [1, 2, 3]],
+  ['A="1\nB=2\n', [1]],
+  ["A=1\n\nB='2\n\\'", []],
+  ["B='2", [1]],
+])('%j: the lines %j say nothing', (text, lines) => {
+  expect(parseEnvFile(text).lost.map(({ line }) => line)).toEqual(lines)
+})
+
+test('any value that is written in quotes is read as it was', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      const unixValue = value.replaceAll('\r\n', '\n')
+      expect(read(`"${unixValue.replace(/["\\$`]/g, '\\$&')}"`)).toBe(unixValue)
+    }),
+  )
+})
+
+test('any file is read to its end', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom('A', '=', '"', "'", '\\', '\n', ' ', '#', '$') }),
+      (text) => {
+        const { settings, lost } = parseEnvFile(text)
+        expect(settings.size + lost.length).toBeLessThanOrEqual(text.split('\n').length)
+      },
+    ),
+  )
+})
