@@ -343,13 +343,29 @@ for (const [each, isInstalled] of installed) {
         ],
         ...['/notify/../outbox/messages', '/ADMIN', '/admin#/health', '/outbox?/health', '/'],
         ...[`https://${name}/admin`, `https://${name}/docs/..\\admin`],
+        // What one of the two decodes, joins or resolves, and the other does not.
+        ...['/admin/x%2f..%2f..%2fdocs', '/admin/%2e%2e%2fdocs', '/admin/brands/acme%2f..%2f..%2f..%2fdocs'],
+        ...[
+          '/outbox/messages/1%2f..%2f..%2f..%2fdocs%2f/html',
+          '/admin//../docs',
+          '/admin/..%5cdocs',
+          '/%64ocs',
+        ],
       ]
+      const reached = async () => {
+        // Once this has been logged, so has whatever came before it.
+        const last = await ask(proxy(), '/integrations/catalog')
+        await server.logged(last.headers.get('x-request-id') ?? expect.unreachable())
+        return server.lines.filter((line) => /"route":"\/(?:admin|outbox|metrics)/.test(line))
+      }
+      const before = await reached()
       for (const path of [...hidden, ...disguised]) {
         const answer = await ask(proxy(), path, { headers: { authorization: 'Bearer of-the-test' } })
         // A proxy may find a path so strange that it says no more than that.
         if (answer.status !== 400) expectRefusal(answer, { status: 404, error: 'not_found' })
         expect({ path, text: answer.text }).not.toEqual({ path, text: expect.stringContaining('<form') })
       }
+      expect(await reached()).toEqual(before)
     })
 
     test('without TLS nothing is passed on', async () => {
@@ -374,6 +390,8 @@ test.skipIf(!nginx)(
     expect(log).toContain(' GET /outbox/messages 404 ')
     expect(log).not.toMatch(/12025550143|none|of-the-test/)
     expect(log).not.toContain('?to')
+    // What it says of itself is of otpost having been away, and tells no address.
+    expect(readFileSync(`${proxies.get('nginx')?.log}`.replace(/\.log$/, '-error.log'), 'utf8')).toBe('')
   },
 )
 
