@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -63,95 +64,119 @@ function newFolder(name: string): string {
   return path
 }
 
-describe.skipIf(binary === undefined)('the compiled program', () => {
-  test('alone in an empty folder and an empty environment, it sends a code and verifies it', async () => {
-    const cwd = newFolder('alone')
-    const server = await start(['demo'], cwd, { PORT: '0' })
-    const post = async (path: string, fields: object) => {
-      const credentials = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' }
-      const response = await fetch(new URL(path, server.url), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ...credentials, ...fields }),
+describe.skipIf(binary === undefined)(
+  binary ? 'the compiled program' : 'the compiled program, which bun run test:binary tests',
+  () => {
+    test('alone in an empty folder and an empty environment, it sends a code and verifies it', async () => {
+      const cwd = newFolder('alone')
+      const server = await start(['demo'], cwd, { PORT: '0' })
+      const post = async (path: string, fields: object) => {
+        const credentials = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' }
+        const response = await fetch(new URL(path, server.url), {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ ...credentials, ...fields }),
+        })
+        return response.status
+      }
+      const phone = '+1 202 555 0143'
+      expect(await post('/otp/send', { phone })).toBe(200)
+      const kept = await fetch(new URL('/outbox/messages?to=12025550143&wait=10', server.url))
+      const { messages } = (await kept.json()) as { messages: { text: string }[] }
+      expect(await post('/otp/verify', { phone, otp: codeIn(messages[0]?.text) })).toBe(200)
+      // What the browser gets is inside.
+      const pages = [
+        '/outbox',
+        '/docs',
+        '/docs/swagger-ui.css',
+        '/docs/swagger-ui-bundle.js',
+        '/openapi.json',
+      ]
+      const statuses = await Promise.all(
+        pages.map(async (path) => [path, (await fetch(new URL(path, server.url))).status]),
+      )
+      expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
+      const { code, said, stderr } = await server.stop()
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      // Its threads are inside as well: the log tells where one can not be started.
+      expect(said).not.toContain('"level"')
+      expect(readdirSync(cwd)).toEqual(['data'])
+    })
+
+    test('nothing in the folder it is started in is obeyed', async () => {
+      const cwd = newFolder('littered')
+      const seen = join(cwd, 'seen')
+      writeFileSync(
+        join(cwd, 'preload.ts'),
+        `require('node:fs').writeFileSync(${JSON.stringify(seen)}, 'here')`,
+      )
+      writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./preload.ts"]\n')
+      writeFileSync(join(cwd, '.env'), 'PORT=nowhere\nAPP_CREDENTIALS=none\n')
+      writeFileSync(join(cwd, '.env.production'), 'PORT=nowhere\nAPP_CREDENTIALS=none\n')
+      writeFileSync(join(cwd, 'tsconfig.json'), '{ "compilerOptions": ')
+      writeFileSync(join(cwd, 'package.json'), '{ "name": ')
+      expect(await run(['app', 'list'], cwd)).toMatchObject({ code: 0, stderr: '' })
+      expect(readdirSync(cwd)).not.toContain('seen')
+      // Unless it is asked to.
+      expect(await run(['app', 'list', '--env-file', '.env'], cwd)).toMatchObject({
+        code: 78,
+        stderr: expect.stringContaining('APP_CREDENTIALS'),
       })
-      return response.status
-    }
-    const phone = '+1 202 555 0143'
-    expect(await post('/otp/send', { phone })).toBe(200)
-    const kept = await fetch(new URL('/outbox/messages?to=12025550143&wait=10', server.url))
-    const { messages } = (await kept.json()) as { messages: { text: string }[] }
-    expect(await post('/otp/verify', { phone, otp: codeIn(messages[0]?.text) })).toBe(200)
-    // What the browser gets is inside.
-    const pages = ['/outbox', '/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/openapi.json']
-    const statuses = await Promise.all(
-      pages.map(async (path) => [path, (await fetch(new URL(path, server.url))).status]),
-    )
-    expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
-    const { code, said, stderr } = await server.stop()
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    // Its threads are inside as well: the log tells where one can not be started.
-    expect(said).not.toContain('"level"')
-    expect(readdirSync(cwd)).toEqual(['data'])
-  })
-
-  test('nothing in the folder it is started in is obeyed', async () => {
-    const cwd = newFolder('littered')
-    const seen = join(cwd, 'seen')
-    writeFileSync(
-      join(cwd, 'preload.ts'),
-      `require('node:fs').writeFileSync(${JSON.stringify(seen)}, 'here')`,
-    )
-    writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./preload.ts"]\n')
-    writeFileSync(join(cwd, '.env'), 'PORT=nowhere\nAPP_CREDENTIALS=none\n')
-    writeFileSync(join(cwd, '.env.production'), 'PORT=nowhere\nAPP_CREDENTIALS=none\n')
-    writeFileSync(join(cwd, 'tsconfig.json'), '{ "compilerOptions": ')
-    writeFileSync(join(cwd, 'package.json'), '{ "name": ')
-    expect(await run(['app', 'list'], cwd)).toMatchObject({ code: 0, stderr: '' })
-    expect(readdirSync(cwd)).not.toContain('seen')
-    // Unless it is asked to.
-    expect(await run(['app', 'list', '--env-file', '.env'], cwd)).toMatchObject({
-      code: 78,
-      stderr: expect.stringContaining('APP_CREDENTIALS'),
     })
-  })
 
-  test('without a word of the environment it is in production', async () => {
-    const cwd = newFolder('production')
-    for (const env of [{}, { NODE_ENV: '' }]) {
-      const refused = await run(['serve'], cwd, env)
-      expect(refused.code).toBe(78)
-      expect(refused.stderr).toContain('SMS_PLAIN is "outbox"')
-      expect(refused.stderr).toContain('otpost demo')
-    }
-    writeFileSync(join(cwd, 'development.env'), 'NODE_ENV=development\n')
-    const server = await start(['serve', '--env-file', 'development.env'], cwd, { PORT: '0' })
-    expect((await fetch(new URL('/outbox', server.url))).status).toBe(200)
-    expect((await server.stop()).code).toBe(0)
-  })
-
-  test('it tells its version, its commit and its Bun', async () => {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const { code, stdout } = await run(['--version'], folder.path)
-    expect(code).toBe(0)
-    const [, told, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
-    expect([told, bun]).toEqual([version, Bun.version])
-    expect(commit).toMatch(existsSync(join(root, '.git')) ? /^[0-9a-f]{7,40}(-dirty)?$/ : /^unknown$/)
-  })
-
-  test('a temporary folder that can not be used is told, with what to do', async () => {
-    const { code, stderr } = await run(['app', 'list'], newFolder('tmp'), {
-      TMPDIR: join(folder.path, 'none'),
+    test('without a word of the environment it is in production', async () => {
+      const cwd = newFolder('production')
+      for (const env of [{}, { NODE_ENV: '' }]) {
+        const refused = await run(['serve'], cwd, env)
+        expect(refused.code).toBe(78)
+        expect(refused.stderr).toContain('SMS_PLAIN is "outbox"')
+        expect(refused.stderr).toContain('otpost demo')
+      }
+      writeFileSync(join(cwd, 'development.env'), 'NODE_ENV=development\n')
+      const server = await start(['serve', '--env-file', 'development.env'], cwd, { PORT: '0' })
+      expect((await fetch(new URL('/outbox', server.url))).status).toBe(200)
+      expect((await server.stop()).code).toBe(0)
     })
-    expect(code).toBe(1)
-    expect(stderr).toContain('set TMPDIR')
-  })
 
-  test('no path of the machine that built it is inside', async () => {
-    const bytes = Buffer.from(await Bun.file(program).arrayBuffer())
-    expect(bytes.includes(`${root}/`)).toBe(false)
-    expect(bytes.includes('src/adapters/http/server.ts')).toBe(true)
-  })
-})
+    test('what goes wrong inside is logged by the lines of the source, and answered without a word of it', async () => {
+      const cwd = newFolder('trace')
+      const server = await start(['serve'], cwd, { PORT: '0', NODE_ENV: 'development' })
+      const database = new Database(join(cwd, 'data/otpost.db'))
+      database.run('PRAGMA busy_timeout = 30000')
+      database.run('DROP TABLE brands')
+      database.close()
+      const answer = await fetch(new URL('/platform/brands', server.url))
+      expect([answer.status, Object.keys((await answer.json()) as object).sort()]).toEqual([
+        500,
+        ['error', 'message', 'requestId', 'success'],
+      ])
+      expect((await server.stop()).said).toMatch(/at list \(src\/adapters\/sqlite\/brands\.ts:\d+:\d+\)/)
+    })
+
+    test('it tells its version, its commit and its Bun', async () => {
+      const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+      const { code, stdout } = await run(['--version'], folder.path)
+      expect(code).toBe(0)
+      const [, told, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
+      expect([told, bun]).toEqual([version, Bun.version])
+      expect(commit).toMatch(existsSync(join(root, '.git')) ? /^[0-9a-f]{7,40}(-dirty)?$/ : /^unknown$/)
+    })
+
+    test('a temporary folder that can not be used is told, with what to do', async () => {
+      const { code, stderr } = await run(['app', 'list'], newFolder('tmp'), {
+        TMPDIR: join(folder.path, 'none'),
+      })
+      expect(code).toBe(1)
+      expect(stderr).toContain('set TMPDIR')
+    })
+
+    test('no path of the machine that built it is inside', async () => {
+      const bytes = Buffer.from(await Bun.file(program).arrayBuffer())
+      expect(bytes.includes(`${root}/`)).toBe(false)
+      expect(bytes.includes('src/adapters/http/server.ts')).toBe(true)
+    })
+  },
+)
 
 test.skipIf(binary === undefined)('the tests that start the program start the binary', () => {
   expect(programEnv()).toMatchObject({ OUTBOX_IN_PRODUCTION: '1' })
