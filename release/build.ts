@@ -82,7 +82,7 @@ async function build(name: TargetName | 'host', commit: string): Promise<string>
 }
 
 /** The files that run as threads of their own. */
-const threads = [
+export const threads = [
   'src/database-thread.ts',
   'src/adapters/sqlite/checkpointer.ts',
   'src/adapters/sqlite/syncer.ts',
@@ -117,4 +117,11 @@ async function main(): Promise<void> {
   }
 }
 
-if (import.meta.main) await main()
+if (import.meta.main) {
+  await main().catch((error: Error) => {
+    // The bundler says several things at once.
+    const all: readonly Error[] = error instanceof AggregateError ? error.errors : [error]
+    process.stderr.write(`${all.map((one) => `build: ${one.message ?? String(one)}`).join('\n')}\n`)
+    process.exit(1)
+  })
+}
