@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { commitOf } from '../src/version.ts'
 import { withoutSignature } from './macho.ts'
@@ -42,9 +42,27 @@ function sqliteOf(prebuilt: string): Bun.BunPlugin {
 /** Builds one binary; returns its path and throws with what the bundler has against it. */
 async function build(name: TargetName | 'host', commit: string): Promise<string> {
   const { sqlite, bun } = name === 'host' ? { sqlite: hostPrebuilt(), bun: undefined } : targets[name]
-  const outfile = binaryOf(name)
-  // A server may be running it: the file is replaced and not written over.
-  rmSync(outfile, { force: true })
+  const finished = binaryOf(name)
+  // A server may be running the old one, and another build may be under way: the new one takes its place when it is whole.
+  const folder = mkdtempSync(join(root, 'dist', '.build-'))
+  const outfile = join(folder, basename(finished))
+  try {
+    await bundle(outfile, sqlite, bun, commit)
+    // Bun leaves its own signature in place, which does not fit any more. It signs a program for arm64 anew.
+    if (name === 'macos-x64') writeFileSync(outfile, withoutSignature(readFileSync(outfile)))
+    renameSync(outfile, finished)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+  return finished
+}
+
+async function bundle(
+  outfile: string,
+  sqlite: string,
+  bun: Bun.Build.CompileTarget | undefined,
+  commit: string,
+): Promise<void> {
   await Bun.build({
     entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
     root,
@@ -74,11 +92,6 @@ async function build(name: TargetName | 'host', commit: string): Promise<string>
       autoloadPackageJson: false,
     },
   })
-  // Bun leaves its own signature in place, which does not fit any more. It signs a program for arm64 anew.
-  if (name === 'macos-x64') writeFileSync(outfile, withoutSignature(readFileSync(outfile)))
-  // The binary holds these.
-  for (const map of new Bun.Glob('*.map').scanSync(join(root, 'dist'))) rmSync(join(root, 'dist', map))
-  return outfile
 }
 
 /** The files that run as threads of their own. */
