@@ -128,7 +128,8 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
     query: Record<string, string>,
     timeoutMs: number,
   ): Promise<readonly OutboxMessage[] | undefined> {
-    const signal = AbortSignal.timeout(Math.max(timeoutMs, 0))
+    // Node takes no fractions.
+    const signal = AbortSignal.timeout(Math.max(Math.ceil(timeoutMs), 0))
     try {
       const answer = await fetch(`${outboxUrl}/messages?${new URLSearchParams(query)}`, { signal })
       const { messages, message } = (await answer.json()) as OutboxAnswer

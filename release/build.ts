@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { commitOf } from '../src/version.ts'
@@ -107,6 +116,16 @@ function hostPrebuilt(): string {
   return `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`
 }
 
+/** Folders of builds that were killed. */
+function clearAbandoned(): void {
+  const hourAgo = Date.now() - 3_600_000
+  for (const name of readdirSync(join(root, 'dist')).filter((name) => name.startsWith('.build-'))) {
+    const folder = join(root, 'dist', name)
+    if ((statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? hourAgo) < hourAgo)
+      rmSync(folder, { recursive: true })
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -124,6 +143,7 @@ async function main(): Promise<void> {
   // Without the history, as in a container, the commit is told by the environment.
   const commit = process.env.OTPOST_COMMIT || commitOf(root)
   mkdirSync(join(root, 'dist'), { recursive: true })
+  clearAbandoned()
   for (const name of chosen.length > 0 ? chosen : (['host'] as const)) {
     const path = await build(name, commit)
     process.stdout.write(`${path.slice(root.length + 1)}  ${(Bun.file(path).size / 1e6).toFixed(0)} MB\n`)

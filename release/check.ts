@@ -47,6 +47,11 @@ export function problemsOf({
       : [
           `CHANGELOG.md: ${newest.version} is dated ${newest.date}: give it the day of the release, as 2026-11-30`,
         ]),
+    ...(/^## (?!\S+ - )/m.test(changelog)
+      ? [
+          'CHANGELOG.md has a heading that is none of a version, as ## 0.1.0 - 2026-11-30: nobody would read what is under it',
+        ]
+      : []),
     ...(newest === undefined || newest.text !== '' ? [] : [`CHANGELOG.md says nothing of ${newest.version}`]),
     ...(keptSchemas.includes(schema)
       ? []

@@ -18,8 +18,11 @@ process.umask(0o077)
 
 // Whoever reads the output of a command may have seen enough of it.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(exit.ok)
+  if (error.code === 'EPIPE') process.exit(exit.ok)
+  complain(
+    `standard output can not be written (${error.code}): what was asked may be done, and what it had to say is lost`,
+  )
+  process.exit(exit.failed)
 })
 
 try {

@@ -106,6 +106,18 @@ test('--version tells that of the package, the commit and the Bun', async () => 
   expect(commit).toMatch(/^([0-9a-f]{7,40}(-dirty)?|unknown)$/)
 })
 
+test.skipIf(!existsSync('/dev/full'))('what can not be printed is told in words', async () => {
+  const { env } = scene()
+  const child = Bun.spawn(programLine(['app', 'issue', 'shop']), {
+    env: programEnv(env),
+    stdout: Bun.file('/dev/full'),
+    stderr: 'pipe',
+  })
+  const stderr = await new Response(child.stderr).text()
+  expect(await child.exited).toBe(1)
+  expect(complaint({ stdout: '', stderr })).toContain('standard output can not be written (ENOSPC)')
+})
+
 describe.concurrent('--env-file', () => {
   const written = (name: string, text: string) => {
     const path = join(folder.path, name)

@@ -287,8 +287,9 @@ describe('otpost/testing', () => {
         const code = `
         import { startOtpost } from '${join(folder.path, 'testing.js')}'
         const otpost = await startOtpost({ command: ${JSON.stringify(programLine([]))} })
+        const coming = otpost.codeFor('${phone}')
         const sent = await otpost.client.send({ phone: '${phone}' })
-        const verified = await otpost.client.verify({ phone: '${phone}', otp: await otpost.codeFor('${phone}') })
+        const verified = await otpost.client.verify({ phone: '${phone}', otp: await coming })
         console.log(JSON.stringify({ url: otpost.url, sent: sent.success, verified: verified.success }))
         ${how === 'is killed' ? 'setInterval(() => {}, 1000)' : ''}`
         return Bun.spawn(['node', '--input-type=module', '--eval', code], {

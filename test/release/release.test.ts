@@ -65,6 +65,11 @@ describe('a tag', () => {
       'says nothing of 1.2.3',
     ],
     [
+      'leaves text under a heading of no version',
+      { changelog: `## Unreleased\n\n- Else.\n\n${right.changelog}` },
+      'a heading that is none of a version',
+    ],
+    [
       'leaves no database for later upgrades',
       { keptSchemas: ['0002_journal'] },
       'no database of the schema 0003_operator',

@@ -41,6 +41,18 @@ export function expectSuccess(answer: Answer, fields: readonly string[] = [], st
   expectCommon(answer)
 }
 
+/** What a row of /notify says of an answer: it names the channel, and the template of an SMS (spec 2.4). */
+export function expectNotifyRow(row: Row, answer: Answer): void {
+  if (row.error !== null) {
+    expectError(answer, row.status, row.error)
+    return
+  }
+  const isTemplateSms = typeof row.body.templateKey === 'string'
+  expectSuccess(answer, isTemplateSms ? ['channel', 'templateKey'] : ['channel'])
+  expect(answer.body.channel).toBe(String(row.body.channel).toUpperCase())
+  if (isTemplateSms) expect(answer.body.templateKey).toBe(row.body.templateKey)
+}
+
 /** What a row says of an answer of this path. */
 export function expectRow(path: string, row: Pick<Row, 'status' | 'error'>, answer: Answer): void {
   if (row.error === null) expectSuccess(answer, successFields[path], row.status)

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, test } from 'bun:test'
+import { join } from 'node:path'
+import { openBooks } from '../src/books.ts'
+import { readConfig } from '../src/config.ts'
+import type { Brand } from '../src/domain/brand.ts'
+import { putBrand } from '../src/domain/operator.ts'
+import { temporaryFolder } from './support/app.ts'
+import { tester } from './support/operator.ts'
+import { expectNotifyRow, expectRow, type Row } from './support/rows.ts'
+import { startServer, type TestServer } from './support/server.ts'
+import { notifyBrands, tables } from './tables/notify.ts'
+import { sendBrands, sendRows } from './tables/otp-send.ts'
+import { verifyBrands, verifyCredentials, verifyRows } from './tables/otp-verify.ts'
+
+// The tables of the contract again, now on the real process: what the service does in a test it does as a program too.
+
+let server: TestServer
+const folder = temporaryFolder()
+
+beforeAll(async () => {
+  const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, APP_CREDENTIALS: verifyCredentials }
+  const books = openBooks(readConfig(env))
+  const brands: Record<string, Partial<Brand>> = { acme: { displayName: 'Acme' } }
+  for (const [slug, properties] of [sendBrands, verifyBrands, notifyBrands].flatMap(Object.entries<object>)) {
+    brands[slug] = { displayName: slug, ...brands[slug], ...properties }
+  }
+  for (const [slug, brand] of Object.entries(brands)) await putBrand(books.acting(tester), slug, brand)
+  await books.close()
+  server = await startServer(env)
+})
+afterAll(async () => {
+  await server?.stop('SIGKILL')
+  folder.remove()
+})
+
+const paths: readonly (readonly [path: string, name: string, rows: readonly Row[]])[] = [
+  ['/otp/send', 'send', sendRows()],
+  ['/otp/resend', 'resend', sendRows()],
+  ['/otp/verify', 'verify', verifyRows],
+  ...Object.entries(tables).map(([name, rows]) => ['/notify', name, rows] as const),
+]
+
+describe.each(paths)('POST %s, %s', (path, _, rows) => {
+  for (const row of rows) {
+    test(`${row.name}: ${row.status} ${row.error ?? ''}`, async () => {
+      const answer = await server.post(path, row.body)
+      if (path === '/notify') expectNotifyRow(row, answer)
+      else expectRow(path, row, answer)
+    })
+  }
+})
