@@ -8,10 +8,10 @@ export type LogLevel = (typeof logLevels)[number]
 const farewellMs = 500
 
 /**
- * JSON lines on a file descriptor, standard output unless told otherwise. They are written without blocking and many at a time: a reader that stalls or goes away
- * must not stop the service, nor keep it from ending, nor fill its memory. What that costs is lines, and a line of its
- * own tells how many as soon as there is a reader again. `close` writes what is left, for a moment, and is the end; a
- * process that ends without it, as in a crash, may lose its last lines.
+ * JSON lines on standard output, or standard error. They are written without blocking and many at a time: a reader that
+ * stalls or goes away must not stop the service, nor keep it from ending, nor fill its memory. What that costs is lines,
+ * and a line of its own tells how many as soon as there is a reader again. `close` writes what is left, for a moment, and
+ * is the end; a process that ends without it, as in a crash, may lose its last lines.
  */
 export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; close: () => Promise<void> } {
   const output = new Output(fd, (lost) => {
