@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { codeIn, temporaryFolder } from '../support/app.ts'
-import { freePort } from '../support/ports.ts'
+import { freePorts } from '../support/ports.ts'
 import { binary } from '../support/program.ts'
 import { startSmtp } from '../support/smtp.ts'
 
@@ -42,7 +42,7 @@ const why = canIsolate ? '' : bwrap ? ' (bwrap may not make namespaces here)' : 
 const folder = temporaryFolder()
 const data = join(folder.path, 'data')
 const [, user = '', group = ''] = /^USER (\d+):(\d+)$/m.exec(dockerfile) ?? []
-const port = freePort()
+const [port = 0] = freePorts(1)
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let program: string
 let libraries: readonly string[]

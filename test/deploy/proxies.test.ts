@@ -9,7 +9,7 @@ import { longestNotifyMs } from '../../src/domain/notify.ts'
 import { putBrand } from '../../src/domain/operator.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
-import { freePort } from '../support/ports.ts'
+import { freePorts } from '../support/ports.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshPhone } from '../support/rows.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -70,7 +70,7 @@ afterAll(async () => {
 })
 
 async function startNginx(program: string, upstreamPort: string): Promise<Proxy> {
-  const [tlsPort, plainPort] = [freePort(), freePort()]
+  const [tlsPort = 0, plainPort = 0] = freePorts(2)
   const home = join(folder.path, 'nginx')
   mkdirSync(home)
   writeFileSync(join(home, 'fullchain.pem'), selfSigned.cert)
@@ -102,7 +102,7 @@ async function startNginx(program: string, upstreamPort: string): Promise<Proxy>
 }
 
 async function startCaddy(program: string, upstreamPort: string): Promise<Proxy> {
-  const [tlsPort, plainPort] = [freePort(), freePort()]
+  const [tlsPort = 0, plainPort = 0] = freePorts(2)
   const home = join(folder.path, 'caddy')
   mkdirSync(home)
   const example = readFileSync(join(examples, 'caddy/Caddyfile'), 'utf8')

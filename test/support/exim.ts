@@ -2,6 +2,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, watch, writeFileSync }
 import { join } from 'node:path'
 import PostalMime, { type Email } from 'postal-mime'
 import { temporaryFolder } from './app.ts'
+import { freePorts } from './ports.ts'
 
 /** Debian's Python, which is where Debian's dkimpy is; another one may come first in the PATH. */
 const python = '/usr/bin/python3'
@@ -157,14 +158,6 @@ function end(pid: number): void {
   } catch {
     // It has ended by itself meanwhile.
   }
-}
-
-function freePorts(count: number): number[] {
-  const servers = Array.from({ length: count }, () =>
-    Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } }),
-  )
-  for (const server of servers) server.stop(true)
-  return servers.map(({ port }) => port)
 }
 
 /** Resolves to what `look` finds, as soon as a change in the folder lets it find something. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './app.ts'
+import { freePorts } from './ports.ts'
 
 const files = join(import.meta.dir, 'kannel')
 
@@ -199,17 +200,6 @@ export async function startKannel() {
 /** It must have a message to send, and sends it once; what it gets it tells on stderr. */
 function fakesmscCommand(port: number): string {
   return `${fakesmscPath} -H 127.0.0.1 -r ${port} -m 1 "100 200 text hello"`
-}
-
-/** Ports that were free a moment ago, each a different one. */
-function freePorts(count: number): number[] {
-  const data = () => undefined
-  const listeners = Array.from({ length: count }, () =>
-    Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data } }),
-  )
-  const ports = listeners.map(({ port }) => port)
-  for (const listener of listeners) listener.stop(true)
-  return ports
 }
 
 function readLog(path: string): string {
