@@ -244,6 +244,26 @@ describe('packages', () => {
   })
 })
 
+test('tests start the program by way of test/support/program.ts', async () => {
+  const named: string[] = []
+  for (const path of new Bun.Glob('test/**/*.{ts,tsx}').scanSync(root)) {
+    if (path.includes('node_modules')) continue
+    const text = await Bun.file(join(root, path)).text()
+    if (/src\/main\.ts['"`]/.test(text)) named.push(path)
+  }
+  expect(
+    named.sort(),
+    'One that names src/main.ts itself would start the source where a compiled program is under test, and say nothing of it.',
+  ).toEqual([
+    'test/architecture.test.ts',
+    // What a command of the pages is held against.
+    'test/docs/commands.test.ts',
+    'test/support/program.ts',
+    // Run by hand, in whatever version makes the database.
+    'test/upgrade/make.ts',
+  ])
+})
+
 test('every file lies where the layout has a place for it', () => {
   const places =
     /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo|version)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
