@@ -473,7 +473,7 @@ describe.concurrent('a reply', () => {
   test.each(['gibberish', '', '999 what', '354 go on', '150 hm'])(
     'of %j after the final dot leaves it open',
     async (by) => {
-      const { outcomes } = await sendTo({ at: 'content', by }, { timeoutMs: by === '' ? 300 : patienceMs })
+      const { outcomes } = await sendTo({ at: 'content', by }, { timeoutMs: by === '' ? 1500 : patienceMs })
       expect(outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
     },
   )
@@ -507,7 +507,7 @@ describe('a server that does not answer', () => {
   })
 
   test('after the final dot leaves it open, and nothing is sent again', async () => {
-    const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: 300 })
+    const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: 1500 })
     expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
     expect(contents).toHaveLength(1)
   })

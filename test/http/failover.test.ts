@@ -256,7 +256,7 @@ describe('a sick gateway in mode hybrid', () => {
         OTP_SMS_MODE: 'hybrid',
         SMS_TEMPLATE: template,
         SMS_PLAIN: plain,
-        PROVIDER_TIMEOUT_MS: row.answers === never ? '60' : '4000',
+        PROVIDER_TIMEOUT_MS: row.answers === never ? '500' : '4000',
       })
       const answer = await send({ brandId: 'dlt', phone: '12025550143' })
       expect(answer.status).toBe(row.status)

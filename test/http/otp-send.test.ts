@@ -526,11 +526,12 @@ describe('over the webhook of an operator', () => {
         expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
         // Two calls use up the time; what rounding leaves of it may begin a third.
         expect(receiver.received.length).toBeLessThanOrEqual(3)
-        const otp = codeIn(receiver.received[0]?.body.text)
-        const verify = { brandId: 'dlt', phone, otp }
-        expectError(await webhook.post('/otp/verify', verify), 404, 'not_found')
-        receiver.answer(taken)
-        expectSuccess(await webhook.post('/otp/send', { brandId: 'dlt', phone }), ['expiresIn'])
+        // A code that lived would make 401 or 200 of any guess. A busy machine may give the time-outs
+        // up before the receiver reads a request, so nothing here hangs on what it has read.
+        const guess = { brandId: 'dlt', phone, otp: '123456' }
+        expectError(await webhook.post('/otp/verify', guess), 404, 'not_found')
+        // A cooldown would be 429.
+        expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
       })
     }
   })
