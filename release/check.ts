@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { migrations } from '../drizzle/migrations.ts'
+import { migrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
 
 // Whether this commit may be released under a tag: bun release/check.ts TAG. Says all that stands against it.

@@ -73,8 +73,11 @@ function providerStates({ smsRoutes, mailer, breakers }: HttpPorts): Omit<Provid
 const well = { state: 'works', failuresInARow: 0, restMs: 0 } as const
 
 /** The whole service, wired but not yet listening. */
-export function createApp(config: Config, overrides: Overrides = {}) {
-  const books = openBooks(config, overrides)
+export type App = Awaited<ReturnType<typeof createApp>>
+
+/** Opens what is kept and wires the service around it. */
+export async function createApp(config: Config, overrides: Overrides = {}) {
+  const books = await openBooks(config, overrides)
   const log = overrides.log ?? silent
   const { tracing } = overrides
   const stopping = new AbortController()
@@ -142,7 +145,7 @@ export function createApp(config: Config, overrides: Overrides = {}) {
       settings: {
         version,
         bun: Bun.version,
-        databaseFile: config.databaseFile,
+        databaseName: config.database.name,
         publicUrl,
         hasOutbox: config.usesOutbox,
         inForce: config.inForce,
@@ -287,15 +290,15 @@ export function createApp(config: Config, overrides: Overrides = {}) {
 
 /** The metrics of a service, which are asked of its parts when they are scraped. */
 function openMetrics(books: Books, { smsRoutes, mailer, breakers, providers }: HttpPorts): Metrics {
-  const { sqliteVersion, queueLength, journal, writer, files } = books.stats
+  const { version: databaseVersion, queueLength, journal, writer, files, pool } = books.stats
   const names = (providers: readonly SmsProvider[]) => providers.map(({ name }) => name)
   return startMetrics({
-    build: { version, bun: Bun.version, sqlite: sqliteVersion() },
+    build: { version, bun: Bun.version, database: databaseVersion() },
     smsRoutes: { plain: names(smsRoutes.plain), template: names(smsRoutes.template) },
     mailer: mailer.name,
     reporting: names(providers.filter(({ receipts }) => receipts !== undefined)),
     breakerStates: () => breakers.states(),
-    store: { queueLength, journal, check: books.checkDatabase, writer, files },
+    store: { queueLength, journal, check: books.checkDatabase, writer, files, pool },
   })
 }
 

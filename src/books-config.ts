@@ -1,18 +1,38 @@
 import { type SecretKeys, secretKeysIn } from './adapters/crypto/secret-file.ts'
 import { isRegion, nationalizeFor } from './adapters/phone/nationalize.ts'
+import type { PostgresTarget } from './adapters/postgres/connection.ts'
+import { readPostgresUrl } from './adapters/postgres/url.ts'
 import type { Nationalize } from './domain/contact.ts'
 import { Settings } from './settings.ts'
 
 /** What the environment says of the store: all that a command needs. */
 export interface BooksConfig {
-  /** Path of the SQLite file, or `:memory:`. */
-  readonly databaseFile: string
-  /** The present secret, then former ones. Undefined: made once and kept in a file beside the database. */
+  readonly database: DatabaseConfig
+  /**
+   * The present secret, then former ones. Undefined: made once and kept in a file beside the database, which must be a
+   * file then.
+   */
   readonly secretKeys: SecretKeys | undefined
   /** appId → API key, beside the apps issued by command. */
   readonly appCredentials: ReadonlyMap<string, string>
   readonly nationalize: Nationalize | undefined
 }
+
+/** The database, as DATABASE_URL names it. */
+export type DatabaseConfig =
+  | {
+      readonly kind: 'sqlite'
+      /** What messages call it: the path. */
+      readonly name: string
+      /** Path of the SQLite file, or `:memory:`. */
+      readonly file: string
+    }
+  | {
+      readonly kind: 'postgres'
+      /** What messages call it: the URL without user, password and parameters. */
+      readonly name: string
+      readonly target: PostgresTarget
+    }
 
 /**
  * The settings of a command, which needs no way to deliver.
@@ -26,22 +46,72 @@ export function readBooksConfig(env: Readonly<Record<string, string | undefined>
 
 /** What the server reads of it too. */
 export function readBooks(settings: Settings): BooksConfig {
+  const database = readDatabase(settings, 'DATABASE_URL', 'file:data/otpost.db')
+  const secretKeys = readSecretKeys(settings)
+  if (database.kind === 'postgres' && secretKeys === undefined) {
+    settings.refuse(
+      'SECRET_KEY',
+      'must be set where DATABASE_URL is postgres://, since all servers on a database need the same: the output of openssl rand -base64 32, or what the .key file beside an SQLite database holds',
+    )
+  }
   return {
-    databaseFile: readDatabaseFile(settings),
-    secretKeys: readSecretKeys(settings),
+    database,
+    secretKeys,
     appCredentials: readAppCredentials(settings),
     nationalize: readRegion(settings),
   }
 }
 
-function readDatabaseFile(settings: Settings): string {
-  const url = settings.text('DATABASE_URL', 'file:data/otpost.db').trim()
-  const path = url.startsWith('file:') ? url.slice('file:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  if (path === '' || path.includes('?')) {
-    settings.refuse('DATABASE_URL', 'must be file: and a path, such as file:data/otpost.db')
-  }
-  return path
+/** A database that a command names, by the same rules as DATABASE_URL. */
+export function readDatabaseUrl(
+  env: Readonly<Record<string, string | undefined>>,
+  option: string,
+  url: string,
+): DatabaseConfig {
+  const settings = new Settings({ ...env, [option]: url })
+  return settings.checked(readDatabase(settings, option, ''))
 }
+
+function readDatabase(settings: Settings, name: string, usual: string): DatabaseConfig {
+  const url = (settings.optional(name) ?? usual).trim()
+  const poolSize = settings.integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 500 })
+  const connectTimeoutMs = settings.integer('DATABASE_CONNECT_TIMEOUT_MS', 2000, { min: 100, max: 60_000 })
+  const statementTimeoutMs = settings.integer('DATABASE_STATEMENT_TIMEOUT_MS', 5000, {
+    min: 100,
+    max: 60_000,
+  })
+  const isPooled = settings.flag('DATABASE_PGBOUNCER')
+  if (/^postgres(?:ql)?:/i.test(url)) {
+    const read = readPostgresUrl(url)
+    for (const problem of read.problems) settings.refuse(name, problem)
+    settings.show(name, read.name)
+    return {
+      kind: 'postgres',
+      name: read.name,
+      target: {
+        ...read.server,
+        poolSize,
+        connectTimeoutMs,
+        statementTimeoutMs,
+        idleInTransactionTimeoutMs,
+        isPooled,
+      },
+    }
+  }
+  const file = url.startsWith('file:') ? url.slice('file:'.length).replace(/^\/\/(?=\/)/, '') : ''
+  if (file === '' || file.includes('?')) {
+    settings.refuse(
+      name,
+      'must be file: and a path, such as file:data/otpost.db, or postgres:// and a server, such as postgres://otpost:password@db.example.com/otpost?sslmode=verify-full',
+    )
+  }
+  // What is no path may be the URL of a server, with a password in it.
+  settings.show(name, url.startsWith('file:') ? url : '')
+  return { kind: 'sqlite', name: file, file }
+}
+
+/** How long a transaction may wait for its server; each of ours is over within milliseconds. */
+const idleInTransactionTimeoutMs = 10_000
 
 function readSecretKeys(settings: Settings): SecretKeys | undefined {
   const text = settings.optional('SECRET_KEY')

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { createApp } from './app.ts'
+import type { App } from './app.ts'
 import { makeLink } from './domain/console.ts'
 import { putBrand } from './domain/operator.ts'
 import { notifyTemplateKeys } from './domain/templates.ts'
@@ -24,7 +24,7 @@ export function demoEnv(
 const operator = { by: 'command', name: 'demo' } as const
 
 /** Makes the demo brand, starts, and tells a newcomer what to try. */
-export async function prepareDemo(app: ReturnType<typeof createApp>, listen: () => URL): Promise<void> {
+export async function prepareDemo(app: App, listen: () => URL): Promise<void> {
   await putBrand(app.books.acting(operator), demo.brandId, {
     displayName: 'Acme',
     notifyTemplates: notifyTemplateKeys,

@@ -78,6 +78,11 @@ export class Settings {
     return value ?? ''
   }
 
+  /** Shows a variable that was read as this, which holds no secret. */
+  show(name: string, shown: string): void {
+    this.note(name, shown)
+  }
+
   integer(name: string, fallback: number, range: { min: number; max: number }): number {
     const value = this.valueOf(name)
     this.note(name, value?.trim() ?? String(fallback))

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
-import { migrations } from '../drizzle/migrations.ts'
+import { migrations as postgresMigrations } from '../drizzle/postgres/migrations.ts'
+import { migrations as sqliteMigrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
 
 const root = join(import.meta.dir, '..')
@@ -91,6 +92,16 @@ describe('imports', () => {
     ).toEqual([])
   })
 
+  test('of what the adapters of databases share are the domain, and node:', () => {
+    expect(
+      importsWhere(
+        ({ path }, imported) =>
+          path.startsWith('src/storage/') && !/^(?:src\/(?:domain|storage)\/|node:)/.test(imported),
+      ),
+      'src/storage says what a database has to do for the service, and holds what every one of them needs for that; which one it is, it does not know.',
+    ).toEqual([])
+  })
+
   test('of an adapter are never those of another adapter', () => {
     expect(
       importsWhere((file, imported) => {
@@ -106,6 +117,8 @@ describe('imports', () => {
       'src/app.ts',
       'src/books.ts',
       'src/books-config.ts',
+      'src/books-sqlite.ts',
+      'src/books-postgres.ts',
       'src/database-work.ts',
       'src/database-thread.ts',
       'src/config.ts',
@@ -118,7 +131,7 @@ describe('imports', () => {
           !mayCompose.includes(file.path) &&
           !isCommand(file.path),
       ),
-      'One place decides which adapter stands behind which port: src/app.ts wires (src/books.ts what is kept, src/database-work.ts what a thread of its own may do), src/config.ts and src/books-config.ts read the settings of adapters, src/commands is what an operator may ask for.',
+      'One place decides which adapter stands behind which port: src/app.ts wires (src/books.ts what is kept, books-sqlite.ts and books-postgres.ts where, src/database-work.ts what a thread of its own may do), src/config.ts and src/books-config.ts read the settings of adapters, src/commands is what an operator may ask for.',
     ).toEqual([])
   })
 
@@ -127,6 +140,8 @@ describe('imports', () => {
       'src/app.ts',
       'src/books.ts',
       'src/books-config.ts',
+      'src/books-sqlite.ts',
+      'src/books-postgres.ts',
       'src/database-work.ts',
       'src/config.ts',
       'src/main.ts',
@@ -143,7 +158,8 @@ describe('imports', () => {
 
   test.each([
     ['elysia', 'src/adapters/http'],
-    ['drizzle-orm', 'src/adapters/sqlite'],
+    ['drizzle-orm', 'src/adapters/sqlite src/adapters/postgres'],
+    ['pg', 'src/adapters/postgres'],
     ['better-sqlite3', 'src/adapters/sqlite'],
     ['nodemailer', 'src/adapters/email'],
     ['html-to-text', 'src/adapters/email'],
@@ -206,7 +222,12 @@ describe('migrations', () => {
   const reason =
     'A database applies the migrations it does not have yet, in order of when they were made; a file that is not listed never runs.'
 
-  test('are in the order in which they were made', () => {
+  const stores = [
+    ['sqlite', sqliteMigrations],
+    ['postgres', postgresMigrations],
+  ] as const
+
+  test.each(stores)('of %s are in the order in which they were made', (_, migrations) => {
     const times = migrations.map(({ when }) => when)
     expect(times.length).toBeGreaterThan(0)
     expect(
@@ -215,9 +236,9 @@ describe('migrations', () => {
     ).toEqual(times)
   })
 
-  test('are all listed in drizzle/migrations.ts', () => {
-    const files = readdirSync(join(root, 'drizzle')).filter((file) => file.endsWith('.sql'))
-    const list = readFileSync(join(root, 'drizzle/migrations.ts'), 'utf8')
+  test.each(stores)('of %s are all listed', (store, migrations) => {
+    const files = readdirSync(join(root, 'drizzle', store)).filter((file) => file.endsWith('.sql'))
+    const list = readFileSync(join(root, 'drizzle', store, 'migrations.ts'), 'utf8')
     expect(
       files.filter((file) => !importsOf(withoutComments(list)).includes(`./${file}`)),
       reason,
@@ -266,9 +287,9 @@ test('tests start the program by way of test/support/program.ts', async () => {
 
 test('every file lies where the layout has a place for it', () => {
   const places =
-    /^src\/(?:main|app|books|books-config|database-work|database-thread|config|settings|demo|version)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
+    /^src\/(?:main|app|books|books-config|books-sqlite|books-postgres|database-work|database-thread|config|settings|demo|version)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/storage\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
   expect(
     sources.map(({ path }) => relative('.', path)).filter((path) => !places.test(path)),
-    'src holds the process, the composition root and the settings; rules are in src/domain, outside things in a folder each of src/adapters.',
+    'src holds the process, the composition root and the settings; rules are in src/domain, what the adapters of databases share in src/storage, outside things in a folder each of src/adapters.',
   ).toEqual([])
 })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
-import { openBooks } from '../src/books.ts'
+import { type Books, openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { brandStatuses } from '../src/domain/brand.ts'
 import { issueApp, putBrand } from '../src/domain/operator.ts'
@@ -35,8 +35,8 @@ function scene() {
       return stdout
     },
     /** Looks into the database, or prepares it, without a process for it. */
-    async books<T>(work: (books: ReturnType<typeof openBooks>) => Promise<T>): Promise<T> {
-      const books = openBooks(readConfig(env))
+    async books<T>(work: (books: Books) => Promise<T>): Promise<T> {
+      const books = await openBooks(readConfig(env))
       const result = await work(books)
       await books.close()
       return result

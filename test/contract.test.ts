@@ -19,7 +19,7 @@ const folder = temporaryFolder()
 
 beforeAll(async () => {
   const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, APP_CREDENTIALS: verifyCredentials }
-  const books = openBooks(readConfig(env))
+  const books = await openBooks(readConfig(env))
   const brands: Record<string, Partial<Brand>> = { acme: { displayName: 'Acme' } }
   for (const [slug, properties] of [sendBrands, verifyBrands, notifyBrands].flatMap(Object.entries<object>)) {
     brands[slug] = { displayName: slug, ...brands[slug], ...properties }

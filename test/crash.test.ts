@@ -37,7 +37,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     ...receiver.env,
     ...env,
   }
-  const books = openBooks(readConfig(settings))
+  const books = await openBooks(readConfig(settings))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await putBrand(books.acting(tester), 'globex', { displayName: 'Globex' })
   await books.close()
@@ -54,13 +54,13 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       return server
     },
     /** The service in this process, on the same database, with another clock. */
-    later(seconds: number) {
+    async later(seconds: number) {
       const config = readConfig({
         ...settings,
         APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
         GLOBAL_LIMIT_PER_MINUTE: '1000000',
       })
-      const app = createApp(config, { now: () => Date.now() + seconds * 1000 })
+      const app = await createApp(config, { now: () => Date.now() + seconds * 1000 })
       ending.defer(() => app.close())
       return async (path: string, fields: object): Promise<string> => {
         const response = await app.handle(
@@ -211,10 +211,11 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
     expect(verdict(other)).toBe('429 rate_limited')
   }
   if (point.next === '429 cooldown_active') {
-    expect(await story.later(leaseSeconds - 20)('/otp/send', { phone })).toBe('429 cooldown_active')
+    expect(await (await story.later(leaseSeconds - 20))('/otp/send', { phone })).toBe('429 cooldown_active')
   }
   // Whoever got nothing can ask again when the delivery that was under way can't arrive any more.
-  const ask = point.next === '200' || point.delivered ? story.later(0) : story.later(leaseSeconds + 1)
+  const ask =
+    point.next === '200' || point.delivered ? await story.later(0) : await story.later(leaseSeconds + 1)
   if (story.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
 
   expect(story.receiver.received).toHaveLength(1)

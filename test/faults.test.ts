@@ -30,7 +30,7 @@ const library = join(shared.path, 'faults.so')
 const prepared = join(shared.path, 'data')
 
 beforeAll(async () => {
-  const books = openBooks(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
+  const books = await openBooks(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   if (!compiler) return
@@ -97,7 +97,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     /** Waits until nothing of the messages so far is left to be written. */
     async journaled(): Promise<void> {
       const { requestId } = receiver.received.at(-1)?.body ?? {}
-      const books = openBooks(readBooksConfig({ DATABASE_URL: `file:${file}` }))
+      const books = await openBooks(readBooksConfig({ DATABASE_URL: `file:${file}` }))
       while (!(await books.journal.story(requestId))?.end)
         await new Promise((resolve) => setImmediate(resolve))
       await books.close()

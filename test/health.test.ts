@@ -110,7 +110,7 @@ test('what ends for a fault is not delayed', async () => {
     PORT: '0',
     SHUTDOWN_DELAY_SECONDS: '300',
   }
-  const app = createApp(readConfig(env))
+  const app = await createApp(readConfig(env))
   app.listen()
   // With the delay this would outlast the test.
   await app.close({ isFault: true })

@@ -82,7 +82,7 @@ describe.concurrent('brand', () => {
 
   test('template and put refuse what can not be, and keep nothing of it', async () => {
     const env = environment('refusing')
-    const books = openBooks(readConfig(env))
+    const books = await openBooks(readConfig(env))
     await storeBrand(books, 'acme', () => acme)
     const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
@@ -257,7 +257,7 @@ describe.concurrent('what the journal says', () => {
 
 test('a server that is killed during a delivery leaves a story without an end', async () => {
   const env = environment('killed')
-  const books = openBooks(readConfig(env))
+  const books = await openBooks(readConfig(env))
   const arrived = Promise.withResolvers<string>()
   const hanging = startReceiver()
   const server = await startServer({

@@ -165,7 +165,7 @@ test('servers that hand over to each other share the metrics port too, and whoev
 async function loads(env: Readonly<Record<string, string>>): Promise<string> {
   const program = `
     const [{ createApp }, { readConfig }] = await Promise.all([import('./src/app.ts'), import('./src/config.ts')])
-    const app = createApp(readConfig(process.env))
+    const app = await createApp(readConfig(process.env))
     app.listen()
     await app.handle(new Request('http://localhost/health'))
     await app.handle(new Request('http://localhost/metrics', { headers: { authorization: 'Bearer ${token}' } }))

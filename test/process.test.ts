@@ -50,7 +50,7 @@ async function scene() {
     },
     /** Makes an active brand before there is a server. */
     async brand(slug: string, displayName: string): Promise<void> {
-      const books = openBooks(readConfig(database))
+      const books = await openBooks(readConfig(database))
       await putBrand(books.acting(tester), slug, { displayName })
       await books.close()
     },

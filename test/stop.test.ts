@@ -40,7 +40,7 @@ async function scene() {
     SMS_PLAIN: 'webhook',
     ...receiver.env,
   }
-  const books = openBooks(readConfig(settings))
+  const books = await openBooks(readConfig(settings))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   const history = new History(receiver)
@@ -56,11 +56,11 @@ async function scene() {
       return server
     },
     /** Serves in this process; `lines` is its log. */
-    serve() {
+    async serve() {
       const lines: object[] = []
       const take = (fields: object) => void lines.push(fields)
       const config = readConfig({ ...settings, ...shop, PORT: '0' })
-      const app = createApp(config, { log: { info: take, warn: take, error: take } })
+      const app = await createApp(config, { log: { info: take, warn: take, error: take } })
       return { app, url: app.listen(), lines }
     },
     /** Asks a server for what it knows of the history, and compares; fails with what does not fit. */
@@ -221,7 +221,7 @@ function logOf(servers: readonly TestServer[]): object[] {
 test('a stop answers what clients write as it begins, and tells them that their connections end', async () => {
   await using story = await scene()
   const { history } = story
-  const { app, url, lines } = story.serve()
+  const { app, url, lines } = await story.serve()
   const kept = Array.from({ length: 32 }, () => new Client(url, true))
   const fresh = Array.from({ length: 32 }, () => new Client(url, false))
   await Promise.all(

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
-import { type Migration, migrations } from '../drizzle/migrations.ts'
+import type { Migration } from '../drizzle/migration.ts'
+import { migrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
 import { migrate } from '../src/adapters/sqlite/migrate.ts'
 import { createApp } from '../src/app.ts'
@@ -134,7 +135,7 @@ describe('an older database', () => {
 
   test.each(cases)('of %s keeps codes and limits that are alive', async (schema, facts) => {
     const { env } = copyOf(facts)
-    await using service = serviceOf(facts, env)
+    await using service = await serviceOf(facts, env)
     const { verdict } = service
     const { live, guessed, locked, used, busy, cooling } = facts.codes
     // Hashes of codes were made in another way before: a code from then has to be asked for again.
@@ -294,10 +295,10 @@ describe('a database of a newer version', () => {
 })
 
 /** This version in this process, at the moment after which the codes and limits of a kept database were alive. */
-function serviceOf(facts: Facts, env: Readonly<Record<string, string>>) {
+async function serviceOf(facts: Facts, env: Readonly<Record<string, string>>) {
   const clock = { now: facts.madeAt + 1000 }
   const quiet = () => undefined
-  const service = createApp(readConfig({ ...env, GLOBAL_LIMIT_PER_MINUTE: '1000' }), {
+  const service = await createApp(readConfig({ ...env, GLOBAL_LIMIT_PER_MINUTE: '1000' }), {
     now: () => clock.now,
     log: { info: quiet, warn: quiet, error: quiet },
   })

@@ -1,11 +1,20 @@
 import type { Command } from 'commander'
 import type { DraftOwner } from '../adapters/sqlite/draft.ts'
-import type { Forgotten } from '../adapters/sqlite/forget.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { BooksConfig } from '../books-config.ts'
 import { email, phone } from '../domain/contact.ts'
 import { OperatorError } from '../domain/operator.ts'
-import { commandActor, complain, type Env, isoTime, print, requireDatabase, withBooks } from './common.ts'
+import type { Forgotten } from '../storage/storage.ts'
+import {
+  commandActor,
+  complain,
+  type Env,
+  isoTime,
+  print,
+  requireDatabase,
+  requireFile,
+  withBooks,
+} from './common.ts'
 
 /** Care of the data: `otpost backup`, `restore`, `forget` and `doctor`. */
 export function careCommands(program: Command, env: Env): void {
@@ -43,15 +52,19 @@ export function careCommands(program: Command, env: Env): void {
 async function makeBackup(env: Env, file: string, replace: boolean): Promise<void> {
   await yieldToServers()
   const [{ backUp }, config] = await Promise.all([import('../adapters/sqlite/backup.ts'), booksConfig(env)])
+  const databaseFile = requireFile(
+    config,
+    'back it up with what PostgreSQL has for that, such as pg_dump, or pg_basebackup with an archive of its log (docs/postgres.md)',
+  )
   requireDatabase(config)
   const startedAt = performance.now()
-  const bytes = await backUp(config.databaseFile, file, { replace, owner: thisProcess })
+  const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
   print(`${file}: ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s`)
   complain(
     config.secretKeys
       ? 'SECRET_KEY is not in it: keep that too, and apart from backups, which alone tell no code and no recipient'
-      : `the secret in ${keyFileOf(config)} is not in it: keep a copy of that too, and apart from backups, which alone tell no code and no recipient`,
+      : `the secret in ${keyFileOf(databaseFile)} is not in it: keep a copy of that too, and apart from backups, which alone tell no code and no recipient`,
   )
 }
 
@@ -61,21 +74,25 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
     booksConfig(env),
     import('node:fs'),
   ])
-  const restored = restore(config.databaseFile, file, {
+  const databaseFile = requireFile(
+    config,
+    'restore it with what PostgreSQL has for that, such as pg_restore; or take over a copy of an SQLite file with otpost move',
+  )
+  const restored = restore(databaseFile, file, {
     force,
     owner: thisProcess,
     now: Date.now(),
     actor: await commandActor(env),
   })
-  for (const line of aboutRestored(restored, config, file)) print(line)
-  if (!config.secretKeys && !existsSync(keyFileOf(config))) {
+  for (const line of aboutRestored(restored, databaseFile, file)) print(line)
+  if (!config.secretKeys && !existsSync(keyFileOf(databaseFile))) {
     complain(
-      `the secret of this database is missing: put ${keyFileOf(config)} back before the server starts, or set SECRET_KEY. With a new secret nobody's limits go on, deliveries --to and forget find nothing from before, and receipts that are under way are refused`,
+      `the secret of this database is missing: put ${keyFileOf(databaseFile)} back before the server starts, or set SECRET_KEY. With a new secret nobody's limits go on, deliveries --to and forget find nothing from before, and receipts that are under way are refused`,
     )
   }
 }
 
-function aboutRestored(restored: Restored, { databaseFile }: BooksConfig, file: string): readonly string[] {
+function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
   const { asideFile, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { appIds, brands } = validAgain
   return [
@@ -98,9 +115,10 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
   requireDatabase(config)
   const recipient = phone(text, config.nationalize) ?? email(text)
   if (!recipient) throw new OperatorError('the recipient must be a phone number or a mail address')
-  if (!config.secretKeys && !existsSync(keyFileOf(config))) {
+  const { database, secretKeys } = config
+  if (database.kind === 'sqlite' && !secretKeys && !existsSync(keyFileOf(database.file))) {
     throw new OperatorError(
-      `${keyFileOf(config)} is missing, without which nobody can tell whose records are whose: put it back, or set SECRET_KEY as the server has it`,
+      `${keyFileOf(database.file)} is missing, without which nobody can tell whose records are whose: put it back, or set SECRET_KEY as the server has it`,
     )
   }
   await yieldToServers()
@@ -125,6 +143,8 @@ function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonl
 const aboutTraces: Readonly<Record<Forgotten['traces'], string>> = {
   nothing: 'the file of the database was written anew: nothing of it is left there',
   gaps: 'what was erased is overwritten. Another process has the database open: what had been replaced earlier may be left in gaps of its file, until it is used again or this is run with the server stopped',
+  server:
+    'the tables were swept of what was erased (VACUUM); what may be left is in the log, the standbys and the archives of the database server, for as long as those are kept',
   log: 'what was erased is overwritten in the file, and goes from its write-ahead log when that begins anew; some process keeps it from doing so now. Run this again later, or with the server stopped, to be sure',
 }
 
@@ -140,7 +160,7 @@ async function booksConfig(env: Env): Promise<BooksConfig> {
 }
 
 /** Where the secret is kept when it is in no setting. */
-function keyFileOf({ databaseFile }: BooksConfig): string {
+function keyFileOf(databaseFile: string): string {
   return `${databaseFile}.key`
 }
 

@@ -27,7 +27,7 @@ export async function withBooks(
   ])
   const config = readBooksConfig(env)
   isUsable(config)
-  const books = openBooks(config)
+  const books = await openBooks(config)
   try {
     await work(books, config)
   } finally {
@@ -40,11 +40,17 @@ export function withServersBooks(env: Env, work: Work): Promise<void> {
   return withBooks(env, work, requireDatabase)
 }
 
-export function requireDatabase({ databaseFile }: Pick<BooksConfig, 'databaseFile'>): void {
-  if (existsSync(databaseFile)) return
+export function requireDatabase({ database }: Pick<BooksConfig, 'database'>): void {
+  if (database.kind === 'postgres' || existsSync(database.file)) return
   throw new OperatorError(
-    `there is no database at ${databaseFile}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
+    `there is no database at ${database.name}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
   )
+}
+
+/** The file of an SQLite database, for a command that cares for files. */
+export function requireFile({ database }: Pick<BooksConfig, 'database'>, instead: string): string {
+  if (database.kind === 'sqlite') return database.file
+  throw new OperatorError(`${database.name} is a database of PostgreSQL, not a file: ${instead}`)
 }
 
 /** Who changes something by a command, for the audit log: behind sudo, whoever called it. */

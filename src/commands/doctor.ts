@@ -18,6 +18,7 @@ import {
   providerFinding,
   publicUrlFinding,
   type Reach,
+  serverDatabaseFindings,
   serverFinding,
   settingsFindings,
   settingWarnings,
@@ -49,11 +50,11 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     const found = settingsFindings(error.problems)
     // What the database is may be right all the same.
     const books = booksConfigOf(env)
-    return books ? [...found, ...lookAtFiles(books), ...lookInside(books.databaseFile, full).findings] : found
+    return books ? [...found, ...(await lookAtDatabase(books, full)).findings] : found
   }
   const others = await askOthers(config)
   // After them: what goes through the database holds up everything else, their answers too.
-  const { findings: inside, lastRequestAt } = lookInside(config.databaseFile, full)
+  const { findings: inside, lastRequestAt } = await lookAtDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings({
@@ -63,7 +64,6 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
       hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
       shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
     }),
-    ...lookAtFiles(config),
     ...inside,
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
@@ -105,7 +105,27 @@ async function refuse(): Promise<never> {
   throw new Error('the doctor sends nothing')
 }
 
-function lookAtFiles({ databaseFile, secretKeys }: BooksConfig): readonly Finding[] {
+interface Looked {
+  readonly findings: readonly Finding[]
+  /** The latest time in the database, epoch milliseconds. */
+  readonly lastRequestAt: number | null
+}
+
+async function lookAtDatabase(config: BooksConfig, full: boolean): Promise<Looked> {
+  const { database, secretKeys } = config
+  if (database.kind === 'sqlite') {
+    const { findings, lastRequestAt } = lookInside(database.file, full)
+    return { findings: [...lookAtFiles(database.file, secretKeys !== undefined), ...findings], lastRequestAt }
+  }
+  const { conditionOf } = await import('../adapters/postgres/condition.ts')
+  const facts = await conditionOf(database.target)
+  return {
+    findings: serverDatabaseFindings(database.name, facts, Date.now()),
+    lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
+  }
+}
+
+function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding[] {
   const uid = process.getuid?.() ?? 0
   const folder = dirname(resolve(databaseFile))
   const database = pathFacts(databaseFile)
@@ -122,14 +142,14 @@ function lookAtFiles({ databaseFile, secretKeys }: BooksConfig): readonly Findin
   const paths: readonly (readonly [PathUse, string])[] = [
     ['database', databaseFile],
     ['log', `${databaseFile}-wal`],
-    ...(secretKeys ? [] : [['secret', `${databaseFile}.key`] as const]),
+    ...(hasSecret ? [] : [['secret', `${databaseFile}.key`] as const]),
     ['folder', folder],
   ]
   const findings = paths.flatMap(([use, path]) => {
     const facts = pathFacts(path)
     return facts ? [pathFinding(use, facts, uid)] : []
   })
-  if (!secretKeys && !pathFacts(`${databaseFile}.key`)) {
+  if (!hasSecret && !pathFacts(`${databaseFile}.key`)) {
     findings.push({
       level: 'fail',
       what: 'secret',
@@ -140,10 +160,7 @@ function lookAtFiles({ databaseFile, secretKeys }: BooksConfig): readonly Findin
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
 }
 
-function lookInside(
-  databaseFile: string,
-  full: boolean,
-): { findings: readonly Finding[]; lastRequestAt: number | null } {
+function lookInside(databaseFile: string, full: boolean): Looked {
   if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null }
   try {
     const facts = conditionOf(databaseFile, { full })

@@ -77,7 +77,7 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
 }
 
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
-  await withServersBooks(env, async ({ journal, secrets, now }, { nationalize, databaseFile }) => {
+  await withServersBooks(env, async ({ journal, secrets, now }, { nationalize, database }) => {
     const recipient = phone(options.to, nationalize) ?? email(options.to)
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or a mail address')
@@ -89,7 +89,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       limit: options.limit,
     })
     if (rows.length === 0 && !options.json) {
-      complain(`there are no such deliveries in ${databaseFile}`)
+      complain(`there are no such deliveries in ${database.name}`)
       return
     }
     printTable(options.json, rows.map(deliveryRow), [
@@ -109,12 +109,12 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
 }
 
 async function printStory(env: Env, id: string, options: { json?: true }): Promise<void> {
-  await withServersBooks(env, async ({ journal }, { databaseFile }) => {
+  await withServersBooks(env, async ({ journal }, { database }) => {
     const query = { requestId: requestId(id), limit: 10_000 }
     const [story, deliveries] = await Promise.all([journal.story(query.requestId), journal.deliveries(query)])
     if (!story) {
       throw new OperatorError(
-        `nothing is known of request ${query.requestId} in ${databaseFile}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
+        `nothing is known of request ${query.requestId} in ${database.name}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
       )
     }
     if (options.json) print(JSON.stringify(storyRow(story, deliveries)))
@@ -126,7 +126,7 @@ async function printReceiptUrls(env: Env): Promise<void> {
   const [{ createApp }, { readConfig }] = await Promise.all([import('../app.ts'), import('../config.ts')])
   const config = readConfig(env)
   requireDatabase(config)
-  const app = createApp(config)
+  const app = await createApp(config)
   try {
     for (const line of app.receiptUrls()) print(line)
   } finally {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { createApp, Overrides } from '../app.ts'
+import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config.ts'
 import { OperatorError } from '../domain/operator.ts'
 import { ConfigError } from '../settings.ts'
@@ -25,7 +25,7 @@ export function serveCommands(program: Command, env: Env): void {
   program
     .command('migrate')
     .description('bring the database up to date')
-    .action(() => withBooks(env, async (_, config) => print(`${config.databaseFile} is up to date`)))
+    .action(() => withBooks(env, async (_, config) => print(`${config.database.name} is up to date`)))
 }
 
 /** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
@@ -42,7 +42,7 @@ async function parts() {
 /** What serves otherwise than `otpost serve` does. */
 interface Serving extends Pick<Overrides, 'demo'> {
   /** Readies the app, then listens. */
-  readonly prepare?: (app: ReturnType<typeof createApp>, listen: () => URL) => Promise<void>
+  readonly prepare?: (app: App, listen: () => URL) => Promise<void>
   /** Where the log goes: standard output, or standard error where the output is for something else. */
   readonly logFd?: 1 | 2
   /** Asked once it listens; ends the service as SIGTERM does, when it resolves. */
@@ -56,7 +56,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = await openTracing(config, logger)
   const overrides = demo ? { demo } : {}
-  const app = createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
+  const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
   let stopping = false
   const stop = async (code: number) => {
     if (stopping) process.exit(exit.failed)

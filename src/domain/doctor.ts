@@ -222,6 +222,107 @@ function integrityFinding(checked: DatabaseFacts['checked']): Finding {
   )
 }
 
+/** What was learned of a database server; `silent`: it could not be asked, and why. */
+export type ServerDatabaseFacts =
+  | { readonly kind: 'silent'; readonly reason: string }
+  | {
+      readonly kind: 'answered'
+      readonly version: string
+      readonly schema: DatabaseFacts['schema'] | 'none'
+      readonly isStandby: boolean
+      /** Settings of the server by which what was answered outlasts a crash or not. */
+      readonly fsync: boolean
+      readonly fullPageWrites: boolean
+      readonly synchronousCommit: string
+      /** Standbys that a commit waits for. */
+      readonly synchronousStandbys: number
+      readonly hasTls: boolean
+      readonly isLocal: boolean
+      /** Connections that it lets in, and that are open, of everybody. */
+      readonly mostConnections: number
+      readonly connections: number
+      /** What one of our servers may open. */
+      readonly poolSize: number
+      /** Its clock, and when that was asked by this one; epoch milliseconds. */
+      readonly clock: { readonly at: number; readonly askedAt: number }
+      readonly lastRequestAt: number | null
+    }
+
+/** What stands for or against a database server of this name. */
+export function serverDatabaseFindings(
+  name: string,
+  facts: ServerDatabaseFacts,
+  now: number,
+): readonly Finding[] {
+  if (facts.kind === 'silent') {
+    return [
+      fail(
+        'database',
+        `${name} can not be used: ${facts.reason}`,
+        'correct that: every request is refused meanwhile',
+      ),
+    ]
+  }
+  const { isStandby, synchronousCommit, synchronousStandbys, mostConnections, connections, poolSize } = facts
+  const aheadMs = facts.clock.at - facts.clock.askedAt
+  return [
+    isStandby
+      ? fail(
+          'database',
+          `${name} is a standby, which can only be read`,
+          'let DATABASE_URL lead to the primary',
+        )
+      : ok('database', `${name} answers: PostgreSQL ${facts.version}`),
+    facts.schema === 'none'
+      ? warn('schema', 'there is none yet', 'otpost migrate, or start a server')
+      : schemaFindings[facts.schema],
+    facts.fsync && facts.fullPageWrites && synchronousCommit !== 'off'
+      ? ok(
+          'durability',
+          synchronousStandbys > 0
+            ? `a commit is on the disk, and waits for ${synchronousStandbys} standby`
+            : `a commit is on the disk of this one machine (synchronous_commit = ${synchronousCommit})`,
+        )
+      : fail(
+          'durability',
+          `what was answered may be lost by a crash, and used codes come back: fsync = ${onOff(facts.fsync)}, full_page_writes = ${onOff(facts.fullPageWrites)}, synchronous_commit = ${synchronousCommit}`,
+          'set all three to on, in postgresql.conf or for this database and user',
+        ),
+    facts.hasTls || facts.isLocal
+      ? ok('TLS', facts.hasTls ? 'in use' : 'not needed on this machine')
+      : warn('TLS', 'is not in use, and codes cross the network', 'sslmode=verify-full in DATABASE_URL'),
+    connections + poolSize <= mostConnections
+      ? ok('connections', `${connections} of ${mostConnections}; a server opens up to ${poolSize}`)
+      : warn(
+          'connections',
+          `${connections} of ${mostConnections} are open, and a server opens up to ${poolSize}`,
+          'raise max_connections, lower DATABASE_POOL_SIZE, or put PgBouncer in between (DATABASE_PGBOUNCER=1)',
+        ),
+    Math.abs(aheadMs) <= clockLimitsMs.warn
+      ? ok('database clock', 'is that of this machine, within half a minute')
+      : warn(
+          'database clock',
+          `is ${inSeconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine's; codes and limits go by it, and what is signed by this one`,
+          'let both be set over the network',
+        ),
+    ...(facts.lastRequestAt !== null &&
+    facts.lastRequestAt > now + clockLimitsMs.warn &&
+    Math.abs(aheadMs) <= clockLimitsMs.warn
+      ? [
+          warn(
+            'database clock',
+            'was ahead once: the latest request is from the future',
+            'nothing, where the clock is right now: what lies ahead is cut to its length',
+          ),
+        ]
+      : []),
+  ]
+}
+
+function onOff(flag: boolean): string {
+  return flag ? 'on' : 'off'
+}
+
 /** What another clock said. */
 export interface ClockSample {
   /** Who it was. */

@@ -94,7 +94,7 @@ export function receiptTally(provider: string, status: keyof typeof receiptRanks
 }
 
 /** Upper bounds, in seconds, by which the time from the message to the right code is counted. */
-const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
+export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
 /** A tally with how often, in one step. */
 export interface Counted extends Tally {

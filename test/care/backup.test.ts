@@ -45,7 +45,7 @@ async function filled(file: string, rows: number): Promise<void> {
 
 test('a backup of a server under load holds all that was answered before it, and hinders nobody', async () => {
   using here = place()
-  const books = openBooks(readConfig(here.env))
+  const books = await openBooks(readConfig(here.env))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })

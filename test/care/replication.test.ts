@@ -49,7 +49,7 @@ const mebibyte = 2 ** 20
 
 test('a server beside a reader that never stops answers all, and its log stays within what that reader allows', async () => {
   using here = place()
-  const books = openBooks(readConfig(here.env))
+  const books = await openBooks(readConfig(here.env))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })

@@ -22,7 +22,7 @@ function verdict({ status, body }: { status: number; body: { error?: string } })
 
 /** Brands of a database, one of which tells which it is. */
 async function marked(file: string, slug: string): Promise<void> {
-  const books = openBooks(readConfig({ DATABASE_URL: `file:${file}` }))
+  const books = await openBooks(readConfig({ DATABASE_URL: `file:${file}` }))
   await putBrand(books.acting(tester), slug, { displayName: slug })
   await books.close()
 }
@@ -89,14 +89,14 @@ test('codes do not come back, whatever became of them since; limits, brands and 
 
 test('says what had been withdrawn since, what else comes back, and that the secret is missing', async () => {
   using here = place()
-  const books = openBooks(readConfig(here.env))
+  const books = await openBooks(readConfig(here.env))
   const operator = books.acting(tester)
   await putBrand(operator, 'acme', { displayName: 'Acme' })
   await putBrand(operator, 'globex', { displayName: 'Globex' })
   for (const appId of ['shop', 'stolen']) await issueApp(operator, appId)
   await books.close()
   await here.backUp(here.at('backup.db'))
-  const later = openBooks(readConfig(here.env))
+  const later = await openBooks(readConfig(here.env))
   await revokeApp(later.acting(tester), 'stolen')
   await setBrandStatus(later.acting(tester), 'globex', 'suspended')
   await later.close()

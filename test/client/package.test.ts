@@ -51,7 +51,7 @@ beforeAll(async () => {
   })
 
   const database = { DATABASE_URL: `file:${here('data/otpost.db')}` }
-  const books = openBooks(readConfig(database))
+  const books = await openBooks(readConfig(database))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   server = await startServer(database)

@@ -67,7 +67,7 @@ describe('the Dockerfile', () => {
     expect(Object.keys(imageEnv)).toEqual(['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL', 'SQLITE_TMPDIR'])
     expect(readConfig({ ...imageEnv, OUTBOX_IN_PRODUCTION: '1' })).toMatchObject({
       host: '0.0.0.0',
-      databaseFile: '/data/otpost.db',
+      database: { kind: 'sqlite', file: '/data/otpost.db' },
     })
   })
 })
@@ -432,8 +432,8 @@ describe('the unit of systemd', () => {
     )
     // A shell, and --env-file, must read the same as systemd does.
     for (const value of Object.values(settings)) expect(value).not.toMatch(/['"\\$`#]/)
-    const { databaseFile, trustedProxies, smtp } = readConfig(settings)
-    expect(databaseFile).toStartWith(`/var/lib/${directive('StateDirectory')}/`)
+    const { database, trustedProxies, smtp } = readConfig(settings)
+    expect(database.name).toStartWith(`/var/lib/${directive('StateDirectory')}/`)
     expect(trustedProxies).toHaveLength(1)
     expect(smtp?.server.tls).toBe('implicit')
   })

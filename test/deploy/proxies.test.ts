@@ -47,7 +47,7 @@ beforeAll(async () => {
     SMS_PLAIN: 'webhook',
     ...receiver.env,
   }
-  const books = openBooks(readConfig(settings))
+  const books = await openBooks(readConfig(settings))
   await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
   await books.close()
   server = await startServer({

@@ -94,7 +94,7 @@ test('no input makes the service say, log or keep what it must not', async () =>
     DATABASE_URL: `file:${file}`,
     GLOBAL_LIMIT_PER_MINUTE: '45',
   })
-  const app = createApp(config, { now: () => clock.now, log: logger })
+  const app = await createApp(config, { now: () => clock.now, log: logger })
   ending.defer(() => app.close())
   for (const [slug, brand] of Object.entries(fuzzBrands))
     await putBrand(app.books.acting(tester), slug, brand)

@@ -74,7 +74,7 @@ test('no bytes on a socket make the process fail, nor say, log or keep what it m
     // Each request comes from an address of its own: limits of an address would end the run before it began.
     TRUSTED_PROXIES: '127.0.0.1',
   }
-  const books = openBooks(readConfig(env))
+  const books = await openBooks(readConfig(env))
   for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(books.acting(tester), slug, brand)
   const issued = await issueApp(books.acting(tester), 'till')
   await books.close()

@@ -126,7 +126,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
     settingsPage(shell, {
       settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile }],
       sessions: [{ id: hostile, startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
-      databaseFile: hostile,
+      databaseName: hostile,
       bun: '1.4.5',
     }),
   ],
@@ -241,7 +241,7 @@ describe('text from elsewhere', () => {
     const html = settingsPage(shell, {
       settings: [],
       sessions: [{ id: '../a?b', startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
-      databaseFile: 'otpost.db',
+      databaseName: 'otpost.db',
       bun: '1.4.5',
     })
     expect(html).toContain('action="/admin/sessions/..%2Fa%3Fb/revoke"')
@@ -408,7 +408,7 @@ test('settings hide a secret, and tell it from what is not set', () => {
       { name: 'PORT', source: 'default', value: '3000' },
     ],
     sessions: [],
-    databaseFile: 'otpost.db',
+    databaseName: 'otpost.db',
     bun: '1.4.5',
   })
   expect(textOf(html)).toContain(

@@ -15,6 +15,7 @@ import { putBrand } from '../../src/domain/operator.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/providers.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
+import { createApps } from '../../src/storage/keys.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
 import { keepAll, operatorOf } from '../support/operator.ts'
@@ -345,7 +346,7 @@ type Adapters = Pick<SendOtpPorts, 'apps' | 'brands' | 'store'>
 
 function adaptersOf(database: Database): Adapters {
   return {
-    apps: createAppBook(database, sha256, new Map([[credentials.appId, credentials.apiKey]])),
+    apps: createApps(createAppBook(database), sha256, new Map([[credentials.appId, credentials.apiKey]])),
     brands: createBrandBook(database),
     store: createOtpStore(database, saltedHash),
   }

@@ -17,6 +17,7 @@ import type { Secrets } from '../../src/domain/ports.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/providers.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
+import { createApps } from '../../src/storage/keys.ts'
 import { codeIn } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
 import { keepAll, operatorOf } from '../support/operator.ts'
@@ -877,7 +878,7 @@ function serverOn(database: Database): Server {
     database,
     store: createOtpStore(database, saltedHash),
     brands: createBrandBook(database),
-    apps: createAppBook(database, sha256, new Map(Object.entries(apiKeys))),
+    apps: createApps(createAppBook(database), sha256, new Map(Object.entries(apiKeys))),
     sweep: createSweep(database),
   }
 }

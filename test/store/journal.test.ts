@@ -3,14 +3,16 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createJournalBook, firstIdOf, journalEntry } from '../../src/adapters/sqlite/journal.ts'
-import { createJournalBuffer } from '../../src/adapters/sqlite/journal-buffer.ts'
+import { createJournalBook } from '../../src/adapters/sqlite/journal.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
-import { createStatistics } from '../../src/adapters/sqlite/tallies.ts'
+import { tallyReader } from '../../src/adapters/sqlite/tallies.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
 import { type ReceiptState, receiptRanks } from '../../src/domain/receipts.ts'
+import { createJournalBuffer } from '../../src/storage/journal-buffer.ts'
+import { firstIdOf, journalEntry } from '../../src/storage/journal-entry.ts'
+import { createStatistics } from '../../src/storage/statistics.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll } from '../support/operator.ts'
 
@@ -107,7 +109,7 @@ function open(threaded: boolean) {
     keepEntries,
     keepReceipt: (key: string, state: ReceiptState) => keepReceipts('twilio', [[key, state]]),
     sweep,
-    ...createStatistics(database),
+    ...createStatistics(tallyReader(database)),
     count: (table: string) =>
       database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
     async close() {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
-import { migrations } from '../../drizzle/migrations.ts'
+import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
 import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
@@ -19,6 +19,7 @@ import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { Claim } from '../../src/domain/limits.ts'
+import { createApps } from '../../src/storage/keys.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
@@ -30,7 +31,7 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
     otps: createOtpStore(database, saltedHash),
     brands: createBrandBook(database),
     operator: createOperatorBook(database),
-    apps: createAppBook(database, hashKey, credentials),
+    apps: createApps(createAppBook(database), hashKey, credentials),
     requests: { ...createIntegrationRequests(database), ...createRequestBook(database) },
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),
@@ -224,7 +225,7 @@ describe('SQLite', () => {
       }))
       await database.close()
       database = openDatabase(file)
-      expect(await createAppBook(database, (key) => key, new Map()).list()).toEqual([
+      expect(await createAppBook(database).list()).toEqual([
         {
           appId: 'shop',
           createdAt: 1,

@@ -5,7 +5,8 @@ import Driver from 'better-sqlite3'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { fileStats, sqliteVersion } from '../../src/adapters/sqlite/file-stats.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import { Writer, type WriterStats } from '../../src/adapters/sqlite/writer.ts'
+import { Writer } from '../../src/adapters/sqlite/writer.ts'
+import type { WriterStats } from '../../src/storage/storage.ts'
 import { temporaryFolder } from '../support/app.ts'
 
 // What the store tells of itself.

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createApp, type Overrides } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Brand } from '../../src/domain/brand.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
+import { openTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
+
+export { temporaryFolder } from './folder.ts'
 
 export interface Answer {
   readonly status: number
@@ -17,31 +17,25 @@ export interface Answer {
 /** The application that tests call as, unless they say otherwise. */
 export const credentials = { appId: 'shop', apiKey: 'key-of-the-shop' } as const
 
-/** A folder of the test's own for database files. */
-export function temporaryFolder(): { path: string; remove: () => void } {
-  const path = mkdtempSync(join(tmpdir(), 'otpost-test-'))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
-}
-
 /**
- * The whole service in this process: real SQLite in a file, the outbox as every provider unless `env` says otherwise, and
- * a clock that stands still until it is moved. Brand `acme` is active.
+ * The whole service in this process: a database of its own on the store under test, the outbox as every provider unless
+ * `env` says otherwise, and a clock that stands still until it is moved. Brand `acme` is active.
  */
 export async function createTestApp(
   env: Readonly<Record<string, string>> = {},
   overrides: Pick<Overrides, 'stopwatch'> = {},
 ) {
-  const folder = temporaryFolder()
+  const database = env.DATABASE_URL === undefined ? await openTestDatabase() : undefined
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
   const lines: object[] = []
   const log = (fields: object) => void lines.push(fields)
   const config = readConfig({
-    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+    ...database?.env,
     APP_CREDENTIALS: JSON.stringify({ [credentials.appId]: credentials.apiKey }),
     GLOBAL_LIMIT_PER_MINUTE: '1000000',
     ...env,
   })
-  const app = createApp(config, {
+  const app = await createApp(config, {
     now: () => clock.now,
     log: { info: log, warn: log, error: log },
     ...overrides,
@@ -49,6 +43,11 @@ export async function createTestApp(
 
   const test = {
     app,
+    /** Its database; throws where the settings named one. */
+    get database(): TestDatabase {
+      if (!database) throw new Error('the database of this app is that of its DATABASE_URL')
+      return database
+    },
     /** What was logged, as the objects that were given to the logger. */
     lines,
     clock,
@@ -117,7 +116,7 @@ export async function createTestApp(
     },
     async close(): Promise<void> {
       await app.close()
-      folder.remove()
+      await database?.remove()
     },
   }
   await test.brand('acme', { displayName: 'Acme' })

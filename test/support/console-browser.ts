@@ -19,7 +19,7 @@ export interface ConsoleScene {
 export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
   const folder = temporaryFolder()
   const own = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, ...env }
-  const books = openBooks(readBooksConfig(own))
+  const books = await openBooks(readBooksConfig(own))
   try {
     await putBrand(books.acting(tester), 'acme', {
       displayName: 'Acme',

@@ -1,7 +1,5 @@
 import { expect } from 'bun:test'
-import { join } from 'node:path'
-import Driver from 'better-sqlite3'
-import { type Answer, createTestApp, type TestApp, temporaryFolder } from './app.ts'
+import { type Answer, createTestApp, type TestApp } from './app.ts'
 
 /** One line of a table of the contract: a body, and what it is answered with. */
 export interface Row {
@@ -87,24 +85,9 @@ export function freshEmail(): string {
 
 /** The service on a database whose tables have been lost under it. */
 export async function createBrokenApp(env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
-  const folder = temporaryFolder()
-  const file = join(folder.path, 'broken.db')
-  const app = await createTestApp({ ...env, DATABASE_URL: `file:${file}` })
-  // By the same driver as the service: two copies of SQLite in one process break each other's locks.
-  const database = new Driver(file)
-  const tables = database
-    .prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'")
-    .pluck()
-    .all()
-  for (const name of tables) if (!name.startsWith('sqlite_')) database.exec(`DROP TABLE "${name}"`)
-  database.close()
-  return {
-    ...app,
-    close: async () => {
-      await app.close()
-      folder.remove()
-    },
-  }
+  const app = await createTestApp(env)
+  await app.database.loseTables()
+  return app
 }
 
 /** Waits until the log lines of requests already answered are written: the server writes them in the next turn. */

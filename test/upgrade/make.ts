@@ -222,7 +222,7 @@ await serving({}, async (url) => {
 })
 
 const madeAt = Date.now()
-const journal = JSON.parse(readFileSync(join(root, 'drizzle/meta/_journal.json'), 'utf8'))
+const journal = JSON.parse(readFileSync(join(root, 'drizzle/sqlite/meta/_journal.json'), 'utf8'))
 const schema: string = journal.entries.at(-1).tag
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 if (!mail) throw new Error('no mail was sent')

@@ -1,5 +1,5 @@
 import Driver from 'better-sqlite3'
-import { migrations } from '../../drizzle/migrations.ts'
+import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 
 // An upgrade that the process does not survive: killed right before the statement of that number, counted over all

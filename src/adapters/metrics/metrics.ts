@@ -24,7 +24,7 @@ export interface Answered {
 
 /** What is asked at a scrape. */
 export interface MetricSources {
-  readonly build: { readonly version: string; readonly bun: string; readonly sqlite: string }
+  readonly build: { readonly version: string; readonly bun: string; readonly database: string }
   /** The names of the providers in use; a mailer has no route. */
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly string[]>>
   readonly mailer: string
@@ -36,14 +36,19 @@ export interface MetricSources {
     journal(): { readonly waiting: number; readonly lost: number }
     /** Rejects when the database can't be read or written. */
     check(): Promise<void>
-    /** What the writer has done since its thread began; rejects where that does not answer. */
-    writer(): Promise<{
-      readonly batchSizes: Distribution
-      readonly commitSeconds: Distribution
-      readonly lost: number
-    }>
+    /** What the writer has done since its thread began; undefined: there is none. Rejects where it does not answer. */
+    writer(): Promise<
+      | {
+          readonly batchSizes: Distribution
+          readonly commitSeconds: Distribution
+          readonly lost: number
+        }
+      | undefined
+    >
     /** In bytes; undefined: it has no files. Rejects where they are gone. */
     files(): Promise<{ readonly main: number; readonly wal: number; readonly diskFree: number } | undefined>
+    /** Connections to a database server, and statements that wait for one; undefined: there is none. */
+    pool(): { readonly size: number; readonly idle: number; readonly waiting: number } | undefined
   }
 }
 
@@ -223,6 +228,17 @@ export function createMetrics(sources: MetricSources): Metrics {
     help: 'What is left on the disk of the database.',
     registers,
   })
+  const connections = new Gauge({
+    name: 'otpost_database_connections',
+    help: 'Connections to a database server, by state; none for SQLite.',
+    labelNames: ['state'],
+    registers,
+  })
+  const statementsWaiting = new Gauge({
+    name: 'otpost_database_statements_waiting',
+    help: 'Statements that wait for a connection to a database server; none for SQLite.',
+    registers,
+  })
 
   // The process.
   const lag = newDistribution(lagSeconds)
@@ -235,7 +251,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   const buildInfo = new Gauge({
     name: 'otpost_build_info',
     help: 'Always 1; the labels tell what runs.',
-    labelNames: ['version', 'bun', 'sqlite'],
+    labelNames: ['version', 'bun', 'database'],
     registers,
   })
   buildInfo.set({ ...build }, 1)
@@ -306,6 +322,14 @@ export function createMetrics(sources: MetricSources): Metrics {
     journalLost.reset()
     journalLost.inc(journal.lost)
     setBreakers()
+    const pool = store.pool()
+    if (pool) {
+      connections.set({ state: 'busy' }, pool.size - pool.idle)
+      connections.set({ state: 'idle' }, pool.idle)
+      statementsWaiting.set(pool.waiting)
+    } else {
+      statementsWaiting.remove()
+    }
 
     const [check, stats, files] = await Promise.allSettled([store.check(), store.writer(), store.files()])
     databaseUp.set(check.status === 'fulfilled' ? 1 : 0)

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
-import { migrations } from '../../../drizzle/migrations.ts'
+import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import type { DatabaseFacts } from '../../domain/doctor.ts'
+import { timeOfId } from '../../storage/journal-entry.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
-import { timeOfId } from './journal.ts'
 
 /** How long the tables are checked one after another; one that has begun is checked to its end. */
 const checkMs = 2000

@@ -1,15 +1,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { FileStats } from '../../storage/storage.ts'
 import type { Database } from './database.ts'
-
-/** What the files of a database take and have left, in bytes. */
-export interface FileStats {
-  readonly main: number
-  /** The write-ahead log. */
-  readonly wal: number
-  /** What this user may still write to the disk they are on. */
-  readonly diskFree: number
-}
 
 /** Looks at the files; undefined for a database in memory, which has none. Rejects where they are gone. */
 export async function fileStats({ driver: { name, memory } }: Database): Promise<FileStats | undefined> {

@@ -3,37 +3,10 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Actor } from '../../domain/audit.ts'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
 import { hashOf } from '../../domain/journal.ts'
+import type { Erased, Forgotten } from '../../storage/storage.ts'
 import type { Database } from './database.ts'
 import { auditTable } from './operator.ts'
 import { deliveries, integrationRequests, ledgers, outbox, receipts, stories } from './schema.ts'
-
-/** What was erased of a person, in rows. */
-export interface Erased {
-  /** Requests of /otp/*, and those to this one recipient alone. */
-  readonly requests: number
-  readonly deliveries: number
-  readonly receipts: number
-  /** Live codes, and the counters of limits. */
-  readonly ledgers: number
-  /** Messages in the outbox. */
-  readonly messages: number
-  readonly integrationRequests: number
-}
-
-export interface Forgotten {
-  readonly erased: Erased
-  /**
-   * Requests that may have been this person's, or those of others who look the same when masked: of a /notify that led
-   * to no message, and of all requests from before that was kept, nothing tells them apart.
-   */
-  readonly unclearRequests: number
-  /**
-   * What may still be read from the files by whoever searches their bytes. `nothing`: they were written anew. `gaps`:
-   * what had been overwritten earlier may be left where nothing is stored; `log`: the same, and what was erased now is in
-   * the write-ahead log until that begins anew. Both are since another process has the database open.
-   */
-  readonly traces: 'nothing' | 'gaps' | 'log'
-}
 
 /** Rows removed, and pages given back, in one step: few enough that a server beside it doesn't wait noticeably. */
 const batch = 200

@@ -1,35 +1,13 @@
 import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
-import type { Attempt, Standing } from '../../domain/call.ts'
-import {
-  type Delivery,
-  type DeliveryQuery,
-  hashOf,
-  type JournalReader,
-  type Operation,
-  type Story,
-} from '../../domain/journal.ts'
-import { type ReceiptBook, type ReceiptState, receiptRanks } from '../../domain/receipts.ts'
+import { type Delivery, type DeliveryQuery, hashOf } from '../../domain/journal.ts'
+import { type ReceiptState, receiptRanks } from '../../domain/receipts.ts'
 import { isVerified, receiptTally, verifiedTallies } from '../../domain/tallies.ts'
 import { otpTemplateKeys } from '../../domain/templates.ts'
+import { attemptColumns, firstIdOf, type JournalBook, storyOf } from '../../storage/journal-entry.ts'
+import { Tallies } from '../../storage/tallies.ts'
 import type { Database } from './database.ts'
 import { deliveries, receipts, stories } from './schema.ts'
-import { Tallies, type TallyCount, tallyTable } from './tallies.ts'
-
-/** What the journal keeps of a request, as plain data that is written as it is: by position, since there are many. */
-export type JournalEntry = readonly [
-  requestId: string,
-  story: StoredStory,
-  attempts: readonly (readonly (string | number | null)[])[],
-]
-
-/** The journal as a database keeps it. */
-export interface JournalBook extends JournalReader, ReceiptBook {
-  /**
-   * Keeps these requests, or replaces what was kept of them, adds their attempts, and counts what happened; one atomic
-   * step. A right code is counted here, with the message that it came by.
-   */
-  keepEntries(entries: readonly JournalEntry[], counts: readonly TallyCount[]): Promise<void>
-}
+import { tallyTable } from './tallies.ts'
 
 /** Stories, the delivery log and receipts in SQLite. */
 export function createJournalBook({ orm, driver, writer }: Database): JournalBook {
@@ -106,17 +84,6 @@ export function createJournalBook({ orm, driver, writer }: Database): JournalBoo
   }
 }
 
-/** The least id that a request of this instant may have: the 48 bits of its time, and nothing else. */
-export function firstIdOf(epochMs: number): string {
-  const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-`
-}
-
-/** When a request came, by its id: epoch milliseconds. */
-export function timeOfId(requestId: string): number {
-  return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
-}
-
 /** Made by Drizzle, run without it: one of each goes with every message. */
 function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   const insertStory = orm
@@ -124,8 +91,7 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
     .values({ requestId: '', story: '' })
     .onConflictDoUpdate({ target: stories.requestId, set: { story: sql`excluded.story` } })
     .toSQL()
-  const columns = deliveryColumns.map((column) => column.name)
-  const insertDelivery = `INSERT OR REPLACE INTO deliveries (${columns.join()}) VALUES (${columns.map(() => '?').join()})`
+  const insertDelivery = `INSERT OR REPLACE INTO deliveries (${attemptColumns.join()}) VALUES (${attemptColumns.map(() => '?').join()})`
   const rank = (column: string) =>
     `CASE ${column} ${Object.entries(receiptRanks)
       .map(([status, value]) => `WHEN '${status}' THEN ${value}`)
@@ -147,58 +113,6 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   }
 }
 
-/** The columns of an attempt, in the order in which `journalEntry` gives them. */
-const deliveryColumns = [
-  deliveries.requestId,
-  deliveries.attempt,
-  deliveries.at,
-  deliveries.app,
-  deliveries.brand,
-  deliveries.channel,
-  deliveries.route,
-  deliveries.provider,
-  deliveries.template,
-  deliveries.recipientHash,
-  deliveries.recipient,
-  deliveries.position,
-  deliveries.segments,
-  deliveries.encoding,
-  deliveries.outcome,
-  deliveries.errorClass,
-  deliveries.reason,
-  deliveries.vendorId,
-  deliveries.receiptKey,
-  deliveries.durationMs,
-]
-
-/** A request as the journal keeps it. */
-export function journalEntry(story: Story, attempts: readonly Attempt[]): JournalEntry {
-  const { requestId, app, brand } = story
-  const rows = attempts.map((attempt) => [
-    requestId,
-    attempt.attempt,
-    attempt.at,
-    app,
-    brand,
-    attempt.channel,
-    attempt.route,
-    attempt.provider,
-    attempt.template,
-    hashOf(attempt.recipientSubject),
-    attempt.recipient,
-    attempt.position,
-    attempt.segments?.count ?? null,
-    attempt.segments?.encoding ?? null,
-    attempt.outcome,
-    attempt.errorClass,
-    attempt.reason,
-    attempt.vendorId,
-    attempt.receiptKey,
-    attempt.durationMs,
-  ])
-  return [requestId, encode(story), rows]
-}
-
 type Row = typeof deliveries.$inferSelect & { receipt: typeof receipts.$inferSelect | null }
 
 function toDelivery({ recipientHash, segments, encoding, receipt, ...row }: Row): Delivery {
@@ -207,81 +121,5 @@ function toDelivery({ recipientHash, segments, encoding, receipt, ...row }: Row)
     recipientSubject: recipientHash,
     segments: segments === null || encoding === null ? null : { count: segments, encoding },
     receipt: receipt && { status: receipt.status, reason: receipt.reason, at: receipt.at },
-  }
-}
-
-/** A story by position, as it is stored as JSON. */
-type StoredStory = readonly [
-  at: number,
-  operation: Operation,
-  app: string,
-  brand: string | null,
-  channel: Story['channel'],
-  recipient: string | null,
-  recipients: number | null,
-  limits: readonly (readonly [
-    limit: Standing['limit'],
-    max: number,
-    used: number | null,
-    endsAt: number | null,
-    0 | 1,
-  ])[],
-  end: readonly [status: number, error: string | null, message: string | null, durationMs: number] | null,
-  /** Missing in those from before it was kept. */
-  recipientHash?: string | null,
-]
-
-function encode({
-  at,
-  operation,
-  app,
-  brand,
-  channel,
-  recipient,
-  recipients,
-  recipientSubject,
-  limits,
-  end,
-}: Story): StoredStory {
-  return [
-    at,
-    operation,
-    app,
-    brand,
-    channel,
-    recipient,
-    recipients,
-    limits.map(
-      ({ limit, max, used, endsAt, refused }) => [limit, max, used, endsAt, refused ? 1 : 0] as const,
-    ),
-    end && [end.status, end.error, end.message, end.durationMs],
-    recipientSubject && hashOf(recipientSubject),
-  ]
-}
-
-function storyOf(
-  requestId: string,
-  [at, operation, app, brand, channel, recipient, recipients, limits, end, recipientHash]: StoredStory,
-): Story {
-  return {
-    requestId,
-    at,
-    operation,
-    app,
-    brand,
-    channel,
-    recipient,
-    recipients,
-    recipientSubject: recipientHash ?? null,
-    limits: limits.map(
-      ([limit, max, used, endsAt, refused]): Standing => ({
-        limit,
-        max,
-        used,
-        endsAt,
-        refused: refused === 1,
-      }),
-    ),
-    end: end && { status: end[0], error: end[1], message: end[2], durationMs: end[3] },
   }
 }

@@ -1,5 +1,6 @@
 import type Driver from 'better-sqlite3'
-import { type Migration, migrations } from '../../../drizzle/migrations.ts'
+import type { Migration } from '../../../drizzle/migration.ts'
+import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import { version } from '../../version.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
+import { firstIdOf } from '../../storage/journal-entry.ts'
+import type { KeptFrom, SweepStep } from '../../storage/storage.ts'
 import type { Database } from './database.ts'
-import { firstIdOf } from './journal.ts'
 import { sweepTallies } from './tallies.ts'
 
 /** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
@@ -17,22 +18,6 @@ const outboxMs = 86_400_000
 
 /** Rows of what an operator leaves removed in one step: there are few. */
 const operatorBatch = 100
-
-/** From when on things are kept: instants, epoch milliseconds. */
-export interface KeptFrom {
-  readonly journal: number
-  readonly audit: number
-  /** Integration requests, by when they were decided or, where nobody has, made. */
-  readonly requests: number
-}
-
-/** What one step of the sweep did. */
-export interface SweepStep {
-  /** Whether the end of the table was reached: the next step begins anew. */
-  readonly isRound: boolean
-  /** Whether it is worth going on at once: there was much to remove, or there is room to give back. */
-  readonly isBusy: boolean
-}
 
 /**
  * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, old tallies, sessions of the console,

@@ -2,12 +2,11 @@ import type { OtpStore } from '../../domain/otp.ts'
 import type { IntegrationRequest } from '../../domain/platform.ts'
 import type { OutboxMessage } from '../../domain/ports.ts'
 import type { ReceiptBook } from '../../domain/receipts.ts'
-import type { KeyUses } from './apps.ts'
+import type { JournalEntry } from '../../storage/journal-entry.ts'
+import type { KeyUses } from '../../storage/keys.ts'
+import type { KeptFrom, SweepStep, WriterStats } from '../../storage/storage.ts'
+import type { TallyCount } from '../../storage/tallies.ts'
 import type { FileIdentity } from './database.ts'
-import type { JournalEntry } from './journal.ts'
-import type { KeptFrom, SweepStep } from './sweep.ts'
-import type { TallyCount } from './tallies.ts'
-import type { WriterStats } from './writer.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {

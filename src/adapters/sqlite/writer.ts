@@ -1,5 +1,6 @@
 import Driver from 'better-sqlite3'
-import { type Distribution, newDistribution, observe } from '../../domain/distribution.ts'
+import { newDistribution, observe } from '../../domain/distribution.ts'
+import type { WriterStats } from '../../storage/storage.ts'
 
 /** What a synchronous step may return: anything but a promise, since a transaction can't wait for one. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
@@ -17,18 +18,6 @@ export interface Unit {
   flush(now: number): void
   /** Forgets what has been changed in memory, since it is undone. */
   discard(): void
-}
-
-/** What a writer has done since it was made; plain data. */
-export interface WriterStats {
-  /** Writes that wait for the next transaction. */
-  readonly queue: number
-  /** How many writes shared each transaction that was committed. */
-  readonly batchSizes: Distribution
-  /** How long each COMMIT took, which waits for the disk. */
-  readonly commitSeconds: Distribution
-  /** Transactions that were lost, with every write in them, and locks that could not be had in time. */
-  readonly lost: number
 }
 
 const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]

@@ -47,7 +47,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
 export interface ConsoleSettings extends PreviewSettings {
   readonly version: string
   readonly bun: string
-  readonly databaseFile: string
+  readonly databaseName: string
   /** Where vendors and applications reach this server; undefined: as the browser does. */
   readonly publicUrl: string | undefined
   readonly hasOutbox: boolean

@@ -160,7 +160,7 @@ export interface SessionRow {
 export interface SettingsModel {
   readonly settings: readonly SettingInForce[]
   readonly sessions: readonly SessionRow[]
-  readonly databaseFile: string
+  readonly databaseName: string
   readonly bun: string
 }
 

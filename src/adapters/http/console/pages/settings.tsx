@@ -51,7 +51,7 @@ export function settingsPage(shell: Shell, model: SettingsModel): string {
           entries={[
             ['Version', shell.version],
             ['Bun', model.bun],
-            ['Database', <Code key="file">{model.databaseFile}</Code>],
+            ['Database', <Code key="file">{model.databaseName}</Code>],
           ]}
         />
       </Card>

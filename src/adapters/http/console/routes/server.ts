@@ -34,8 +34,8 @@ export function serverRoutes(
         by: session.by,
         isOwn: session.tokenSha256 === visit.session.tokenSha256,
       }))
-      const { inForce, databaseFile, bun } = settings
-      return html(settingsPage(shell, { settings: inForce, sessions, databaseFile, bun }))
+      const { inForce, databaseName, bun } = settings
+      return html(settingsPage(shell, { settings: inForce, sessions, databaseName, bun }))
     }),
   )
   routes.post(

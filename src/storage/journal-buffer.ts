@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Attempt } from '../../domain/call.ts'
-import type { KeepStory, Story } from '../../domain/journal.ts'
-import type { Tally } from '../../domain/tallies.ts'
-import { type JournalBook, journalEntry } from './journal.ts'
+import type { Attempt } from '../domain/call.ts'
+import type { KeepStory, Story } from '../domain/journal.ts'
+import type { Tally } from '../domain/tallies.ts'
+import { type JournalBook, journalEntry } from './journal-entry.ts'
 import { Tallies } from './tallies.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */

@@ -1,0 +1,80 @@
+import type { DatabaseClock } from './clock.ts'
+import type { Connection } from './connection.ts'
+
+/** How long one look counts: what an operator changes on one node, the others go by after this time at most. */
+const freshMs = 10
+
+const lookStatement = {
+  name: 'otpost_look',
+  text: 'SELECT number, otpost_now() AS at FROM revision WHERE id = 1',
+}
+
+/**
+ * Tells whether what was read before may have changed, by the one number that grows with whatever is remembered: brands,
+ * keys and resting providers. Requests share a look, which is a few milliseconds old at most; there is no channel that
+ * could fall silent.
+ */
+export class Changes {
+  private revision = 0
+  /** A look that goes on or is over, and when it began. */
+  private last: { readonly promise: Promise<number>; readonly began: number } | undefined
+  private readonly listeners: (() => void)[] = []
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly clock: DatabaseClock,
+  ) {}
+
+  /** Another number whenever something may have changed. Rejects where the database can't tell. */
+  token(): Promise<number> {
+    const now = performance.now()
+    if (!this.last || now - this.last.began > freshMs) this.last = { promise: this.look(), began: now }
+    return this.last.promise
+  }
+
+  /** Says that this process has changed something: the next look is a new one. */
+  tell(): void {
+    this.last = undefined
+  }
+
+  /** Is called whenever a look found that something has changed. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener)
+  }
+
+  /** Looks now. */
+  async look(): Promise<number> {
+    const hear = this.clock.hearing()
+    const [row] = await this.connection.query<{ number: number; at: number }>(lookStatement)
+    if (!row) throw new Error('the table revision is empty: it must have its one row')
+    hear(row.at)
+    // Looks may overtake each other.
+    if (row.number > this.revision) {
+      this.revision = row.number
+      for (const listener of this.listeners) listener()
+    }
+    return this.revision
+  }
+}
+
+/** Remembers what `read` told of each key until something may have changed. */
+export function remembered<Value>(
+  changes: Changes,
+  read: (key: string) => Promise<Value>,
+): (key: string) => Promise<Value> {
+  const known = new Map<string, Promise<Value>>()
+  let seen = -1
+  return async (key) => {
+    const token = await changes.token()
+    // Keys come from callers, who may ask for any number of them.
+    if (seen !== token || known.size > 1000) known.clear()
+    seen = token
+    const before = known.get(key)
+    if (before) return before
+    const reading = read(key)
+    known.set(key, reading)
+    // What failed is not remembered.
+    reading.catch(() => known.delete(key))
+    return reading
+  }
+}

@@ -1,0 +1,112 @@
+import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
+import type { Clock } from '../../domain/ports.ts'
+import { Changes } from './changes.ts'
+import { DatabaseClock } from './clock.ts'
+import { type Connection, openPool, type Pool, type PostgresTarget, type Statement } from './connection.ts'
+import { migrate, requireSchema } from './migrate.ts'
+
+/** Statements by Drizzle, on whatever runs them. */
+export type Orm = PgRemoteDatabase<Record<string, never>>
+
+/** An open database of PostgreSQL: a pool of connections, and what several servers on it agree by. */
+export interface Database {
+  readonly pool: Pool
+  readonly orm: Orm
+  readonly changes: Changes
+  /** The server's time, or that of a test. */
+  readonly now: Clock
+  /** Runs one of the functions of the migrations: one atomic step, in one round trip. */
+  step<Answer extends StepAnswer>(
+    statement: Statement,
+    values: readonly unknown[],
+    now: number,
+  ): Promise<Answer>
+  /** Such as `18.4`. */
+  readonly serverVersion: string
+  /** What is given to a function as the time: that of a test; null, so that the server's clock counts. */
+  given(now: number): number | null
+  /** Whether the database answers, can be written, and has the schema of this program; rejects when not. */
+  check(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface StepAnswer {
+  /** The server's time. */
+  readonly at: number
+}
+
+/**
+ * Connects and brings the schema up to date; servers that start together do so one after another.
+ *
+ * @param clock of a test that moves it; undefined: that of the server
+ * @throws an error in words for the operator where the database can't be used
+ */
+export async function openDatabase(
+  target: PostgresTarget,
+  clock: Clock | undefined,
+  log: (problem: string) => void,
+): Promise<Database> {
+  const pool = openPool(target, log)
+  let serverVersion: unknown
+  try {
+    await migrate(pool)
+    const [[version] = []] = await pool.rows("SELECT current_setting('server_version')", [])
+    serverVersion = version
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+  const serverClock = new DatabaseClock(() => performance.now(), Date.now())
+  const given = (now: number) => (clock === undefined ? null : now)
+  const database: Database = {
+    pool,
+    orm: ormOn(pool),
+    changes: new Changes(pool, serverClock),
+    now: clock ?? serverClock.now,
+    serverVersion: String(serverVersion),
+    given,
+    async step<Answer extends StepAnswer>(
+      statement: Statement,
+      values: readonly unknown[],
+      now: number,
+    ): Promise<Answer> {
+      const hear = serverClock.hearing()
+      const [row] = await pool.query<{ answer: Answer }>(statement, [...values, given(now)])
+      if (!row) throw new Error(`${statement.name} gave no answer`)
+      if (clock === undefined) hear(row.answer.at)
+      return row.answer
+    },
+    check: () => requireSchema(pool),
+    close: () => pool.close(),
+  }
+  await database.changes.look()
+  return database
+}
+
+/** Drizzle on a pool, or on the connection of a transaction. */
+export function ormOn(connection: Connection): Orm {
+  return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
+}
+
+/** A value as a parameter of type jsonb. PostgreSQL keeps neither NUL nor half a surrogate pair: each becomes U+FFFD. */
+export function asJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  return /\\u(?:0000|d[89a-f])/i.test(text)
+    ? JSON.stringify(JSON.parse(text), (_, part) => storable(part))
+    : text
+}
+
+/** A text, or anything else, as PostgreSQL can keep it. */
+export function storable<T>(value: T): T | string {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
+}
+
+/** A row whose texts PostgreSQL can keep. */
+export function storableRow<Row extends object>(row: Row): Row {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      value !== null && typeof value === 'object' ? JSON.parse(asJson(value)) : storable(value),
+    ]),
+  ) as Row
+}

@@ -1,0 +1,195 @@
+import { DatabaseError as ServerError } from 'pg'
+
+/**
+ * The database could not be reached, or did not answer in time. A statement that was under way may have been done or not.
+ * The message names host and port and what to look at.
+ */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable'
+
+  constructor(
+    message: string,
+    /** What the server or the network said: an SQLSTATE, or a code such as ECONNREFUSED. */
+    readonly code: string | undefined = undefined,
+  ) {
+    super(message)
+  }
+}
+
+/** The server refused a statement, and has not done it. Neither the message nor anything else holds values. */
+export class StatementError extends Error {
+  override readonly name = 'StatementError'
+  /** The constraint that was violated, for codes of class 23. */
+  readonly constraint: string | undefined
+
+  constructor(
+    message: string,
+    /** SQLSTATE, such as 23505. */
+    readonly code: string,
+    constraint: string | undefined = undefined,
+    /** Whether the server says that the same statement, or its whole transaction, may be done when it is tried again. */
+    readonly isPassing: boolean = false,
+  ) {
+    super(message)
+    this.constraint = constraint
+  }
+}
+
+/** Where a database is, for people. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+/** What is to be said of a failure to connect. */
+export function connectProblem(place: Place, cause: unknown): DatabaseUnavailable {
+  const code = codeOf(cause)
+  return new DatabaseUnavailable(
+    `PostgreSQL at ${nameOf(place)} can not be reached: ${connectReason(place, code, cause)}`,
+    code,
+  )
+}
+
+/** What is to be said when nothing has answered within a time. */
+export function silence(place: Place, what: string, waitedMs: number): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `PostgreSQL at ${nameOf(place)} ${what} within ${waitedMs} ms: look at that server, and at the network and firewalls on the way`,
+  )
+}
+
+/** What is to be said when each connection is in use for too long. */
+export function noneFree(place: Place, poolSize: number, waitedMs: number): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `none of the ${poolSize} connections to PostgreSQL at ${nameOf(place)} was free within ${waitedMs} ms: look for what is slow or waits for locks there (pg_stat_activity), or allow more`,
+  )
+}
+
+/** What is to be said when a connection ends before it has answered. */
+export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `the connection to PostgreSQL at ${nameOf(place)} broke off before it answered (${messageOf(cause)}): was that server stopped, or the network cut?`,
+    codeOf(cause),
+  )
+}
+
+/**
+ * What is to be said of an error that the server, or the driver before it, gives to a statement. What the server says of
+ * values stays out of it: its detail holds rows, its context holds variables, and messages of class 22 quote what was given.
+ *
+ * @param what names the statement
+ */
+export function statementProblem(place: Place, what: string, cause: unknown): Error {
+  if (!(cause instanceof ServerError) || cause.code === undefined) {
+    return new Error(`${what} can not be sent: ${namesOnly(cause)}`)
+  }
+  const { code, constraint, routine } = cause
+  if (isAway(code)) {
+    return new DatabaseUnavailable(`PostgreSQL at ${nameOf(place)} ${awayReason(code, cause)}`, code)
+  }
+  const said = code.startsWith('22') ? 'a value that it can not take' : cause.message
+  // Its result has another shape since a migration: what is prepared anew has the new one.
+  const isStale = code === '0A000' && routine === 'RevalidateCachedQuery'
+  return new StatementError(
+    `${what}: ${said} (${code})${hint(code)}`,
+    code,
+    constraint,
+    isStale || code === '40001' || code === '40P01',
+  )
+}
+
+/** Whether a connection is of no more use after this code; others of the same server may be. */
+export function endsConnection(cause: unknown): boolean {
+  if (!(cause instanceof ServerError)) return false
+  const { code = '' } = cause
+  return (isAway(code) && code !== '57014') || code === '0A000' || isLostStatement(code)
+}
+
+/** Shutdown, a lost or refused connection, a standby, a statement that was cancelled. */
+function isAway(code: string): boolean {
+  return code.startsWith('57') || code.startsWith('08') || code === '25006' || code === '25P03'
+}
+
+/** A prepared statement that another client of the same connection made, or did not. */
+function isLostStatement(code: string): boolean {
+  return code === '26000' || code === '42P05'
+}
+
+function awayReason(code: string, cause: Error): string {
+  switch (code) {
+    case '57014':
+      return 'cancelled a statement that took too long: look for load and for locks there (pg_stat_activity)'
+    case '57P01':
+    case '57P02':
+      return 'ended the connection: it is being stopped, or somebody has cut it off'
+    case '25006':
+      return 'can only be read: it is a standby. Name the primary'
+    case '25P03':
+      return 'ended a transaction that waited for this process too long: is this machine overloaded?'
+    default:
+      return `ended the connection: ${cause.message}`
+  }
+}
+
+function hint(code: string): string {
+  return isLostStatement(code)
+    ? '; a pooler in transaction mode seems to stand before the database, which must be said in the settings'
+    : ''
+}
+
+function connectReason({ user, database }: Place, code: string | undefined, cause: unknown): string {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return 'nothing listens there. Is PostgreSQL running, and are host and port right?'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'DNS_ENOTFOUND':
+    case 'DNS_ESERVFAIL':
+      return 'there is no such host. Is its name right, and does the name server answer?'
+    case '28P01':
+    case '28000':
+      return `it does not let ${user} in (${messageOf(cause)}). Are user, password, TLS and its pg_hba.conf right?`
+    case '3D000':
+      return `it has no database ${database}. Create it: createdb -O ${user} ${database}`
+    case '42501':
+      return `${user} may not connect to ${database}: grant that`
+    case '53300':
+      return 'it has as many connections as it may have. Lower the connections of each server, or raise max_connections'
+    case '57P03':
+      return `it is starting or stopping (${messageOf(cause)})`
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return 'its certificate is of another host name'
+    case 'CERT_HAS_EXPIRED':
+      return 'its certificate has expired'
+    default:
+      return `${messageOf(cause)}${isOfCertificate(code) ? '. Is the file of the authority (CA) the one that signed its certificate?' : ''}`
+  }
+}
+
+function isOfCertificate(code: string | undefined): boolean {
+  return code !== undefined && /CERT|SELF_SIGNED|ISSUER|LEAF_SIGNATURE/.test(code)
+}
+
+/** The message of an error of the driver, unless it could quote a value. */
+function namesOnly(cause: unknown): string {
+  const message = messageOf(cause)
+  return /^(?:Prepared statements must be unique|A query must have)/.test(message)
+    ? message
+    : cause instanceof Error
+      ? cause.name
+      : 'unknown'
+}
+
+function nameOf({ host, port }: Place): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function codeOf(cause: unknown): string | undefined {
+  const code = (cause as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -1,0 +1,54 @@
+import { count, desc, eq, ne } from 'drizzle-orm'
+import type { RequestBook } from '../../domain/operator.ts'
+import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
+import { type Database, type Orm, storable, storableRow } from './database.ts'
+import { integrationRequests } from './schema.ts'
+
+/** Integration requests in PostgreSQL. */
+export function createRequestBook({ orm }: Pick<Database, 'orm'>): IntegrationRequests & RequestBook {
+  const { read } = requestTable(orm)
+  return {
+    add: async (request) => {
+      await orm.insert(integrationRequests).values({ ...storableRow(request), status: 'pending' })
+    },
+    list: async ({ isPending, limit, offset = 0 } = {}) => {
+      const all = orm
+        .select()
+        .from(integrationRequests)
+        .where(
+          isPending === undefined
+            ? undefined
+            : isPending
+              ? eq(integrationRequests.status, 'pending')
+              : ne(integrationRequests.status, 'pending'),
+        )
+        .orderBy(desc(integrationRequests.createdAt), desc(integrationRequests.id))
+        .offset(offset)
+      return limit === undefined ? all : all.limit(limit)
+    },
+    pendingCount: async () => {
+      const [row] = await orm
+        .select({ pending: count() })
+        .from(integrationRequests)
+        .where(eq(integrationRequests.status, 'pending'))
+      return row?.pending ?? 0
+    },
+    get: read,
+  }
+}
+
+/** Integration requests as a change of the operator reads and decides them. */
+export function requestTable(orm: Orm) {
+  return {
+    async read(id: string): Promise<KeptRequest | undefined> {
+      const [row] = await orm
+        .select()
+        .from(integrationRequests)
+        .where(eq(integrationRequests.id, storable(id)))
+      return row
+    },
+    async decide(id: string, verdict: Partial<KeptRequest>): Promise<void> {
+      await orm.update(integrationRequests).set(storableRow(verdict)).where(eq(integrationRequests.id, id))
+    },
+  }
+}

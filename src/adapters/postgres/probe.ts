@@ -1,0 +1,25 @@
+import { connect } from 'node:net'
+
+/** What a client asks first that would like TLS (PostgreSQL manual, 54.2.10); every server and pooler answers one byte. */
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+/**
+ * Whether a server answers at all, within a time: a question that needs neither a free connection nor a password.
+ * Never rejects.
+ */
+export function answers(host: string, port: number, waitMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host)
+    const late = setTimeout(() => end(false), waitMs)
+    const end = (heard: boolean) => {
+      clearTimeout(late)
+      socket.destroy()
+      resolve(heard)
+    }
+    socket.once('connect', () => socket.write(sslRequest))
+    socket.once('data', () => end(true))
+    socket.once('close', () => end(false))
+    // 'close' comes after it.
+    socket.on('error', () => {})
+  })
+}

@@ -1,0 +1,107 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { tallySteps } from '../../domain/tallies.ts'
+import { firstIdOf } from '../../storage/journal-entry.ts'
+import type { KeptFrom, SweepStep } from '../../storage/storage.ts'
+import type { Database } from './database.ts'
+
+/** Ledgers looked at in one step, and other rows removed in one: few enough that nobody waits noticeably. */
+const batch = 500
+
+/** How long the outbox keeps a message. */
+const outboxMs = 86_400_000
+
+/** How long the node that sweeps may fall silent before another does. */
+const leaseMs = 15_000
+
+const lease = {
+  name: 'otpost_lease',
+  text: 'SELECT otpost_lease($1::text, $2::text, $3::bigint, $4::bigint) AS is_own',
+}
+
+/**
+ * Makes the sweep, which one node at a time does, a small step at a time. Rows that somebody has locked are passed over: it
+ * waits for nobody, and comes again.
+ *
+ * @param node a name of this process alone
+ * @returns takes one step
+ */
+export function createSweep(
+  { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
+  node: string,
+): (now: number, keptFrom: KeptFrom) => Promise<SweepStep> {
+  let after = ''
+
+  return async (now, keptFrom) => {
+    const [answer] = await pool.query<{ is_own: boolean }>(lease, ['sweep', node, leaseMs, given(now)])
+    if (!answer?.is_own) return { isRound: true, isBusy: false }
+    const [ledgers, next] = await sweepLedgers(now)
+    after = next
+    const before = firstIdOf(keptFrom.journal)
+    let rows = 0
+    let isFull = false
+    for (const deletion of deletions(now, keptFrom, before)) {
+      const removed = await countOf(deletion)
+      rows += removed
+      isFull ||= removed >= batch
+    }
+    return { isRound: next === '' && !isFull, isBusy: ledgers + rows > batch / 4 }
+  }
+
+  /** Goes through the ledgers by their key, round after round. */
+  async function sweepLedgers(now: number): Promise<readonly [removed: number, next: string]> {
+    const [last] = await pool.rows(
+      'SELECT subject FROM ledgers WHERE subject > $1 ORDER BY subject LIMIT 1 OFFSET $2',
+      [after, batch - 1],
+    )
+    const until = typeof last?.[0] === 'string' ? last[0] : undefined
+    const range =
+      until === undefined ? sql`subject > ${after}` : sql`subject > ${after} AND subject <= ${until}`
+    const removed = await countOf(sql`DELETE FROM ledgers WHERE subject IN
+      (SELECT subject FROM ledgers WHERE ${range} AND ends_at <= ${now} ORDER BY subject FOR UPDATE SKIP LOCKED)`)
+    return [removed, until ?? '']
+  }
+
+  function deletions(now: number, keptFrom: KeptFrom, before: string): readonly SQL[] {
+    const some = sql.raw(`LIMIT ${batch} FOR UPDATE SKIP LOCKED`)
+    return [
+      sql`DELETE FROM outbox WHERE id IN
+        (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} ORDER BY created_at ${some})`,
+      sql`DELETE FROM stories WHERE (app, request_id) IN
+        (SELECT app, request_id FROM stories WHERE request_id < ${before} ORDER BY request_id ${some})`,
+      sql`DELETE FROM deliveries WHERE (recipient_hash, request_id, attempt) IN
+        (SELECT recipient_hash, request_id, attempt FROM deliveries WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
+      sql`DELETE FROM receipts WHERE key IN
+        (SELECT key FROM receipts WHERE at < ${keptFrom.journal} ORDER BY at ${some})`,
+      ...tallySteps.map(
+        ({
+          stepMs,
+          keptMs,
+        }) => sql`DELETE FROM tallies WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
+          (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM tallies
+           WHERE step_ms = ${stepMs} AND at < ${now - keptMs} ORDER BY at ${some})`,
+      ),
+      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(batch))}) AS oldest WHERE at < ${keptFrom.audit})`,
+      sql`DELETE FROM integration_requests WHERE id IN
+        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${keptFrom.requests} ${some})`,
+      sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
+      sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
+      sql`DELETE FROM resting_providers WHERE rests_until <= ${now - leaseMs}`,
+    ]
+  }
+
+  async function countOf(deletion: SQL): Promise<number> {
+    return deletedBy(orm, deletion)
+  }
+}
+
+/** Runs a deletion; resolves to how many rows it removed. */
+export async function deletedBy(orm: Database['orm'], deletion: SQL): Promise<number> {
+  const [row] = await orm.execute<{ count: number }>(
+    sql`WITH removed AS (${deletion} RETURNING 1) SELECT count(*)::int AS count FROM removed`,
+  )
+  return countIn(row)
+}
+
+function countIn(row: unknown): number {
+  return Array.isArray(row) ? Number(row[0]) : 0
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import type { ConnectionOptions } from 'node:tls'
+
+/** How a connection is encrypted, and what is checked. */
+export interface PostgresTls {
+  /**
+   * `require` encrypts, and checks nothing; `verify-ca` checks who signed the server's certificate, `verify-full` its
+   * host name too.
+   */
+  readonly mode: 'off' | 'require' | 'verify-ca' | 'verify-full'
+  /** PEM; without it the authorities that come with the runtime count. */
+  readonly caFile?: string
+  /** PEM, with its key: how this client shows who it is. */
+  readonly certFile?: string
+  readonly keyFile?: string
+}
+
+/** Reads the files anew for each connection, so that a renewed certificate counts without a restart. Throws if it can't. */
+export function tlsOptions({ mode, caFile, certFile, keyFile }: PostgresTls): ConnectionOptions | false {
+  if (mode === 'off') return false
+  return {
+    rejectUnauthorized: mode !== 'require',
+    ...(mode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
+    ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
+    ...(certFile === undefined ? {} : { cert: readFileSync(certFile, 'utf8') }),
+    ...(keyFile === undefined ? {} : { key: readFileSync(keyFile, 'utf8') }),
+  }
+}

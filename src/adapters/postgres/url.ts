@@ -1,0 +1,74 @@
+import type { PostgresTarget } from './connection.ts'
+
+/** The parameters of a URL that are known: those of libpq for TLS (PostgreSQL manual, 34.1.2 and 34.19). */
+const tlsModes = {
+  disable: 'off',
+  require: 'require',
+  'verify-ca': 'verify-ca',
+  'verify-full': 'verify-full',
+} as const
+const parameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
+
+/** What a URL of a server says. */
+export interface PostgresUrl {
+  /** Where it is, without user, password and parameters: for people. */
+  readonly name: string
+  readonly server: Pick<PostgresTarget, 'url' | 'tls'>
+  /** What is wrong with it, in words that follow the name of the setting. */
+  readonly problems: readonly string[]
+}
+
+/** Reads `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=ca.pem`. */
+export function readPostgresUrl(text: string): PostgresUrl {
+  const problems: string[] = []
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || url.hostname === '' || !/^\/[^/]+$/.test(url.pathname)) {
+    problems.push(
+      'must name a host and a database, such as postgres://otpost:password@db.example.com/otpost; what is special in a password is written as %40 for @, and so on',
+    )
+    return { name: 'postgres://', server: { url: text, tls: { mode: 'verify-full' } }, problems }
+  }
+  const given = url.searchParams
+  for (const parameter of new Set(given.keys())) {
+    if (!(parameters as readonly string[]).includes(parameter)) {
+      problems.push(`has the parameter ${parameter}, which is not known: there are ${parameters.join(', ')}`)
+    }
+  }
+  const mode = given.get('sslmode')
+  const tlsMode =
+    mode !== null && Object.hasOwn(tlsModes, mode) ? tlsModes[mode as keyof typeof tlsModes] : undefined
+  if (mode === null && !isLoopback(url.hostname)) {
+    problems.push(
+      'must say sslmode, since codes and keys cross a network: sslmode=verify-full, with sslrootcert=FILE where its certificate is of an authority of your own; or sslmode=disable where nobody else is on that network',
+    )
+  } else if (mode !== null && tlsMode === undefined) {
+    problems.push(
+      `must have one of these as sslmode: ${Object.keys(tlsModes).join(', ')}. With prefer or allow, whoever is in between could turn TLS off`,
+    )
+  }
+  const file = (parameter: string) => given.get(parameter) ?? undefined
+  const [caFile, certFile, keyFile] = [file('sslrootcert'), file('sslcert'), file('sslkey')]
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    problems.push('must have both of sslcert and sslkey, or neither')
+  }
+  const bare = new URL(url)
+  bare.search = ''
+  bare.hash = ''
+  return {
+    name: `postgres://${url.host}${url.pathname}`,
+    server: {
+      url: bare.href,
+      tls: {
+        mode: tlsMode ?? 'off',
+        ...(caFile === undefined ? {} : { caFile }),
+        ...(certFile === undefined ? {} : { certFile }),
+        ...(keyFile === undefined ? {} : { keyFile }),
+      },
+    },
+    problems,
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}

