@@ -53,6 +53,16 @@ function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): 
     )
 }
 
+/** Tells the other servers on the database, where there may be some. It is a hint: who misses it finds out by itself. */
+function tellOthers({ resting, now }: Books, change: BreakerChange): void {
+  const { provider } = change
+  const rest =
+    change.state === 'rests'
+      ? { failures: change.failures, restMs: change.restMs, restsUntil: now() + change.restMs }
+      : undefined
+  void resting?.tell(provider, rest).catch(() => undefined)
+}
+
 /** How every provider in use stands, SMS first. */
 function providerStates({ smsRoutes, mailer, breakers }: HttpPorts): Omit<ProviderHealth, 'lastHour'>[] {
   const failing = new Map(breakers.states().map((state) => [state.provider, state]))
@@ -92,11 +102,18 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const { stopwatch = () => performance.now() } = overrides
   const limited = new LimitedNow()
   const journal = createJournal(books.journal.add, books.journal.count)
+  const breakers = new Breakers(stopwatch, (change) => {
+    noteBreaker(log, change)
+    tellOthers(books, change)
+  })
+  books.resting?.listen((resting) =>
+    breakers.hear(resting.map(({ restsUntil, ...rest }) => ({ ...rest, leftMs: restsUntil - books.now() }))),
+  )
   const ports: HttpPorts = {
     ...books,
     mailer: smtp ?? createOutboxMailer(books.outbox),
     smsRoutes,
-    breakers: new Breakers(stopwatch, (change) => noteBreaker(log, change)),
+    breakers,
     segmentsOf,
     receiptUrl: (provider, requestId, attempt) =>
       publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),

@@ -1,6 +1,6 @@
 import { type SecretKeys, secretKeysIn } from './adapters/crypto/secret-file.ts'
 import { isRegion, nationalizeFor } from './adapters/phone/nationalize.ts'
-import type { PostgresTarget } from './adapters/postgres/connection.ts'
+import { type DatabaseTarget, usualBatchSize } from './adapters/postgres/target.ts'
 import { readPostgresUrl } from './adapters/postgres/url.ts'
 import type { Nationalize } from './domain/contact.ts'
 import { Settings } from './settings.ts'
@@ -31,7 +31,7 @@ export type DatabaseConfig =
       readonly kind: 'postgres'
       /** What messages call it: the URL without user, password and parameters. */
       readonly name: string
-      readonly target: PostgresTarget
+      readonly target: DatabaseTarget
     }
 
 /**
@@ -81,6 +81,7 @@ function readDatabase(settings: Settings, name: string, usual: string): Database
     max: 60_000,
   })
   const isPooled = settings.flag('DATABASE_PGBOUNCER')
+  const batchSize = settings.integer('DATABASE_BATCH_SIZE', usualBatchSize, { min: 1, max: 256 })
   if (/^postgres(?:ql)?:/i.test(url)) {
     const read = readPostgresUrl(url)
     for (const problem of read.problems) settings.refuse(name, problem)
@@ -95,6 +96,7 @@ function readDatabase(settings: Settings, name: string, usual: string): Database
         statementTimeoutMs,
         idleInTransactionTimeoutMs,
         isPooled,
+        batchSize,
       },
     }
   }

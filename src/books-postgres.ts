@@ -3,7 +3,6 @@ import type { SecretKeys } from './adapters/crypto/secret-file.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import { createAppBook, createKeyUses } from './adapters/postgres/apps.ts'
 import { createBrandBook } from './adapters/postgres/brands.ts'
-import type { PostgresTarget } from './adapters/postgres/connection.ts'
 import { createConsoleStore } from './adapters/postgres/console.ts'
 import { openDatabase } from './adapters/postgres/database.ts'
 import { forget } from './adapters/postgres/forget.ts'
@@ -14,6 +13,7 @@ import { createOtpStore } from './adapters/postgres/otps.ts'
 import { createOutbox } from './adapters/postgres/outbox.ts'
 import { createRestingProviders } from './adapters/postgres/resting.ts'
 import { createSweep } from './adapters/postgres/sweep.ts'
+import type { DatabaseTarget } from './adapters/postgres/target.ts'
 import type { BooksConfig } from './books-config.ts'
 import type { Clock } from './domain/ports.ts'
 import { createStatistics } from './storage/statistics.ts'
@@ -31,7 +31,7 @@ const parts = 32_768
  */
 export async function openPostgres(
   { secretKeys }: BooksConfig,
-  target: PostgresTarget,
+  target: DatabaseTarget,
   clock: Clock | undefined,
   log: Log,
 ): Promise<{ storage: Storage; secretKeys: SecretKeys }> {
@@ -60,7 +60,7 @@ export async function openPostgres(
     resting: createRestingProviders(database),
     stats: {
       version: () => `PostgreSQL ${serverVersion}`,
-      queueLength: () => pool.stats().waiting,
+      queueLength: database.queueLength,
       writer: async () => undefined,
       files: async () => undefined,
       pool: () => pool.stats(),

@@ -7,6 +7,7 @@ import { complain, exit, print } from './commands/common.ts'
 import { readEnvFile } from './commands/env-file.ts'
 import { healthCommands } from './commands/health.ts'
 import { journalCommands } from './commands/journal.ts'
+import { moveCommands } from './commands/move.ts'
 import { requestCommands } from './commands/request.ts'
 import { sandboxCommands } from './commands/sandbox.ts'
 import { serveCommands } from './commands/serve.ts'
@@ -60,6 +61,7 @@ function createProgram(env: NodeJS.ProcessEnv): Command {
   adminCommands(program, env)
   journalCommands(program, env)
   careCommands(program, env)
+  moveCommands(program, env)
   return program
 }
 

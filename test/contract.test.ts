@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, test } from 'bun:test'
-import { join } from 'node:path'
 import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import type { Brand } from '../src/domain/brand.ts'
 import { putBrand } from '../src/domain/operator.ts'
-import { temporaryFolder } from './support/app.ts'
+import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { expectNotifyRow, expectRow, type Row } from './support/rows.ts'
 import { startServer, type TestServer } from './support/server.ts'
@@ -15,10 +14,11 @@ import { verifyBrands, verifyCredentials, verifyRows } from './tables/otp-verify
 // The tables of the contract again, now on the real process: what the service does in a test it does as a program too.
 
 let server: TestServer
-const folder = temporaryFolder()
+let database: TestDatabase
 
 beforeAll(async () => {
-  const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, APP_CREDENTIALS: verifyCredentials }
+  database = await openTestDatabase()
+  const env = { ...database.env, APP_CREDENTIALS: verifyCredentials }
   const books = await openBooks(readConfig(env))
   const brands: Record<string, Partial<Brand>> = { acme: { displayName: 'Acme' } }
   for (const [slug, properties] of [sendBrands, verifyBrands, notifyBrands].flatMap(Object.entries<object>)) {
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server?.stop('SIGKILL')
-  folder.remove()
+  await database?.remove()
 })
 
 const paths: readonly (readonly [path: string, name: string, rows: readonly Row[]])[] = [

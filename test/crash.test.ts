@@ -1,11 +1,10 @@
-import { Database } from 'bun:sqlite'
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import { createApp } from '../src/app.ts'
 import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
-import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { type Answer, codeIn, credentials, otherThan } from './support/app.ts'
+import { openTestDatabase } from './support/database.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
 import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
@@ -25,13 +24,12 @@ afterAll(() => {
 /** A database of its own with brands `acme` and `globex`, a gateway, and servers on them one after another; all ended after it. */
 async function scene(env: Readonly<Record<string, string>> = {}) {
   const ending = new AsyncDisposableStack()
-  const folder = temporaryFolder()
-  ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
-  const file = join(folder.path, 'otpost.db')
   const settings = {
-    DATABASE_URL: `file:${file}`,
+    ...database.env,
     PROVIDER_TIMEOUT_MS: '30000',
     SMS_PLAIN: 'webhook',
     ...receiver.env,
@@ -42,7 +40,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
   await putBrand(books.acting(tester), 'globex', { displayName: 'Globex' })
   await books.close()
   return {
-    file,
+    database,
     receiver,
     async start(more: Readonly<Record<string, string>> = {}): Promise<TestServer> {
       const server = await startServer({ ...settings, ...more })
@@ -117,9 +115,7 @@ test('of a server that is killed under load and started again, again and again, 
   for (const answer of ['200', '401 mismatch', '404 not_found', '429 max_attempts', '429 cooldown_active']) {
     if (history.answers(answer) <= 20) throw new Error(`CRASH_SEED=${seed}: too few answers are ${answer}`)
   }
-  const database = new Database(story.file, { readonly: true })
-  expect(database.query('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
-  database.close()
+  expect(await story.database.isWhole()).toBe(true)
 })
 
 /** How long a send keeps its phone while nobody knows its end: both its provider calls and a margin. */

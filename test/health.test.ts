@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
-import { createTestApp, temporaryFolder } from './support/app.ts'
+import { createTestApp } from './support/app.ts'
+import { openTestDatabase } from './support/database.ts'
 import { createBrokenApp } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
@@ -19,18 +19,17 @@ afterAll(() => {
 
 /** A server with brand `acme` on a database of its own; both are ended after it. */
 async function serving(env: Readonly<Record<string, string>>) {
-  const folder = temporaryFolder()
-  const database = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
-  const { code } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database)
+  const database = await openTestDatabase()
+  const { code } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
   expect(code).toBe(0)
-  const server = await startServer({ ...database, SMS_PLAIN: 'discard', ...env })
+  const server = await startServer({ ...database.env, SMS_PLAIN: 'discard', ...env })
   running.add(server)
   return {
     server,
     async [Symbol.asyncDispose]() {
       await server.stop('SIGKILL')
       running.delete(server)
-      folder.remove()
+      await database.remove()
     },
   }
 }
@@ -104,9 +103,9 @@ test.concurrent('after SHUTDOWN_DELAY_SECONDS a stop ends as any other', async (
 })
 
 test('what ends for a fault is not delayed', async () => {
-  const folder = temporaryFolder()
+  const database = await openTestDatabase()
   const env = {
-    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+    ...database.env,
     PORT: '0',
     SHUTDOWN_DELAY_SECONDS: '300',
   }
@@ -114,5 +113,5 @@ test('what ends for a fault is not delayed', async () => {
   app.listen()
   // With the delay this would outlast the test.
   await app.close({ isFault: true })
-  folder.remove()
+  await database.remove()
 })

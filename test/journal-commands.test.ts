@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import type { Brand } from '../src/domain/brand.ts'
-import { type Answer, createTestApp, type TestApp, temporaryFolder } from './support/app.ts'
+import { type Answer, createTestApp, type TestApp } from './support/app.ts'
+import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
@@ -11,11 +11,11 @@ import { otpost, startServer } from './support/server.ts'
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
 setDefaultTimeout(60_000)
 
-const folder = temporaryFolder()
+const databases: TestDatabase[] = []
 const receiver = startReceiver()
 afterAll(async () => {
   await receiver.stop()
-  folder.remove()
+  await Promise.all(databases.map((database) => database.remove()))
 })
 
 const acme: Brand = {
@@ -30,8 +30,11 @@ const acme: Brand = {
   registrations: {},
 }
 
-function environment(name: string): Record<string, string> {
-  return { DATABASE_URL: `file:${join(folder.path, `${name}.db`)}` }
+/** Settings that lead to a database of their own. */
+async function environment(): Promise<Readonly<Record<string, string>>> {
+  const database = await openTestDatabase()
+  databases.push(database)
+  return database.env
 }
 
 /** What a command prints that must succeed. */
@@ -55,7 +58,7 @@ async function failed(
 
 describe.concurrent('brand', () => {
   test('template says how one is registered, changes what it is given, and forgets it', async () => {
-    const env = environment('brands')
+    const env = await environment()
     const template = async (...args: string[]) => JSON.parse(await ok(env, 'brand', 'template', ...args))
     const made = JSON.parse(await ok(env, 'brand', 'put', 'acme', '--name', 'Acme', '--entity', '1101.4-5_6'))
     expect(made).toMatchObject({ entityId: '1101.4-5_6', registrations: {} })
@@ -81,7 +84,7 @@ describe.concurrent('brand', () => {
   })
 
   test('template and put refuse what can not be, and keep nothing of it', async () => {
-    const env = environment('refusing')
+    const env = await environment()
     const books = await openBooks(readConfig(env))
     await storeBrand(books, 'acme', () => acme)
     const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
@@ -100,12 +103,13 @@ describe.concurrent('brand', () => {
 })
 
 describe.concurrent('what the journal says', () => {
-  const env: Record<string, string> = { ...environment('journal'), PHONE_DEFAULT_REGION: 'IN' }
+  let env: Readonly<Record<string, string>>
   const hour = 3_600_000
   let service: TestApp
   let sent: Record<'old' | 'code' | 'mail' | 'several' | 'refused', Answer>
 
   beforeAll(async () => {
+    env = { ...(await environment()), PHONE_DEFAULT_REGION: 'IN' }
     service = await createTestApp({ ...env, SMS_PLAIN: 'webhook,discard', ...receiver.env, PORT: '0' })
     receiver.answer(({ body }) => new Response(null, { status: body.to === '919876543211' ? 400 : 204 }))
     const now = Date.now()
@@ -256,7 +260,7 @@ describe.concurrent('what the journal says', () => {
 })
 
 test('a server that is killed during a delivery leaves a story without an end', async () => {
-  const env = environment('killed')
+  const env = await environment()
   const books = await openBooks(readConfig(env))
   const arrived = Promise.withResolvers<string>()
   const hanging = startReceiver()

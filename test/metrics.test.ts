@@ -1,20 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { temporaryFolder } from './support/app.ts'
+import { openTestDatabase, store, type TestDatabase } from './support/database.ts'
 import { type Exposition, readExposition } from './support/exposition.ts'
 import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Metrics of the real process: on a port of their own, of a thread of its own, while it is busy.
 
-const folder = temporaryFolder()
-afterAll(folder.remove)
+const databases: TestDatabase[] = []
+afterAll(() => Promise.all(databases.map((database) => database.remove())))
 
 const token = 'token-of-the-scraper'
 
-/** Settings with a database of this name that has the brand `acme`. */
-async function prepared(name: string): Promise<Record<string, string>> {
-  const env = { DATABASE_URL: `file:${join(folder.path, `${name}.db`)}` }
+/** Settings with a database that has the brand `acme`. */
+async function prepared(): Promise<Readonly<Record<string, string>>> {
+  const database = await openTestDatabase()
+  databases.push(database)
+  const { env } = database
   expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)).code).toBe(0)
   return env
 }
@@ -42,7 +44,7 @@ describe('a port of its own', () => {
   let server: TestServer
   let url: URL
   beforeAll(async () => {
-    server = await startServer({ ...(await prepared('own')), METRICS_PORT: '0' })
+    server = await startServer({ ...(await prepared()), METRICS_PORT: '0' })
     url = metricsUrl(server)
   })
   afterAll(() => server.stop())
@@ -62,7 +64,7 @@ describe('a port of its own', () => {
 
   test('that is taken ends the start, and says which it is', async () => {
     const { code, stderr, stdout } = await otpost(['serve'], {
-      ...(await prepared('taken')),
+      ...(await prepared()),
       PORT: '0',
       METRICS_PORT: url.port,
     })
@@ -75,7 +77,7 @@ describe('a port of its own', () => {
 
   test('at an address that this machine does not have is a setting that can not be used', async () => {
     const { code, stderr } = await otpost(['serve'], {
-      ...(await prepared('elsewhere')),
+      ...(await prepared()),
       PORT: '0',
       METRICS_PORT: '0',
       METRICS_HOST: '192.0.2.1',
@@ -88,7 +90,7 @@ describe('a port of its own', () => {
 })
 
 test('with a token it is asked for on both ports', async () => {
-  const server = await startServer({ ...(await prepared('both')), METRICS_PORT: '0', METRICS_TOKEN: token })
+  const server = await startServer({ ...(await prepared()), METRICS_PORT: '0', METRICS_TOKEN: token })
   const both = [metricsUrl(server), new URL('/metrics', server.url)]
   for (const url of both) {
     const answer = await refusal(url)
@@ -107,7 +109,7 @@ test('with a token it is asked for on both ports', async () => {
 
 test('scrapes while requests are under way are whole, never fall back, and in the end count each once', async () => {
   const server = await startServer({
-    ...(await prepared('load')),
+    ...(await prepared()),
     SMS_PLAIN: 'discard',
     METRICS_PORT: '0',
   })
@@ -136,10 +138,12 @@ test('scrapes while requests are under way are whole, never fall back, and in th
     last.value('otpost_deliveries_total', { provider: 'discard', route: 'plain', outcome: 'accepted' }),
   ).toBe(rounds * sends)
   // Each send is a write at least, and those of a moment share a commit: so the thread that writes has counted them.
-  const commits = last.value('otpost_store_commit_batch_size_count') ?? 0
-  expect(last.value('otpost_store_commit_batch_size_sum')).toBeGreaterThanOrEqual(rounds * sends)
-  expect(commits).toBeGreaterThan(0)
-  expect(commits).toBeLessThan(last.value('otpost_store_commit_batch_size_sum') ?? 0)
+  if (store === 'sqlite') {
+    const commits = last.value('otpost_store_commit_batch_size_count') ?? 0
+    expect(last.value('otpost_store_commit_batch_size_sum')).toBeGreaterThanOrEqual(rounds * sends)
+    expect(commits).toBeGreaterThan(0)
+    expect(commits).toBeLessThan(last.value('otpost_store_commit_batch_size_sum') ?? 0)
+  }
   expect(last.value('otpost_event_loop_lag_seconds_count')).toBeGreaterThan(0)
   // On their own port they are not requests like others.
   expect(last.value('otpost_http_requests_total', { route: '/metrics' })).toBeUndefined()
@@ -149,7 +153,7 @@ test('scrapes while requests are under way are whole, never fall back, and in th
 })
 
 test('servers that hand over to each other share the metrics port too, and whoever is left answers', async () => {
-  const env = { ...(await prepared('handover')), REUSE_PORT: '1' }
+  const env = { ...(await prepared()), REUSE_PORT: '1' }
   const leaving = await startServer({ ...env, METRICS_PORT: '0' })
   const url = metricsUrl(leaving)
   const coming = await startServer({ ...env, METRICS_PORT: url.port })
@@ -173,9 +177,10 @@ async function loads(env: Readonly<Record<string, string>>): Promise<string> {
     console.log(Object.keys(require.cache).some((file) => file.includes('/prom-client/')) ? 'loaded' : 'not loaded')
     process.exit()`
   const { PATH = '', HOME = '' } = process.env
+  const own = await prepared()
   const child = Bun.spawn([process.execPath, '-e', program], {
     cwd: join(import.meta.dir, '..'),
-    env: { PATH, HOME, DATABASE_URL: `file:${join(folder.path, 'loads.db')}`, PORT: '0', ...env },
+    env: { PATH, HOME, PORT: '0', ...own, ...env },
     stdout: 'pipe',
     stderr: 'inherit',
   })

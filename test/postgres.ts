@@ -7,7 +7,13 @@ import { sharedSettings, startPostgres, withoutPostgres } from './support/postgr
 const root = join(import.meta.dir, '..')
 
 /** What runs on SQLite alone though it asks for a database as those for both stores do, and why. */
-const forSqlite: Readonly<Record<string, string>> = {}
+const forSqlite: Readonly<Record<string, string>> = {
+  'test/care/backup.test.ts': 'a backup is a copy of a file; PostgreSQL has its own',
+  'test/care/doctor.test.ts': 'its findings are about files',
+  'test/care/restore.test.ts': 'puts files in the place of files',
+  'test/deploy/monitoring.test.ts': 'alerts and dashboard look at the file, its log and its commits too',
+  'test/move.test.ts': 'goes from the one store to the other, wherever it runs',
+}
 
 /** The modules of the tests that a module names, itself included, with their text. */
 async function reachedFrom(file: string): Promise<ReadonlyMap<string, string>> {
@@ -27,13 +33,12 @@ async function reachedFrom(file: string): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Who offers a database on the store under test; that a test gets it from there makes it one for both stores. */
-const givers = ['support/app.ts', 'support/database.ts'].map((path) => join(import.meta.dir, path))
+const givers = ['app.ts', 'database.ts', 'rows.ts'].map((name) => join(import.meta.dir, 'support', name))
+const gets = /\b(?:createTestApp|createBrokenApp|openTestDatabase|newTestDatabase)\(/
 
 async function isForBothStores(file: string): Promise<boolean> {
   const reached = await reachedFrom(join(root, file))
-  return [...reached].some(
-    ([path, text]) => !givers.includes(path) && /\b(?:createTestApp|openTestDatabase)\(/.test(text),
-  )
+  return [...reached].some(([path, text]) => !givers.includes(path) && gets.test(text))
 }
 
 async function filesForBothStores(): Promise<string[]> {
@@ -75,7 +80,8 @@ async function main(): Promise<number> {
     (file) => given.length === 0 || given.some((part) => file.includes(part)),
   )
   const flags = given.filter((part) => part.startsWith('-'))
-  return run([...flags, ...files.map((file) => `./${file}`)], { ...env, TEST_STORE: 'postgres' })
+  // Awaited here: the server ends with this function.
+  return await run([...flags, ...files.map((file) => `./${file}`)], { ...env, TEST_STORE: 'postgres' })
 }
 
 process.exitCode = await main()

@@ -1,11 +1,12 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
@@ -28,17 +29,16 @@ async function scene() {
   const ending = new AsyncDisposableStack()
   const folder = temporaryFolder()
   ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
   const smtp = await startSmtp()
   ending.defer(() => smtp.stop())
-  const file = join(folder.path, 'data', 'otpost.db')
-  const database = { DATABASE_URL: `file:${file}` }
 
   return {
     folder: folder.path,
-    /** The database file. */
-    file,
+    database,
     receiver,
     smtp,
     /** SMS go to the gateway and mail to the mail server, as an operator would have it. */
@@ -50,25 +50,20 @@ async function scene() {
     },
     /** Makes an active brand before there is a server. */
     async brand(slug: string, displayName: string): Promise<void> {
-      const books = await openBooks(readConfig(database))
+      const books = await openBooks(readConfig(database.env))
       await putBrand(books.acting(tester), slug, { displayName })
       await books.close()
     },
     async start(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-      const server = await startServer({ ...database, PROVIDER_TIMEOUT_MS: '30000', ...env })
+      const server = await startServer({ ...database.env, PROVIDER_TIMEOUT_MS: '30000', ...env })
       ending.defer(async () => void (await server.stop('SIGKILL')))
       return server
     },
     /** Runs a command that must succeed; resolves to its standard output. */
     async command(...args: string[]): Promise<string> {
-      const { code, stdout, stderr } = await otpost(args, database)
+      const { code, stdout, stderr } = await otpost(args, database.env)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       return stdout
-    },
-    /** All bytes of the database as they are on the disk, its log included. */
-    bytes(): Buffer {
-      const files = [file, `${file}-wal`].filter((path) => existsSync(path))
-      return Buffer.concat(files.map((path) => readFileSync(path)))
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
@@ -276,7 +271,7 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
 test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
   await using story = await scene()
   const child = Bun.spawn(programLine(['serve']), {
-    env: programEnv({ DATABASE_URL: `file:${story.file}`, PORT: '0' }),
+    env: programEnv({ ...story.database.env, PORT: '0' }),
     stdout: 'pipe',
     stderr: 'ignore',
     // A server that does not end by itself ends the test with another code.
@@ -327,7 +322,7 @@ test.concurrent('a second server on a port is refused in words', async () => {
   await using story = await scene()
   const first = await story.start()
   const { port } = first.url
-  const second = await otpost(['serve'], { DATABASE_URL: `file:${story.file}`, PORT: port })
+  const second = await otpost(['serve'], { ...story.database.env, PORT: port })
   expect(second.code).toBe(1)
   expect(second.stderr).toContain(port)
   expect(second.stderr).toContain('REUSE_PORT')
@@ -376,7 +371,7 @@ test.concurrent('two servers on one database keep every promise together', async
 test.concurrent('production refuses what reaches nobody, and names everything else that is wrong', async () => {
   await using story = await scene()
   const wrong = {
-    DATABASE_URL: `file:${story.file}`,
+    ...story.database.env,
     NODE_ENV: 'production',
     OTP_SMS_MODE: 'hybrid',
     PORT: 'canary-1',
@@ -399,7 +394,7 @@ test.concurrent('production refuses what reaches nobody, and names everything el
   }
   expect(stdout + stderr).not.toContain('canary')
   expect(stderr).not.toMatch(/^\s+at /m)
-  expect(existsSync(story.file)).toBe(false)
+  if (store === 'sqlite') expect(existsSync(story.database.file)).toBe(false)
 })
 
 test.concurrent('production allows the outbox when OUTBOX_IN_PRODUCTION=1 says so', async () => {
@@ -486,33 +481,36 @@ test.concurrent('the database tells no code, no recipient, no text and no key', 
   expect(story.smtp.received).toHaveLength(2)
 
   const found = (bytes: Buffer) => secrets.filter((secret) => bytes.includes(secret))
-  expect(found(story.bytes())).toEqual([])
+  expect(found(await story.database.contents())).toEqual([])
   expect(await server.stop()).toBe(0)
-  expect(found(story.bytes())).toEqual([])
+  expect(found(await story.database.contents())).toEqual([])
 
   // The search itself: what the outbox keeps for developers is found.
   const developer = await story.start({ SMS_PLAIN: 'outbox' })
   await developer.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  expect(found(story.bytes())).toEqual([phone, '2025550143', words])
+  expect(found(await story.database.contents())).toEqual([phone, '2025550143', words])
 })
 
-test.concurrent('the database, its log and the key are for the owner alone', async () => {
-  await using story = await scene()
-  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
-  const shared = join(story.folder, 'shared')
-  mkdirSync(shared, { mode: 0o755 })
-  for (const folder of [join(story.folder, 'deep', 'data'), shared]) {
-    const server = await story.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
-    await server.get('/health')
-    const files = readdirSync(folder).sort()
-    expect(files).toEqual(['otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'])
-    expect(files.map((name) => `${name} ${modeOf(join(folder, name))}`)).toEqual(
-      files.map((name) => `${name} 600`),
-    )
-  }
-  expect(modeOf(join(story.folder, 'deep', 'data'))).toBe('700')
-  expect(modeOf(join(story.folder, 'deep'))).toBe('700')
-})
+test.concurrent.skipIf(store !== 'sqlite')(
+  `the database, its log and the key are for the owner alone${sqliteAlone}`,
+  async () => {
+    await using story = await scene()
+    const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+    const shared = join(story.folder, 'shared')
+    mkdirSync(shared, { mode: 0o755 })
+    for (const folder of [join(story.folder, 'deep', 'data'), shared]) {
+      const server = await story.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
+      await server.get('/health')
+      const files = readdirSync(folder).sort()
+      expect(files).toEqual(['otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'])
+      expect(files.map((name) => `${name} ${modeOf(join(folder, name))}`)).toEqual(
+        files.map((name) => `${name} 600`),
+      )
+    }
+    expect(modeOf(join(story.folder, 'deep', 'data'))).toBe('700')
+    expect(modeOf(join(story.folder, 'deep'))).toBe('700')
+  },
+)
 
 test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
   'the demo prints lines that, pasted into a shell, send a code and verify it',

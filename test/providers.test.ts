@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, codeIn, credentials, temporaryFolder } from './support/app.ts'
+import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startSmtp } from './support/smtp.ts'
 import {
@@ -93,7 +94,7 @@ const registrations: Readonly<
 }
 
 let folder: ReturnType<typeof temporaryFolder>
-let file: string
+let database: TestDatabase
 let vendors: ReturnType<typeof startVendors>
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let env: Record<string, string>
@@ -115,12 +116,12 @@ const requestIds = new Set<string>()
 
 beforeAll(async () => {
   folder = temporaryFolder()
-  file = join(folder.path, 'otpost.db')
+  database = await openTestDatabase()
   vendors = startVendors()
   smtp = await startSmtp({ users: { codes: smtpPassword } })
   env = {
     ...vendors.env,
-    DATABASE_URL: `file:${file}`,
+    ...database.env,
     SECRET_KEY: secretKey,
     PUBLIC_URL: publicUrl,
     OTP_SMS_MODE: 'template',
@@ -177,6 +178,7 @@ afterAll(async () => {
   await Promise.all(Array.from(running, (one) => one.stop('SIGKILL')))
   await smtp?.stop()
   folder?.remove()
+  await database?.remove()
 })
 
 async function start(changes: Record<string, string>, preload?: string): Promise<TestServer> {
@@ -411,16 +413,18 @@ describe('afterwards', () => {
   const stories = new Map<string, string>()
 
   beforeAll(async () => {
-    const bytes = () =>
-      [file, `${file}-wal`].filter(existsSync).map((path) => ({ where: path, text: latin1(path) }))
-    told.push(...bytes())
+    const bytes = async () => ({
+      where: 'the database',
+      text: (await database.contents()).toString('latin1'),
+    })
+    told.push(await bytes())
     expect(await Promise.all(Array.from(running, (one) => one.stop()))).toEqual([0, 0, 0])
     for (const one of running) {
       const log = [...one.lines, await one.stderr].join('\n')
       told.push({ where: 'the log', text: log.replaceAll(`"pid":${one.child.pid}`, '') })
     }
     running.clear()
-    told.push(...bytes())
+    told.push(await bytes())
     const names = [
       ...explained.map((way) => nameOf(way, 'failed')),
       'refused template',
@@ -442,7 +446,6 @@ describe('afterwards', () => {
   /** Each vendor once: a story costs a process. */
   const explained = ways.filter(({ name, route }) => route === 'template' || name === 'twilio')
 
-  const latin1 = (path: string) => readFileSync(path, 'latin1')
   const rowsOf = (name: string) =>
     rows.filter(({ requestId }) => requestId === kept(name).id).sort((a, b) => a.attempt - b.attempt)
 
@@ -607,7 +610,7 @@ describe('afterwards', () => {
     const { id, carrier } = kept('time-out')
     const placesOf = (given: string) =>
       told.filter(({ text }) => text.includes(given)).map((one) => one.where)
-    expect(placesOf(carrier.id)).toContain(file)
+    expect(placesOf(carrier.id)).toContain('the database')
     expect(placesOf(carrier.id)).toContain(`otpost explain ${id}`)
     expect(placesOf(carrier.id)).toContain('otpost deliveries --json --limit 1000')
     expect(placesOf(id)).toContain('/otp/send')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { createTestApp, otherThan, type TestApp, temporaryFolder } from './support/app.ts'
+import { createTestApp, otherThan, type TestApp } from './support/app.ts'
+import { openTestDatabase, type TestDatabase } from './support/database.ts'
 
 // The server's secret is replaced: SECRET_KEY names the new one, then the old one, until what the old one made is over.
 
@@ -8,24 +8,24 @@ const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-
 const phone = '12025550143'
 const email = 'ann@example.com'
 
-let folder: ReturnType<typeof temporaryFolder>
+let database: TestDatabase
 let app: TestApp | undefined
 
-beforeEach(() => {
-  folder = temporaryFolder()
+beforeEach(async () => {
+  database = await openTestDatabase()
 })
 afterEach(async () => {
   await app?.close()
   app = undefined
-  folder.remove()
+  await database.remove()
 })
 
-/** The service on the same file as before, with other secrets; the time goes on from where it was. */
+/** The service on the same database as before, with other secrets; the time goes on from where it was. */
 async function restart(secretKey: string, env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const now = app?.clock.now
   await app?.close()
   app = await createTestApp({
-    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
+    ...database.env,
     SECRET_KEY: secretKey,
     ...env,
   })

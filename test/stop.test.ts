@@ -1,11 +1,10 @@
-import { Database } from 'bun:sqlite'
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import { createApp } from '../src/app.ts'
 import { openBooks } from '../src/books.ts'
 import { readConfig } from '../src/config.ts'
 import { putBrand } from '../src/domain/operator.ts'
-import { type Answer, credentials, temporaryFolder } from './support/app.ts'
+import { type Answer, credentials } from './support/app.ts'
+import { openTestDatabase } from './support/database.ts'
 import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
 import { tester } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -28,13 +27,12 @@ const shop = {
 /** A database of its own with brand `acme`, a gateway and the history of both; all ended after it. */
 async function scene() {
   const ending = new AsyncDisposableStack()
-  const folder = temporaryFolder()
-  ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
-  const file = join(folder.path, 'otpost.db')
   const settings = {
-    DATABASE_URL: `file:${file}`,
+    ...database.env,
     PROVIDER_TIMEOUT_MS: '30000',
     SMS_COOLDOWN_SECONDS: '1',
     SMS_PLAIN: 'webhook',
@@ -70,9 +68,7 @@ async function scene() {
       expect(await server.stop()).toBe(0)
       const problems = contradictions(history, { cooldownMs: 1000, phonePerMinute: 3 })
       if (problems.length > 0) throw new Error(`STOP_SEED=${seed}\n${problems.join('\n')}`)
-      const database = new Database(file, { readonly: true })
-      expect(database.query('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
-      database.close()
+      expect(await database.isWhole()).toBe(true)
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }

@@ -1,8 +1,8 @@
-import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { codeIn, credentials, otherThan } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
+import { openTestDatabase } from './support/database.ts'
 import { binary } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
@@ -25,23 +25,21 @@ const stopMarginMs = 10_000
 /** A database with brand `acme`, a gateway and a collector of traces; all ended after it. */
 async function scene(collector = startCollector()) {
   const ending = new AsyncDisposableStack()
-  const folder = temporaryFolder()
-  ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   ending.defer(() => collector.stop())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
-  const file = join(folder.path, 'otpost.db')
-  const database = { DATABASE_URL: `file:${file}` }
-  const { code, stderr } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database)
+  const { code, stderr } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return {
-    file,
+    database,
     receiver,
     collector,
     async start(env: Readonly<Record<string, string>> = {}, preload?: string): Promise<TestServer> {
       const server = await startServer(
         {
-          ...database,
+          ...database.env,
           SMS_PLAIN: 'webhook',
           ...receiver.env,
           PROVIDER_TIMEOUT_MS: '30000',
@@ -269,11 +267,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
   receiver.answer(() => new Response('out of credit', { status: 402 }))
   expect((await server.post('/otp/send', { phone })).status).toBe(502)
   expect((await server.post('/otp/verify', { phone, otp: '12' })).status).toBe(400)
-  const database = new Database(story.file)
-  // The server may be writing what it did just now, and its lock is waited for.
-  database.run('PRAGMA busy_timeout = 30000')
-  database.run('DROP TABLE ledgers')
-  database.close()
+  await story.database.loseTables('ledgers')
   expect((await server.post('/otp/verify', { phone, otp: '123456' })).status).toBe(500)
   expect(await server.stop()).toBe(0)
 

@@ -1,6 +1,6 @@
--- The atomic steps of the service, each a function, so that each is one round trip. A step locks the ledgers that it
--- concerns, in an order that is the same everywhere; looks at the clock; decides; and writes each ledger once. So it is
--- right at READ COMMITTED: nothing it has read can change before it commits, and no two steps can wait for each other.
+-- The atomic steps of the service, taken by one function, so that each is one round trip at most. It locks the ledgers
+-- that are concerned, in an order that is the same everywhere; looks at the clock; decides; and writes each ledger once.
+-- So it is right at READ COMMITTED: nothing it has read can change before it commits, and no two can wait for each other.
 -- The rules are those of src/domain/ledger.ts and src/domain/limits.ts; the same tests hold both to them.
 --
 -- A claim comes as [subject, name, max, windowMs, counted], a window is kept as [count, endsAt], a code as
@@ -33,302 +33,315 @@ BEGIN
   RETURN coalesce(given, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
 END $$;
 --> statement-breakpoint
--- Locks these ledgers and returns what they hold, by subject. Those to be created get a row, since only a row can be
--- locked. The order: by subject, but applications last, which many wait for.
-CREATE FUNCTION otpost_lock(subjects text[], created text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- Takes steps, one after another and all or none: those that the requests of a moment ask for share what costs most, which
+-- is a commit, and the row of their application. Written as one function, in arrays and without queries but those for rows,
+-- since calls and queries are what PL/pgSQL is slow at.
+--
+-- `subjects` are those of all steps, in the order in which everybody locks them; `needed` says which of them need a row,
+-- since only a row can be locked. Steps name them by their place, from 1. A step's second part is the time of a test, or
+-- null. Steps and their answers:
+--   ['admit', given, claims] and
+--   ['begin', given, claims, place, brandSlug, id, hash, createdInMs, expiresInMs]
+--     → {refused: place in claims, endsAt} or {takings: [[place in claims, count, endsAt]]}
+--   ['guess', given, claims, place, brandSlug, keyedCodes, failureBudget or null] → {kind, refused, endsAt, expiresAt}
+--   ['move', given, place, name, endsAt of the taking, endsInMs] → {}
+--   ['abandon', given, place, brandSlug, id, [[place, name, endsAt]]] → {}
+CREATE FUNCTION otpost_steps(subjects text[], needed boolean[], steps jsonb, tolerance_ms bigint, max_attempts int) RETURNS jsonb
+LANGUAGE plpgsql AS $$
 DECLARE
   own text;
-  found_state jsonb;
-  states jsonb := '{}';
-BEGIN
-  FOR own IN
-    SELECT DISTINCT each COLLATE "C" FROM unnest(subjects) AS each ORDER BY each COLLATE "C"
-  LOOP
-    CONTINUE WHEN own LIKE 'app:%';
-    states := states || jsonb_build_object(own, otpost_lock_one(own, own = ANY (created)));
-  END LOOP;
-  FOR own IN
-    SELECT DISTINCT each COLLATE "C" FROM unnest(subjects) AS each ORDER BY each COLLATE "C"
-  LOOP
-    CONTINUE WHEN own NOT LIKE 'app:%';
-    states := states || jsonb_build_object(own, otpost_lock_one(own, own = ANY (created)));
-  END LOOP;
-  RETURN states;
-END $$;
---> statement-breakpoint
-CREATE FUNCTION otpost_lock_one(own text, is_created boolean) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
   held jsonb;
-BEGIN
-  LOOP
-    SELECT state INTO held FROM ledgers WHERE subject = own FOR UPDATE;
-    IF FOUND THEN
-      RETURN held;
-    END IF;
-    EXIT WHEN NOT is_created;
-    INSERT INTO ledgers (subject, ends_at, state) VALUES (own, 0, '{"w": {}, "c": {}}')
-      ON CONFLICT (subject) DO NOTHING;
-    EXIT WHEN FOUND;
-    -- Somebody else has made it, and may have removed it again: another look.
-  END LOOP;
-  RETURN '{"w": {}, "c": {}}';
-END $$;
---> statement-breakpoint
--- Writes a ledger that is locked, without what is over; removes it where nothing is left.
-CREATE FUNCTION otpost_store(own text, state_now jsonb, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  windows jsonb;
-  codes jsonb;
-  windows_end bigint;
-  codes_end bigint;
-BEGIN
-  SELECT jsonb_object_agg(each.key, each.value), max((each.value ->> 1)::bigint) INTO windows, windows_end
-    FROM jsonb_each(state_now -> 'w') AS each WHERE (each.value ->> 1)::bigint > now_ms;
-  SELECT jsonb_object_agg(each.key, each.value), max((each.value ->> 4)::bigint) INTO codes, codes_end
-    FROM jsonb_each(state_now -> 'c') AS each WHERE (each.value ->> 4)::bigint > now_ms;
-  IF windows IS NULL AND codes IS NULL THEN
-    DELETE FROM ledgers WHERE subject = own;
-  ELSE
-    UPDATE ledgers
-      SET ends_at = greatest(windows_end, codes_end),
-          state = jsonb_build_object('w', coalesce(windows, '{}'), 'c', coalesce(codes, '{}'))
-      WHERE subject = own;
-  END IF;
-END $$;
---> statement-breakpoint
--- `decide`: takes all claims or none. `changes` are the windows as they are to be stored, [subject, name, count, endsAt];
--- the last `taken` of them are those that counted. `refused` is the position of the claim that refused.
-CREATE FUNCTION otpost_decide(states jsonb, claims jsonb, now_ms bigint, tolerance_ms bigint, OUT refused int, OUT ends_at bigint, OUT changes jsonb, OUT takings jsonb)
-LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
+  held_end bigint;
+  -- By place: what is kept of each subject, until when at most any of it matters, and what has become of it here.
+  states jsonb[] := '{}';
+  ends bigint[] := '{}';
+  is_made boolean[] := '{}';
+  is_changed boolean[] := '{}';
+  clock_ms bigint;
+  now_ms bigint;
+  least_ms bigint;
+  step jsonb;
+  kind text;
+  answer jsonb;
+  answers jsonb := '[]';
+  claims jsonb;
   claim jsonb;
-  open_window jsonb;
+  judges int;
+  refused int;
+  place int;
+  name text;
+  window_now jsonb;
   latest bigint;
   used bigint;
-  place int := 0;
-  cut jsonb := '[]';
+  ends_ms bigint;
+  taken int;
+  taken_claims int[];
+  taken_places int[];
+  taken_names text[];
+  taken_counts bigint[];
+  taken_ends bigint[];
+  takings jsonb;
+  code jsonb;
+  blind text;
+  is_right boolean;
+  keyed text;
 BEGIN
-  takings := '[]';
-  FOR claim IN SELECT value FROM jsonb_array_elements(claims) LOOP
-    latest := now_ms + (claim ->> 3)::bigint;
-    open_window := states #> ARRAY[claim ->> 0, 'w', claim ->> 1];
-    used := 0;
-    ends_at := latest;
-    IF open_window IS NOT NULL AND (open_window ->> 1)::bigint > now_ms THEN
-      used := (open_window ->> 0)::bigint;
-      IF (open_window ->> 1)::bigint > latest + tolerance_ms THEN
-        -- From before the clock was set back: cut to its length, also by a refusal.
-        cut := cut || jsonb_build_array(jsonb_build_array(claim -> 0, claim -> 1, used, latest));
+  FOR i IN 1 .. cardinality(subjects) LOOP
+    own := subjects[i];
+    is_made[i] := false;
+    is_changed[i] := false;
+    LOOP
+      SELECT state, ends_at INTO held, held_end FROM ledgers WHERE subject = own FOR UPDATE;
+      EXIT WHEN FOUND;
+      held := '{"w": {}, "c": {}}';
+      held_end := 0;
+      EXIT WHEN NOT needed[i];
+      INSERT INTO ledgers (subject, ends_at, state) VALUES (own, held_end, held) ON CONFLICT (subject) DO NOTHING;
+      is_made[i] := FOUND;
+      -- Else somebody has made it meanwhile, and may have removed it again: another look.
+      EXIT WHEN FOUND;
+    END LOOP;
+    states[i] := held;
+    ends[i] := held_end;
+  END LOOP;
+
+  -- After the locks: whoever had them before has looked at an earlier time.
+  clock_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  FOR s IN 0 .. jsonb_array_length(steps) - 1 LOOP
+    step := steps -> s;
+    kind := step ->> 0;
+    now_ms := coalesce((step ->> 1)::bigint, clock_ms);
+    least_ms := least(least_ms, now_ms);
+
+    IF kind = 'admit' OR kind = 'begin' OR kind = 'guess' THEN
+      -- `decide`: the first claim whose window is open and full refuses all. The budget of a guess is looked at like them,
+      -- and counted only once the code is known to be wrong.
+      claims := step -> 2;
+      judges := jsonb_array_length(claims);
+      IF kind = 'guess' AND step -> 6 <> 'null' THEN
+        claims := claims || jsonb_build_array(step -> 6);
+      END IF;
+      refused := NULL;
+      taken := 0;
+      FOR c IN 0 .. jsonb_array_length(claims) - 1 LOOP
+        claim := claims -> c;
+        place := (claim ->> 0)::int;
+        name := claim ->> 1;
+        latest := now_ms + (claim ->> 3)::bigint;
+        window_now := states[place] -> 'w' -> name;
+        used := 0;
+        ends_ms := latest;
+        IF window_now IS NOT NULL AND (window_now ->> 1)::bigint > now_ms THEN
+          used := (window_now ->> 0)::bigint;
+          IF (window_now ->> 1)::bigint > latest + tolerance_ms THEN
+            -- From before the clock was set back: cut to its length, also by a refusal.
+            states[place] := jsonb_set(states[place], ARRAY['w', name], jsonb_build_array(used, latest));
+            ends[place] := greatest(ends[place], latest);
+            is_changed[place] := true;
+          ELSE
+            ends_ms := (window_now ->> 1)::bigint;
+          END IF;
+          IF used >= (claim ->> 2)::bigint THEN
+            refused := c;
+            EXIT;
+          END IF;
+        END IF;
+        IF c < judges AND (claim ->> 4)::boolean THEN
+          taken := taken + 1;
+          taken_claims[taken] := c;
+          taken_places[taken] := place;
+          taken_names[taken] := name;
+          taken_counts[taken] := used + 1;
+          taken_ends[taken] := ends_ms;
+        END IF;
+      END LOOP;
+
+      takings := '[]';
+      IF refused IS NULL THEN
+        FOR t IN 1 .. taken LOOP
+          place := taken_places[t];
+          states[place] := jsonb_set(states[place], ARRAY['w', taken_names[t]], jsonb_build_array(taken_counts[t], taken_ends[t]));
+          ends[place] := greatest(ends[place], taken_ends[t]);
+          is_changed[place] := true;
+          IF kind <> 'guess' THEN
+            takings := takings || jsonb_build_array(jsonb_build_array(taken_claims[t], taken_counts[t], taken_ends[t]));
+          END IF;
+        END LOOP;
+      END IF;
+    END IF;
+
+    IF kind = 'admit' OR kind = 'begin' THEN
+      IF refused IS NOT NULL THEN
+        answer := jsonb_build_object('refused', refused, 'endsAt', ends_ms);
       ELSE
-        ends_at := (open_window ->> 1)::bigint;
+        answer := jsonb_build_object('takings', takings);
+        IF kind = 'begin' THEN
+          place := (step ->> 3)::int;
+          ends_ms := now_ms + (step ->> 8)::bigint;
+          states[place] := jsonb_set(states[place], ARRAY['c', step ->> 4],
+            jsonb_build_array(step -> 5, step -> 6, 0, now_ms + (step ->> 7)::bigint, ends_ms));
+          ends[place] := greatest(ends[place], ends_ms);
+          is_changed[place] := true;
+        END IF;
       END IF;
-      IF used >= (claim ->> 2)::bigint THEN
-        refused := place;
-        changes := cut;
-        takings := '[]';
-        RETURN;
+
+    ELSIF kind = 'guess' THEN
+      place := (step ->> 3)::int;
+      code := states[place] -> 'c' -> (step ->> 4);
+      IF refused IS NOT NULL THEN
+        answer := jsonb_build_object('kind', 'refused', 'refused', refused, 'endsAt', ends_ms);
+      ELSIF code IS NULL OR (code ->> 4)::bigint <= now_ms OR (code ->> 3)::bigint > now_ms + tolerance_ms THEN
+        answer := '{"kind": "absent"}';
+      ELSIF (code ->> 2)::int >= max_attempts THEN
+        answer := jsonb_build_object('kind', 'locked', 'expiresAt', code -> 4);
+      ELSE
+        -- Hashes are compared through a hash of both under a number of this guess alone, so that the time it takes tells
+        -- nothing about them.
+        blind := gen_random_uuid();
+        is_right := false;
+        FOR k IN 0 .. jsonb_array_length(step -> 5) - 1 LOOP
+          keyed := translate(encode(sha256(convert_to((code ->> 0) || ' ' || (step -> 5 ->> k), 'UTF8')), 'base64'), '+/=', '-_');
+          is_right := sha256(convert_to(blind || keyed, 'UTF8')) = sha256(convert_to(blind || (code ->> 1), 'UTF8')) OR is_right;
+        END LOOP;
+        is_changed[place] := true;
+        IF is_right THEN
+          answer := '{"kind": "verified"}';
+          states[place] := states[place] #- ARRAY['c', step ->> 4];
+          IF step -> 6 <> 'null' THEN
+            states[place] := states[place] #- ARRAY['w', step -> 6 ->> 1];
+          END IF;
+        ELSE
+          answer := '{"kind": "mismatch"}';
+          states[place] := jsonb_set(states[place], ARRAY['c', step ->> 4, '2'], to_jsonb((code ->> 2)::int + 1));
+          IF step -> 6 <> 'null' THEN
+            -- It was the last that was looked at: `used` and `ends_ms` are of it.
+            place := (step -> 6 ->> 0)::int;
+            states[place] := jsonb_set(states[place], ARRAY['w', step -> 6 ->> 1], jsonb_build_array(used + 1, ends_ms));
+            ends[place] := greatest(ends[place], ends_ms);
+            is_changed[place] := true;
+          END IF;
+        END IF;
       END IF;
+
+    ELSIF kind = 'move' THEN
+      answer := '{}';
+      place := (step ->> 2)::int;
+      window_now := states[place] -> 'w' -> (step ->> 3);
+      ends_ms := now_ms + (step ->> 5)::bigint;
+      used := 1;
+      IF window_now IS NOT NULL THEN
+        IF (window_now ->> 1)::bigint = (step ->> 4)::bigint THEN
+          used := (window_now ->> 0)::bigint;
+        ELSIF (window_now ->> 1)::bigint > now_ms THEN
+          -- One of a later taking is not cut short.
+          used := (window_now ->> 0)::bigint;
+          ends_ms := greatest(ends_ms, (window_now ->> 1)::bigint);
+        END IF;
+      END IF;
+      states[place] := jsonb_set(states[place], ARRAY['w', step ->> 3], jsonb_build_array(used, ends_ms));
+      ends[place] := greatest(ends[place], ends_ms);
+      is_changed[place] := true;
+
+    ELSIF kind = 'abandon' THEN
+      answer := '{}';
+      place := (step ->> 2)::int;
+      IF states[place] #>> ARRAY['c', step ->> 3, '0'] = step ->> 4 THEN
+        states[place] := states[place] #- ARRAY['c', step ->> 3];
+        is_changed[place] := true;
+      END IF;
+      FOR t IN 0 .. jsonb_array_length(step -> 5) - 1 LOOP
+        claim := step -> 5 -> t;
+        place := (claim ->> 0)::int;
+        window_now := states[place] -> 'w' -> (claim ->> 1);
+        CONTINUE WHEN window_now IS NULL OR (window_now ->> 1)::bigint <> (claim ->> 2)::bigint;
+        -- Windows open with their first counted request: one that has counted nothing else is closed again.
+        IF (window_now ->> 0)::bigint = 1 THEN
+          states[place] := states[place] #- ARRAY['w', claim ->> 1];
+        ELSE
+          states[place] := jsonb_set(states[place], ARRAY['w', claim ->> 1, '0'], to_jsonb((window_now ->> 0)::bigint - 1));
+        END IF;
+        is_changed[place] := true;
+      END LOOP;
+    ELSE
+      RAISE EXCEPTION 'otpost_steps knows no step %', kind;
     END IF;
-    IF (claim ->> 4)::boolean THEN
-      takings := takings || jsonb_build_array(jsonb_build_array(claim -> 0, claim -> 1, used + 1, ends_at));
-    END IF;
-    place := place + 1;
+    answers := answers || jsonb_build_array(answer);
   END LOOP;
-  changes := cut || takings;
+
+  FOR i IN 1 .. cardinality(subjects) LOOP
+    own := subjects[i];
+    IF is_changed[i] THEN
+      -- What is over counts for nothing, and is left out before there is much of it.
+      IF pg_column_size(states[i]) > 600 THEN
+        states[i] := otpost_pruned(states[i], least_ms);
+      END IF;
+      IF states[i] = '{"w": {}, "c": {}}' THEN
+        DELETE FROM ledgers WHERE subject = own;
+      ELSE
+        UPDATE ledgers SET state = states[i], ends_at = ends[i] WHERE subject = own;
+      END IF;
+    ELSIF is_made[i] THEN
+      -- Made to be locked, and nothing came of it.
+      DELETE FROM ledgers WHERE subject = own;
+    END IF;
+  END LOOP;
+  RETURN jsonb_build_object('at', clock_ms, 'answers', answers);
 END $$;
 --> statement-breakpoint
-CREATE FUNCTION otpost_apply(states jsonb, changes jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  change jsonb;
-BEGIN
-  FOR change IN SELECT value FROM jsonb_array_elements(changes) LOOP
-    states := jsonb_set(states, ARRAY[change ->> 0, 'w', change ->> 1], jsonb_build_array(change -> 2, change -> 3));
-  END LOOP;
-  RETURN states;
-END $$;
---> statement-breakpoint
--- The subjects of claims; those that count need a row.
-CREATE FUNCTION otpost_subjects(claims jsonb, counted_only boolean) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(array_agg(DISTINCT each ->> 0), '{}') FROM jsonb_array_elements(claims) AS each
-    WHERE (each ->> 4)::boolean OR NOT counted_only
+-- A ledger without what is over.
+CREATE FUNCTION otpost_pruned(state jsonb, now_ms bigint) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT jsonb_build_object(
+    'w', coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(state -> 'w') WHERE (value ->> 1)::bigint > now_ms), '{}'),
+    'c', coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(state -> 'c') WHERE (value ->> 4)::bigint > now_ms), '{}'))
 $$;
 --> statement-breakpoint
--- Stores these ledgers, and removes rows that were made to be locked and hold nothing.
-CREATE FUNCTION otpost_store_all(states jsonb, subjects text[], now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  own text;
-BEGIN
-  FOREACH own IN ARRAY subjects LOOP
-    PERFORM otpost_store(own, states -> own, now_ms);
-  END LOOP;
-END $$;
---> statement-breakpoint
--- `OtpStore.admit`
-CREATE FUNCTION otpost_admit(claims jsonb, tolerance_ms bigint, given bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  states jsonb := otpost_lock(otpost_subjects(claims, false), otpost_subjects(claims, true));
-  now_ms bigint := otpost_now(given);
-  verdict record;
-BEGIN
-  SELECT * INTO verdict FROM otpost_decide(states, claims, now_ms, tolerance_ms);
-  states := otpost_apply(states, verdict.changes);
-  PERFORM otpost_store_all(states, otpost_subjects(claims, jsonb_array_length(verdict.changes) = 0), now_ms);
-  RETURN jsonb_build_object('at', now_ms, 'refused', verdict.refused, 'endsAt', verdict.ends_at, 'takings', verdict.takings);
-END $$;
---> statement-breakpoint
--- `OtpStore.beginSend`
-CREATE FUNCTION otpost_begin_send(claims jsonb, own text, brand text, id text, hash text, created_in_ms bigint, expires_in_ms bigint, tolerance_ms bigint, given bigint)
-RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  subjects text[] := otpost_subjects(claims, false) || own;
-  states jsonb := otpost_lock(subjects, otpost_subjects(claims, true) || own);
-  now_ms bigint := otpost_now(given);
-  verdict record;
-BEGIN
-  SELECT * INTO verdict FROM otpost_decide(states, claims, now_ms, tolerance_ms);
-  states := otpost_apply(states, verdict.changes);
-  IF verdict.refused IS NULL THEN
-    states := jsonb_set(states, ARRAY[own, 'c', brand],
-      jsonb_build_array(id, hash, 0, now_ms + created_in_ms, now_ms + expires_in_ms));
-  END IF;
-  PERFORM otpost_store_all(states, ARRAY(SELECT DISTINCT unnest(subjects)), now_ms);
-  RETURN jsonb_build_object('at', now_ms, 'refused', verdict.refused, 'endsAt', verdict.ends_at, 'takings', verdict.takings);
-END $$;
---> statement-breakpoint
--- `OtpStore.guess`. Hashes are compared through a hash of both under a number of this call alone, so that the time it
--- takes tells nothing about them.
-CREATE FUNCTION otpost_guess(claims jsonb, budget jsonb, own text, brand text, keyed_codes jsonb, max_attempts int, tolerance_ms bigint, given bigint)
-RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  judges jsonb := CASE WHEN budget IS NULL THEN claims ELSE claims || jsonb_build_array(jsonb_set(budget, '{4}', 'false')) END;
-  states jsonb := otpost_lock(otpost_subjects(judges, false) || own, otpost_subjects(judges, true));
-  now_ms bigint := otpost_now(given);
-  changed text[];
-  verdict record;
-  code jsonb;
-  blind text := gen_random_uuid()::text;
-  is_right boolean;
-  kind text;
-BEGIN
-  code := states #> ARRAY[own, 'c', brand];
-  SELECT * INTO verdict FROM otpost_decide(states, judges, now_ms, tolerance_ms);
-  states := otpost_apply(states, verdict.changes);
-  changed := ARRAY(SELECT DISTINCT each ->> 0 FROM jsonb_array_elements(verdict.changes) AS each);
-  IF verdict.refused IS NOT NULL THEN
-    kind := 'refused';
-    -- Rows that were made to be locked.
-    changed := ARRAY(SELECT DISTINCT unnest(changed || otpost_subjects(judges, true)));
-  ELSIF code IS NULL OR (code ->> 4)::bigint <= now_ms OR (code ->> 3)::bigint > now_ms + tolerance_ms THEN
-    kind := 'absent';
-  ELSIF (code ->> 2)::int >= max_attempts THEN
-    kind := 'locked';
-  ELSE
-    SELECT bool_or(
-        sha256(convert_to(blind || translate(rtrim(encode(sha256(convert_to((code ->> 0) || ' ' || keyed, 'UTF8')), 'base64'), '='), '+/', '-_'), 'UTF8'))
-        = sha256(convert_to(blind || (code ->> 1), 'UTF8')))
-      INTO is_right FROM jsonb_array_elements_text(keyed_codes) AS keyed;
-    IF is_right THEN
-      kind := 'verified';
-      states := states #- ARRAY[own, 'c', brand];
-      IF budget IS NOT NULL THEN
-        states := states #- ARRAY[own, 'w', budget ->> 1];
-      END IF;
-    ELSE
-      kind := 'mismatch';
-      states := jsonb_set(states, ARRAY[own, 'c', brand, '2'], to_jsonb((code ->> 2)::int + 1));
-      IF budget IS NOT NULL THEN
-        states := otpost_apply(states, (otpost_decide(states, jsonb_build_array(budget), now_ms, tolerance_ms)).changes);
-      END IF;
-    END IF;
-    changed := ARRAY(SELECT DISTINCT unnest(changed || own));
-  END IF;
-  PERFORM otpost_store_all(states, changed, now_ms);
-  RETURN jsonb_build_object('at', now_ms, 'kind', kind, 'refused', verdict.refused, 'endsAt', verdict.ends_at, 'expiresAt', code -> 4);
-END $$;
---> statement-breakpoint
--- `OtpStore.moveEnd`
-CREATE FUNCTION otpost_move_end(own text, window_name text, taken_ends_at bigint, ends_in_ms bigint, given bigint)
-RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  states jsonb := otpost_lock(ARRAY[own], ARRAY[own]);
-  now_ms bigint := otpost_now(given);
-  ends bigint := now_ms + ends_in_ms;
-  present jsonb := states #> ARRAY[own, 'w', window_name];
-  is_own boolean := coalesce((present ->> 1)::bigint = taken_ends_at, false);
-  is_other boolean := coalesce((present ->> 1)::bigint > now_ms AND (present ->> 1)::bigint <> taken_ends_at, false);
-BEGIN
-  IF NOT is_other OR (present ->> 1)::bigint < ends THEN
-    states := otpost_apply(states, jsonb_build_array(jsonb_build_array(
-      own, window_name, CASE WHEN is_own OR is_other THEN (present ->> 0)::bigint ELSE 1 END, ends)));
-  END IF;
-  PERFORM otpost_store(own, states -> own, now_ms);
-  RETURN jsonb_build_object('at', now_ms);
-END $$;
---> statement-breakpoint
--- `OtpStore.abandonSend`; a taking comes as [subject, name, endsAt].
-CREATE FUNCTION otpost_abandon_send(own text, brand text, id text, takings jsonb, given bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  subjects text[] := ARRAY(SELECT DISTINCT each ->> 0 FROM jsonb_array_elements(takings) AS each UNION SELECT own);
-  states jsonb := otpost_lock(subjects, '{}');
-  now_ms bigint := otpost_now(given);
-  taking jsonb;
-  present jsonb;
-BEGIN
-  IF states #>> ARRAY[own, 'c', brand, '0'] = id THEN
-    states := states #- ARRAY[own, 'c', brand];
-  END IF;
-  FOR taking IN SELECT value FROM jsonb_array_elements(takings) LOOP
-    present := states #> ARRAY[taking ->> 0, 'w', taking ->> 1];
-    CONTINUE WHEN present IS NULL OR (present ->> 1)::bigint <> (taking ->> 2)::bigint;
-    -- Windows open with their first counted request: one that has counted nothing else is closed again.
-    IF (present ->> 0)::bigint = 1 THEN
-      states := states #- ARRAY[taking ->> 0, 'w', taking ->> 1];
-    ELSE
-      states := jsonb_set(states, ARRAY[taking ->> 0, 'w', taking ->> 1, '0'], to_jsonb((present ->> 0)::bigint - 1));
-    END IF;
-  END LOOP;
-  PERFORM otpost_store_all(states, subjects, now_ms);
-  RETURN jsonb_build_object('at', now_ms);
-END $$;
---> statement-breakpoint
--- `OtpStore.adopt`
+-- `OtpStore.adopt`: moves what is kept under former names to the present one.
 CREATE FUNCTION otpost_adopt(own text, former jsonb, given bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-  now_ms bigint := otpost_now(given);
-  others text[] := '{}';
   name text;
-  states jsonb;
+  others text[] := '{}';
+  into_state jsonb := '{"w": {}, "c": {}}';
+  into_end bigint := 0;
+  found_state jsonb;
+  found_end bigint;
   each record;
   present jsonb;
 BEGIN
   FOR name IN SELECT value FROM jsonb_array_elements_text(former) LOOP
-    -- A look without a lock: while nobody has a former name, which is nearly always, this is all.
+    -- A look without a lock: while nothing is kept under a former name, which is nearly always, this is all.
     IF name <> own AND EXISTS (SELECT FROM ledgers WHERE subject = name) THEN
       others := others || name;
     END IF;
   END LOOP;
-  IF cardinality(others) = 0 THEN
-    RETURN jsonb_build_object('at', now_ms);
+  IF cardinality(others) > 0 THEN
+    INSERT INTO ledgers (subject, ends_at, state) VALUES (own, 0, into_state) ON CONFLICT (subject) DO NOTHING;
   END IF;
-  states := otpost_lock(others || own, ARRAY[own]);
-  now_ms := otpost_now(given);
+  -- In the order in which everybody locks.
+  FOR name IN SELECT DISTINCT concerned.subject COLLATE "C" FROM unnest(others || own) AS concerned (subject) ORDER BY 1 LOOP
+    EXIT WHEN cardinality(others) = 0;
+    PERFORM FROM ledgers WHERE subject = name FOR UPDATE;
+  END LOOP;
   FOREACH name IN ARRAY others LOOP
-    FOR each IN SELECT * FROM jsonb_each(states #> ARRAY[name, 'c']) LOOP
-      present := states #> ARRAY[own, 'c', each.key];
+    SELECT state, ends_at INTO into_state, into_end FROM ledgers WHERE subject = own;
+    DELETE FROM ledgers WHERE subject = name RETURNING state, ends_at INTO found_state, found_end;
+    CONTINUE WHEN found_state IS NULL OR into_state IS NULL;
+    FOR each IN SELECT * FROM jsonb_each(found_state -> 'c') LOOP
+      present := into_state -> 'c' -> each.key;
+      -- The newer code counts.
       IF present IS NULL OR (present ->> 3)::bigint < (each.value ->> 3)::bigint THEN
-        states := jsonb_set(states, ARRAY[own, 'c', each.key], each.value);
+        into_state := jsonb_set(into_state, ARRAY['c', each.key], each.value);
       END IF;
     END LOOP;
-    FOR each IN SELECT * FROM jsonb_each(states #> ARRAY[name, 'w']) LOOP
-      present := states #> ARRAY[own, 'w', each.key];
-      states := jsonb_set(states, ARRAY[own, 'w', each.key], jsonb_build_array(
+    FOR each IN SELECT * FROM jsonb_each(found_state -> 'w') LOOP
+      -- Of a window all that was counted.
+      present := into_state -> 'w' -> each.key;
+      into_state := jsonb_set(into_state, ARRAY['w', each.key], jsonb_build_array(
         (each.value ->> 0)::bigint + coalesce((present ->> 0)::bigint, 0),
         greatest((each.value ->> 1)::bigint, (present ->> 1)::bigint)));
     END LOOP;
-    states := jsonb_set(states, ARRAY[name], '{"w": {}, "c": {}}');
+    UPDATE ledgers SET state = into_state, ends_at = greatest(into_end, found_end) WHERE subject = own;
   END LOOP;
-  PERFORM otpost_store_all(states, others || own, now_ms);
-  RETURN jsonb_build_object('at', now_ms);
+  RETURN jsonb_build_object('at', otpost_now(given));
 END $$;
 --> statement-breakpoint
 -- Adds what was counted, [at, kind, channel, brand, provider, detail, count], by every step of time.
@@ -337,11 +350,13 @@ DECLARE
   each record;
 BEGIN
   FOR each IN
-    SELECT step, (tally ->> 0)::bigint / step * step AS step_at, tally ->> 1 AS kind, tally ->> 2 AS channel,
-        tally ->> 3 AS brand, tally ->> 4 AS provider, tally ->> 5 AS detail, sum((tally ->> 6)::bigint) AS times
-      FROM jsonb_array_elements(counts) AS tally, LATERAL (SELECT value::int AS step FROM jsonb_array_elements_text(steps)) AS of_steps
-      GROUP BY 1, 2, 3, 4, 5, 6, 7
-      ORDER BY 1, 2, 3 COLLATE "C", 4 COLLATE "C", 5 COLLATE "C", 6 COLLATE "C", 7 COLLATE "C"
+    SELECT step, step_at, kind, channel, brand, provider, detail, sum(times) AS times
+      FROM (SELECT step, (tally ->> 0)::bigint / step * step AS step_at, tally ->> 1 AS kind, tally ->> 2 AS channel,
+            tally ->> 3 AS brand, tally ->> 4 AS provider, tally ->> 5 AS detail, (tally ->> 6)::bigint AS times
+          FROM jsonb_array_elements(counts) AS tally,
+            (SELECT value::int AS step FROM jsonb_array_elements_text(steps)) AS of_steps) AS each_step
+      GROUP BY step, step_at, kind, channel, brand, provider, detail
+      ORDER BY step, step_at, kind COLLATE "C", channel COLLATE "C", brand COLLATE "C", provider COLLATE "C", detail COLLATE "C"
   LOOP
     INSERT INTO tallies AS kept (part, step_ms, at, kind, channel, brand, provider, detail, count)
       VALUES (own_part, each.step, each.step_at, each.kind, each.channel, each.brand, each.provider, each.detail, each.times)

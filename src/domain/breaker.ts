@@ -33,6 +33,17 @@ interface Breaker {
   /** Undefined: closed. */
   restsUntil: number | undefined
   probing: boolean
+  /** Rests because another server has found it failing. */
+  isHearsay: boolean
+}
+
+/** A provider that another server has found failing. */
+export interface HeardRest {
+  readonly provider: string
+  readonly failures: number
+  readonly restMs: number
+  /** Milliseconds until its rest is over; may be over. */
+  readonly leftMs: number
 }
 
 /**
@@ -72,6 +83,26 @@ export class Breakers {
     return (outcome) => this.end(provider, outcome, isProbe)
   }
 
+  /**
+   * Takes over what all servers on a database know by now: a provider that fails for one of them rests for all, and one
+   * that works again for one does so for all that have it from hearsay.
+   */
+  hear(resting: readonly HeardRest[]): void {
+    for (const [provider, breaker] of this.breakers) {
+      if (breaker.isHearsay && !resting.some((each) => each.provider === provider))
+        this.breakers.delete(provider)
+    }
+    for (const { provider, failures, restMs, leftMs } of resting) {
+      const known = this.breakers.get(provider)
+      const restsUntil = this.stopwatch() + leftMs
+      // What it found itself, or has heard before, may last longer.
+      if (leftMs <= 0 || (known?.restsUntil ?? 0) >= restsUntil) continue
+      const probing = known?.probing ?? false
+      const isHearsay = known?.restsUntil === undefined || known.isHearsay
+      this.breakers.set(provider, { failures, restMs, restsUntil, probing, isHearsay })
+    }
+  }
+
   /** Those that have failed since they worked last. Any other, which may never have been asked, works. */
   states(): readonly BreakerState[] {
     const now = this.stopwatch()
@@ -91,7 +122,13 @@ export class Breakers {
       if (known?.restsUntil !== undefined) this.changed({ provider, state: 'works' })
       return
     }
-    const breaker = known ?? { failures: 0, restMs: firstRestMs, restsUntil: undefined, probing: false }
+    const breaker = known ?? {
+      failures: 0,
+      restMs: firstRestMs,
+      restsUntil: undefined,
+      probing: false,
+      isHearsay: false,
+    }
     this.breakers.set(provider, breaker)
     breaker.failures++
     if (isProbe) breaker.restMs = Math.min(2 * breaker.restMs, longestRestMs)
@@ -99,6 +136,7 @@ export class Breakers {
     if (isProbe || (breaker.restsUntil === undefined && breaker.failures >= failuresToOpen)) {
       const { restMs, failures } = breaker
       breaker.restsUntil = this.stopwatch() + restMs
+      breaker.isHearsay = false
       this.changed({ provider, state: 'rests', restMs, failures })
     }
   }

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import Driver from 'better-sqlite3'
 import fc from 'fast-check'
 import { type ClientOptions, createClient, defaultTimeoutMs, type OtpostClient } from 'otpost/client'
 import { operations } from '../../client/contract.ts'
 import { longestDeliveryMs } from '../../src/domain/delivery.ts'
 import { longestNotifyMs } from '../../src/domain/notify.ts'
-import { createTestApp, credentials, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
+import { createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 type Method = keyof OtpostClient
@@ -71,7 +69,6 @@ function envelope(error: string) {
 type Row = readonly [method: Method, request: object, code: string, options?: Partial<ClientOptions>]
 
 describe('each code of the contract', () => {
-  const folder = temporaryFolder()
   const seen = new Set<string>()
   const wrong: string[] = []
 
@@ -103,9 +100,8 @@ describe('each code of the contract', () => {
     const receiver = startReceiver(() => new Response(null, { status: 500 }))
     await scene({ ...receiver.env, SMS_PLAIN: 'webhook' }, withoutProvider)
     await receiver.stop()
-    await scene({ DATABASE_URL: `file:${join(folder.path, 'broken.db')}` }, withoutTables)
+    await scene({}, withoutTables)
   })
-  afterAll(() => folder.remove())
 
   const sms = { channel: 'SMS', to: [phone] }
   const mail = { channel: 'EMAIL', to: [email], subject: 'Opening hours' }
@@ -213,9 +209,7 @@ describe('each code of the contract', () => {
   }
 
   async function withoutTables(app: TestApp) {
-    const other = new Driver(join(folder.path, 'broken.db'))
-    for (const table of ['brands', 'ledgers', 'outbox']) other.exec(`DROP TABLE ${table}`)
-    other.close()
+    await app.database.loseTables('brands', 'ledgers', 'outbox')
     await walk(
       app,
       oneOfEach.map(([method, request]) => [method, request, 'internal_error']),

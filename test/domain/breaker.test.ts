@@ -1,23 +1,23 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { Breakers } from '../../src/domain/breaker.ts'
+import { type BreakerChange, Breakers } from '../../src/domain/breaker.ts'
 import type { Outcome } from '../../src/domain/providers.ts'
 
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
 const accepted: Outcome = { kind: 'accepted' }
 
+let now: number
+let breakers: Breakers
+beforeEach(() => {
+  now = 1000
+  breakers = new Breakers(() => now)
+})
+
+function fail(provider: string, times: number, outcome: Outcome = down): void {
+  for (let time = 0; time < times; time++) breakers.begin(provider)(outcome)
+}
+const state = () => breakers.states()
+
 describe('the states of circuit breakers', () => {
-  let now: number
-  let breakers: Breakers
-  beforeEach(() => {
-    now = 1000
-    breakers = new Breakers(() => now)
-  })
-
-  function fail(provider: string, times: number, outcome: Outcome = down): void {
-    for (let time = 0; time < times; time++) breakers.begin(provider)(outcome)
-  }
-  const state = () => breakers.states()
-
   test('are of those alone that have failed since they worked', () => {
     expect(state()).toEqual([])
     breakers.begin('twilio')(accepted)
@@ -68,5 +68,60 @@ describe('the states of circuit breakers', () => {
     const before = state()
     fail('twilio', 4)
     expect(before).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+  })
+})
+
+describe('what another server has found', () => {
+  const heard = { provider: 'twilio', failures: 5, restMs: 10_000 }
+
+  test('lets a provider rest here for as long as there', () => {
+    breakers.hear([{ ...heard, leftMs: 4000 }])
+    expect(breakers.rests('twilio')).toBe(true)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, restMs: 4000 }])
+    now += 4000
+    expect(breakers.rests('twilio')).toBe(false)
+  })
+
+  test('that is over counts for nothing', () => {
+    breakers.hear([{ ...heard, leftMs: 0 }])
+    expect(state()).toEqual([])
+  })
+
+  test('is over when nobody says so any more', () => {
+    breakers.hear([{ ...heard, leftMs: 4000 }])
+    breakers.hear([])
+    expect(breakers.rests('twilio')).toBe(false)
+    expect(state()).toEqual([])
+  })
+
+  test('neither cuts nor ends a rest that was found here', () => {
+    fail('twilio', 5)
+    breakers.hear([{ ...heard, leftMs: 4000 }])
+    breakers.hear([])
+    expect(state()).toMatchObject([{ provider: 'twilio', state: 'rests', restMs: 10_000 }])
+  })
+
+  test('lengthens a rest when a probe there has failed', () => {
+    breakers.hear([{ ...heard, leftMs: 4000 }])
+    now += 4000
+    breakers.hear([{ ...heard, failures: 6, restMs: 20_000, leftMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, restMs: 20_000 }])
+  })
+
+  test('is told anew by the probe of this one', () => {
+    const changes: BreakerChange[] = []
+    const own = new Breakers(
+      () => now,
+      (change) => changes.push(change),
+    )
+    own.hear([{ ...heard, leftMs: 4000 }])
+    now += 4000
+    own.begin('twilio')({ kind: 'retryable', reason: 'down' })
+    now += 20_000
+    own.begin('twilio')(accepted)
+    expect(changes).toEqual([
+      { provider: 'twilio', state: 'rests', restMs: 20_000, failures: 6 },
+      { provider: 'twilio', state: 'works' },
+    ])
   })
 })

@@ -1,12 +1,10 @@
-import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import pino from 'pino'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { issueApp, putBrand } from '../../src/domain/operator.ts'
-import { temporaryFolder } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
 import { drawShots, fuzzBrands, fuzzEnv, fuzzRuns, fuzzSeed, Run, type Sent } from '../support/fuzz.ts'
 import { tester } from '../support/operator.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -79,19 +77,18 @@ const wave = 24
 
 test('no input makes the service say, log or keep what it must not', async () => {
   await using ending = new AsyncDisposableStack()
-  const folder = temporaryFolder()
-  ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
   const smtp = await startSmtp()
   ending.defer(() => smtp.stop())
-  const file = join(folder.path, 'otpost.db')
   const log: string[] = []
   const logger = pino({ level: 'trace', base: null }, { write: (text: string) => void log.push(text) })
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
   const config = readConfig({
     ...fuzzEnv(receiver, smtp),
-    DATABASE_URL: `file:${file}`,
+    ...database.env,
     GLOBAL_LIMIT_PER_MINUTE: '45',
   })
   const app = await createApp(config, { now: () => clock.now, log: logger })
@@ -137,20 +134,8 @@ test('no input makes the service say, log or keep what it must not', async () =>
   run.judgeReach(expected)
   run.judgeDeliveries()
   run.judgeLog(log.join('').split('\n').slice(0, -1), true)
-  run.judgeDatabase(file)
-  run.judgeValues(valuesOf(file))
+  run.judgeDatabase(await database.contents())
+  run.judgeValues(await database.values())
   run.conclude()
   expect(({} as { x?: unknown }).x).toBeUndefined()
 })
-
-/** Every value of every table. */
-function* valuesOf(file: string): Iterable<unknown> {
-  const database = new Database(file, { readonly: true })
-  const tables = database
-    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'")
-    .all()
-  for (const { name } of tables) {
-    for (const row of database.query(`SELECT * FROM "${name}"`).values()) yield* row
-  }
-  database.close()
-}

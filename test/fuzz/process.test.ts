@@ -1,10 +1,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { openBooks } from '../../src/books.ts'
 import { readConfig } from '../../src/config.ts'
 import { issueApp, putBrand } from '../../src/domain/operator.ts'
-import { temporaryFolder } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
 import {
   Draw,
   drawPost,
@@ -61,16 +60,15 @@ const wave = 24
 
 test('no bytes on a socket make the process fail, nor say, log or keep what it must not', async () => {
   await using ending = new AsyncDisposableStack()
-  const folder = temporaryFolder()
-  ending.defer(() => folder.remove())
+  const database = await openTestDatabase()
+  ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
   const smtp = await startSmtp()
   ending.defer(() => smtp.stop())
-  const file = join(folder.path, 'otpost.db')
   const env = {
     ...fuzzEnv(receiver, smtp),
-    DATABASE_URL: `file:${file}`,
+    ...database.env,
     // Each request comes from an address of its own: limits of an address would end the run before it began.
     TRUSTED_PROXIES: '127.0.0.1',
   }
@@ -124,9 +122,9 @@ test('no bytes on a socket make the process fail, nor say, log or keep what it m
 
   const health = await server.get('/health')
   expect(health.status).toBe(200)
-  run.judgeDatabase(file)
+  run.judgeDatabase(await database.contents())
   expect(await server.stop()).toBe(0)
-  run.judgeDatabase(file)
+  run.judgeDatabase(await database.contents())
   run.judgeLog(server.lines, false)
   expect(await server.stderr).toBe('')
   run.judgeReach(expected)

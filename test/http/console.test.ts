@@ -4,6 +4,7 @@ import { makeLink } from '../../src/domain/console.ts'
 import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
+import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 
 // Who may use the console and what its forms do, without a browser; how it looks and feels is tested in one.
@@ -637,16 +638,15 @@ test('the log tells of pages as of all else: by pattern, with the status that th
 })
 
 test('another password, or none, ends the sessions that the password began', async () => {
-  const folder = temporaryFolder()
-  const DATABASE_URL = `file:${folder.path}/otpost.db`
+  const database = await openTestDatabase()
   const restart = async (env: Readonly<Record<string, string>>, ...visitors: Visitor[]) => {
     const { now } = app.clock
     await app.close()
-    app = await createTestApp({ DATABASE_URL, ...env })
+    app = await createTestApp({ ...database.env, ...env })
     app.clock.now = now
     return visitors.map((visitor) => visitor.movedTo(app))
   }
-  await open({ DATABASE_URL, ADMIN_PASSWORD_HASH: passwordHash })
+  await open({ ...database.env, ADMIN_PASSWORD_HASH: passwordHash })
   const byPassword = await visitor.enter()
   const byLink = new Visitor(app)
   await byLink.post('/admin/link', { token: await makeLink(app.app.books, tester) })
@@ -663,29 +663,33 @@ test('another password, or none, ends the sessions that the password began', asy
   })
   expect(await statuses(await restart({ ADMIN_PASSWORD_HASH: other }, ...same))).toEqual([303, 200])
   expect(await statuses(await restart({}, ...same))).toEqual([401, 200])
-  folder.remove()
+  await app.close()
+  await database.remove()
 })
 
-test('a database that can not be used is what the overview says first, and signing in says so too', async () => {
-  const folder = temporaryFolder()
-  const file = `${folder.path}/otpost.db`
-  await open({ DATABASE_URL: `file:${file}`, ADMIN_PASSWORD_HASH: passwordHash })
-  await visitor.enter()
-  renameSync(file, `${file}.away`)
-  app.advance(120)
-  expect((await app.post('/otp/send', { phone: '12025550143' })).status).toBe(500)
-  const { status, html } = await visitor.get('/admin')
-  expect(status).toBe(200)
-  expect(html).toContain('The database can not be used')
-  expect(html).not.toContain('All is well')
-  const entering = await new Visitor(app).post('/admin/login', { password })
-  expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
-  renameSync(`${file}.away`, file)
-  expect((await visitor.get('/admin')).html).not.toContain('The database can not be used')
-  expect((await visitor.get('/admin')).html).toContain('could not be written to the journal')
-  // A day later that is no news any more.
-  app.advance(25 * 3600)
-  await visitor.enter()
-  expect((await visitor.get('/admin')).html).not.toContain('could not be written')
-  folder.remove()
-})
+sqliteOnly(
+  'a database that can not be used is what the overview says first, and signing in says so too',
+  async () => {
+    const folder = temporaryFolder()
+    const file = `${folder.path}/otpost.db`
+    await open({ DATABASE_URL: `file:${file}`, ADMIN_PASSWORD_HASH: passwordHash })
+    await visitor.enter()
+    renameSync(file, `${file}.away`)
+    app.advance(120)
+    expect((await app.post('/otp/send', { phone: '12025550143' })).status).toBe(500)
+    const { status, html } = await visitor.get('/admin')
+    expect(status).toBe(200)
+    expect(html).toContain('The database can not be used')
+    expect(html).not.toContain('All is well')
+    const entering = await new Visitor(app).post('/admin/login', { password })
+    expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
+    renameSync(`${file}.away`, file)
+    expect((await visitor.get('/admin')).html).not.toContain('The database can not be used')
+    expect((await visitor.get('/admin')).html).toContain('could not be written to the journal')
+    // A day later that is no news any more.
+    app.advance(25 * 3600)
+    await visitor.enter()
+    expect((await visitor.get('/admin')).html).not.toContain('could not be written')
+    folder.remove()
+  },
+)

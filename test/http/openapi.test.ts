@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import Driver from 'better-sqlite3'
 import type { OutboxPorts } from '../../src/adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
 import { version } from '../../src/version.ts'
-import { type Answer, createTestApp, otherThan, type TestApp, temporaryFolder } from '../support/app.ts'
+import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 type Json = Record<string, unknown>
@@ -51,7 +49,6 @@ let document: Document
 let ajv: Ajv2020
 const exchanges: Exchange[] = []
 const wrongTurns: string[] = []
-const folder = temporaryFolder()
 
 beforeAll(async () => {
   const app = await createTestApp()
@@ -65,7 +62,6 @@ beforeAll(async () => {
   ajv.addSchema(document, 'openapi', false, false)
   await tour()
 })
-afterAll(() => folder.remove())
 
 // --- The document itself --------------------------------------------------------------------------------------------
 
@@ -313,7 +309,7 @@ async function tour(): Promise<void> {
   const failing = { ...receiver.env, SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'codes@example.com' }
   await visit({ ...failing, SMS_PLAIN: 'webhook', SMS_TEMPLATE: 'webhook' }, withoutProviders)
   await receiver.stop()
-  await visit({ DATABASE_URL: `file:${join(folder.path, 'broken.db')}` }, withoutTables)
+  await visit({}, withoutTables)
 }
 
 async function visit(
@@ -466,11 +462,7 @@ async function withoutProviders(app: TestApp): Promise<void> {
 
 /** A database that lost its tables, as a wrong file in its place would have. */
 async function withoutTables(app: TestApp): Promise<void> {
-  const other = new Driver(join(folder.path, 'broken.db'))
-  for (const table of ['brands', 'integration_requests', 'ledgers', 'outbox']) {
-    other.exec(`DROP TABLE ${table}`)
-  }
-  other.close()
+  await app.database.loseTables()
   await walk(app, [
     ['/otp/send', { phone: smsPhone }, '500 internal_error'],
     ['/otp/resend', { phone: smsPhone }, '500 internal_error'],

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { maxReceiptBytes } from '../../src/adapters/http/receipts.ts'
 import { statusOf } from '../../src/domain/journal.ts'
-import { type Answer, createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
+import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { expectError, expectNoFault, freshPhone } from '../support/rows.ts'
 
@@ -235,13 +235,9 @@ test('a signature is of the public URL with its query, not of the address that a
 })
 
 test('a path that was given out under a former secret is still known', async () => {
-  const folder = temporaryFolder()
+  const database = await openTestDatabase()
   const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
-  const env = {
-    ...receiving,
-    SMS_PLAIN: 'kannel,webhook',
-    DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`,
-  }
+  const env = { ...database.env, ...receiving, SMS_PLAIN: 'kannel,webhook' }
   await start({ ...env, SECRET_KEY: oldKey })
   const sent = await send()
   const oldPath = pathOf(app, 'webhook')
@@ -255,7 +251,8 @@ test('a path that was given out under a former secret is still known', async () 
   await app.close()
   await start({ ...env, SECRET_KEY: newKey })
   expectError(await app.get(gateway.path(1)), 404, 'not_found')
-  folder.remove()
+  await app.close()
+  await database.remove()
 })
 
 describe('what is refused', () => {

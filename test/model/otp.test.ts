@@ -1,8 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
+import { createAppBook as createPostgresAppBook } from '../../src/adapters/postgres/apps.ts'
+import { createBrandBook as createPostgresBrandBook } from '../../src/adapters/postgres/brands.ts'
+import * as postgres from '../../src/adapters/postgres/database.ts'
+import { createOperatorBook as createPostgresOperatorBook } from '../../src/adapters/postgres/operator.ts'
+import { createOtpStore as createPostgresOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
 import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
 import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
@@ -12,13 +18,17 @@ import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { LimitSettings } from '../../src/domain/limits.ts'
 import { putBrand } from '../../src/domain/operator.ts'
+import type { Clock } from '../../src/domain/ports.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/providers.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
-import { createApps } from '../../src/storage/keys.ts'
+import { createApps, type KeyBook } from '../../src/storage/keys.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { targetOf } from '../store/postgres-database.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
-import { keepAll, operatorOf } from '../support/operator.ts'
+import { keepAll, operatorOf, tester } from '../support/operator.ts'
+import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
 // cases on the real store and to a model that restates the contract as naively as it can. When they disagree,
@@ -247,24 +257,36 @@ const outcomes: Readonly<Record<Exclude<Delivery, 'throws' | 'held'>, Outcome>> 
   unknown: { kind: 'unknown', reason: 'time-out' },
 }
 
-const secrets = createSecrets('a secret of the model test, 32 bytes or more')
+/** Two secrets, of which either may be the present one: each server still knows what it has under the other. */
+const keys = [
+  'a secret of the model test, 32 bytes or more',
+  'another secret, 32 bytes or more as well',
+] as const
+const secretsOf = [createSecrets(...keys), createSecrets(keys[1], keys[0])] as const
 
 const start = Date.UTC(2026, 0, 1, 12)
 
+/** What a service has of its store. */
+interface Home {
+  readonly adapters: Adapters
+  readonly sweep: Storage['sweep']
+  /** What the next process has of the same data. */
+  reopened(): Promise<Home>
+  close(): Promise<void>
+}
+
 class Service {
-  readonly clock = { now: start }
   private ports: SendOtpPorts
   private delivery: Delivery = 'ok'
   private handedOver = Promise.withResolvers<string>()
   private readonly waiting: { release: (outcome: Outcome) => void; answer: Promise<Seen> }[] = []
 
   constructor(
-    private readonly file: string,
+    private home: Home,
     private readonly limits: LimitSettings,
-    private database: Database,
-    adapters = adaptersOf(database),
+    readonly clock: { now: number } = { now: start },
   ) {
-    this.ports = this.wire(adapters)
+    this.ports = this.wire(0)
   }
 
   /**
@@ -295,26 +317,26 @@ class Service {
     return seen(verifyOtp(this.ports, newCall(), { ...credentials, ...body }))
   }
 
-  /** The process dies and another one starts on the same data; deliveries under way are never heard of again. */
-  async restart(): Promise<void> {
+  /**
+   * The process dies and another one starts on the same data; deliveries under way are never heard of again.
+   *
+   * @param secret which of the two is the present one from now on
+   */
+  async restart(secret: 0 | 1): Promise<void> {
     this.waiting.length = 0
-    if (this.file !== ':memory:') {
-      await this.database.close()
-      this.database = openDatabase(this.file)
-    }
-    this.ports = this.wire(adaptersOf(this.database))
+    this.home = await this.home.reopened()
+    this.ports = this.wire(secret)
   }
 
   async sweep(): Promise<void> {
-    const sweep = createSweep(this.database)
-    while (!(await sweep(this.clock.now, keepAll)).isRound);
+    while (!(await this.home.sweep(this.clock.now, keepAll)).isRound);
   }
 
   close(): Promise<void> {
-    return this.database.close()
+    return this.home.close()
   }
 
-  private wire(adapters: Adapters): SendOtpPorts {
+  private wire(secret: 0 | 1): SendOtpPorts {
     const deliver = (text: string): Promise<Outcome> => {
       this.handedOver.resolve(codeIn(text))
       if (this.delivery === 'throws') return Promise.reject(new Error('the provider broke'))
@@ -326,10 +348,10 @@ class Service {
     const provider: SmsProvider = { name: 'model', send: ({ text }) => deliver(text) }
     const mailer: Mailer = { name: 'model', send: ({ text }) => deliver(text ?? '') }
     return {
-      ...adapters,
+      ...this.home.adapters,
       ...deliveryBasics(() => this.clock.now),
       lastProviderOf: async () => undefined,
-      secrets,
+      secrets: secretsOf[secret],
       limits: this.limits,
       otpTtlSeconds: lifetimeMs / 1000,
       providerTimeoutMs: 4000,
@@ -344,11 +366,37 @@ class Service {
 
 type Adapters = Pick<SendOtpPorts, 'apps' | 'brands' | 'store'>
 
-function adaptersOf(database: Database): Adapters {
+function appsOf(book: KeyBook): Adapters['apps'] {
+  return createApps(book, sha256, new Map([[credentials.appId, credentials.apiKey]]))
+}
+
+function onSqlite(database: Database, reopen: () => Promise<Database>): Home {
   return {
-    apps: createApps(createAppBook(database), sha256, new Map([[credentials.appId, credentials.apiKey]])),
-    brands: createBrandBook(database),
-    store: createOtpStore(database, saltedHash),
+    adapters: {
+      apps: appsOf(createAppBook(database)),
+      brands: createBrandBook(database),
+      store: createOtpStore(database, saltedHash),
+    },
+    sweep: createSweep(database),
+    reopened: async () => onSqlite(await reopen(), reopen),
+    close: () => database.close(),
+  }
+}
+
+function onPostgres(database: postgres.Database, reopen: () => Promise<postgres.Database>): Home {
+  return {
+    adapters: {
+      apps: appsOf(createPostgresAppBook(database)),
+      brands: createPostgresBrandBook(database),
+      store: createPostgresOtpStore(database),
+    },
+    // By the same name each time, so that none waits until the one before it is taken for dead.
+    sweep: createPostgresSweep(database, 'the one node'),
+    reopened: async () => {
+      await database.close()
+      return onPostgres(await reopen(), reopen)
+    },
+    close: () => database.close(),
   }
 }
 
@@ -494,14 +542,16 @@ class Pass implements Command {
 }
 
 class Restart implements Command {
+  constructor(readonly secret: 0 | 1) {}
+
   check = () => true
 
   async run(model: Model, service: Service): Promise<void> {
     model.forgetDeliveries()
-    await service.restart()
+    await service.restart(this.secret)
   }
 
-  toString = () => 'restart()'
+  toString = () => `restart(secret ${this.secret})`
 }
 
 /** Removing what is over must change nothing that a caller sees, so the model does not know of it. */
@@ -533,7 +583,7 @@ const pass = fc
     ...[0.001, 1, 10, 29.999, 30, 30, 31, 31, 31, 60, 61, 240, 299.999, 300, 301, 3599, 3600, 3601, 86_400],
   )
   .map((seconds) => new Pass(Math.round(seconds * 1000)))
-const others = fc.constantFrom(new Restart(), new Sweep())
+const others = fc.constantFrom(new Restart(0), new Restart(1), new Sweep(), new Sweep())
 
 function histories(maxCommands: number) {
   return fc.commands<Model, Service, false>(
@@ -542,8 +592,7 @@ function histories(maxCommands: number) {
   )
 }
 
-async function makeBrands(database: Database): Promise<void> {
-  const operator = operatorOf(database)
+async function makeBrands(operator: Parameters<typeof putBrand>[0]): Promise<void> {
   for (const slug of brands) await putBrand(operator, slug, { displayName: slug })
 }
 
@@ -554,47 +603,56 @@ function emptied(database: Database): Database {
   return database
 }
 
+const allCodes = [
+  'cooldown_active',
+  'late',
+  'max_attempts',
+  'mismatch',
+  'not_found',
+  'ok',
+  'rate_limited',
+  'sms_failed',
+]
+
 describe('the model of OTP send and verify', () => {
   let database: Database
 
   beforeAll(async () => {
     database = openDatabase(':memory:')
-    await makeBrands(database)
+    await makeBrands(operatorOf(database))
   })
+  beforeEach(() => reached.clear())
   afterAll(() => database.close())
 
   test('the service answers every history as the contract says', async () => {
-    const adapters = adaptersOf(database)
+    const home = onSqlite(database, async () => database)
     const property = fc.asyncProperty(fc.constantFrom(...limitSets), histories(40), (limits, commands) =>
       fc.asyncModelRun(() => {
-        const real = new Service(':memory:', limits, emptied(database), adapters)
-        return { model: new Model(limits), real }
+        emptied(database)
+        return { model: new Model(limits), real: new Service(home, limits) }
       }, commands),
     )
     await fc.assert(property, { numRuns: 2000 })
-    expect([...reached.keys()].sort()).toEqual([
-      'cooldown_active',
-      'late',
-      'max_attempts',
-      'mismatch',
-      'not_found',
-      'ok',
-      'rate_limited',
-      'sms_failed',
-    ])
+    expect([...reached.keys()].sort()).toEqual(allCodes)
   }, 60_000)
 
   test('and so it does when the file is closed and opened again in between', async () => {
     const folder = temporaryFolder()
     const file = join(folder.path, 'model.db')
     const first = openDatabase(file)
-    await makeBrands(first)
+    await makeBrands(operatorOf(first))
     await first.close()
     const property = fc.asyncProperty(
       fc.constantFrom(...limitSets),
       histories(25),
       async (limits, commands) => {
-        const service = new Service(file, limits, emptied(openDatabase(file)))
+        let opened = emptied(openDatabase(file))
+        const home = onSqlite(opened, async () => {
+          await opened.close()
+          opened = openDatabase(file)
+          return opened
+        })
+        const service = new Service(home, limits)
         try {
           await fc.asyncModelRun(() => ({ model: new Model(limits), real: service }), commands)
         } finally {
@@ -609,3 +667,47 @@ describe('the model of OTP send and verify', () => {
     }
   }, 60_000)
 })
+
+describe.skipIf(withoutPostgres !== undefined)(
+  `the model of OTP send and verify on PostgreSQL${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
+  () => {
+    let own: DatabaseOfATest
+
+    const open = (clock: Clock) => postgres.openDatabase(targetOf(own.url), clock, () => {})
+
+    beforeAll(async () => {
+      own = await freshDatabase()
+      const database = await open(() => 0)
+      await makeBrands({ operator: createPostgresOperatorBook(database), now: () => 0, actor: tester })
+      await database.close()
+    })
+    beforeEach(() => reached.clear())
+    afterAll(() => own.remove())
+
+    test('the service answers every history as the contract says, also when it is closed and opened again', async () => {
+      // Whoever is the last to have it open, also where a history has failed.
+      const clock = { now: start }
+      let database = await open(() => clock.now)
+      const reopen = async () => {
+        database = await open(() => clock.now)
+        return database
+      }
+      const property = fc.asyncProperty(
+        fc.constantFrom(...limitSets),
+        histories(25),
+        async (limits, commands) => {
+          await database.pool.rows('DELETE FROM ledgers', [])
+          clock.now = start
+          const service = new Service(onPostgres(database, reopen), limits, clock)
+          await fc.asyncModelRun(() => ({ model: new Model(limits), real: service }), commands)
+        },
+      )
+      try {
+        await fc.assert(property, { numRuns: 250 })
+      } finally {
+        await database.close()
+      }
+      expect([...reached.keys()].sort()).toEqual(allCodes)
+    }, 180_000)
+  },
+)

@@ -1,22 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { openBooks } from '../../src/books.ts'
+import { readBooksConfig } from '../../src/books-config.ts'
 import { readConfig } from '../../src/config.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { putBrand } from '../../src/domain/operator.ts'
 import type { OtpStore } from '../../src/domain/otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
-import {
-  type Answer,
-  codeIn,
-  createTestApp,
-  credentials,
-  otherThan,
-  type TestApp,
-  temporaryFolder,
-} from '../support/app.ts'
+import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { newCall } from '../support/calls.ts'
-import { operatorOf } from '../support/operator.ts'
+import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 
@@ -275,18 +268,17 @@ describe('concurrent requests', () => {
   })
 })
 
-describe('two server processes on one database file', () => {
-  let folder: ReturnType<typeof temporaryFolder>
+describe('two server processes on one database', () => {
+  let database: TestDatabase
   let receiver: ReturnType<typeof startReceiver>
   let servers: TestServer[] = []
   const globalLimit = 1200
 
   beforeAll(async () => {
-    folder = temporaryFolder()
+    database = await openTestDatabase()
     receiver = startReceiver()
-    const file = join(folder.path, 'otpost.db')
     const env = {
-      DATABASE_URL: `file:${file}`,
+      ...database.env,
       SMS_PLAIN: 'webhook',
       EMAIL_LIMIT_PER_HOUR: '7',
       FAILURE_BUDGET_PER_DAY: '5',
@@ -300,17 +292,16 @@ describe('two server processes on one database file', () => {
     }
     const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)
     if (made.code !== 0) throw new Error(made.stderr)
-    const database = openDatabase(file)
-    const operator = operatorOf(database)
-    await Promise.all(manyBrands.map((slug) => putBrand(operator, slug, { displayName: slug })))
-    await database.close()
+    const books = await openBooks(readBooksConfig(env))
+    await Promise.all(manyBrands.map((slug) => putBrand(books.acting(tester), slug, { displayName: slug })))
+    await books.close()
     servers = await Promise.all([startServer(env), startServer(env)])
   }, 30_000)
 
   afterAll(async () => {
     await Promise.all(servers.map((server) => server.stop()))
     await receiver.stop()
-    folder.remove()
+    await database.remove()
   })
 
   /** Requests go to the two by turns. */

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
+import * as postgres from '../../src/adapters/postgres/journal.ts'
+import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createJournalBook } from '../../src/adapters/sqlite/journal.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
@@ -11,10 +13,12 @@ import type { Attempt } from '../../src/domain/call.ts'
 import type { Story } from '../../src/domain/journal.ts'
 import { type ReceiptState, receiptRanks } from '../../src/domain/receipts.ts'
 import { createJournalBuffer } from '../../src/storage/journal-buffer.ts'
-import { firstIdOf, journalEntry } from '../../src/storage/journal-entry.ts'
+import { firstIdOf, type JournalBook, journalEntry } from '../../src/storage/journal-entry.ts'
 import { createStatistics } from '../../src/storage/statistics.ts'
+import type { Storage } from '../../src/storage/storage.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll } from '../support/operator.ts'
+import { testDatabase } from './postgres-database.ts'
 
 const start = Date.UTC(2026, 0, 1, 12)
 
@@ -88,8 +92,29 @@ const ofMail: Attempt = {
   receiptKey: null,
 }
 
-/** A database of its own, in memory or, as a server's is, in a file and written by a thread. */
-function open(threaded: boolean) {
+/** What the tests ask of a database with a journal. */
+interface JournalStore extends JournalBook, ReturnType<typeof createStatistics> {
+  keep(story: Story, ...attempts: readonly Attempt[]): Promise<void>
+  keepReceipt(key: string, state: ReceiptState): Promise<void>
+  readonly sweep: Storage['sweep']
+  count(table: string): Promise<number>
+  close(): Promise<void>
+}
+
+function storeOn(
+  book: JournalBook,
+  rest: ReturnType<typeof createStatistics> & Pick<JournalStore, 'sweep' | 'count' | 'close'>,
+): JournalStore {
+  return {
+    ...book,
+    ...rest,
+    keep: (story, ...attempts) => book.keepEntries([journalEntry(story, attempts)], []),
+    keepReceipt: (key, state) => book.keepReceipts('twilio', [[key, state]]),
+  }
+}
+
+/** An SQLite database of its own, in memory or, as a server's is, in a file and written by a thread. */
+async function openSqlite(threaded: boolean): Promise<JournalStore> {
   const folder = temporaryFolder()
   const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
   const database = openDatabase(file)
@@ -103,31 +128,46 @@ function open(threaded: boolean) {
       )
     : undefined
   const { keepEntries, keepReceipts, sweep } = thread?.work ?? { ...book, sweep: createSweep(database) }
-  return {
-    ...book,
-    keep: (story: Story, ...attempts: readonly Attempt[]) => keepEntries([journalEntry(story, attempts)], []),
-    keepEntries,
-    keepReceipt: (key: string, state: ReceiptState) => keepReceipts('twilio', [[key, state]]),
-    sweep,
-    ...createStatistics(tallyReader(database)),
-    count: (table: string) =>
-      database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
-    async close() {
-      await thread?.close()
-      await database.close()
-      folder.remove()
+  return storeOn(
+    { ...book, keepEntries, keepReceipts },
+    {
+      sweep,
+      ...createStatistics(tallyReader(database)),
+      count: async (table) =>
+        database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
+      async close() {
+        await thread?.close()
+        await database.close()
+        folder.remove()
+      },
     },
-  }
+  )
 }
 
-for (const [name, threaded] of [
-  ['on this thread', false],
-  ['by a thread of its own', true],
+let postgresDatabase: ReturnType<typeof testDatabase> | undefined
+afterAll(async () => (await postgresDatabase)?.remove())
+
+/** The database of PostgreSQL that the tests here share, emptied. The clock of its sweep is the test's. */
+async function openPostgres(): Promise<JournalStore> {
+  postgresDatabase ??= testDatabase()
+  const database = await (await postgresDatabase).open(() => start)
+  return storeOn(postgres.createJournalBook(database, 7), {
+    sweep: createPostgresSweep(database, 'this node'),
+    ...createStatistics(postgres.tallyReader(database)),
+    count: async (table) => Number((await database.pool.rows(`SELECT count(*) FROM ${table}`, []))[0]?.[0]),
+    close: () => database.close(),
+  })
+}
+
+for (const [name, open] of [
+  ['SQLite, written on this thread', () => openSqlite(false)],
+  ['SQLite, written by a thread of its own', () => openSqlite(true)],
+  ['PostgreSQL', openPostgres],
 ] as const) {
-  describe(`the journal in SQLite, written ${name}`, () => {
-    let journal: ReturnType<typeof open>
-    beforeEach(() => {
-      journal = open(threaded)
+  describe(`the journal in ${name}`, () => {
+    let journal: JournalStore
+    beforeEach(async () => {
+      journal = await open()
     })
     afterEach(() => journal.close())
 
@@ -240,9 +280,9 @@ for (const [name, threaded] of [
       await journal.keep({ ...whole, limits: [], end: null })
       await journal.keep(whole, ofSms)
       expect(await journal.story(whole.requestId)).toEqual(whole)
-      expect(journal.count('stories')).toBe(1)
+      expect(await journal.count('stories')).toBe(1)
       await journal.keep(whole, ofSms)
-      expect(journal.count('deliveries')).toBe(1)
+      expect(await journal.count('deliveries')).toBe(1)
     })
 
     test('a receipt is found by its key, whether it came before its attempt or after it', async () => {
@@ -259,10 +299,13 @@ for (const [name, threaded] of [
   })
 }
 
-describe('the journal in SQLite', () => {
-  let journal: ReturnType<typeof open>
-  beforeEach(() => {
-    journal = open(false)
+describe.each([
+  ['SQLite', () => openSqlite(false)],
+  ['PostgreSQL', openPostgres],
+] as const)('what is read of the journal in %s', (_, open) => {
+  let journal: JournalStore
+  beforeEach(async () => {
+    journal = await open()
   })
   afterEach(() => journal.close())
 
@@ -381,6 +424,7 @@ describe('the journal in SQLite', () => {
   })
 
   describe('the sweep', () => {
+    const rows = () => Promise.all(['stories', 'deliveries', 'receipts'].map((table) => journal.count(table)))
     const from = start
 
     test('removes what is older than this instant to the millisecond, and nothing else', async () => {
@@ -392,7 +436,7 @@ describe('the journal in SQLite', () => {
         isRound: true,
         isBusy: false,
       })
-      expect(['stories', 'deliveries', 'receipts'].map(journal.count)).toEqual([2, 4, 2])
+      expect(await rows()).toEqual([2, 4, 2])
       for (const at of [from, from + 1]) expect(await journal.story(idAt(at))).toBeDefined()
       const left = await journal.deliveries({ limit: 10 })
       expect(left.map(({ requestId }) => requestId)).toEqual(
@@ -413,16 +457,16 @@ describe('the journal in SQLite', () => {
         ),
       )
       await journal.keep({ ...whole, requestId: idAt(from) }, ofSms)
-      const rows = () => ['stories', 'deliveries', 'receipts'].map(journal.count)
       let steps = 0
       for (let isRound = false; !isRound; steps++) {
-        const before = rows()
+        const before = await rows()
         const step = await journal.sweep(from, { ...keepAll, journal: from })
         expect(step.isBusy).toBe(!step.isRound)
-        for (const [index, after] of rows().entries()) expect((before[index] ?? 0) - after).toBeWithin(0, 201)
+        for (const [index, after] of (await rows()).entries())
+          expect((before[index] ?? 0) - after).toBeWithin(0, 201)
         isRound = step.isRound
       }
-      expect(rows()).toEqual([1, 1, 0])
+      expect(await rows()).toEqual([1, 1, 0])
       expect(steps).toBeWithin(5, 10)
     })
   })

@@ -2,55 +2,31 @@ import { afterAll, beforeAll } from 'bun:test'
 import { createAppBook } from '../../src/adapters/postgres/apps.ts'
 import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
 import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
-import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
 import { createRequestBook } from '../../src/adapters/postgres/integration-requests.ts'
 import { createAuditReader, createOperatorBook } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
-import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
 import { createApps } from '../../src/storage/keys.ts'
-import { freshDatabase } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
+import { testDatabase } from './postgres-database.ts'
 
-let fresh: Awaited<ReturnType<typeof freshDatabase>>
+let database: Awaited<ReturnType<typeof testDatabase>>
 beforeAll(async () => {
-  fresh = await freshDatabase()
+  database = await testDatabase()
 })
-afterAll(() => fresh.remove())
-
-/** The target of a test: as the settings make it. */
-function target() {
-  return {
-    ...readPostgresUrl(fresh.url).server,
-    poolSize: 10,
-    connectTimeoutMs: 10_000,
-    statementTimeoutMs: 20_000,
-    idleInTransactionTimeoutMs: 20_000,
-    isPooled: false,
-  }
-}
-
-/** Everything but the schema. */
-async function empty({ pool }: Database): Promise<void> {
-  await pool.rows(
-    `TRUNCATE ledgers, brands, app_keys, integration_requests, stories, deliveries, receipts, tallies, audit,
-      console_sessions, console_links, outbox, leases, resting_providers RESTART IDENTITY`,
-    [],
-  )
-}
+afterAll(() => database.remove())
 
 testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
-  const database = await openDatabase(target(), now, () => {})
-  await empty(database)
+  const opened = await database.open(now)
   return {
-    otps: createOtpStore(database),
-    brands: createBrandBook(database),
-    operator: createOperatorBook(database),
-    apps: createApps(createAppBook(database), hashKey, credentials),
-    requests: createRequestBook(database),
-    audit: createAuditReader(database),
-    sessions: createConsoleStore(database),
-    outbox: createOutbox(database),
-    close: () => database.close(),
+    otps: createOtpStore(opened),
+    brands: createBrandBook(opened),
+    operator: createOperatorBook(opened),
+    apps: createApps(createAppBook(opened), hashKey, credentials),
+    requests: createRequestBook(opened),
+    audit: createAuditReader(opened),
+    sessions: createConsoleStore(opened),
+    outbox: createOutbox(opened),
+    close: () => opened.close(),
   }
 })

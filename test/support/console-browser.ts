@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { type Books, openBooks } from '../../src/books.ts'
 import { readBooksConfig } from '../../src/books-config.ts'
 import { putBrand } from '../../src/domain/operator.ts'
-import { temporaryFolder } from './app.ts'
 import { password, passwordHash } from './console.ts'
+import { openTestDatabase } from './database.ts'
 import { tester } from './operator.ts'
 import { otpost, startServer } from './server.ts'
 
@@ -17,8 +16,8 @@ export interface ConsoleScene {
 
 /** A server process of the test's own with the console, over a database with an active brand `acme`. */
 export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
-  const folder = temporaryFolder()
-  const own = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, ...env }
+  const database = await openTestDatabase()
+  const own = { ...database.env, ...env }
   const books = await openBooks(readBooksConfig(own))
   try {
     await putBrand(books.acting(tester), 'acme', {
@@ -49,7 +48,7 @@ export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await server.stop()
-      folder.remove()
+      await database.remove()
     },
   }
 }

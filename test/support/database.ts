@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { temporaryFolder } from './folder.ts'
-import { freshDatabase, queryOnce } from './postgres.ts'
+import { type DatabaseOfATest, emptyDatabase, freshDatabase, queryOnce } from './postgres.ts'
 
 /** The store that tests for both of them run on. */
 export const store: 'sqlite' | 'postgres' = process.env.TEST_STORE === 'postgres' ? 'postgres' : 'sqlite'
@@ -38,9 +38,17 @@ export interface TestDatabase {
 /** Servers on one database must have the same secret, so PostgreSQL has no file of its own for it. */
 const secretKey = 'the-secret-of-the-tests-of-32-bytes-or-more'
 
+/** Servers and tests share two cores, with the database now too: what is slow there is nothing that a test is about. */
+const patience = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIMEOUT_MS: '30000' }
+
 /** The database that a test asks for: an SQLite file in a folder of its own, or a copy of a template in PostgreSQL. */
 export function openTestDatabase(): Promise<TestDatabase> {
-  return store === 'postgres' ? inPostgres() : Promise.resolve(inFile())
+  return store === 'postgres' ? freshDatabase().then(inPostgres) : Promise.resolve(inFile())
+}
+
+/** The same, but new: without the schema, which whoever opens it first must make. */
+export function newTestDatabase(): Promise<TestDatabase> {
+  return store === 'postgres' ? emptyDatabase().then(inPostgres) : Promise.resolve(inFile())
 }
 
 function inFile(): TestDatabase {
@@ -91,8 +99,7 @@ function inFile(): TestDatabase {
   }
 }
 
-async function inPostgres(): Promise<TestDatabase> {
-  const { url, remove } = await freshDatabase()
+function inPostgres({ url, remove }: DatabaseOfATest): TestDatabase {
   const query = (text: string, settings = {}) => queryOnce(url, text, [], settings)
   const tables = async () => {
     const rows = await query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
@@ -105,7 +112,7 @@ async function inPostgres(): Promise<TestDatabase> {
   }
   const values = async () => (await Promise.all((await tables()).map(rowsOf))).flat()
   return {
-    env: { DATABASE_URL: url, SECRET_KEY: secretKey },
+    env: { DATABASE_URL: url, SECRET_KEY: secretKey, ...patience },
     get file(): string {
       throw new Error('a database of PostgreSQL is no file: this test is for sqliteOnly')
     },

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import type { Received } from './receiver.ts'
 import type { ReceivedMail } from './smtp.ts'
@@ -1351,12 +1350,9 @@ export class Run {
   }
 
   /** The bytes of the database and its log, which hold no message, recipient or secret. */
-  judgeDatabase(file: string): void {
-    for (const path of [file, `${file}-wal`]) {
-      if (!existsSync(path)) continue
-      const bytes = readFileSync(path).toString('latin1').toLowerCase()
-      this.judgeSecrets(bytes, [secretMark, echoMark], (what) => this.problem(`${what}\n    in ${path}`))
-    }
+  judgeDatabase(contents: Buffer): void {
+    const bytes = contents.toString('latin1').toLowerCase()
+    this.judgeSecrets(bytes, [secretMark, echoMark], (what) => this.problem(`${what}\n    in the database`))
   }
 
   /** Every value of the database: none is a code that was sent. */

@@ -283,15 +283,29 @@ export function sharedPostgres(): Promise<{ readonly url: string }> {
 }
 
 /** A database of the test's own on the shared server, as this version makes one; `remove` cuts what is still connected. */
-export async function freshDatabase(): Promise<{ readonly url: string; remove(): Promise<void> }> {
+export async function freshDatabase(): Promise<DatabaseOfATest> {
   const server = await sharedPostgres()
   template ??= makeTemplate(server.url)
+  return copyOf(await template, server.url)
+}
+
+/** The same without anything in it, not even a schema. */
+export async function emptyDatabase(): Promise<DatabaseOfATest> {
+  return copyOf('template1', (await sharedPostgres()).url)
+}
+
+export interface DatabaseOfATest {
+  readonly url: string
+  remove(): Promise<void>
+}
+
+async function copyOf(original: string, serverUrl: string): Promise<DatabaseOfATest> {
   const name = `otpost_test_${crypto.randomUUID().replaceAll('-', '')}`
-  await queryOnce(server.url, `CREATE DATABASE "${name}" TEMPLATE "${await template}"`)
+  await queryOnce(serverUrl, `CREATE DATABASE "${name}" TEMPLATE "${original}"`)
   return {
-    url: databaseUrl(server.url, name),
+    url: databaseUrl(serverUrl, name),
     remove: async () => {
-      await queryOnce(server.url, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+      await queryOnce(serverUrl, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
     },
   }
 }

@@ -317,6 +317,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         clearTimeout(late)
         clearInterval(looking)
         const end = new DatabaseUnavailable('the connections to PostgreSQL have been closed')
+        problem = end
         for (const { reject } of waiting.splice(0)) reject(end)
         const unused = idle.splice(0)
         for (const link of unused) links.delete(link)

@@ -2,8 +2,10 @@ import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/ports.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock } from './clock.ts'
-import { type Connection, openPool, type Pool, type PostgresTarget, type Statement } from './connection.ts'
+import { type Connection, openPool, type Pool } from './connection.ts'
 import { migrate, requireSchema } from './migrate.ts'
+import { createSteps } from './steps.ts'
+import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
 /** Statements by Drizzle, on whatever runs them. */
 export type Orm = PgRemoteDatabase<Record<string, never>>
@@ -15,12 +17,10 @@ export interface Database {
   readonly changes: Changes
   /** The server's time, or that of a test. */
   readonly now: Clock
-  /** Runs one of the functions of the migrations: one atomic step, in one round trip. */
-  step<Answer extends StepAnswer>(
-    statement: Statement,
-    values: readonly unknown[],
-    now: number,
-  ): Promise<Answer>
+  /** Takes an atomic step; resolves to the function's answer when it is committed. */
+  readonly take: ReturnType<typeof createSteps>['take']
+  /** Statements and steps that wait for their turn. */
+  queueLength(): number
   /** Such as `18.4`. */
   readonly serverVersion: string
   /** What is given to a function as the time: that of a test; null, so that the server's clock counts. */
@@ -30,11 +30,6 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface StepAnswer {
-  /** The server's time. */
-  readonly at: number
-}
-
 /**
  * Connects and brings the schema up to date; servers that start together do so one after another.
  *
@@ -42,7 +37,7 @@ export interface StepAnswer {
  * @throws an error in words for the operator where the database can't be used
  */
 export async function openDatabase(
-  target: PostgresTarget,
+  target: DatabaseTarget,
   clock: Clock | undefined,
   log: (problem: string) => void,
 ): Promise<Database> {
@@ -58,6 +53,11 @@ export async function openDatabase(
   }
   const serverClock = new DatabaseClock(() => performance.now(), Date.now())
   const given = (now: number) => (clock === undefined ? null : now)
+  const steps = createSteps(pool, {
+    batchSize: target.batchSize ?? usualBatchSize,
+    patienceMs: target.connectTimeoutMs,
+    hearing: () => serverClock.hearing(),
+  })
   const database: Database = {
     pool,
     orm: ormOn(pool),
@@ -65,19 +65,13 @@ export async function openDatabase(
     now: clock ?? serverClock.now,
     serverVersion: String(serverVersion),
     given,
-    async step<Answer extends StepAnswer>(
-      statement: Statement,
-      values: readonly unknown[],
-      now: number,
-    ): Promise<Answer> {
-      const hear = serverClock.hearing()
-      const [row] = await pool.query<{ answer: Answer }>(statement, [...values, given(now)])
-      if (!row) throw new Error(`${statement.name} gave no answer`)
-      if (clock === undefined) hear(row.answer.at)
-      return row.answer
-    },
+    take: steps.take,
+    queueLength: () => pool.stats().waiting + steps.queueLength(),
     check: () => requireSchema(pool),
-    close: () => pool.close(),
+    close: () => {
+      steps.close()
+      return pool.close()
+    },
   }
   await database.changes.look()
   return database

@@ -142,6 +142,8 @@ function connectReason({ user, database }: Place, code: string | undefined, caus
   switch (code) {
     case 'ECONNREFUSED':
       return 'nothing listens there. Is PostgreSQL running, and are host and port right?'
+    case 'ECONNRESET':
+      return 'it ends connections as soon as they are made. Is it being stopped, or is something else at that port?'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'DNS_ENOTFOUND':
@@ -158,6 +160,8 @@ function connectReason({ user, database }: Place, code: string | undefined, caus
       return 'it has as many connections as it may have. Lower the connections of each server, or raise max_connections'
     case '57P03':
       return `it is starting or stopping (${messageOf(cause)})`
+    case '08P01':
+      return `${messageOf(cause)}${/startup parameter/.test(messageOf(cause)) ? '. It is a pooler, which must be said in the settings' : ''}`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return 'its certificate is of another host name'
     case 'CERT_HAS_EXPIRED':

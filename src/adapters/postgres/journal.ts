@@ -11,6 +11,7 @@ import {
   storyOf,
 } from '../../storage/journal-entry.ts'
 import type { ReadTallies } from '../../storage/statistics.ts'
+import type { Connection } from './connection.ts'
 import { asJson, type Database, storable } from './database.ts'
 import { deliveries, receipts, stories } from './schema.ts'
 
@@ -35,7 +36,10 @@ const steps = JSON.stringify(tallySteps.map(({ stepMs }) => stepMs))
  *
  * @param part in which this process counts; others had better have others
  */
-export function createJournalBook({ orm, pool }: Pick<Database, 'orm' | 'pool'>, part: number): JournalBook {
+export function createJournalBook(
+  { orm, pool }: Pick<Database, 'orm'> & { readonly pool: Connection },
+  part: number,
+): JournalBook {
   return {
     keepEntries: async (entries, counts) => {
       await pool.query(keepEntries, [

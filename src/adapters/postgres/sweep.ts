@@ -4,8 +4,11 @@ import { firstIdOf } from '../../storage/journal-entry.ts'
 import type { KeptFrom, SweepStep } from '../../storage/storage.ts'
 import type { Database } from './database.ts'
 
-/** Ledgers looked at in one step, and other rows removed in one: few enough that nobody waits noticeably. */
+/** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
+
+/** Rows of any other table removed in one step. */
+const otherBatch = 200
 
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
@@ -37,14 +40,11 @@ export function createSweep(
     const [ledgers, next] = await sweepLedgers(now)
     after = next
     const before = firstIdOf(keptFrom.journal)
-    let rows = 0
     let isFull = false
     for (const deletion of deletions(now, keptFrom, before)) {
-      const removed = await countOf(deletion)
-      rows += removed
-      isFull ||= removed >= batch
+      if ((await deletedBy(orm, deletion)) >= otherBatch) isFull = true
     }
-    return { isRound: next === '' && !isFull, isBusy: ledgers + rows > batch / 4 }
+    return { isRound: next === '' && !isFull, isBusy: ledgers > batch / 4 || isFull }
   }
 
   /** Goes through the ledgers by their key, round after round. */
@@ -56,13 +56,16 @@ export function createSweep(
     const until = typeof last?.[0] === 'string' ? last[0] : undefined
     const range =
       until === undefined ? sql`subject > ${after}` : sql`subject > ${after} AND subject <= ${until}`
-    const removed = await countOf(sql`DELETE FROM ledgers WHERE subject IN
-      (SELECT subject FROM ledgers WHERE ${range} AND ends_at <= ${now} ORDER BY subject FOR UPDATE SKIP LOCKED)`)
+    const removed = await deletedBy(
+      orm,
+      sql`DELETE FROM ledgers WHERE subject IN
+        (SELECT subject FROM ledgers WHERE ${range} AND ends_at <= ${now} ORDER BY subject FOR UPDATE SKIP LOCKED)`,
+    )
     return [removed, until ?? '']
   }
 
   function deletions(now: number, keptFrom: KeptFrom, before: string): readonly SQL[] {
-    const some = sql.raw(`LIMIT ${batch} FOR UPDATE SKIP LOCKED`)
+    const some = sql.raw(`LIMIT ${otherBatch} FOR UPDATE SKIP LOCKED`)
     return [
       sql`DELETE FROM outbox WHERE id IN
         (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} ORDER BY created_at ${some})`,
@@ -80,7 +83,7 @@ export function createSweep(
           (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM tallies
            WHERE step_ms = ${stepMs} AND at < ${now - keptMs} ORDER BY at ${some})`,
       ),
-      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(batch))}) AS oldest WHERE at < ${keptFrom.audit})`,
+      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(otherBatch))}) AS oldest WHERE at < ${keptFrom.audit})`,
       sql`DELETE FROM integration_requests WHERE id IN
         (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${keptFrom.requests} ${some})`,
       sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
@@ -88,20 +91,12 @@ export function createSweep(
       sql`DELETE FROM resting_providers WHERE rests_until <= ${now - leaseMs}`,
     ]
   }
-
-  async function countOf(deletion: SQL): Promise<number> {
-    return deletedBy(orm, deletion)
-  }
 }
 
 /** Runs a deletion; resolves to how many rows it removed. */
 export async function deletedBy(orm: Database['orm'], deletion: SQL): Promise<number> {
-  const [row] = await orm.execute<{ count: number }>(
-    sql`WITH removed AS (${deletion} RETURNING 1) SELECT count(*)::int AS count FROM removed`,
+  const rows: unknown = await orm.execute(
+    sql`WITH removed AS (${deletion} RETURNING 1) SELECT count(*)::int FROM removed`,
   )
-  return countIn(row)
-}
-
-function countIn(row: unknown): number {
-  return Array.isArray(row) ? Number(row[0]) : 0
+  return Array.isArray(rows) && Array.isArray(rows[0]) ? Number(rows[0][0]) : 0
 }

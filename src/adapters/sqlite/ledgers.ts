@@ -109,7 +109,8 @@ function encode({ windows, codes }: Ledger): string {
   return JSON.stringify(stored)
 }
 
-function decode(state: string | undefined): Ledger {
+/** A ledger as it is kept; an empty one where nothing is. */
+export function decode(state: string | undefined): Ledger {
   const { windows = [], codes = [] }: Stored = state === undefined ? {} : JSON.parse(state)
   return {
     windows: new Map(windows.map(([name, count, endsAt]) => [name, { count, endsAt }])),

@@ -7,6 +7,7 @@ import { OperatorError } from '../../domain/operator.ts'
 import { timeOfId } from '../../storage/journal-entry.ts'
 import { DatabaseError } from './database.ts'
 import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
+import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
 import { auditTable } from './operator.ts'
 
@@ -53,7 +54,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   refuseOwnFile(path, databaseFile)
   if (!fileAt(path)?.isFile()) throw new OperatorError(`there is no file ${path}`)
   onStep('hold')
-  const present = holdAlone(databaseFile, force)
+  const present = holdPresent(databaseFile, force)
   try {
     const draft = draftBeside(databaseFile, owner, { makesFolder: true })
     try {
@@ -75,27 +76,13 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   }
 }
 
-/**
- * Opens the present database so that nobody else can: who tries meanwhile waits, and finds out that the file was
- * replaced. All that its log holds is in the file from here on. Undefined where there is none, or none that can be read.
- */
-function holdAlone(file: string, force: boolean): Driver.Database | undefined {
+/** Holds the present database, so that nobody else can open it. Undefined where there is none, or none that can be read. */
+function holdPresent(file: string, force: boolean): Driver.Database | undefined {
   if (!fileAt(file)) return undefined
-  let driver: Driver.Database | undefined
   try {
-    requireReadable(file)
-    driver = new Driver(file, { timeout: 0, fileMustExist: true })
-    // Folds the log back and removes it, which fails while another process has the database open. Without a log SQLite
-    // notices that the file of an open database has gone elsewhere, before it writes.
-    driver.pragma('journal_mode = DELETE')
-    driver.pragma('locking_mode = EXCLUSIVE')
-    driver.exec('BEGIN EXCLUSIVE; COMMIT')
-    if (driver.pragma('journal_mode', { simple: true }) === 'delete') return driver
-    throw new OperatorError(inUse(file))
+    return holdAlone(file)
   } catch (error) {
-    driver?.close()
     const code = error instanceof Driver.SqliteError ? error.code : ''
-    if (code.startsWith('SQLITE_BUSY')) throw new OperatorError(inUse(file))
     if (!/^SQLITE_(NOTADB|CORRUPT|IOERR)/.test(code)) {
       throw error instanceof OperatorError ? error : new DatabaseError(file, error)
     }
@@ -109,20 +96,6 @@ function holdAlone(file: string, force: boolean): Driver.Database | undefined {
       `${file} can not be read (${code}), so that nobody can tell whether a server has it open. Stop the server and give --force: the file is kept aside`,
     )
   }
-}
-
-/** Throws where the file is no database any more. Only reads: who may write takes the log of such a file away. */
-function requireReadable(file: string): void {
-  const driver = new Driver(file, { readonly: true, fileMustExist: true, timeout: 0 })
-  try {
-    driver.prepare('SELECT count(*) FROM sqlite_schema').get()
-  } finally {
-    driver.close()
-  }
-}
-
-function inUse(file: string): string {
-  return `another process has ${file} open: stop the server first, and what replicates it`
 }
 
 /** Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written. */
@@ -279,9 +252,4 @@ function setAside(databaseFile: string, aside: string): string | null {
     if (fileAt(databaseFile + end)) renameSync(databaseFile + end, aside + end)
   }
   return isThere ? aside : null
-}
-
-/** An instant as a part of a file's name, such as 20261121T171500123Z. */
-function stamp(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace(/[-:.]/g, '')
 }

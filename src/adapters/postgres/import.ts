@@ -1,0 +1,316 @@
+import { type Column, getTableColumns } from 'drizzle-orm'
+import { type Ledger, prune } from '../../domain/ledger.ts'
+import { OperatorError } from '../../domain/operator.ts'
+import {
+  type ComparedTable,
+  comparedKeys,
+  type MovedTable,
+  movedTables,
+  numberedTables,
+  type PlainRow,
+  type Transferred,
+  type TransferSource,
+} from '../../storage/transfer.ts'
+import {
+  type Connection,
+  DatabaseUnavailable,
+  type Pool,
+  type PostgresTarget,
+  type StatementError,
+} from './connection.ts'
+import { asJson, openDatabase, storable } from './database.ts'
+import {
+  appKeys,
+  audit,
+  brands,
+  consoleLinks,
+  consoleSessions,
+  deliveries,
+  integrationRequests,
+  outbox,
+  receipts,
+  stories,
+  tallies,
+} from './schema.ts'
+
+const columns: Readonly<Record<MovedTable, readonly string[]>> = {
+  brands: columnsOf(brands),
+  app_keys: columnsOf(appKeys),
+  integration_requests: columnsOf(integrationRequests),
+  audit: columnsOf(audit),
+  console_sessions: columnsOf(consoleSessions),
+  console_links: columnsOf(consoleLinks),
+  outbox: columnsOf(outbox),
+  tallies: columnsOf(tallies),
+  receipts: columnsOf(receipts),
+  deliveries: columnsOf(deliveries),
+  stories: columnsOf(stories),
+}
+
+function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly string[] {
+  return Object.values<Column>(getTableColumns(table)).map(({ name }) => name)
+}
+
+const allTables = [...movedTables, 'ledgers'] as const
+
+/** Instants that are still to come: those of the target's clock. All others say when something was. */
+const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
+  console_sessions: ['started_at', 'last_seen_at', 'expires_at'],
+  console_links: ['expires_at'],
+}
+
+/** Characters of JSON that go in one statement. */
+const batchChars = 1_000_000
+
+/** How long a statement of the move may take: a count of a long log, mostly. */
+const statementTimeoutMs = 600_000
+
+/** How long the server lets the transaction wait for this side, which may have to look through a lot in between. */
+const idleInTransactionTimeoutMs = 60_000
+
+/** How long others are waited for that write the database. */
+const lockTimeoutMs = 20_000
+
+/** How long it is tried to find out whether a COMMIT was heard: the server has ended the transaction by then if it was not. */
+const doubtMs = 120_000
+const doubtPauseMs = 1000
+
+/** The answer to the COMMIT was lost, and whether it was heard could not be found out. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown'
+}
+
+/**
+ * Copies all that a source has into a database in which there is nothing yet but the schema, which is made where it is
+ * missing; in one transaction, so all of it or nothing. What is over is left out.
+ *
+ * The two clocks may differ: what is still to come (ends of windows, of codes and of sessions) is shifted by the
+ * difference, so that it lasts as long as it would have.
+ *
+ * @param target how the database is reached
+ * @param beforeCommit is called when all is copied and compared, right before it counts; may be called again where the
+ *   server has the transaction be tried again. What it throws undoes all.
+ * @returns what was copied, table by table
+ * @throws OperatorError where there is something in the database, DatabaseUnavailable where it went away: then nothing is
+ *   changed; OutcomeUnknown where that can't be told
+ */
+export async function importAll(
+  target: PostgresTarget,
+  source: TransferSource,
+  beforeCommit: () => void,
+): Promise<readonly Transferred[]> {
+  const { pool, close } = await openDatabase({ ...target, idleInTransactionTimeoutMs }, undefined, () => {})
+  let copied: readonly Transferred[] | undefined
+  try {
+    // Before much is done in vain.
+    await requireEmpty(pool)
+    source.prepare()
+    const expected = countsOf(source)
+    return await pool.transaction(
+      async (connection) => {
+        copied = undefined
+        await holdEmpty(connection)
+        const report = await copyAll(connection, source, expected)
+        await compare(connection, source, report, expected)
+        beforeCommit()
+        copied = report
+        return report
+      },
+      { statementTimeoutMs },
+    )
+  } catch (error) {
+    // The answer to the COMMIT was lost; any other error comes with nothing done.
+    if (copied === undefined || !(error instanceof DatabaseUnavailable)) throw error
+    const isThere = copied.every(({ rows }) => rows === 0) || !(await isEmpty(pool, error))
+    if (isThere) return copied
+    throw error
+  } finally {
+    await close()
+  }
+}
+
+/** Locks out whoever writes, servers too, which find all of it or nothing; throws where something is there already. */
+async function holdEmpty(connection: Connection): Promise<void> {
+  await connection.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`, [])
+  // In the order of an operator's change, so that neither waits for the other.
+  const lock = async (text: string) => {
+    try {
+      await connection.rows(text, [])
+    } catch (error) {
+      throw (error as Partial<StatementError>).code === lockTimeout ? new OperatorError(inUse) : error
+    }
+  }
+  await lock('SELECT number FROM revision WHERE id = 1 FOR UPDATE')
+  await lock(`LOCK TABLE ${allTables.join()} IN SHARE ROW EXCLUSIVE MODE`)
+  await requireEmpty(connection)
+}
+
+async function requireEmpty(connection: Connection): Promise<void> {
+  const found: string[] = []
+  for (const table of allTables) {
+    const rows = await countOf(connection, table)
+    if (rows > 0) found.push(`${table} has ${rows} ${rows === 1 ? 'row' : 'rows'}`)
+  }
+  if (found.length > 0) throw new NotEmpty(found)
+}
+
+/** SQLSTATE: a lock could not be had in time. */
+const lockTimeout = '55P03'
+const inUse = 'another process writes the database: end that first, such as another move. Nothing was changed'
+
+class NotEmpty extends OperatorError {
+  constructor(found: readonly string[]) {
+    super(
+      `there is something in the database already: ${found.join(', ')}. Nothing was changed. Move into an empty one, such as a new one made by createdb`,
+    )
+  }
+}
+
+/** Finds out whether a transaction whose end nobody heard was committed: its locks last until it has ended. */
+async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> {
+  for (const startedAt = performance.now(); performance.now() - startedAt < doubtMs; ) {
+    try {
+      await pool.transaction(holdEmpty, { statementTimeoutMs })
+      return true
+    } catch (error) {
+      if (error instanceof NotEmpty) return false
+      await Bun.sleep(doubtPauseMs)
+    }
+  }
+  throw new OutcomeUnknown(lost.message, { cause: lost })
+}
+
+type Counts = ReadonlyMap<Transferred['table'], number>
+
+/** How many rows each table of the source has: nobody else writes it, so they stay as many. */
+function countsOf(source: TransferSource): Counts {
+  return new Map(allTables.map((table) => [table, source.count(table)]))
+}
+
+async function copyAll(
+  connection: Connection,
+  source: TransferSource,
+  expected: Counts,
+): Promise<readonly Transferred[]> {
+  const shiftMs = await aheadOf(connection, source)
+  const done: Transferred[] = []
+  for (const table of movedTables) {
+    const rows = await copyRows(connection, table, columns[table], movedRows(source, table, shiftMs))
+    done.push({ table, rows, leftOut: 0 })
+  }
+  for (const table of numberedTables) {
+    // No part of the transaction: should that be undone, some numbers are never used.
+    await connection.rows(`SELECT setval(pg_get_serial_sequence($1, 'id'), $2::bigint + 1, false)`, [
+      table,
+      source.lastNumber(table),
+    ])
+  }
+  const live = liveLedgers(source, shiftMs)
+  const rows = await copyRows(connection, 'ledgers', ['subject', 'ends_at', 'state'], live)
+  done.push({ table: 'ledgers', rows, leftOut: (expected.get('ledgers') ?? 0) - rows })
+  // Until the server gets to it by itself it would search long tables as if they were short.
+  await connection.rows(`ANALYZE ${allTables.join()}`, [])
+  return done
+}
+
+/**
+ * What the clock of the target is ahead of the source's, in milliseconds. The server looked at its clock between question
+ * and answer: where that leaves it open, they do not differ.
+ */
+async function aheadOf(connection: Connection, { now }: TransferSource): Promise<number> {
+  const asked = now()
+  const [[at] = []] = await connection.rows('SELECT otpost_now()', [])
+  const answered = now()
+  return Math.min(Math.max(0, Number(at) - answered), Number(at) + 1 - asked)
+}
+
+function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number): Generator<PlainRow> {
+  const shifted = shiftedColumns[table] ?? []
+  for (const row of source.rows(table)) {
+    const own: Record<string, unknown> = table === 'tallies' ? { ...row, part: 0 } : { ...row }
+    for (const name of shifted) own[name] = Number(own[name]) + shiftMs
+    yield own
+  }
+}
+
+function* liveLedgers(source: TransferSource, shiftMs: number): Generator<PlainRow> {
+  const now = source.now()
+  for (const [subject, ledger] of source.ledgers()) {
+    const endsAt = prune(ledger, now)
+    if (endsAt !== undefined) yield { subject, ends_at: endsAt + shiftMs, state: stateOf(ledger, shiftMs) }
+  }
+}
+
+/** A ledger as the functions of the migrations keep it. */
+function stateOf({ windows, codes }: Ledger, shiftMs: number) {
+  return {
+    w: Object.fromEntries(
+      Array.from(windows, ([name, { count, endsAt }]) => [name, [count, endsAt + shiftMs]]),
+    ),
+    c: Object.fromEntries(
+      Array.from(codes, ([brandSlug, { id, hash, attempts, createdAt, expiresAt }]) => [
+        brandSlug,
+        [id, hash, attempts, createdAt + shiftMs, expiresAt + shiftMs],
+      ]),
+    ),
+  }
+}
+
+/** Inserts rows, a batch in each statement; the next batch is made while the server takes in the last one. */
+async function copyRows(
+  connection: Connection,
+  table: string,
+  names: readonly string[],
+  rows: Iterable<PlainRow>,
+): Promise<number> {
+  const list = names.map((name) => `"${name}"`).join()
+  const text = `INSERT INTO ${table} (${list}) SELECT ${list} FROM jsonb_populate_recordset(NULL::${table}, $1::jsonb)`
+  let count = 0
+  let batch: string[] = []
+  let chars = 0
+  let sent: Promise<unknown> = Promise.resolve()
+  const send = async () => {
+    await sent
+    sent = connection.rows(text, [`[${batch.join()}]`])
+    // Whoever waits for it hears of it; nobody may be waiting yet when it fails.
+    sent.catch(() => {})
+    batch = []
+    chars = 0
+  }
+  for (const row of rows) {
+    const json = asJson(row)
+    batch.push(json)
+    chars += json.length
+    count++
+    if (chars >= batchChars) await send()
+  }
+  if (batch.length > 0) await send()
+  await sent
+  return count
+}
+
+/** Throws where the database does not have what the source has. */
+async function compare(
+  connection: Connection,
+  source: TransferSource,
+  report: readonly Transferred[],
+  expected: Counts,
+): Promise<void> {
+  for (const { table, leftOut } of report) {
+    const [theirs, ours] = [(expected.get(table) ?? 0) - leftOut, await countOf(connection, table)]
+    if (theirs !== ours) throw new Error(`${table} has ${theirs} rows, but ${ours} arrived${undone}`)
+  }
+  for (const table of Object.keys(comparedKeys) as ComparedTable[]) {
+    const rows = await connection.rows(`SELECT ${comparedKeys[table]} FROM ${table}`, [])
+    const arrived = new Set(rows.map(([key]) => key))
+    const missing = source.keys(table).filter((key) => !arrived.has(storable(key)))
+    if (missing.length > 0) throw new Error(`${missing.length} rows of ${table} did not arrive${undone}`)
+  }
+}
+
+const undone = '. Nothing was changed'
+
+async function countOf(connection: Connection, table: string): Promise<number> {
+  const [[count] = []] = await connection.rows(`SELECT count(*) FROM ${table}`, [])
+  return Number(count)
+}

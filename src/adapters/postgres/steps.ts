@@ -1,0 +1,141 @@
+import { maxAttempts } from '../../domain/otp.ts'
+import { clockToleranceMs } from '../../domain/ports.ts'
+import { DatabaseUnavailable, type Pool } from './connection.ts'
+
+/**
+ * A step as the function takes it, by position; it names subjects by the place that `placeOf` gives each.
+ *
+ * @param placeOf `isNeeded`: the subject needs a row, since something of it may be counted
+ */
+export type Step = (placeOf: (subject: string, isNeeded: boolean) => number) => readonly unknown[]
+
+interface Waiting {
+  readonly step: Step
+  readonly since: number
+  readonly resolve: (answer: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+const statement = {
+  name: 'otpost_steps',
+  text: 'SELECT otpost_steps($1::text[], $2::boolean[], $3::jsonb, $4::bigint, $5::int) AS taken',
+}
+
+/** Transactions of one process at a time; what comes meanwhile shares the next. */
+const atOnce = 2
+
+interface Settings {
+  /** Steps that share a transaction at most. */
+  readonly batchSize: number
+  /** How long a step waits for its turn. */
+  readonly patienceMs: number
+  /** Is told of the server's time. */
+  hearing(): (at: number) => void
+}
+
+/**
+ * Takes atomic steps in the database. Those of the requests of a moment share a transaction: a commit waits for the disk,
+ * and all requests of an application change one row. What a step's promise tells is committed. Where a transaction fails
+ * by what one of its steps holds, each is taken alone.
+ */
+export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, hearing }: Settings) {
+  const waiting: Waiting[] = []
+  let running = 0
+  let isDue = false
+
+  /** Resolves to the answer of the function. */
+  function take<Answer>(step: Step): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    waiting.push({ step, since: performance.now(), resolve: resolve as (answer: never) => void, reject })
+    runSoon()
+    return promise
+  }
+
+  /** In the next turn of the event loop, so that what comes in this one goes together. */
+  function runSoon(): void {
+    if (isDue || running >= atOnce) return
+    isDue = true
+    setImmediate(() => {
+      isDue = false
+      while (waiting.length > 0 && running < atOnce) void run(waiting.splice(0, batchSize))
+    })
+  }
+
+  async function run(batch: readonly Waiting[]): Promise<void> {
+    running++
+    try {
+      await runTogether(batch)
+    } finally {
+      running--
+      if (waiting.length > 0) runSoon()
+    }
+  }
+
+  async function runTogether(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const answers = await answersTo(batch.map(({ step }) => step))
+      for (const [place, { resolve }] of batch.entries()) resolve(answers[place] as never)
+    } catch (error) {
+      const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
+      if (!isOfOne) for (const { reject } of batch) reject(error)
+      // Nothing of it has happened.
+      else for (const each of batch) await runTogether([each])
+    }
+  }
+
+  async function answersTo(steps: readonly Step[]): Promise<readonly unknown[]> {
+    const hear = hearing()
+    const { subjects, needed, positional } = arranged(steps)
+    const [row] = await pool.query<{ taken: { at: number; answers: readonly unknown[] } }>(statement, [
+      subjects,
+      needed,
+      JSON.stringify(positional),
+      clockToleranceMs,
+      maxAttempts,
+    ])
+    if (!row) throw new Error('the database gave no answer')
+    hear(row.taken.at)
+    return row.taken.answers
+  }
+
+  /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
+  const looking = setInterval(() => {
+    const now = performance.now()
+    while (waiting[0] && now - waiting[0].since > patienceMs) {
+      waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
+    }
+  }, 250)
+  looking.unref()
+
+  return {
+    take,
+    queueLength: () => waiting.length,
+    close: () => clearInterval(looking),
+  }
+}
+
+/**
+ * The subjects of steps in the order in which every node locks them, so that no two wait for each other: applications last,
+ * which many wait for; else by their names. And the steps, with the places of theirs.
+ */
+function arranged(steps: readonly Step[]) {
+  const isNeededBy = new Map<string, boolean>()
+  const gather = (subject: string, isNeeded: boolean) => {
+    isNeededBy.set(subject, isNeeded || isNeededBy.get(subject) === true)
+    return 0
+  }
+  for (const step of steps) step(gather)
+  const subjects = [...isNeededBy.keys()].sort(byLockOrder)
+  const places = new Map(subjects.map((subject, index) => [subject, index + 1]))
+  return {
+    subjects,
+    needed: subjects.map((subject) => isNeededBy.get(subject) === true),
+    positional: steps.map((step) => step((subject) => places.get(subject) ?? 0)),
+  }
+}
+
+function byLockOrder(a: string, b: string): number {
+  const [isAppA, isAppB] = [a.startsWith('app:'), b.startsWith('app:')]
+  if (isAppA !== isAppB) return isAppA ? 1 : -1
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,183 @@
+import { readdirSync, realpathSync, renameSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type Driver from 'better-sqlite3'
+import { type Column, getTableColumns } from 'drizzle-orm'
+import { OperatorError } from '../../domain/operator.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { comparedKeys, type MovedTable, type PlainRow, type TransferSource } from '../../storage/transfer.ts'
+import { DatabaseError } from './database.ts'
+import { damageIn, fileAt, syncToDisk } from './draft.ts'
+import { holdAlone, stamp } from './hold.ts'
+import { decode } from './ledgers.ts'
+import { migrate } from './migrate.ts'
+import {
+  appKeys,
+  audit,
+  brands,
+  consoleLinks,
+  consoleSessions,
+  deliveries,
+  integrationRequests,
+  outbox,
+  receipts,
+  stories,
+  tallies,
+} from './schema.ts'
+
+const columns: Readonly<Record<MovedTable, readonly Column[]>> = {
+  brands: columnsOf(brands),
+  app_keys: columnsOf(appKeys),
+  integration_requests: columnsOf(integrationRequests),
+  audit: columnsOf(audit),
+  console_sessions: columnsOf(consoleSessions),
+  console_links: columnsOf(consoleLinks),
+  outbox: columnsOf(outbox),
+  tallies: columnsOf(tallies),
+  receipts: columnsOf(receipts),
+  deliveries: columnsOf(deliveries),
+  stories: columnsOf(stories),
+}
+
+function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly Column[] {
+  return Object.values(getTableColumns(table))
+}
+
+/** What is said of a row in which a column is read otherwise than its schema says. */
+const otherwise: Partial<Record<MovedTable, (row: Record<string, unknown>) => PlainRow>> = {
+  // Whose it is stands in the story; its place is that of `StoredStory`.
+  stories: ({ request_id, story }) => {
+    const stored: unknown[] = JSON.parse(String(story))
+    return { request_id, app: stored[2], story: stored }
+  },
+}
+
+/** A database file that is held, so that nobody else reads or writes it, until it is closed. */
+export interface HeldFile extends TransferSource {
+  /**
+   * Gives the file another name, beside its own, so that no server finds it; lasts through a power cut.
+   *
+   * @returns the new name
+   */
+  setAside(): string
+  /** Gives it its own name back, where it was set aside. */
+  putBack(): void
+  /** Whoever waited for it may go on. */
+  close(): void
+}
+
+/**
+ * Opens a file to read all that is kept in it.
+ *
+ * @throws OperatorError where there is none, or a process has it open; DatabaseError where it can't be used
+ */
+export function holdFile(file: string, now: Clock): HeldFile {
+  if (!fileAt(file)?.isFile()) throw new OperatorError(missing(file))
+  // By its own name, whatever links lead to it.
+  const path = realpathSync(file)
+  let aside: string | undefined
+  const driver = known(file, () => holdAlone(path))
+  const number = (query: string, ...values: readonly string[]): number =>
+    known(file, () =>
+      Number(
+        driver
+          .prepare(query)
+          .pluck()
+          .get(...values) ?? 0,
+      ),
+    )
+  return {
+    now,
+    prepare: () => known(file, () => prepare(driver, file)),
+    count: (table) => number(`SELECT count(*) FROM ${table}`),
+    rows: (table) => rowsOf(driver, table),
+    *ledgers() {
+      const rows = driver.prepare<[], [string, string]>('SELECT subject, state FROM ledgers').raw()
+      for (const [subject, state] of rows.iterate()) yield [subject, decode(state)]
+    },
+    keys: (table) =>
+      known(file, () =>
+        driver.prepare<[], string>(`SELECT ${comparedKeys[table]} FROM ${table}`).pluck().all(),
+      ),
+    lastNumber: (table) => number('SELECT seq FROM sqlite_sequence WHERE name = ?', table),
+    setAside() {
+      if (aside !== undefined) return aside
+      const name = `${path}.moved-${stamp(now())}`
+      try {
+        renameSync(path, name)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        throw new OperatorError(
+          `${path} can not be set aside (${code}): let this user write its folder, or give --keep`,
+        )
+      }
+      aside = name
+      syncToDisk(dirname(path))
+      return name
+    },
+    putBack() {
+      if (aside === undefined) return
+      renameSync(aside, path)
+      aside = undefined
+      syncToDisk(dirname(path))
+    },
+    close: () => driver.close(),
+  }
+}
+
+/** Rows as their schema reads them, one after another. */
+function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow> {
+  const own = columns[table]
+  const rewrite = otherwise[table]
+  const names = own.map(({ name }) => `"${name}"`).join()
+  const rows = driver.prepare<[], unknown[]>(`SELECT ${names} FROM ${table}`).raw()
+  for (const values of rows.iterate()) {
+    const row: Record<string, unknown> = {}
+    for (const [index, column] of own.entries()) {
+      const value = values[index] ?? null
+      row[column.name] = value === null ? null : column.mapFromDriverValue(value)
+    }
+    yield rewrite ? rewrite(row) : row
+  }
+}
+
+/** Throws what is not a whole database of this program; brings one of an older version up to date. */
+function prepare(driver: Driver.Database, file: string): void {
+  driver.pragma('trusted_schema = OFF')
+  const tables = driver
+    .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .pluck()
+    .all()
+  if (!['__drizzle_migrations', 'brands'].every((name) => tables.includes(name))) {
+    throw new OperatorError(`${file} is an SQLite database, but not one of otpost`)
+  }
+  const [damage] = damageIn(driver)
+  if (damage !== undefined) {
+    throw new OperatorError(
+      `${file} is damaged: ${damage}. Restore a backup first, or move that: --from file:BACKUP`,
+    )
+  }
+  migrate(driver)
+}
+
+/** The errors of SQLite in words for the operator. */
+function known<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw error instanceof OperatorError ? error : new DatabaseError(file, error)
+  }
+}
+
+/** What to say where there is no file; one that a move has set aside is the likely reason. */
+function missing(file: string): string {
+  const [folder, start] = [dirname(file), `${basename(file)}.moved-`]
+  const aside = fileAt(folder)?.isDirectory()
+    ? readdirSync(folder).filter((name) => name.startsWith(start))
+    : []
+  const [last] = aside.sort().reverse()
+  const hint =
+    last === undefined
+      ? ''
+      : `. There is ${join(folder, last)}, which otpost move has set aside. Where the database that it went to has nothing in it, that move was broken off at its end: give the file its name back, and move again`
+  return `there is no database at ${file}${hint}`
+}

@@ -1,0 +1,165 @@
+import type { Command } from 'commander'
+import type { PostgresTarget } from '../adapters/postgres/connection.ts'
+import type { DatabaseConfig } from '../books-config.ts'
+import { OperatorError } from '../domain/operator.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { Transferred } from '../storage/transfer.ts'
+import { type Env, print, printTable } from './common.ts'
+
+/** `otpost move` */
+export function moveCommands(program: Command, env: Env): void {
+  program
+    .command('move')
+    .description(
+      'carry all that is kept from an SQLite file over to PostgreSQL; no server may run on the file',
+    )
+    .requiredOption('--from <url>', 'the database that is left, such as file:data/otpost.db')
+    .option('--to <url>', 'the database to go to, which must be empty; otherwise that of DATABASE_URL')
+    .option('--keep', 'leave the file where it is, instead of giving it another name')
+    .option('--force', 'also where the secret is not known to be that of the file')
+    .action((options: MoveOptions) => runMove(env, options))
+}
+
+interface MoveOptions {
+  readonly from: string
+  readonly to?: string
+  readonly keep?: true
+  readonly force?: true
+}
+
+async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promise<void> {
+  const { readBooksConfig, readDatabaseUrl } = await import('../books-config.ts')
+  const source = readDatabaseUrl(env, '--from', from)
+  const target =
+    to === undefined
+      ? readDatabaseUrl(env, 'DATABASE_URL', env.DATABASE_URL ?? '')
+      : readDatabaseUrl(env, '--to', to)
+  const { file, server } = way(source, target)
+  const { secretKeys: given } = readBooksConfig({ ...env, DATABASE_URL: `file:${file}` })
+  const secret = await secretAdvice(file, given, force ?? false)
+  const startedAt = performance.now()
+  const { moved, asideFile } = await move(file, server, { keep: keep ?? false })
+  const seconds = (performance.now() - startedAt) / 1000
+  printTable(undefined, moved, [
+    ['WHAT', ({ table }) => words[table]],
+    ['ROWS', ({ rows }) => String(rows)],
+    ['LEFT OUT', ({ leftOut }) => (leftOut === 0 ? '-' : `${leftOut} that are over`)],
+  ])
+  print(`${target.name} has all of ${file}, counted on both sides, in ${seconds.toFixed(1)} s`)
+  print(
+    asideFile === null
+      ? `${file} is as it was: let no server use it again, where codes that are used from now on would be good for a second time`
+      : `${file} is ${asideFile} now, so that no server goes on with it by mistake; remove it once all is well`,
+  )
+  print(`start the servers with DATABASE_URL leading to ${target.name}, and ${secret}`)
+}
+
+/** What a move has done. */
+export interface Moved {
+  readonly moved: readonly Transferred[]
+  /** What the file is called now; null: as before. */
+  readonly asideFile: string | null
+}
+
+/**
+ * Copies all of a file into an empty database, and sets the file aside: at no instant both are there to be used, unless
+ * that is wanted. Whatever ends this before, the file is as it was and the database empty; but where the process or the
+ * machine is lost in the very moment of the COMMIT, the file is aside already and the database may be either.
+ *
+ * @param keep whether the file is left as it is
+ * @param now the clock that the file's instants go by; of this machine, but in tests
+ */
+export async function move(
+  file: string,
+  target: PostgresTarget,
+  { keep, now = Date.now }: { readonly keep: boolean; readonly now?: Clock },
+): Promise<Moved> {
+  const [{ holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
+    import('../adapters/sqlite/export.ts'),
+    import('../adapters/postgres/import.ts'),
+  ])
+  const source = holdFile(file, now)
+  let asideFile: string | null = null
+  try {
+    const moved = await importAll(target, source, () => {
+      if (!keep) asideFile = source.setAside()
+    })
+    return { moved, asideFile }
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) throw new OperatorError(inDoubt(error.message, file, asideFile))
+    source.putBack()
+    throw error
+  } finally {
+    source.close()
+  }
+}
+
+/** From where to where; throws for a way that there is not. */
+function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; server: PostgresTarget } {
+  if (source.kind === 'sqlite' && target.kind === 'postgres') {
+    return { file: source.file, server: target.target }
+  }
+  if (source.kind === 'postgres' && target.kind === 'sqlite') {
+    throw new OperatorError(
+      'there is no way back from PostgreSQL into a file. What the file had when it was moved is in the one beside it that ends in .moved-TIME: otpost restore puts that in place, without its codes',
+    )
+  }
+  throw new OperatorError(
+    source.kind === 'sqlite'
+      ? 'from file to file nothing needs to be moved: otpost backup copies a database, and otpost restore puts a copy in place'
+      : 'from one PostgreSQL to another nothing needs to be moved by otpost: pg_dump and pg_restore do that, or replication',
+  )
+}
+
+/**
+ * What is to be said of the secret, with which alone codes, limits and the log are found again.
+ *
+ * @param given that of the settings, former ones included
+ */
+async function secretAdvice(
+  file: string,
+  given: readonly string[] | undefined,
+  isForced: boolean,
+): Promise<string> {
+  const [{ existsSync, readFileSync }, { secretKeysIn }] = await Promise.all([
+    import('node:fs'),
+    import('../adapters/crypto/secret-file.ts'),
+  ])
+  const keyFile = `${file}.key`
+  const kept = existsSync(keyFile) ? secretKeysIn(readFileSync(keyFile, 'utf8')) : undefined
+  const asIs = 'SECRET_KEY as it is set here'
+  if (kept && given && !given.includes(kept[0])) {
+    if (isForced) return asIs
+    throw new OperatorError(
+      `SECRET_KEY is set, and is not what ${keyFile} holds. With another secret than the servers had, nobody's codes and limits are found: unset it or set SECRET_KEY="$(cat ${keyFile})". Where the servers had this SECRET_KEY, give --force`,
+    )
+  }
+  if (given) return asIs
+  if (kept) {
+    return `SECRET_KEY="$(cat ${keyFile})", the same for all, unless the servers had another SECRET_KEY set: then that`
+  }
+  if (isForced) return 'a SECRET_KEY of your own, the same for all'
+  throw new OperatorError(
+    `the secret of this database is not there: put ${keyFile} back, or set SECRET_KEY as the servers had it. Without it nobody's codes and limits are found; --force moves all the same`,
+  )
+}
+
+function inDoubt(problem: string, file: string, asideFile: string | null): string {
+  const back = asideFile === null ? '' : `: mv ${asideFile} ${file}`
+  return `it is not known whether the move is done, as the database went away in its last moment (${problem}). Look when it is back: where otpost brand list finds the brands there, it is; where it finds none, nothing has moved, and the file is to be used on${back}`
+}
+
+const words: Readonly<Record<Transferred['table'], string>> = {
+  brands: 'brands',
+  app_keys: 'API keys',
+  integration_requests: 'integration requests',
+  audit: 'audit log',
+  console_sessions: 'console sessions',
+  console_links: 'console links',
+  outbox: 'outbox',
+  tallies: 'tallies',
+  receipts: 'receipts',
+  deliveries: 'deliveries',
+  stories: 'stories of requests',
+  ledgers: 'limits and codes',
+}

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  databaseUrl,
+  freshDatabase,
+  queryOnce,
+  startPostgres,
+  withoutOwnPostgres,
+} from '../support/postgres.ts'
+import { freshPhone } from '../support/rows.ts'
+import { otpost, startServer } from '../support/server.ts'
+import { pageAt, pages } from './pages.ts'
+
+// The SQL of the pages is run as they tell it, by the roles that they tell it for.
+
+// The servers share two cores with the tests beside these.
+setDefaultTimeout(60_000)
+const without = withoutOwnPostgres ? ` (${withoutOwnPostgres})` : ''
+
+/** The pieces of SQL of a page, each as its statements. */
+function sqlOf(path: string): readonly (readonly string[])[] {
+  return pageAt(path)
+    .samples.filter(({ language }) => language === 'sql')
+    .map(({ code }) => code.split(/;\s*(?:\n|$)/).filter((statement) => statement.trim() !== ''))
+}
+
+async function runAll(url: string, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await queryOnce(url, statement)
+}
+
+test('each page with SQL is run here', () => {
+  const withSql = pages.filter(({ samples }) => samples.some(({ language }) => language === 'sql'))
+  expect(withSql.map(({ path }) => path)).toEqual(['docs/distributed.md', 'docs/postgres.md'])
+})
+
+describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, () => {
+  // The superuser of the test is called otpost already.
+  const blocks = sqlOf('docs/postgres.md').map((block) =>
+    block.map((statement) => statement.replace(/\botpost(?=\b|_node\b)/g, 'pages_otpost')),
+  )
+  const [owner = [], node = [], grants = [], afterRestore = [], behindPooler = []] = blocks
+  const password = (statements: readonly string[]) =>
+    /PASSWORD '([^']+)'/.exec(statements.join())?.[1] ?? expect.unreachable()
+
+  let ending: AsyncDisposableStack
+  let adminUrl: string
+  const urlAs = (user: string, secret: string) => {
+    const url = new URL(databaseUrl(adminUrl, 'pages_otpost'))
+    url.username = user
+    url.password = encodeURIComponent(secret)
+    return url.href
+  }
+  const settingsOf = (url: string) => ({
+    DATABASE_URL: url,
+    SECRET_KEY: 'of the test and 32 bytes long or more',
+  })
+
+  beforeAll(async () => {
+    ending = new AsyncDisposableStack()
+    const server = ending.use(await startPostgres({ fsync: 'off' }))
+    adminUrl = server.url
+  })
+  afterAll(() => ending.disposeAsync())
+
+  test('leads from an empty server to a node that has no more rights than it needs, and through a restore', async () => {
+    expect(blocks).toHaveLength(5)
+    await runAll(adminUrl, owner)
+    const owning = urlAs('pages_otpost', password(owner))
+    const asOwner = settingsOf(owning)
+    expect(await otpost(['migrate'], asOwner)).toMatchObject({ code: 0 })
+    await runAll(adminUrl, node)
+    await runAll(owning, grants)
+    const asNode = settingsOf(urlAs('pages_otpost_node', password(node)))
+
+    // All that a node and its commands do, but for what the page gives to the owner.
+    expect(await otpost(['brand', 'put', 'acme', '--name', 'Acme'], asNode)).toMatchObject({ code: 0 })
+    expect(await otpost(['migrate'], asNode)).toMatchObject({ code: 0 })
+    expect(await otpost(['app', 'issue', 'globex'], asNode)).toMatchObject({ code: 0 })
+    const [used, unused] = [freshPhone(), freshPhone()]
+    const first = await startServer(asNode)
+    const sent = await first.post('/otp/send', { phone: used })
+    expect(sent.status).toBe(200)
+    expect((await first.post('/otp/send', { phone: unused })).status).toBe(200)
+    const codes = new Map<string, string>()
+    for (const phone of [used, unused]) {
+      const { body } = await first.get(`/outbox/messages?to=${phone}&wait=10`)
+      codes.set(phone, /\d{6}/.exec(body.messages[0].text)?.[0] ?? expect.unreachable())
+    }
+    const verify = (server: typeof first, phone: string) =>
+      server.post('/otp/verify', { phone, otp: codes.get(phone) ?? '' })
+    expect((await verify(first, used)).status).toBe(200)
+    await first.stop()
+    expect(first.lines.filter((line) => /"level":[456]0/.test(line))).toEqual([])
+    expect((await otpost(['explain', sent.body.requestId], asNode)).stdout).toContain(
+      'asked for a code by SMS',
+    )
+    const refused = queryOnce(asNode.DATABASE_URL, 'CREATE TABLE extra (id int)')
+    expect(await refused.catch(({ code }) => code)).toBe('42501')
+    const forged = queryOnce(asNode.DATABASE_URL, 'DELETE FROM __drizzle_migrations')
+    expect(await forged.catch(({ code }) => code)).toBe('42501')
+
+    // As though this were an instant before the code was used.
+    await runAll(owning, afterRestore)
+    const second = await startServer(asNode)
+    expect((await verify(second, unused)).status).toBe(404)
+    expect(await second.post('/otp/send', { phone: unused })).toMatchObject({
+      status: 429,
+      body: { error: 'cooldown_active' },
+    })
+    await second.stop()
+
+    expect(await otpost(['forget', used], asOwner)).toMatchObject({ code: 0 })
+    await runAll(adminUrl, behindPooler)
+    expect(await queryOnce(owning, 'SHOW statement_timeout')).toEqual([{ statement_timeout: '5s' }])
+  })
+})
+
+describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}`, () => {
+  const [distribution = [], jobEachMinute = [], jobEachDay = [], indexes = []] = sqlOf('docs/distributed.md')
+  let database: Awaited<ReturnType<typeof freshDatabase>>
+  const query = (text: string, values: readonly unknown[] = []) => queryOnce(database.url, text, values)
+  beforeAll(async () => {
+    database = await freshDatabase()
+  })
+  afterAll(() => database.remove())
+
+  test('names every table, and the first column of the primary key of those that are spread', async () => {
+    const keys = await query(`SELECT relname AS name, attname AS key FROM pg_index
+      JOIN pg_class ON pg_class.oid = indrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+      WHERE indisprimary AND relnamespace = 'public'::regnamespace ORDER BY relname`)
+    const { text } = pageAt('docs/distributed.md')
+    const rows = [...text.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, names = '', by = '']) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, by: by.trim() })),
+    )
+    expect(rows.map(({ name }) => name).sort()).toEqual(keys.map(({ name }) => String(name)).sort())
+    const spread = rows.filter(({ by }) => by.startsWith('`'))
+    expect(spread.map(({ name, by }) => [name, by])).toEqual(
+      spread.map(({ name }) => [name, `\`${keys.find((each) => each.name === name)?.key}\``]),
+    )
+    const named = distribution.map((statement) => /\('(\w+)', '(\w+)'/.exec(statement)?.slice(1))
+    expect(named).toEqual(
+      spread.filter(({ name }) => name !== 'receipts').map(({ name, by }) => [name, by.slice(1, -1)]),
+    )
+  })
+
+  test('has jobs that remove what is over, and nothing else', async () => {
+    const day = 86_400_000
+    const now = Date.now()
+    const idAt = (at: number) => {
+      const hex = at.toString(16).padStart(12, '0')
+      return `${hex.slice(0, 8)}-${hex.slice(8)}-4000-8000-000000000000`
+    }
+    for (const [name, at] of [
+      ['over', now - 500 * day],
+      ['live', now + 60_000],
+    ] as const) {
+      await query("INSERT INTO ledgers VALUES ($1, $2, '{}')", [name, at])
+      await query('INSERT INTO stories VALUES ($1, $2, $3::jsonb)', [name, idAt(at), '[]'])
+      await query("INSERT INTO receipts VALUES ($1, 'failed', NULL, $2)", [name, at])
+      await query("INSERT INTO tallies VALUES (1, 1, $2, $1, '', '', '', '', 1)", [name, at])
+      await query(
+        "INSERT INTO audit (at, by, name, action, target, details) VALUES ($2, 'command', $1, '', '', '{}')",
+        [name, at],
+      )
+      await query("INSERT INTO console_sessions VALUES ($1, 0, 0, $2, '')", [name, at])
+      await query('INSERT INTO console_links VALUES ($1, $2)', [name, at])
+      await query(
+        `INSERT INTO deliveries (request_id, attempt, at, app, channel, provider, recipient_hash, recipient, outcome, duration_ms)
+          VALUES ($1, 1, $2, '', 'SMS', '', $3, '', 'accepted', 0)`,
+        [idAt(at), at, name],
+      )
+    }
+    await runAll(database.url, [...jobEachMinute, ...jobEachDay])
+    for (const [table, column] of [
+      ['ledgers', 'subject'],
+      ['stories', 'app'],
+      ['receipts', 'key'],
+      ['tallies', 'kind'],
+      ['audit', 'name'],
+      ['console_sessions', 'token_sha256'],
+      ['console_links', 'token_sha256'],
+      ['deliveries', 'recipient_hash'],
+    ]) {
+      expect([table, await query(`SELECT ${column} AS name FROM ${table}`)]).toEqual([
+        table,
+        [{ name: 'live' }],
+      ])
+    }
+  })
+
+  test('has indexes in the place of those that there are', async () => {
+    const described = () =>
+      query(
+        "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",
+      )
+    const before = await described()
+    await runAll(database.url, indexes)
+    expect(await described()).toEqual(before)
+  })
+})

@@ -1,0 +1,716 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
+import fc from 'fast-check'
+import { Client } from 'pg'
+import { openDatabase } from '../src/adapters/sqlite/database.ts'
+import * as schema from '../src/adapters/sqlite/schema.ts'
+import { openBooks } from '../src/books.ts'
+import { readBooksConfig, readDatabaseUrl } from '../src/books-config.ts'
+import { move } from '../src/commands/move.ts'
+import { issueApp, putBrand } from '../src/domain/operator.ts'
+import { firstIdOf } from '../src/storage/journal-entry.ts'
+import { inDatabase, isWhole, place } from './care/scene.ts'
+import { codeIn, createTestApp, otherThan } from './support/app.ts'
+import { tester } from './support/operator.ts'
+import { freshDatabase, queryOnce, withoutPostgres } from './support/postgres.ts'
+import { programEnv, programLine } from './support/program.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+import { startTcpProxy } from './support/tcp-proxy.ts'
+import { copyFixture, fixtures } from './upgrade/fixtures.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
+
+const secretKey = 'the-secret-of-a-file-of-32-bytes-or-more'
+
+/** A file to move, and an empty database to move it to. */
+async function scene() {
+  const here = place()
+  const { url, remove } = await freshDatabase()
+  return {
+    ...here,
+    url,
+    /** The settings of a server on the database. */
+    moved: { DATABASE_URL: url, SECRET_KEY: secretKey },
+    move: (...options: string[]) =>
+      otpost(['move', '--from', `file:${here.file}`, '--to', url, ...options], { SECRET_KEY: secretKey }),
+    query: (text: string) => queryOnce(url, text),
+    /** How many rows each table of the database has that has any. */
+    async rows(): Promise<Record<string, number>> {
+      const counts: Record<string, number> = {}
+      for (const table of tables) {
+        const [row] = await queryOnce(url, `SELECT count(*)::int AS rows FROM ${getTableName(table)}`)
+        if (row?.rows !== 0) counts[getTableName(table)] = Number(row?.rows)
+      }
+      return counts
+    },
+    /** The files that the file was set aside as. */
+    aside: () => readdirSync(here.data).filter((name) => name.startsWith(`${basename(here.file)}.moved-`)),
+    async [Symbol.asyncDispose]() {
+      here.remove()
+      await remove()
+    },
+  }
+}
+
+const tables: readonly Table[] = [
+  schema.brands,
+  schema.appKeys,
+  schema.integrationRequests,
+  schema.audit,
+  schema.consoleSessions,
+  schema.consoleLinks,
+  schema.outbox,
+  schema.tallies,
+  schema.receipts,
+  schema.deliveries,
+  schema.stories,
+  schema.ledgers,
+]
+
+/** A file with a brand and an app. */
+async function furnish(file: string): Promise<void> {
+  const books = await openBooks(readBooksConfig({ DATABASE_URL: `file:${file}`, SECRET_KEY: secretKey }))
+  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
+  await issueApp(books.acting(tester), 'shop')
+  await books.close()
+}
+
+function slugs(file: string): readonly string[] {
+  return inDatabase(file, (driver) => driver.prepare<[], string>('SELECT slug FROM brands').pluck().all())
+}
+
+function verdict({ status, body }: { status: number; body: { error?: string } }): string {
+  return body.error === undefined ? String(status) : `${status} ${body.error}`
+}
+
+function targetOf(url: string) {
+  const read = readDatabaseUrl({}, 'url', url)
+  if (read.kind !== 'postgres') throw new Error('it is not a database of PostgreSQL')
+  return read.target
+}
+
+/** Waits while something is not so yet. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(20)
+}
+
+describe.skipIf(withoutPostgres !== undefined)(
+  `otpost move${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
+  () => {
+    test('carries over what a server has done, and one on PostgreSQL goes on with it', async () => {
+      await using here = await scene()
+      const env = {
+        ...here.env,
+        SECRET_KEY: secretKey,
+        SMS_COOLDOWN_SECONDS: '86400',
+        EMAIL_LIMIT_PER_HOUR: '1',
+        OTP_TTL_SECONDS: '86400',
+      }
+      const command = async (...args: string[]) => {
+        const { code, stdout, stderr } = await otpost(args, env)
+        expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' })
+        return stdout.trim()
+      }
+      await command('brand', 'put', 'acme', '--name', 'Acme', '--notify', 'ORDER_PLACED')
+      await command('brand', 'template', 'acme', 'OTP_LOGIN', '--id', '1107160000000000001')
+      await command('app', 'issue', 'stolen')
+      const stolenKey = await command('app', 'rotate', 'stolen')
+      await command('app', 'revoke', 'stolen')
+
+      const server = await startServer(env)
+      const [used, live, guessed] = ['12025550101', '12025550102', '12025550103'] as const
+      const asked = await server.post('/integrations/requests', {
+        companyName: 'Globex Ltd',
+        contactName: 'Jo Doe',
+        contactEmail: 'jo@globex.example',
+        brandName: 'Globex',
+      })
+      const approved = [
+        'request',
+        'approve',
+        asked.body.integrationRequestId,
+        '--app',
+        'globex',
+        '--brand',
+        'globex',
+      ]
+      const key = (await command(...approved)).match(/otp_live_\w+/)?.[0]
+      const sent = await server.post('/otp/send', { phone: used })
+      for (const phone of [live, guessed])
+        expect(verdict(await server.post('/otp/send', { phone }))).toBe('200')
+      const codes: Record<string, string> = {}
+      for (const phone of [used, live, guessed]) codes[phone] = await lastCode(server, phone)
+      const verify = (at: TestServer, phone: string, otp = codes[phone] ?? '') =>
+        at.post('/otp/verify', { phone, otp }).then(verdict)
+      expect(await verify(server, used)).toBe('200')
+      for (const phone of [live, guessed])
+        expect(await verify(server, phone, otherThan(codes[phone] ?? ''))).toBe('401 mismatch')
+      const mail = { channel: 'EMAIL', email: 'ann@example.com' }
+      expect(verdict(await server.post('/otp/send', mail))).toBe('200')
+      const link = new URL(await command('admin', 'link'))
+      const entered = await server.request('POST', '/admin/link', {
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+        body: new URLSearchParams({ token: link.hash.slice(1) }).toString(),
+        redirect: 'manual',
+      })
+      const cookie = entered.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      const overview = (at: TestServer) =>
+        at.request('GET', '/admin', { headers: { cookie }, redirect: 'manual' })
+      expect((await overview(server)).status).toBe(200)
+      const messages = (await server.get('/outbox/messages')).body.messages
+      expect(await server.stop()).toBe(0)
+
+      const lists = [
+        ['brand', 'list', '--json'],
+        ['app', 'list', '--json'],
+        ['request', 'list', '--all', '--json'],
+        ['audit', '--json'],
+        ['deliveries', '--json'],
+        ['explain', sent.body.requestId],
+      ]
+      const before = await Promise.all(lists.map((args) => command(...args)))
+      const { code, stdout, stderr } = await here.move()
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(/^brands +2 +-$/m)
+      expect(stdout).toMatch(/^deliveries +4 +-$/m)
+      expect(stdout).not.toContain(secretKey)
+      expect(stdout).not.toContain(new URL(here.url).password)
+      expect(here.aside()).toHaveLength(1)
+      expect(existsSync(here.file)).toBe(false)
+
+      Object.assign(env, here.moved)
+      expect(await Promise.all(lists.map((args) => command(...args)))).toEqual(before)
+      const after = await startServer(env)
+      try {
+        expect((await after.get('/outbox/messages')).body.messages).toEqual(messages)
+        expect(await verify(after, used)).toBe('404 not_found')
+        expect(await verify(after, live)).toBe('200')
+        expect(await verify(after, live)).toBe('404 not_found')
+        for (const _ of [2, 3])
+          expect(await verify(after, guessed, otherThan(codes[guessed] ?? ''))).toBe('401 mismatch')
+        expect(await verify(after, guessed)).toBe('429 max_attempts')
+        expect(verdict(await after.post('/otp/send', { phone: used }))).toBe('429 cooldown_active')
+        expect(verdict(await after.post('/otp/send', mail))).toBe('429 rate_limited')
+        const other = { phone: '12025550104' }
+        const stolen = { ...other, appId: 'stolen', apiKey: stolenKey.match(/otp_live_\w+/)?.[0] }
+        expect(verdict(await after.post('/otp/send', stolen))).toBe('401 unauthorized')
+        const globex = { ...other, appId: 'globex', apiKey: key, brandId: 'globex' }
+        expect(verdict(await after.post('/otp/send', globex))).toBe('200')
+        const ids = (await after.get('/outbox/messages')).body.messages.map(({ id }: { id: number }) => id)
+        expect(ids).toEqual([...messages.map(({ id }: { id: number }) => id), messages.at(-1).id + 1])
+        expect((await overview(after)).status).toBe(200)
+      } finally {
+        await after.stop()
+      }
+      await command('brand', 'put', 'later', '--name', 'Later')
+      const [last] = JSON.parse(await command('audit', '--limit', '1', '--json'))
+      expect(last).toMatchObject({ action: 'brand.created', target: 'later' })
+    })
+
+    /** Moves while something holds it up at some point; `meanwhile` is to let it go on, or to end it. */
+    async function heldUp(
+      here: Awaited<ReturnType<typeof scene>>,
+      trigger: string,
+      meanwhile: (child: ReturnType<typeof Bun.spawn>, letGo: () => Promise<void>) => Promise<void>,
+    ): Promise<void> {
+      await here.query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+      $$BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END$$`)
+      await here.query(trigger)
+      const holder = new Client({ connectionString: here.url })
+      await holder.connect()
+      await holder.query('SELECT pg_advisory_lock(7)')
+      const child = spawnMove(here.file, here.url)
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`
+      try {
+        await until(async () => child.exitCode !== null || (await here.query(waiting)).length > 0)
+        expect(child.exitCode).toBeNull()
+        let isHeld = true
+        await meanwhile(child, async () => {
+          if (isHeld) await holder.query('SELECT pg_advisory_unlock(7)')
+          isHeld = false
+          await until(async () => (await here.query(others)).length === 0)
+        })
+      } finally {
+        child.kill('SIGKILL')
+        await holder.end()
+      }
+      await here.query('DROP FUNCTION wait CASCADE')
+    }
+
+    const others = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'otpost'`
+    const statement = (table: string) =>
+      `CREATE TRIGGER wait BEFORE INSERT ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION wait()`
+    const atCommit = `CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON brands DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION wait()`
+
+    test.each(['app_keys', 'audit', 'ledgers'])(
+      'killed while it copies into %s it leaves the file to be used and the database empty',
+      async (table) => {
+        await using here = await scene()
+        await furnish(here.file)
+        inDatabase(here.file, (driver) =>
+          driver.exec(`INSERT INTO ledgers VALUES ('r', 9e12, '{"windows":[["minute",1,9000000000000]]}')`),
+        )
+        await heldUp(here, statement(table), async (child, letGo) => {
+          child.kill('SIGKILL')
+          await child.exited
+          await letGo()
+        })
+        expect(await here.rows()).toEqual({})
+        expect([slugs(here.file), isWhole(here.file), here.aside()]).toEqual([['acme'], true, []])
+        expect((await here.move()).code).toBe(0)
+        expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2, ledgers: 1 })
+      },
+    )
+
+    test('killed within its COMMIT it leaves the file aside: never are both there to be used', async () => {
+      await using here = await scene()
+      await furnish(here.file)
+      await heldUp(here, atCommit, async (child, letGo) => {
+        expect(here.aside()).toHaveLength(1)
+        child.kill('SIGKILL')
+        await child.exited
+        // The server has heard the COMMIT, and has nobody left to tell.
+        await letGo()
+      })
+      expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2 })
+      const { code, stderr } = await here.move()
+      expect(code).toBe(1)
+      expect(stderr).toContain(
+        `There is ${join(here.data, here.aside()[0] ?? '')}, which otpost move has set aside`,
+      )
+    })
+
+    test('while it goes on nobody else can open the file, and who writes the database waits for all of it', async () => {
+      await using here = await scene()
+      await furnish(here.file)
+      let isWritten = false
+      await heldUp(here, statement('audit'), async (child, letGo) => {
+        const { code, stderr } = await otpost(['brand', 'list'], { ...here.env, SECRET_KEY: secretKey })
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringContaining('another process holds its lock'),
+        })
+        const write = here.query("INSERT INTO console_links VALUES ('l', 1)").then(() => {
+          isWritten = true
+        })
+        await until(
+          async () =>
+            (await here.query("SELECT FROM pg_stat_activity WHERE wait_event = 'relation'")).length > 0,
+        )
+        expect([isWritten, await here.rows()]).toEqual([false, {}])
+        await letGo()
+        await write
+        expect(await child.exited).toBe(0)
+      })
+      expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2, console_links: 1 })
+    })
+
+    test('where the server refuses the COMMIT nothing has moved, and the file has its name back', async () => {
+      await using here = await scene()
+      await furnish(here.file)
+      await here.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'not today'; END$$`)
+      await here.query(atCommit.replace('wait()', 'refuse()'))
+      const { code, stderr } = await here.move()
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('not today') })
+      expect([await here.rows(), slugs(here.file), here.aside()]).toEqual([{}, ['acme'], []])
+    })
+
+    test.each([
+      ['was heard', 0],
+      ['was not heard', 3],
+    ])('finds out whether a COMMIT %s whose answer was lost', async (heard, missingBytes) => {
+      await using here = await scene()
+      await furnish(here.file)
+      const direct = new URL(here.url)
+      await using proxy = await startTcpProxy(Number(direct.port))
+      proxy.breakOff('COMMIT', missingBytes)
+      const through = new URL(here.url)
+      through.port = String(proxy.port)
+      // The schema is there, so that the first COMMIT is that of the move.
+      const child = spawnMove(here.file, through.href)
+      await until(() => child.exitCode !== null || here.aside().length > 0)
+      if (heard === 'was heard') await until(async () => (await here.rows()).brands === 1)
+      proxy.cut()
+      const code = await child.exited
+      if (heard === 'was heard') {
+        expect({ code, aside: here.aside().length }).toEqual({ code: 0, aside: 1 })
+        expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2 })
+      } else {
+        expect({ code, aside: here.aside() }).toEqual({ code: 1, aside: [] })
+        expect([await here.rows(), slugs(here.file)]).toEqual([{}, ['acme']])
+      }
+    })
+
+    test('is refused where the file is in use, is none of otpost, or is damaged; and where the database is not empty', async () => {
+      await using here = await scene()
+      expect((await here.move()).stderr).toContain(`there is no database at ${here.file}`)
+      await furnish(here.file)
+      const server = await startServer({ ...here.env, SECRET_KEY: secretKey })
+      try {
+        const { code, stdout, stderr } = await here.move()
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+        expect(stderr).toContain('open: stop the server first')
+        expect((await server.get('/health')).status).toBe(200)
+      } finally {
+        await server.stop()
+      }
+      const whole = readFileSync(here.file)
+      writeFileSync(here.file, 'no database. '.repeat(1000))
+      expect((await here.move()).stderr).toContain('it is not an SQLite database')
+      rmSync(here.file)
+      inDatabase(here.file, (driver) => void driver.exec('CREATE TABLE t (a)'))
+      expect((await here.move()).stderr).toContain('not one of otpost')
+      writeFileSync(here.file, whole)
+      inDatabase(
+        here.file,
+        (driver) => void driver.exec("PRAGMA ignore_check_constraints = ON; UPDATE brands SET status = 'x'"),
+      )
+      expect((await here.move()).stderr).toContain('is damaged')
+      expect(await here.rows()).toEqual({})
+
+      writeFileSync(here.file, whole)
+      expect((await here.move('--keep')).code).toBe(0)
+      expect([slugs(here.file), here.aside()]).toEqual([['acme'], []])
+      const { code, stderr } = await here.move()
+      expect(code).toBe(1)
+      expect(stderr).toContain('brands has 1 row, app_keys has 1 row, audit has 2 rows. Nothing was changed')
+      expect([slugs(here.file), here.aside()]).toEqual([['acme'], []])
+    })
+
+    test('is refused where the secret is another or is missing, and says what to set without telling it', async () => {
+      await using here = await scene()
+      await furnish(here.file)
+      const keyFile = `${here.file}.key`
+      const args = ['move', '--from', `file:${here.file}`, '--keep']
+      const to = { DATABASE_URL: here.url }
+      const missing = await otpost(args, to)
+      expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(`put ${keyFile} back`)])
+      writeFileSync(keyFile, `${secretKey}\n`)
+      const wrong = await otpost(args, { ...to, SECRET_KEY: 'another-secret-of-32-bytes-or-more' })
+      expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining(`is not what ${keyFile} holds`)])
+      expect(await here.rows()).toEqual({})
+      const right = await otpost(args, to)
+      expect([right.code, right.stdout]).toEqual([
+        0,
+        expect.stringContaining(`SECRET_KEY="$(cat ${keyFile})"`),
+      ])
+      expect(wrong.stderr + right.stdout + right.stderr).not.toContain(secretKey)
+
+      for (const [settings, ...more] of [
+        [{ SECRET_KEY: `the-newest-secret-of-32-bytes-or-more,${secretKey}` }],
+        [{ SECRET_KEY: 'another-secret-of-32-bytes-or-more' }, '--force'],
+      ] as const) {
+        await here.query('TRUNCATE brands, app_keys, audit')
+        expect((await otpost([...args, ...more], { ...to, ...settings })).code).toBe(0)
+      }
+    })
+
+    test('says what to do instead of ways that there are not', async () => {
+      await using here = await scene()
+      const run = (from: string, to: string) =>
+        otpost(['move', '--from', from, '--to', to]).then(({ stderr }) => stderr)
+      expect(await run(here.url, `file:${here.file}`)).toContain('there is no way back')
+      expect(await run(`file:${here.file}`, 'file:other.db')).toContain('otpost backup')
+      expect(await run(here.url, here.url)).toContain('pg_dump')
+      expect(await run('data/otpost.db', here.url)).toContain('--from must be file: and a path')
+    })
+
+    test.each(fixtures)('takes over a file of schema $schema', async (facts) => {
+      await using here = await scene()
+      await furnish(here.file)
+      rmSync(here.file)
+      copyFixture(facts, here.file)
+      const source = targetOf(here.url)
+      await move(here.file, source, { keep: false, now: () => facts.madeAt })
+      const env = { DATABASE_URL: here.url, SECRET_KEY: facts.secretKey }
+      const { stdout } = await otpost(['brand', 'list', '--json'], env)
+      for (const brand of facts.brands)
+        expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining(brand))
+      const books = await openBooks(readBooksConfig(env))
+      expect(await books.apps.accepts(facts.app.appId, facts.app.apiKey)).toBe(true)
+      expect(await books.apps.accepts(facts.revokedApp.appId, facts.revokedApp.apiKey)).toBe(false)
+      await books.close()
+    })
+
+    test.each([
+      ['behind', -3_600_000],
+      ['ahead', 3_600_000],
+    ])(
+      'a code lives on as long as it would have where the clock of its machine is an hour %s',
+      async (_, aheadMs) => {
+        await using here = await scene()
+        const source = await createTestApp({ ...here.env, SECRET_KEY: secretKey })
+        source.clock.now = Date.now() + aheadMs
+        await source.post('/otp/send', { phone: '12025550142' })
+        source.advance(301)
+        await source.post('/otp/send', { phone: '12025550143' })
+        const code = await source.lastCode('12025550143')
+        await source.close()
+        const clock = () => Date.now() + aheadMs
+        // The clock of that machine stands where the source's does.
+        const lagMs = clock() - source.clock.now
+        const { moved } = await move(here.file, targetOf(here.url), {
+          keep: false,
+          now: () => clock() - lagMs,
+        })
+        expect(moved.find(({ table }) => table === 'ledgers')?.leftOut).toBeGreaterThanOrEqual(0)
+
+        const [{ left } = { left: 0 }] = await here.query(
+          "SELECT (state #>> '{c,acme,5}')::bigint AS none, ((state #>> '{c,acme,4}')::bigint - otpost_now())::int AS left FROM ledgers WHERE state -> 'c' ? 'acme'",
+        )
+        expect(Number(left)).toBeGreaterThan(200_000)
+        expect(Number(left)).toBeLessThanOrEqual(300_000)
+        const target = await createTestApp(here.moved)
+        const [{ now } = { now: 0 }] = await here.query('SELECT otpost_now()::text AS now')
+        target.clock.now = Number(now)
+        expect(verdict(await target.post('/otp/send', { phone: '12025550143' }))).toBe('429 cooldown_active')
+        expect(verdict(await target.post('/otp/verify', { phone: '12025550143', otp: code }))).toBe('200')
+        await target.close()
+      },
+    )
+
+    test('whatever is in the tables is read on PostgreSQL as it was from the file', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.tuple(...tables.map(rowsFor)), async (drawn) => {
+          await using here = await scene()
+          const database = openDatabase(here.file)
+          for (const [index, table] of tables.entries()) {
+            for (const row of drawn[index] ?? []) database.orm.insert(table).values(row).run()
+          }
+          // Numbers that were given out before, and whose rows are gone.
+          await database.close()
+          inDatabase(here.file, (driver) =>
+            driver.exec("UPDATE sqlite_sequence SET seq = seq + 5 WHERE name = 'audit'"),
+          )
+          const kept = await readings(here.env, drawn)
+          const lastIds = inDatabase(here.file, (driver) =>
+            ['audit', 'outbox'].map((name) =>
+              Number(driver.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(name) ?? 0),
+            ),
+          )
+          const { moved } = await move(here.file, targetOf(here.url), { keep: true })
+
+          expect(await readings(here.moved, drawn)).toEqual(storable(kept))
+          for (const [index, table] of tables.entries()) {
+            const name = getTableName(table)
+            const rows = await here.query(`SELECT to_jsonb(t) AS row FROM ${name} AS t`)
+            const expected = (drawn[index] ?? [])
+              .map((row) => asKept(table, row))
+              .filter((row) => row !== undefined)
+            expect({ name, rows: inOrder(rows.map(({ row }) => row)) }).toEqual({
+              name,
+              rows: inOrder(expected),
+            })
+            expect(moved.find((each) => each.table === name)).toEqual({
+              table: name as 'brands',
+              rows: expected.length,
+              leftOut: (drawn[index]?.length ?? 0) - expected.length,
+            })
+          }
+          const next = await here.query(`SELECT nextval(pg_get_serial_sequence('audit', 'id'))::int AS audit,
+          nextval(pg_get_serial_sequence('outbox', 'id'))::int AS outbox`)
+          expect(next).toEqual([{ audit: (lastIds[0] ?? 0) + 1, outbox: (lastIds[1] ?? 0) + 1 }])
+        }),
+        { numRuns: 8 },
+      )
+    })
+  },
+)
+
+/** When the rows that are drawn came. */
+const cameAt = Date.UTC(2026, 0, 1)
+
+/** A text such as a caller may send, or a vendor: with what PostgreSQL can't keep too. */
+const anyText = fc.string({
+  unit: fc.constantFrom('a', 'B', 'é', '😀', '\0', '\ud800', '"', '\\', '\n', "'", '\\u0000', '{', ','),
+  maxLength: 9,
+})
+/** Long ago, or far ahead: so that what is live does not hang on the day. */
+const past = fc.integer({ min: 1, max: 2 ** 40 })
+const future = fc.integer({ min: 2 ** 42, max: 2 ** 43 })
+const anyInstant = fc.oneof(past, future)
+const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  'brands.notify_templates': fc.array(anyText, { maxLength: 3 }),
+  'brands.registrations': fc.dictionary(
+    fc.constantFrom('OTP_LOGIN', 'ORDER_PLACED'),
+    fc.record({ id: anyText }),
+  ),
+  'integration_requests.channels': fc.subarray(['SMS', 'EMAIL']),
+  'audit.details': fc.dictionary(fc.constantFrom('a', 'b'), anyText),
+  'outbox.variables': fc.dictionary(fc.constantFrom('a', 'b'), anyText),
+}
+
+/** A ledger as SQLite keeps it: with windows and codes of which some are over, or all. */
+const anyLedger = fc.record({
+  windows: fc.uniqueArray(
+    fc.tuple(fc.constantFrom('minute', 'hour', 'cooldown:acme'), fc.nat(), anyInstant),
+    {
+      selector: ([name]) => name,
+    },
+  ),
+  codes: fc.uniqueArray(
+    fc.tuple(fc.constantFrom('acme', 'globex'), fc.uuid(), fc.uuid(), fc.nat(3), anyInstant, anyInstant),
+    { selector: ([slug]) => slug },
+  ),
+})
+
+type Drawn = Record<string, unknown>
+
+/** Some rows of a table, by its properties. */
+function rowsFor(table: Table): fc.Arbitrary<Drawn[]> {
+  const name = getTableName(table)
+  if (name === 'ledgers') return fc.array(anyLedger, { maxLength: 5 }).map((all) => all.map(ledgerRow))
+  const columns = Object.entries(getTableColumns(table))
+  const row = fc.record(
+    Object.fromEntries(columns.map(([property, column]) => [property, valueFor(name, column)])),
+  )
+  return fc.array(row, { maxLength: 5 }).map((rows) => rows.map((each, index) => withKey(name, each, index)))
+}
+
+function valueFor(table: string, column: Column): fc.Arbitrary<unknown> {
+  const { name, enumValues, dataType, notNull } = column
+  const value =
+    enumValues && enumValues.length > 0
+      ? fc.constantFrom(...enumValues)
+      : dataType === 'boolean'
+        ? fc.boolean()
+        : dataType === 'json'
+          ? (anyJson[`${table}.${name}`] ?? fc.constant(undefined))
+          : dataType !== 'number'
+            ? anyText
+            : /(?:^|_)at$/.test(name)
+              ? table.startsWith('console')
+                ? future
+                : anyInstant
+              : fc.nat()
+  return notNull ? value : fc.option(value)
+}
+
+/** A row with a key of its own, and what must be so by the rules of its table. */
+function withKey(table: string, row: Drawn, index: number): Drawn {
+  const id = `${firstIdOf(cameAt - 1000 + index)}7000-8000-00000000000${index}`
+  switch (table) {
+    case 'brands':
+      return { ...row, slug: `brand-${index}` }
+    case 'app_keys':
+      return { ...row, keySha256: `${index}`.padEnd(43, 'k'), appId: index < 3 ? 'shop' : 'stock' }
+    case 'audit':
+    case 'outbox':
+      return { ...row, id: index * 3 + 1 }
+    case 'stories':
+      return {
+        requestId: id,
+        story: JSON.stringify([cameAt, 'send', 'shop', row.story, 'SMS', null, 2, [], null]),
+      }
+    case 'deliveries':
+      return {
+        ...row,
+        requestId: id,
+        attempt: index,
+        segments: null,
+        encoding: null,
+        receiptKey: `receipt-${index}`,
+      }
+    case 'receipts':
+      return { ...row, key: `receipt-${index}` }
+    case 'tallies':
+      return { ...row, at: index }
+    default:
+      return { ...row, [Object.keys(row)[0] ?? '']: `key-${index}` }
+  }
+}
+
+type DrawnLedger = typeof anyLedger extends fc.Arbitrary<infer Value> ? Value : never
+
+function ledgerRow(ledger: DrawnLedger, index: number): Drawn {
+  const ends = [
+    ...ledger.windows.map(([, , endsAt]) => endsAt),
+    ...ledger.codes.map(([, , , , , endsAt]) => endsAt),
+  ]
+  return { subject: `subject-${index}`, endsAt: Math.max(0, ...ends), state: JSON.stringify(ledger) }
+}
+
+/** A row as PostgreSQL is to have it, by its columns; undefined where it is over. */
+function asKept(table: Table, row: Drawn): unknown {
+  const kept: Record<string, unknown> = {}
+  for (const [property, { name }] of Object.entries(getTableColumns(table)))
+    kept[name] = row[property] ?? null
+  switch (getTableName(table)) {
+    case 'stories': {
+      const story = JSON.parse(String(row.story))
+      return storable({ ...kept, app: story[2], story })
+    }
+    case 'tallies':
+      return storable({ ...kept, part: 0 })
+    case 'ledgers':
+      return liveLedger(kept)
+    default:
+      return storable(kept)
+  }
+}
+
+function liveLedger({ subject, state }: Record<string, unknown>): unknown {
+  const { windows, codes }: DrawnLedger = JSON.parse(String(state))
+  const w = windows.filter(([, , endsAt]) => endsAt >= 2 ** 42)
+  const c = codes.filter(([, , , , , expiresAt]) => expiresAt >= 2 ** 42)
+  if (w.length + c.length === 0) return undefined
+  return {
+    subject,
+    ends_at: Math.max(...w.map(([, , endsAt]) => endsAt), ...c.map(([, , , , , expiresAt]) => expiresAt)),
+    state: {
+      w: Object.fromEntries(w.map(([name, ...rest]) => [name, rest])),
+      c: Object.fromEntries(c.map(([slug, ...rest]) => [slug, rest])),
+    },
+  }
+}
+
+/** What PostgreSQL keeps of a value: no NUL, and no half of a character. */
+function storable(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_, part) =>
+    typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '\ufffd') : part,
+  )
+}
+
+function inOrder(rows: readonly unknown[]): readonly unknown[] {
+  const text = (row: unknown) =>
+    JSON.stringify(Object.entries(row ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return [...rows].sort((a, b) => (text(a) < text(b) ? -1 : 1))
+}
+
+/** What the service reads of all that it keeps. */
+async function readings(env: Readonly<Record<string, string>>, drawn: readonly Drawn[][]): Promise<unknown> {
+  const books = await openBooks(readBooksConfig({ SECRET_KEY: secretKey, ...env }))
+  const ids = drawn[tables.indexOf(schema.stories)] ?? []
+  const read = {
+    brands: await books.brands.list(),
+    apps: await books.apps.list(),
+    requests: await books.requests.list(),
+    audit: await books.audit.list({ limit: 100 }),
+    sessions: await books.sessions.list(Date.now()),
+    hasLink: await books.sessions.hasLink(Date.now()),
+    outbox: await books.outbox.list({ limit: 100 }),
+    deliveries: await books.journal.deliveries({ limit: 100 }),
+    stories: await Promise.all(ids.map(({ requestId }) => books.journal.story(String(requestId)))),
+  }
+  await books.close()
+  return JSON.parse(JSON.stringify(read))
+}
+
+/** A move by a process of its own that is left to go on. */
+function spawnMove(file: string, url: string) {
+  return Bun.spawn(programLine(['move', '--from', `file:${file}`]), {
+    env: programEnv({ DATABASE_URL: url, SECRET_KEY: secretKey }),
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+}
+
+async function lastCode(server: TestServer, to: string): Promise<string> {
+  const { body } = await server.get(`/outbox/messages?to=${to}`)
+  return codeIn(body.messages.at(-1)?.text)
+}

@@ -1,0 +1,116 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { randomNumbers } from '../support/history.ts'
+import { startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
+import { newSeed, openScene, phonesOf, tell } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
+
+if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
+
+/** A node answers within the times of connecting and of a statement, of 2 and 5.5 s; a busy machine may need longer. */
+const longestAnswerMs = 15_000
+
+describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose PostgreSQL', () => {
+  test('crashes and comes back: it is told in the envelope, heals by itself, and every answer holds', async () => {
+    const seed = newSeed()
+    await using postgres = await startPostgres()
+    await using story = await openScene(postgres)
+    const { history } = story
+    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name)))
+    const asks = () => nodes.map(({ ask }) => ask)
+
+    const crashes: object[] = []
+    for (let round = 0; round < 2; round++) {
+      const phones = phonesOf(90, 40 * round)
+      let isOver = false
+      let answersLeft = 250 + (seed % 100)
+      const enough = Promise.withResolvers<void>()
+      const loading = story.load(
+        asks,
+        { seed: seed + round, clients: 24, phones, goesOn: () => !isOver },
+        () => {
+          if (--answersLeft === 0) enough.resolve()
+        },
+      )
+      await enough.promise
+      const refusalsBefore = story.refusals().count
+      let startedAt: number | undefined
+      await postgres.stop('immediate')
+      const downAt = performance.now()
+      const healing = story.untilHealed(nodes, () => startedAt)
+      // What was under way has been told by then, and some of what came later.
+      while (story.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
+      const smsBefore = story.receiver.received.length
+      for (const { server } of nodes) expect((await server.get('/health')).status).toBe(503)
+      expect(story.receiver.received).toHaveLength(smsBefore)
+      await postgres.start()
+      startedAt = performance.now()
+      const downMs = Math.round(startedAt - downAt)
+      const healedAfterMs = await healing
+      crashes.push({
+        downMs,
+        refusals: story.refusals().count - refusalsBefore,
+        healedAfterMs,
+      })
+      answersLeft = 150
+      while (answersLeft > 0) await Bun.sleep(5)
+      isOver = true
+      await loading
+    }
+
+    const [one] = nodes
+    if (one) await story.check(one, `FAULTS_SEED=${seed}`)
+    story.expectEnough(10, `FAULTS_SEED=${seed}`)
+    expect(story.refusals().longestMs).toBeLessThan(longestAnswerMs)
+    tell('crash', { requests: history.operations.length, ...story.refusals(), crashes })
+    for (const { server } of nodes) expect(await server.stop()).toBe(0)
+  })
+
+  test('cuts connections at random: the others go on, and every answer holds', async () => {
+    const seed = newSeed()
+    const random = randomNumbers(seed)
+    await using postgres = await startPostgres()
+    await using story = await openScene(postgres)
+    const { history } = story
+    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name)))
+
+    let cuts = 0
+    let answers = 0
+    const cutOne = async () => {
+      const backends = await postgres.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'otpost' ORDER BY pid",
+      )
+      const backend = backends[Math.floor(random() * backends.length)]
+      const [row] = await postgres.query('SELECT pg_terminate_backend($1, 10000) AS is_cut', [
+        backend?.pid ?? 0,
+      ])
+      if (row?.is_cut) cuts++
+    }
+    const loading = story.load(
+      () => nodes.map(({ ask }) => ask),
+      { seed, clients: 24, phones: phonesOf(120), goesOn: () => answers < 700 || cuts < 40 },
+      () => {
+        answers++
+      },
+    )
+    let isOver = false
+    const cutting = (async () => {
+      while (!isOver) await cutOne()
+    })()
+    await loading
+    isOver = true
+    await cutting
+    await story.untilHealed(nodes, () => performance.now())
+
+    const [one, two] = nodes
+    if (two) await story.check(two, `FAULTS_SEED=${seed}`)
+    story.expectEnough(10, `FAULTS_SEED=${seed}`)
+    // Some were cut in the middle of something.
+    expect(story.refusals().count).toBeGreaterThan(0)
+    expect(story.refusals().longestMs).toBeLessThan(longestAnswerMs)
+    expect((await one?.server.get('/health'))?.status).toBe(200)
+    tell('cuts', { requests: history.operations.length, answers, cuts, ...story.refusals() })
+    for (const { server } of nodes) expect(await server.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { migrations } from '../../drizzle/postgres/migrations.ts'
+import { type Answer, codeIn, credentials, otherThan } from '../support/app.ts'
+import { password, passwordHash } from '../support/console.ts'
+import { randomNumbers } from '../support/history.ts'
+import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
+import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
+import { otpost } from '../support/server.ts'
+import { type Node, newSeed, openScene, phonesOf, type Scene, tell } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
+
+if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
+
+const names = ['one', 'two', 'three', 'four'] as const
+
+/** What an operator is promised: a change holds on all nodes after so long. */
+const changeHoldsMs = 1000
+
+describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () => {
+  let postgres: PostgresServer
+  let story: Scene
+  const nodes = new Map<string, Node>()
+  const present = () => [...nodes.values()]
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    story = await openScene(postgres, { isEmpty: true, env: { ADMIN_PASSWORD_HASH: passwordHash } })
+  })
+  afterAll(async () => {
+    await story?.[Symbol.asyncDispose]()
+    await postgres?.[Symbol.asyncDispose]()
+  })
+
+  /** Runs a command as an operator does, beside the nodes; resolves to what it prints. */
+  async function command(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await otpost(args, story.settings)
+    if (code !== 0) throw new Error(stderr)
+    return stdout.trim()
+  }
+
+  const verdict = ({ status, body }: Answer) =>
+    body.error === undefined ? String(status) : `${status} ${body.error}`
+
+  /** Asks the nodes in turn for the same, all at once; resolves to how often each answer came. */
+  async function allAtOnce(
+    count: number,
+    path: string,
+    fieldsOf: (index: number) => Readonly<Record<string, unknown>>,
+    asked: readonly Node[] = present(),
+  ): Promise<Record<string, number>> {
+    const answers = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        asked[index % asked.length]?.server.post(path, fieldsOf(index)),
+      ),
+    )
+    const counts: Record<string, number> = {}
+    for (const answer of answers) {
+      const told = answer ? verdict(answer) : 'nobody was asked'
+      counts[told] = (counts[told] ?? 0) + 1
+    }
+    return counts
+  }
+
+  test('start at once on an empty database: one makes the schema, and all serve', async () => {
+    for (const node of await Promise.all(names.map((name) => story.start(name)))) nodes.set(node.name, node)
+    const applied = await queryOnce(
+      story.databaseUrl,
+      'SELECT hash, xmin::text AS transaction FROM __drizzle_migrations',
+    )
+    expect(applied.map(({ hash }) => hash).sort()).toEqual(migrations.map(({ tag }) => tag).sort())
+    expect(new Set(applied.map(({ transaction }) => transaction)).size).toBe(1)
+    await command('brand', 'put', 'acme', '--name', 'Acme')
+    for (const { server } of present()) {
+      expectSuccess(await server.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
+    }
+  })
+
+  test.each([2, 4])(
+    '%d under load, killed at random and started again: every answer holds',
+    async (count) => {
+      const seed = newSeed() + count
+      const random = randomNumbers(seed)
+      const alive = new Map([...nodes].slice(0, count))
+      let answers = 0
+      let kills = 0
+      let isOver = false
+      const loading = story.load(
+        () => [...alive.values()].map(({ ask }) => ask),
+        { seed, clients: 24, phones: phonesOf(90, 1000 * count), goesOn: () => !isOver },
+        () => {
+          answers++
+        },
+      )
+      for (; kills < 3; kills++) {
+        const killAt = answers + 60 + 100 * random()
+        while (answers < killAt) await Bun.sleep(2)
+        const name = [...alive.keys()][Math.floor(random() * alive.size)] ?? ''
+        const node = alive.get(name)
+        alive.delete(name)
+        await node?.kill()
+        const next = await story.start(name)
+        alive.set(name, next)
+        nodes.set(name, next)
+      }
+      const enoughAt = answers + 150
+      while (answers < enoughAt) await Bun.sleep(2)
+      isOver = true
+      await loading
+
+      const [one] = present()
+      if (one) await story.check(one, `FAULTS_SEED=${seed - count}`)
+      story.expectEnough(10, `FAULTS_SEED=${seed - count}`)
+      // A node that is killed is nothing to the others.
+      expect(story.refusals().count).toBe(0)
+      tell(`${count} nodes`, { requests: story.history.operations.length, answers, kills })
+    },
+  )
+
+  test('confirm a right code once, and judge three wrong ones', async () => {
+    const [one] = present()
+    const phone = freshPhone()
+    expectSuccess((await one?.server.post('/otp/send', { phone })) as Answer, ['expiresIn'])
+    const otp = story.history.codesOf(phone)[0] ?? ''
+    expect(await allAtOnce(50, '/otp/verify', () => ({ phone, otp }))).toEqual({
+      '200': 1,
+      '404 not_found': 49,
+    })
+
+    const other = freshPhone()
+    expectSuccess((await one?.server.post('/otp/send', { phone: other })) as Answer, ['expiresIn'])
+    const wrong = otherThan(story.history.codesOf(other)[0] ?? '')
+    expect(await allAtOnce(50, '/otp/verify', () => ({ phone: other, otp: wrong }))).toEqual({
+      '401 mismatch': 3,
+      '429 max_attempts': 47,
+    })
+  })
+
+  test('keep each limit together', async () => {
+    const brands = Array.from({ length: 5 }, (_, index) => `brand${index}`)
+    for (const brand of brands) await command('brand', 'put', brand, '--name', brand)
+    // One of the cooldown, whoever is asked.
+    const phone = freshPhone()
+    expect(await allAtOnce(40, '/otp/send', () => ({ phone }))).toEqual({
+      '200': 1,
+      '429 cooldown_active': 39,
+    })
+    expect(story.history.codesOf(phone)).toHaveLength(1)
+    // Three a minute of the phone, over all brands.
+    const other = freshPhone()
+    const counts = await allAtOnce(40, '/otp/send', (index) => ({ phone: other, brandId: brands[index % 5] }))
+    expect(counts['200']).toBe(3)
+    expect(story.history.codesOf(other)).toHaveLength(3)
+    // So many a minute of an application.
+    const limited = await Promise.all(
+      ['five', 'six'].map((name) =>
+        story.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '20', ...asApp('small') } }),
+      ),
+    )
+    const fields = { appId: 'small', phone: freshPhone(), otp: '123456' }
+    expect(await allAtOnce(60, '/otp/verify', () => fields, limited)).toEqual({
+      '404 not_found': 20,
+      '429 rate_limited': 40,
+    })
+    for (const { server } of limited) expect(await server.stop()).toBe(0)
+  })
+
+  const asApp = (appId: string) => ({ APP_CREDENTIALS: JSON.stringify({ [appId]: credentials.apiKey }) })
+
+  /** Asks every node until it gives an answer; resolves to after how long the last one did, in milliseconds. */
+  async function untilAll(fields: Readonly<Record<string, unknown>>, wanted: string): Promise<number> {
+    const startedAt = performance.now()
+    await Promise.all(
+      present().map(async ({ server }) => {
+        while (verdict(await server.post('/otp/verify', { otp: '123456', ...fields })) !== wanted)
+          await Bun.sleep(1)
+      }),
+    )
+    return Math.round(performance.now() - startedAt)
+  }
+
+  test('go by what an operator changes, each within a second', async () => {
+    const phone = freshPhone()
+    const took: Record<string, number> = {}
+    /** A change by a command, which has ended before the nodes are asked. */
+    const expectChange = async (
+      what: string,
+      fields: object,
+      before: string,
+      change: () => Promise<unknown>,
+      after: string,
+    ) => {
+      await untilAll({ phone, ...fields }, before)
+      await change()
+      const tookMs = await untilAll({ phone, ...fields }, after)
+      took[what] = tookMs
+      expect(tookMs).toBeLessThan(changeHoldsMs)
+    }
+    await expectChange(
+      'brand suspended',
+      {},
+      '404 not_found',
+      () => command('brand', 'status', 'acme', 'suspended'),
+      '403 brand_not_approved',
+    )
+    await expectChange(
+      'brand active',
+      {},
+      '403 brand_not_approved',
+      () => command('brand', 'status', 'acme', 'active'),
+      '404 not_found',
+    )
+    const issued: { appId: string; apiKey: string } = { appId: 'mobile', apiKey: '' }
+    await expectChange(
+      'app issued',
+      issued,
+      '401 invalid_credentials',
+      async () => {
+        issued.apiKey = await command('app', 'issue', 'mobile')
+      },
+      '401 invalid_credentials',
+    )
+    await expectChange(
+      'key revoked',
+      issued,
+      '404 not_found',
+      () => command('app', 'revoke-key', 'mobile', issued.apiKey.slice(-4)),
+      '401 invalid_credentials',
+    )
+    tell('changes, ms after the command has ended', took)
+  })
+
+  test('share the sessions of the console', async () => {
+    const [one, two, three] = present()
+    if (!one || !two || !three) throw new Error('four nodes were started')
+    const ask = ({ server }: Node, path: string, init: RequestInit = {}) =>
+      fetch(new URL(path, server.url), { redirect: 'manual', ...init })
+    const form = (fields: Readonly<Record<string, string>>, cookie = ''): RequestInit => ({
+      method: 'POST',
+      headers: { 'sec-fetch-site': 'same-origin', cookie },
+      body: new URLSearchParams(fields),
+    })
+    const entered = await ask(one, '/admin/login', form({ password }))
+    expect(entered.status).toBe(303)
+    const cookie = entered.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    const headers = { cookie }
+    const page = await ask(two, '/admin', { headers })
+    expect(page.status).toBe(200)
+    const csrf = /name="csrf" value="([^"]*)"/.exec(await page.text())?.[1] ?? ''
+    expect((await ask(three, '/admin/logout', form({ csrf }, cookie))).status).toBe(303)
+    for (const node of present()) expect((await ask(node, '/admin', { headers })).status).toBe(303)
+  })
+
+  test('stop in good order', async () => {
+    expect(await Promise.all(present().map(({ server }) => server.stop()))).toEqual([0, 0, 0, 0])
+  })
+})

@@ -1,0 +1,138 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { newSeed, openScene, phonesOf, tell } from './scene.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
+
+if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
+
+/** A second server that follows a first one, which waits for it at each commit from then on. */
+interface Standby extends PostgresServer {
+  /** Runs a statement on it: it has the users and databases of the primary. */
+  ask(text: string): Promise<Record<string, unknown>[]>
+}
+
+/** Makes a server a copy of a running primary by a base backup, and has it follow. */
+async function startStandby(primary: PostgresServer): Promise<Standby> {
+  const { password } = new URL(primary.url)
+  const standby = await startPostgres({
+    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=otpost password=${password} application_name=standby`,
+  })
+  await standby.stop()
+  const present = (folder: string) => readdirSync(folder).map((name) => join(folder, name))
+  for (const path of present(standby.dataFolder)) rmSync(path, { recursive: true })
+  const client = new Client({ connectionString: primary.url })
+  await client.connect()
+  await client.query("SELECT pg_backup_start('base', fast => true)")
+  const copied = present(primary.dataFolder).filter((path) => !/\/postmaster\.(?:pid|opts)$/.test(path))
+  // Whose the files are matters, and files may go while they are copied.
+  Bun.spawnSync(['cp', '-a', ...copied, standby.dataFolder])
+  const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()')
+  await client.end()
+  const { uid, gid } = statSync(standby.dataFolder)
+  for (const [name, text] of [
+    ['backup_label', rows[0]?.labelfile ?? ''],
+    ['standby.signal', ''],
+  ] as const) {
+    const path = join(standby.dataFolder, name)
+    writeFileSync(path, text)
+    chownSync(path, uid, gid)
+  }
+  await standby.start()
+
+  const url = new URL(primary.url)
+  url.port = String(standby.port)
+  await primary.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+  await primary.query('SELECT pg_reload_conf()')
+  const isFollowing = async () => {
+    const rows = await primary.query("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'")
+    return rows.length === 1
+  }
+  while (!(await isFollowing())) await Bun.sleep(10)
+  return { ...standby, ask: (text) => queryOnce(url.href, text) }
+}
+
+describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous standby', () => {
+  test('is killed under load and the standby promoted: nothing answered is lost, nothing consumed verifies again', async () => {
+    const seed = newSeed()
+    await using primary = await startPostgres()
+    await using story = await openScene(primary)
+    await using standby = await startStandby(primary)
+    // As a virtual address or a load balancer would lead the nodes to whoever is the primary.
+    await using proxy = await startTcpProxy(primary.port)
+    const { history } = story
+    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name, { port: proxy.port })))
+
+    let isOver = false
+    let answersLeft = 400 + (seed % 100)
+    const enough = Promise.withResolvers<void>()
+    const loading = story.load(
+      () => nodes.map(({ ask }) => ask),
+      { seed, clients: 24, phones: phonesOf(90), goesOn: () => !isOver },
+      () => {
+        if (--answersLeft === 0) enough.resolve()
+      },
+    )
+    await enough.promise
+    await primary.stop('immediate')
+    const downAt = performance.now()
+    let promotedAt: number | undefined
+    const healing = story.untilHealed(nodes, () => promotedAt)
+    // A server that only follows changes nothing, and so nothing is sent.
+    proxy.leadTo(standby.port)
+    const refusalsBefore = story.refusals().count
+    while (story.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
+    const smsBefore = story.receiver.received.length
+    const healths = await Promise.all(nodes.map(({ server }) => server.get('/health')))
+    expect(healths.map(({ status }) => status)).toEqual([503, 503])
+    expect(story.receiver.received).toHaveLength(smsBefore)
+
+    await standby.ask('SELECT pg_promote(true, 60)')
+    promotedAt = performance.now()
+    story.movedTo(standby.port)
+    const healedAfterMs = await healing
+    answersLeft = 200
+    while (answersLeft > 0) await Bun.sleep(5)
+    isOver = true
+    await loading
+
+    const [one] = nodes
+    if (one) await story.check(one, `FAULTS_SEED=${seed}`)
+    story.expectEnough(5, `FAULTS_SEED=${seed}`)
+    const downMs = Math.round(promotedAt - downAt)
+    tell('failover', { requests: history.operations.length, ...story.refusals(), downMs, healedAfterMs })
+    for (const { server } of nodes) expect(await server.stop()).toBe(0)
+  })
+
+  test('whose standby is away confirms nothing and sends nothing, and goes on when it is back', async () => {
+    await using primary = await startPostgres()
+    await using story = await openScene(primary)
+    await using standby = await startStandby(primary)
+    const node = await story.start('one', { env: { DATABASE_STATEMENT_TIMEOUT_MS: '2000' } })
+    const [phone, other] = ['12025550143', '12025550144']
+    const ask = async (path: string, fields: Readonly<Record<string, unknown>>) => {
+      const { status, body } = await node.server.post(path, fields)
+      return body.error === undefined ? String(status) : `${status} ${body.error}`
+    }
+    expect(await ask('/otp/send', { phone })).toBe('200')
+    const [otp] = story.history.codesOf(phone)
+
+    await standby.stop()
+    expect(await ask('/otp/send', { phone: other })).toBe('500 internal_error')
+    expect(await ask('/otp/verify', { phone, otp })).toBe('500 internal_error')
+    expect(story.history.codesOf(other)).toEqual([])
+    await standby.start()
+    while ((await ask('/otp/send', { phone: '12025550145' })) !== '200') await Bun.sleep(10)
+    // The send was done, without its SMS, and answered 500; the verify had waited for it and was given up.
+    expect(await ask('/otp/verify', { phone, otp })).toBe('200')
+    expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
+    expect(await ask('/otp/send', { phone: other })).toBe('429 cooldown_active')
+    expect(story.history.codesOf(other)).toEqual([])
+    expect(await node.server.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,35 @@
+import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
+import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
+import type { Clock } from '../../src/domain/ports.ts'
+import { freshDatabase } from '../support/postgres.ts'
+
+/** How a test's database is reached: with patience, since its server shares the machine with all other tests. */
+export function targetOf(url: string) {
+  return {
+    ...readPostgresUrl(url).server,
+    poolSize: 10,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 20_000,
+    idleInTransactionTimeoutMs: 20_000,
+    isPooled: false,
+  }
+}
+
+/** A database of a test file's own, which is emptied for each test. */
+export async function testDatabase() {
+  const { url, remove } = await freshDatabase()
+  return {
+    url,
+    remove,
+    /** Opens it with nothing in it but the schema. */
+    async open(now?: Clock): Promise<Database> {
+      const database = await openDatabase(targetOf(url), now, () => {})
+      await database.pool.rows(
+        `TRUNCATE ledgers, brands, app_keys, integration_requests, stories, deliveries, receipts, tallies, audit,
+          console_sessions, console_links, outbox, leases, resting_providers RESTART IDENTITY`,
+        [],
+      )
+      return database
+    },
+  }
+}

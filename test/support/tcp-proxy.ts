@@ -1,0 +1,168 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** A network between a client and a server on this machine, which can fail as networks do. */
+export interface TcpProxy {
+  readonly port: number
+  /** How many connections were taken so far. */
+  taken(): number
+  /** From now on nothing passes, either way, and nobody is told; what is sent meanwhile is kept. New connections too. */
+  fallSilent(): void
+  /** As above, for what goes on now alone: new connections pass. */
+  silencePresent(): void
+  /** Passes the next bytes of a client that hold these words, but for so many at their end; then that connection falls silent. */
+  breakOff(words: string, bytes: number): void
+  /** From now on whatever passes takes so long, either way. */
+  slowDown(delayMs: number): void
+  /** New connections lead to this port; those that are there stay. */
+  leadTo(port: number): void
+  /** Whatever was kept is passed on, and all is as before. */
+  recover(): void
+  /** From now on each connection is cut as soon as it is taken. */
+  refuse(): void
+  /** Cuts all connections. */
+  cut(): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Starts one before a port of 127.0.0.1. */
+export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
+  const pairs = new Set<Pair>()
+  let taken = 0
+  let isSilent = false
+  let isRefusing = false
+  let port = toPort
+  const state: Passing = { delayMs: 0, breaking: undefined }
+  const server = createServer((client) => {
+    taken++
+    if (isRefusing) {
+      client.destroy()
+      return
+    }
+    const pair = new Pair(client, connect(port, '127.0.0.1'), state, () => pairs.delete(pair))
+    pairs.add(pair)
+    if (isSilent) pair.fallSilent()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('a port was asked for')
+  const cut = () => {
+    for (const pair of pairs) pair.cut()
+  }
+  const silencePresent = () => {
+    for (const pair of pairs) pair.fallSilent()
+  }
+  return {
+    port: address.port,
+    taken: () => taken,
+    silencePresent,
+    fallSilent() {
+      isSilent = true
+      silencePresent()
+    },
+    breakOff(words, bytes) {
+      state.breaking = { words, bytes }
+    },
+    slowDown(delayMs) {
+      state.delayMs = delayMs
+    },
+    leadTo(next) {
+      port = next
+    },
+    recover() {
+      state.delayMs = 0
+      state.breaking = undefined
+      isSilent = false
+      isRefusing = false
+      for (const pair of pairs) pair.recover()
+    },
+    refuse() {
+      isRefusing = true
+    },
+    cut,
+    async [Symbol.asyncDispose]() {
+      cut()
+      server.close()
+    },
+  }
+}
+
+/** How whatever passes fares on all connections. */
+interface Passing {
+  delayMs: number
+  breaking: { readonly words: string; readonly bytes: number } | undefined
+}
+
+/** Both halves of one connection. */
+class Pair {
+  private kept: (() => void)[] | undefined
+  /** What is on its way, in its order, and when the last of it is there. */
+  private readonly underWay: (() => void)[] = []
+  private lastAt = 0
+
+  constructor(
+    private readonly client: Socket,
+    private readonly server: Socket,
+    private readonly passing: Passing,
+    private readonly over: () => void,
+  ) {
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      from.setNoDelay(true)
+      from.on('data', (data: Buffer) => {
+        const { breaking } = this.passing
+        if (from === server || !breaking || !data.includes(breaking.words)) {
+          this.pass(() => to.write(data))
+          return
+        }
+        this.passing.breaking = undefined
+        const end = data.length - breaking.bytes
+        to.write(data.subarray(0, end))
+        this.fallSilent()
+        this.pass(() => to.write(data.subarray(end)))
+      })
+      from.on('close', () => this.pass(() => this.cut()))
+      // 'close' comes after it.
+      from.on('error', () => {})
+    }
+  }
+
+  fallSilent(): void {
+    this.kept ??= []
+  }
+
+  recover(): void {
+    const kept = this.kept ?? []
+    this.kept = undefined
+    for (const pass of kept) pass()
+  }
+
+  cut(): void {
+    this.client.destroy()
+    this.server.destroy()
+    this.over()
+  }
+
+  private pass(what: () => void): void {
+    const now = performance.now()
+    // What came before is there before, also when the way has become a quick one since.
+    this.lastAt = Math.max(this.lastAt, now + this.passing.delayMs)
+    if (this.underWay.length === 0 && this.lastAt <= now) {
+      this.arrive(what)
+      return
+    }
+    this.underWay.push(what)
+    setTimeout(() => {
+      const first = this.underWay.shift()
+      if (first) this.arrive(first)
+    }, this.lastAt - now)
+  }
+
+  private arrive(what: () => void): void {
+    if (this.kept) this.kept.push(what)
+    else what()
+  }
+}
