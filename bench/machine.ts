@@ -23,7 +23,7 @@ export function machine(folder: string, subject: string): string[] {
 const syncs = 200
 
 /** How long the disk takes to keep one page. A disk that takes no time at all keeps nothing. */
-function syncMs(folder: string): number {
+export function syncMs(folder: string): number {
   const file = openSync(join(folder, 'sync'), 'w')
   const page = Buffer.alloc(4096, 1)
   const times: number[] = []

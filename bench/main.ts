@@ -6,28 +6,32 @@ import { machine } from './machine.ts'
 import { compare } from './parts/compare.ts'
 import { latency } from './parts/latency.ts'
 import { memory } from './parts/memory.ts'
+import { postgres } from './parts/postgres.ts'
 import { ratios } from './parts/ratios.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { sweep } from './parts/sweep.ts'
+import { withPostgresRows } from './postgres/table.ts'
 import { markdown, type PartResult, withTable } from './report.ts'
 import { full, quick } from './scale.ts'
 import { Bench, root } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
-const parts = { ratios, latency, rows, memory, sweep, start, compare }
+const parts = { ratios, latency, rows, memory, sweep, start, compare, postgres }
 type PartName = keyof typeof parts
 
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--readme]
 
 Measures the real process and prints a Markdown table, which it also writes to
-bench/results.md, with a chart in bench/results.svg. Takes about twenty minutes.
+bench/results.md, with a chart in bench/results.svg. Takes about twenty-five minutes.
 
-  --quick        about two minutes: fewer and shorter rounds, fewer rows; writes nothing
-  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
+  --quick        about three minutes: fewer and shorter rounds, fewer rows; writes nothing
+  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but, of
+                 postgres, bench/results-postgres.json, which bench/plan.ts reckons with
   --binary PATH  a compiled otpost instead of the source, but for stalls and the
                  sweep, which are looked at from inside the source
-  --readme       also puts the table into README.md
+  --readme       also puts the table into README.md; with --only postgres (about five
+                 minutes) its rows alone, there and in bench/results.md
   --help
 
 It needs Linux and wrk (apt-get install wrk). Databases are made in TMPDIR, which
@@ -52,8 +56,8 @@ if (wrkVersion() === undefined)
 const names = options.only?.split(',') ?? Object.keys(parts)
 const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
-if (options.readme && (options.quick || options.only !== undefined)) {
-  fail('--readme is for a whole run: neither --quick nor --only')
+if (options.readme && (options.quick || (options.only ?? 'postgres') !== 'postgres')) {
+  fail('--readme is for a whole run, or --only postgres: not with --quick, nor with other parts')
 }
 
 const binary = options.binary === undefined ? undefined : resolve(options.binary)
@@ -85,6 +89,12 @@ if (isWhole) {
 if (options.readme && isWhole) {
   const readme = join(root, 'README.md')
   writeFileSync(readme, withTable(readFileSync(readme, 'utf8'), table))
+}
+const [onlyResult] = results
+if (options.readme && !isWhole && onlyResult) {
+  for (const page of [join(import.meta.dir, 'results.md'), join(root, 'README.md')]) {
+    writeFileSync(page, withPostgresRows(readFileSync(page, 'utf8'), onlyResult))
+  }
 }
 
 function isPart(name: string): name is PartName {

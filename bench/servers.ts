@@ -71,14 +71,19 @@ export class Bench implements AsyncDisposable {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
     const databaseFile = join(folder, 'otpost.db')
+    await this.putBrand({ DATABASE_URL: `file:${databaseFile}` })
+    return databaseFile
+  }
+
+  /** Makes the brand that the requests name in the database of these settings, which gets its schema by that. */
+  async putBrand(env: Readonly<Record<string, string>>): Promise<void> {
     const child = Bun.spawn([...this.program(false), 'brand', 'put', brandId, '--name', 'Acme'], {
       cwd: root,
-      env: cleanEnv({ DATABASE_URL: `file:${databaseFile}` }),
+      env: cleanEnv(env),
       stdout: 'ignore',
       stderr: 'inherit',
     })
     if ((await child.exited) !== 0) throw new Error('the brand could not be made')
-    return databaseFile
   }
 
   /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */

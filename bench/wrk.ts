@@ -19,6 +19,8 @@ export interface LoadOptions {
   /** Draw from the numbers that so many requests of this seed went to, instead of new ones. */
   readonly population?: number
   readonly connections?: number
+  /** Path of a script for wrk instead of requests.lua. */
+  readonly script?: string
 }
 
 /** The connections of every measurement that does not say otherwise. */
@@ -33,12 +35,12 @@ export function wrkVersion(): string | undefined {
 
 /** Drives a server as fast as it answers, from one thread of wrk, which leaves a core to the server on two. */
 export async function wrk(url: URL, { path, body }: Workload['call'], options: LoadOptions): Promise<Load> {
-  const { seconds, seed, population = 0 } = options
+  const { seconds, seed, population = 0, script = join(import.meta.dir, 'requests.lua') } = options
   const child = Bun.spawn(
     [
       'wrk',
       ...['--threads', '1', '--connections', String(options.connections ?? connections)],
-      ...['--duration', `${seconds}s`, '--timeout', '10s', '--script', join(import.meta.dir, 'requests.lua')],
+      ...['--duration', `${seconds}s`, '--timeout', '10s', '--script', script],
       ...[url.origin, '--', path, body, String(seed), String(population)],
     ],
     { stdout: 'pipe', stderr: 'pipe' },

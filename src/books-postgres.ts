@@ -1,10 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { SecretKeys } from './adapters/crypto/secret-file.ts'
+import { secretMarks } from './adapters/crypto/secrets.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import { createAppBook, createKeyUses } from './adapters/postgres/apps.ts'
 import { createBrandBook } from './adapters/postgres/brands.ts'
 import { createConsoleStore } from './adapters/postgres/console.ts'
-import { openDatabase } from './adapters/postgres/database.ts'
+import { openDatabase, plainError, plainErrors } from './adapters/postgres/database.ts'
 import { forget } from './adapters/postgres/forget.ts'
 import { createRequestBook } from './adapters/postgres/integration-requests.ts'
 import { createJournalBook, tallyReader } from './adapters/postgres/journal.ts'
@@ -12,6 +13,7 @@ import { createAuditReader, createOperatorBook } from './adapters/postgres/opera
 import { createOtpStore } from './adapters/postgres/otps.ts'
 import { createOutbox } from './adapters/postgres/outbox.ts'
 import { createRestingProviders } from './adapters/postgres/resting.ts'
+import { requireSecret } from './adapters/postgres/secret-marks.ts'
 import { createSweep } from './adapters/postgres/sweep.ts'
 import type { DatabaseTarget } from './adapters/postgres/target.ts'
 import type { BooksConfig } from './books-config.ts'
@@ -39,25 +41,34 @@ export async function openPostgres(
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ problem }, 'the database is in trouble'),
   )
+  try {
+    await requireSecret(database, secretMarks(secretKeys))
+  } catch (error) {
+    await database.close()
+    throw plainError(error)
+  }
   const node = randomUUID()
   const { pool, now, serverVersion } = database
   const storage: Storage = {
     now,
     otps: createOtpStore(database),
-    brands: createBrandBook(database),
-    keys: createAppBook(database),
-    operator: createOperatorBook(database),
-    requests: createRequestBook(database),
-    audit: createAuditReader(database),
-    sessions: createConsoleStore(database),
-    outbox: createOutbox(database),
-    journal: createJournalBook(database, randomInt(parts)),
+    brands: plainErrors(createBrandBook(database)),
+    keys: plainErrors(createAppBook(database)),
+    operator: plainErrors(createOperatorBook(database)),
+    requests: plainErrors(createRequestBook(database)),
+    audit: plainErrors(createAuditReader(database)),
+    sessions: plainErrors(createConsoleStore(database)),
+    outbox: plainErrors(createOutbox(database)),
+    journal: plainErrors(createJournalBook(database, randomInt(parts))),
     statistics: createStatistics(tallyReader(database)),
-    keepKeyUses: createKeyUses(database),
-    sweep: createSweep(database, node),
-    forget: (recipient, subjects, by) => forget(database, recipient, subjects, by),
+    ...plainErrors({
+      keepKeyUses: createKeyUses(database),
+      sweep: createSweep(database, node),
+      forget: (...[recipient, subjects, by]: Parameters<Storage['forget']>) =>
+        forget(database, recipient, subjects, by),
+    }),
     check: database.check,
-    resting: createRestingProviders(database),
+    resting: plainErrors(createRestingProviders(database)),
     stats: {
       version: () => `PostgreSQL ${serverVersion}`,
       queueLength: database.queueLength,

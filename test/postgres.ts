@@ -53,14 +53,19 @@ async function filesForBothStores(): Promise<string[]> {
   return both.filter((file) => !Object.hasOwn(forSqlite, file))
 }
 
-/** Resolves to the exit code of a run of the tests. */
-function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
+/** Resolves to the exit code of a run of the tests, which ends with this process. */
+async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
   const { TEST_STORE: _, ...own } = process.env
-  return Bun.spawn([process.execPath, 'test', '--parallel', '--timeout', '30000', ...args], {
+  const tests = Bun.spawn([process.execPath, 'test', '--parallel', '--timeout', '30000', ...args], {
     cwd: root,
     env: { ...own, ...env },
     stdio: ['inherit', 'inherit', 'inherit'],
-  }).exited
+  })
+  const end = () => tests.kill()
+  process.once('SIGTERM', end)
+  const code = await tests.exited
+  process.off('SIGTERM', end)
+  return code
 }
 
 const [first, ...others] = process.argv.slice(2)

@@ -406,7 +406,7 @@ test.concurrent('production allows the outbox when OUTBOX_IN_PRODUCTION=1 says s
 test.concurrent('the log is JSON lines that tell who, what and why, and nothing that is secret', async () => {
   await using story = await scene()
   await story.brand('acme', 'Acme')
-  const secretKey = 'canary-secret-key-of-the-server-itself'
+  const secretKey = story.database.env.SECRET_KEY ?? 'canary-secret-key-of-the-server-itself'
   const server = await story.start({ ...story.delivery, SECRET_KEY: secretKey })
   const email = 'canary.jane@example.com'
   const words = 'canary words of a message'

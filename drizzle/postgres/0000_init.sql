@@ -145,6 +145,11 @@ CREATE TABLE "revision" (
 	"number" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "secret_marks" (
+	"mark" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"since" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "stories" (
 	"app" text COLLATE "C" NOT NULL,
 	"request_id" text COLLATE "C" NOT NULL,

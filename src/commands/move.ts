@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
 import type { PostgresTarget } from '../adapters/postgres/connection.ts'
 import type { DatabaseConfig } from '../books-config.ts'
 import { OperatorError } from '../domain/operator.ts'
@@ -36,9 +37,9 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
       : readDatabaseUrl(env, '--to', to)
   const { file, server } = way(source, target)
   const { secretKeys: given } = readBooksConfig({ ...env, DATABASE_URL: `file:${file}` })
-  const secret = await secretAdvice(file, given, force ?? false)
+  const { advice, secretKeys } = await secretOf(file, given, force ?? false)
   const startedAt = performance.now()
-  const { moved, asideFile } = await move(file, server, { keep: keep ?? false })
+  const { moved, asideFile } = await move(file, server, { keep: keep ?? false, secretKeys })
   const seconds = (performance.now() - startedAt) / 1000
   printTable(undefined, moved, [
     ['WHAT', ({ table }) => words[table]],
@@ -51,7 +52,7 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
       ? `${file} is as it was: let no server use it again, where codes that are used from now on would be good for a second time`
       : `${file} is ${asideFile} now, so that no server goes on with it by mistake; remove it once all is well`,
   )
-  print(`start the servers with DATABASE_URL leading to ${target.name}, and ${secret}`)
+  print(`start the servers with DATABASE_URL leading to ${target.name}, and ${advice}`)
 }
 
 /** What a move has done. */
@@ -61,27 +62,35 @@ export interface Moved {
   readonly asideFile: string | null
 }
 
+interface MoveSettings {
+  readonly secretKeys: SecretKeys | undefined
+  readonly keep: boolean
+  readonly now?: Clock
+}
+
 /**
  * Copies all of a file into an empty database, and sets the file aside: at no instant both are there to be used, unless
  * that is wanted. Whatever ends this before, the file is as it was and the database empty; but where the process or the
  * machine is lost in the very moment of the COMMIT, the file is aside already and the database may be either.
  *
+ * @param secretKeys those that its servers had, as far as that is known: the database takes no server with others
  * @param keep whether the file is left as it is
  * @param now the clock that the file's instants go by; of this machine, but in tests
  */
 export async function move(
   file: string,
   target: PostgresTarget,
-  { keep, now = Date.now }: { readonly keep: boolean; readonly now?: Clock },
+  { secretKeys, keep, now = Date.now }: MoveSettings,
 ): Promise<Moved> {
-  const [{ holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
+  const [{ secretMarks }, { holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
+    import('../adapters/crypto/secrets.ts'),
     import('../adapters/sqlite/export.ts'),
     import('../adapters/postgres/import.ts'),
   ])
   const source = holdFile(file, now)
   let asideFile: string | null = null
   try {
-    const moved = await importAll(target, source, () => {
+    const moved = await importAll(target, source, secretKeys && secretMarks(secretKeys), () => {
       if (!keep) asideFile = source.setAside()
     })
     return { moved, asideFile }
@@ -112,33 +121,35 @@ function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; se
 }
 
 /**
- * What is to be said of the secret, with which alone codes, limits and the log are found again.
+ * What is to be said of the secret, with which alone codes, limits and the log are found again; and what it is.
  *
  * @param given that of the settings, former ones included
  */
-async function secretAdvice(
+async function secretOf(
   file: string,
-  given: readonly string[] | undefined,
+  given: SecretKeys | undefined,
   isForced: boolean,
-): Promise<string> {
+): Promise<{ advice: string; secretKeys: SecretKeys | undefined }> {
   const [{ existsSync, readFileSync }, { secretKeysIn }] = await Promise.all([
     import('node:fs'),
     import('../adapters/crypto/secret-file.ts'),
   ])
   const keyFile = `${file}.key`
   const kept = existsSync(keyFile) ? secretKeysIn(readFileSync(keyFile, 'utf8')) : undefined
-  const asIs = 'SECRET_KEY as it is set here'
-  if (kept && given && !given.includes(kept[0])) {
-    if (isForced) return asIs
+  const isOther = kept !== undefined && given !== undefined && !given.includes(kept[0])
+  if (isOther && !isForced) {
     throw new OperatorError(
       `SECRET_KEY is set, and is not what ${keyFile} holds. With another secret than the servers had, nobody's codes and limits are found: unset it or set SECRET_KEY="$(cat ${keyFile})". Where the servers had this SECRET_KEY, give --force`,
     )
   }
-  if (given) return asIs
+  if (given) return { advice: 'SECRET_KEY as it is set here', secretKeys: isOther ? given : (kept ?? given) }
   if (kept) {
-    return `SECRET_KEY="$(cat ${keyFile})", the same for all, unless the servers had another SECRET_KEY set: then that`
+    return {
+      advice: `SECRET_KEY="$(cat ${keyFile})", the same for all`,
+      secretKeys: kept,
+    }
   }
-  if (isForced) return 'a SECRET_KEY of your own, the same for all'
+  if (isForced) return { advice: 'a SECRET_KEY of your own, the same for all', secretKeys: undefined }
   throw new OperatorError(
     `the secret of this database is not there: put ${keyFile} back, or set SECRET_KEY as the servers had it. Without it nobody's codes and limits are found; --force moves all the same`,
   )

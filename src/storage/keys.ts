@@ -32,7 +32,7 @@ export function createApps(
 ): AppBook & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
   // No key hashes to it; an unknown app is compared with it, so that it takes as long as a known one.
-  const nobody = Buffer.from('A'.repeat(sha256('').length))
+  const nobody = Buffer.alloc(sha256('').length, 'A')
   /** When a use of each key was told. */
   const told = new Map<string, number>()
 

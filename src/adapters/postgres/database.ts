@@ -1,3 +1,4 @@
+import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/ports.ts'
 import { Changes } from './changes.ts'
@@ -80,6 +81,31 @@ export async function openDatabase(
 /** Drizzle on a pool, or on the connection of a transaction. */
 export function ormOn(connection: Connection): Orm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
+}
+
+/**
+ * The same ports, which reject with what the database said. Drizzle wraps that in an error of its own, whose message has
+ * the statement and all its values; those are for no log.
+ */
+export function plainErrors<Ports extends object>(ports: Ports): Ports {
+  const wrapped = Object.entries(ports).map(([name, port]) => {
+    if (typeof port !== 'function') return [name, port] as const
+    const call = (...given: readonly unknown[]): unknown => {
+      const answer: unknown = port(...given)
+      return answer instanceof Promise ? answer.catch(rejectPlainly) : answer
+    }
+    return [name, call] as const
+  })
+  return Object.fromEntries(wrapped) as Ports
+}
+
+function rejectPlainly(error: unknown): never {
+  throw plainError(error)
+}
+
+/** What the database said, without what Drizzle says of it. */
+export function plainError(error: unknown): unknown {
+  return error instanceof DrizzleQueryError ? (error.cause ?? new Error('the database failed')) : error
 }
 
 /** A value as a parameter of type jsonb. PostgreSQL keeps neither NUL nor half a surrogate pair: each becomes U+FFFD. */

@@ -18,7 +18,7 @@ import {
   type PostgresTarget,
   type StatementError,
 } from './connection.ts'
-import { asJson, openDatabase, storable } from './database.ts'
+import { asJson, openDatabase, ormOn, storable } from './database.ts'
 import {
   appKeys,
   audit,
@@ -32,6 +32,7 @@ import {
   stories,
   tallies,
 } from './schema.ts'
+import { requireSecret } from './secret-marks.ts'
 
 const columns: Readonly<Record<MovedTable, readonly string[]>> = {
   brands: columnsOf(brands),
@@ -88,6 +89,8 @@ export class OutcomeUnknown extends Error {
  * difference, so that it lasts as long as it would have.
  *
  * @param target how the database is reached
+ * @param marks hashes that stand for the secrets of the source, the present one first: who goes on with others is refused;
+ *   undefined: they are not known
  * @param beforeCommit is called when all is copied and compared, right before it counts; may be called again where the
  *   server has the transaction be tried again. What it throws undoes all.
  * @returns what was copied, table by table
@@ -97,9 +100,14 @@ export class OutcomeUnknown extends Error {
 export async function importAll(
   target: PostgresTarget,
   source: TransferSource,
+  marks: readonly [string, ...string[]] | undefined,
   beforeCommit: () => void,
 ): Promise<readonly Transferred[]> {
-  const { pool, close } = await openDatabase({ ...target, idleInTransactionTimeoutMs }, undefined, () => {})
+  const { pool, now, close } = await openDatabase(
+    { ...target, idleInTransactionTimeoutMs },
+    undefined,
+    () => {},
+  )
   let copied: readonly Transferred[] | undefined
   try {
     // Before much is done in vain.
@@ -110,6 +118,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
+        if (marks) await requireSecret({ orm: ormOn(connection), now }, marks)
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()

@@ -43,6 +43,12 @@ export const revision = pgTable('revision', {
   number: bigint({ mode: 'number' }).notNull(),
 })
 
+/** By which secrets its hashes were made, as a hash of each: a node that knows none of them would find nobody's codes. */
+export const secretMarks = pgTable('secret_marks', {
+  mark: key('mark').primaryKey(),
+  since: instant('since').notNull(),
+})
+
 /** Work that one node at a time does. */
 export const leases = pgTable('leases', {
   name: text().primaryKey(),

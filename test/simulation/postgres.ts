@@ -1,0 +1,252 @@
+import { Client } from 'pg'
+import { createAppBook } from '../../src/adapters/postgres/apps.ts'
+import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
+import { DatabaseUnavailable, StatementError } from '../../src/adapters/postgres/connection.ts'
+import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
+import { createOperatorBook } from '../../src/adapters/postgres/operator.ts'
+import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createSweep } from '../../src/adapters/postgres/sweep.ts'
+import { targetOf } from '../store/postgres-database.ts'
+import { tester } from '../support/operator.ts'
+import type { DatabaseOfATest } from '../support/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import {
+  appsOf,
+  type Breakage,
+  type Calls,
+  type Ground,
+  makeBrands,
+  type Server,
+  type Site,
+  turn,
+} from './ground.ts'
+import type { Profile } from './history.ts'
+import { baseProfile } from './profile.ts'
+import { Random } from './random.ts'
+
+/** A server with connections of its own, over a network of its own. */
+interface PostgresServer extends Server {
+  readonly database: Database
+  readonly network: TcpProxy
+}
+
+const problems: Site['problems'] = {
+  busy: () => new DatabaseUnavailable('none of the connections was free'),
+  full: () => new StatementError('otpost_steps: could not extend file (53100)', '53100'),
+  'answer lost': () => new DatabaseUnavailable('the connection broke off before it answered'),
+}
+
+/** How long a history's clock may have gone on since it began, and more. */
+const historyMs = 400 * 86_400_000
+
+/** One database for all histories, on which up to four servers are kept open: to open one takes longer than a history. */
+export class PostgresGround implements Ground {
+  private readonly servers: PostgresServer[] = []
+  private histories = 0
+  private opened = 0
+
+  private constructor(
+    private readonly url: string,
+    /** Holds locks, and ends connections, from the side. */
+    private readonly side: Client,
+  ) {}
+
+  static async start({ url }: DatabaseOfATest): Promise<PostgresGround> {
+    const side = new Client({ connectionString: url })
+    await side.connect()
+    const ground = new PostgresGround(url, side)
+    const { database } = await ground.server(0)
+    await makeBrands({ operator: createOperatorBook(database), now: () => 0, actor: tester })
+    return ground
+  }
+
+  profileOf(seed: number): Profile {
+    const random = new Random(seed ^ 0x9057)
+    const servers = random.pick([1, 2, 2, 4] as const)
+    const isExact = servers === 1 || random.chance(0.4)
+    return { ...baseProfile(random), storage: 'postgres', servers, isExact }
+  }
+
+  beginning(): number {
+    return Date.UTC(2026, 0, 1, 12) + historyMs * this.histories++
+  }
+
+  async open(profile: Profile): Promise<Site> {
+    await this.side.query('DELETE FROM ledgers')
+    const servers: PostgresServer[] = []
+    for (let index = 0; index < profile.servers; index++) servers.push(await this.server(index))
+    return {
+      servers,
+      problems,
+      breakages: 8,
+      breakage: (random) => {
+        const breakage = this.breakage(servers, random)
+        return {
+          ...breakage,
+          run: async (calls) => {
+            await breakage.run(calls)
+            for (const server of servers) await healed(server)
+          },
+        }
+      },
+      outlivesCalls: true,
+      crash: async (index, calls) => {
+        const server = servers[index]
+        if (!server) return
+        // Its connections are gone in the middle of what it has asked for, which goes on without it.
+        await this.whileLocked('ledgers', calls, async (waits) => {
+          if (waits) calls.note('crash in the middle of a call')
+          server.network.cut()
+        })
+        await this.quiet()
+        await this.end(index)
+        servers[index] = await this.server(index)
+      },
+      close: async () => {},
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const index of this.servers.keys()) await this.end(index)
+    await this.side.end()
+  }
+
+  /** The server at a place, which is started where there is none. */
+  private async server(index: number): Promise<PostgresServer> {
+    const present = this.servers[index]
+    if (present) return present
+    const to = new URL(this.url)
+    const network = await startTcpProxy(Number(to.port))
+    to.port = String(network.port)
+    const database = await openDatabase(
+      { ...targetOf(to.href), poolSize: 4 },
+      // Each call tells the time itself.
+      () => 0,
+      () => {},
+    )
+    const server = {
+      database,
+      network,
+      store: createOtpStore(database),
+      brands: createBrandBook(database),
+      apps: appsOf(createAppBook(database)),
+      sweep: createSweep(database, `node ${++this.opened}`),
+    }
+    this.servers[index] = server
+    return server
+  }
+
+  private async end(index: number): Promise<void> {
+    const server = this.servers[index]
+    if (!server) return
+    delete this.servers[index]
+    await server.database.close()
+    await server.network[Symbol.asyncDispose]()
+  }
+
+  private breakage(servers: readonly PostgresServer[], random: Random): Breakage {
+    const networkOf = (calls: Calls) => servers.find((server) => server === calls.server)?.network
+    return random.weighted<Breakage>([
+      [
+        3,
+        {
+          what: 'another session holds the locks of all ledgers for a moment',
+          fails: false,
+          run: async (calls) => {
+            await this.whileLocked('rows', calls, async (waits) => {
+              if (waits) calls.note('database: locked')
+            })
+            await calls.settled()
+          },
+        },
+      ],
+      [
+        3,
+        {
+          what: 'the connections are ended in the middle of it all',
+          fails: true,
+          run: async (calls) => {
+            await this.whileLocked('ledgers', calls, async (waits) => {
+              if (waits) calls.note('database: terminated')
+              await this.terminate()
+            })
+            await calls.settled()
+          },
+        },
+      ],
+      [
+        4,
+        {
+          what: 'the network is cut before the answers have come',
+          fails: true,
+          run: async (calls) => {
+            const network = networkOf(calls)
+            await this.whileLocked('ledgers', calls, async (waits) => {
+              if (waits) calls.note('database: answer lost')
+              network?.silencePresent()
+            })
+            await this.quiet()
+            network?.cut()
+            await calls.settled()
+          },
+        },
+      ],
+    ])
+  }
+
+  /**
+   * Lets calls go on while nothing can be written, and does something when they wait for that, or none does: for the rows
+   * that are there, or for all that could be.
+   */
+  private async whileLocked(
+    what: 'rows' | 'ledgers',
+    calls: Calls,
+    work: (waits: boolean) => Promise<void>,
+  ): Promise<void> {
+    await this.side.query('BEGIN')
+    await this.side.query(
+      what === 'rows'
+        ? 'SELECT FROM ledgers ORDER BY subject FOR UPDATE'
+        : 'LOCK TABLE ledgers IN EXCLUSIVE MODE',
+    )
+    calls.start()
+    let waits = false
+    do {
+      await turn()
+      waits = (await this.countOf("wait_event_type = 'Lock'")) > 0
+    } while (!waits && calls.isUnderWay())
+    await work(waits)
+    await this.side.query('ROLLBACK')
+  }
+
+  /** Ends the connections of all who wait for a lock, and resolves when they are gone. */
+  private async terminate(): Promise<void> {
+    await this.side.query(
+      `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'`,
+    )
+  }
+
+  /** Resolves when the database does nothing any more, for whomever. */
+  private async quiet(): Promise<void> {
+    while ((await this.countOf("state <> 'idle'")) > 0) await turn()
+  }
+
+  private async countOf(condition: string): Promise<number> {
+    const { rows } = await this.side.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${condition}`,
+    )
+    return rows[0]?.count ?? 0
+  }
+}
+
+/** Resolves when a server has found its way to the database again: it does not try at once where it has failed to connect. */
+async function healed({ database }: PostgresServer): Promise<void> {
+  for (let isHealed = false; !isHealed; ) {
+    isHealed = await database.pool.rows('SELECT 1', []).then(
+      () => true,
+      () => turn().then(() => false),
+    )
+  }
+}
