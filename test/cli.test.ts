@@ -145,7 +145,7 @@ describe.concurrent('--env-file', () => {
       `DATABASE_URL=${other.env.DATABASE_URL}`,
       `APP_CREDENTIALS='{"shop":`,
       `  "a key of the file"}'`,
-      'SECRET_KEY="0123456789abcdef0123456789abcdef"',
+      `SECRET_KEY="${other.env.SECRET_KEY ?? '0123456789abcdef0123456789abcdef'}"`,
     ]
     const path = written('settings.env', settings.join('\n'))
     const apps = await otpost(['--env-file', path, 'app', 'list'], { DATABASE_URL: '' })

@@ -16,6 +16,8 @@ export interface StatementUse {
 export interface Statements {
   readonly steps: StatementUse
   readonly look: StatementUse
+  /** Looks at a limit that is not counted: whether an address has failed to give credentials too often. */
+  readonly check: StatementUse
   readonly journal: StatementUse
   readonly other: StatementUse
   readonly nestedLooks: StatementUse
@@ -62,6 +64,7 @@ export class Observer {
     const found: Record<keyof Statements, StatementUse> = {
       steps: nothing,
       look: nothing,
+      check: nothing,
       journal: nothing,
       other: nothing,
       nestedLooks: nothing,
@@ -87,6 +90,7 @@ function kindOf(query: string, isTopLevel: boolean): keyof Statements | undefine
   if (isTopLevel) {
     if (query.includes('otpost_steps(')) return 'steps'
     if (query.includes('FROM revision')) return 'look'
+    if (query.includes('FROM ledgers WHERE subject = $1) AS state')) return 'check'
     return query.includes('otpost_keep_entries(') ? 'journal' : 'other'
   }
   if (!/\bledgers\b/.test(query)) return undefined

@@ -40,9 +40,10 @@ export interface Point {
   readonly p50Ms: number
   /** The greatest of those of the processes. */
   readonly p99Ms: number
-  /** Statements sent to the server, a request: all, and those of them that take steps, or look for changes. */
+  /** Statements sent to the server, a request: all; and of them those that take steps, check limits, look for changes. */
   readonly roundTrips: number
   readonly stepTrips: number
+  readonly checkTrips: number
   readonly lookTrips: number
   /** Transactions that write, a request. Each statement is one of its own. */
   readonly transactions: number

@@ -299,7 +299,7 @@ $$;
 CREATE FUNCTION otpost_adopt(own text, former jsonb, given bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   name text;
-  others text[] := '{}';
+  others text[] := ARRAY(SELECT value FROM jsonb_array_elements_text(former) WHERE value <> own);
   into_state jsonb := '{"w": {}, "c": {}}';
   into_end bigint := 0;
   found_state jsonb;
@@ -307,24 +307,25 @@ DECLARE
   each record;
   present jsonb;
 BEGIN
-  FOR name IN SELECT value FROM jsonb_array_elements_text(former) LOOP
-    -- A look without a lock: while nothing is kept under a former name, which is nearly always, this is all.
-    IF name <> own AND EXISTS (SELECT FROM ledgers WHERE subject = name) THEN
-      others := others || name;
-    END IF;
-  END LOOP;
-  IF cardinality(others) > 0 THEN
-    INSERT INTO ledgers (subject, ends_at, state) VALUES (own, 0, into_state) ON CONFLICT (subject) DO NOTHING;
+  -- A look without a lock: while nothing is kept under a former name, which is nearly always, this is all.
+  IF NOT EXISTS (SELECT FROM ledgers WHERE subject = ANY (others)) THEN
+    RETURN jsonb_build_object('at', otpost_now(given));
   END IF;
-  -- In the order in which everybody locks.
+  -- In the order in which everybody locks. Each name gets a row: without one, the present name could vanish before it has
+  -- taken in what the others hold, and of two steps under two of them the later alone be seen.
   FOR name IN SELECT DISTINCT concerned.subject COLLATE "C" FROM unnest(others || own) AS concerned (subject) ORDER BY 1 LOOP
-    EXIT WHEN cardinality(others) = 0;
-    PERFORM FROM ledgers WHERE subject = name FOR UPDATE;
+    LOOP
+      PERFORM FROM ledgers WHERE subject = name FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO ledgers (subject, ends_at, state) VALUES (name, 0, into_state) ON CONFLICT (subject) DO NOTHING;
+      EXIT WHEN FOUND;
+    END LOOP;
   END LOOP;
   FOREACH name IN ARRAY others LOOP
     SELECT state, ends_at INTO into_state, into_end FROM ledgers WHERE subject = own;
     DELETE FROM ledgers WHERE subject = name RETURNING state, ends_at INTO found_state, found_end;
-    CONTINUE WHEN found_state IS NULL OR into_state IS NULL;
+    -- It is named twice.
+    CONTINUE WHEN found_state IS NULL;
     FOR each IN SELECT * FROM jsonb_each(found_state -> 'c') LOOP
       present := into_state -> 'c' -> each.key;
       -- The newer code counts.
@@ -341,6 +342,8 @@ BEGIN
     END LOOP;
     UPDATE ledgers SET state = into_state, ends_at = greatest(into_end, found_end) WHERE subject = own;
   END LOOP;
+  -- Made to be locked, and nothing came of it.
+  DELETE FROM ledgers WHERE subject = own AND state = '{"w": {}, "c": {}}';
   RETURN jsonb_build_object('at', otpost_now(given));
 END $$;
 --> statement-breakpoint

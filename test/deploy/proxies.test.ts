@@ -14,6 +14,7 @@ import { startReceiver } from '../support/receiver.ts'
 import { freshPhone } from '../support/rows.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { selfSigned } from '../support/smtp.ts'
+import { replaced, started } from './programs.ts'
 
 // The examples of proxies as they are, each run by the real program before one real server: changed in them are only ports,
 // the certificate and the place of the log.
@@ -97,7 +98,7 @@ async function startNginx(program: string, upstreamPort: string): Promise<Proxy>
   const checked = Bun.spawnSync([program, '-t', '-p', home, '-c', config], { stderr: 'pipe' })
   expect(checked.stderr.toString()).toContain('test is successful')
   expect(checked.stderr.toString()).not.toMatch(/\[(?:warn|emerg|error)\]/)
-  const stop = await started([program, '-p', home, '-c', config], ' nginx/')
+  const stop = await started([program, '-p', home, '-c', config], ' nginx/', folder.path)
   return { tlsPort, plainPort, log: join(home, 'otpost.log'), stop }
 }
 
@@ -129,42 +130,9 @@ async function startCaddy(program: string, upstreamPort: string): Promise<Proxy>
   const stop = await started(
     [program, 'run', '--adapter', 'caddyfile', '--config', config],
     'certificate obtained successfully',
+    folder.path,
   )
   return { tlsPort, plainPort, stop }
-}
-
-/** A text with every pattern replaced; each must be there, or the example has another line than the test thinks. */
-function replaced(text: string, changes: readonly (readonly [RegExp, string])[]): string {
-  return changes.reduce((changed, [pattern, replacement]) => {
-    expect(changed).toMatch(new RegExp(pattern.source))
-    return changed.replace(pattern, replacement)
-  }, text)
-}
-
-/** Starts a program and waits for words on its standard error; returns what ends it. */
-async function started(command: string[], words: string): Promise<() => Promise<unknown>> {
-  const child = Bun.spawn(command, {
-    // Where Caddy would keep what it has learnt.
-    env: { HOME: folder.path, PATH: process.env.PATH ?? '' },
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  const said = Promise.withResolvers<void>()
-  void (async () => {
-    const decoder = new TextDecoder()
-    let all = ''
-    // Read to the end: a full pipe would hold it up.
-    for await (const chunk of child.stderr) {
-      all += decoder.decode(chunk, { stream: true })
-      if (all.includes(words)) said.resolve()
-    }
-    said.reject(new Error(`it ended: ${all}`))
-  })()
-  await said.promise
-  return () => {
-    child.kill()
-    return child.exited
-  }
 }
 
 interface Answer {

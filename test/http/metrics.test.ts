@@ -279,6 +279,7 @@ describe('the circuit breakers', () => {
     await app.post('/otp/send', { phone: freshPhone() })
     expect(await state()).toEqual({ webhook: rests, outbox: works, failures: 5 })
     elapsedMs += 10_000
+    app.advance(10)
     expect((await state()).webhook).toEqual(probed)
 
     const asked = Promise.withResolvers<void>()

@@ -8,7 +8,7 @@ import type { OtpStore } from '../../src/domain/otp.ts'
 import { verifyOtp } from '../../src/domain/verify-otp.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { newCall } from '../support/calls.ts'
-import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
@@ -82,8 +82,12 @@ describe('concurrent requests', () => {
     await sendSms()
     const code = smsCode()
     const answers = await atOnce(50, (index) => verifySms(index % 3 === 2 ? code : otherThan(code)))
-    // They are judged in the order in which they came: wrong, wrong, right.
-    expect(tally(answers)).toEqual({ '401 mismatch': 2, '200': 1, '404 not_found': 47 })
+    // The one writer of a file judges them in the order in which they came: wrong, wrong, right. On the way to a server
+    // they may overtake each other.
+    const verified = (wrong: number) => ({ '401 mismatch': wrong, '200': 1, '404 not_found': 49 - wrong })
+    const locked = { '401 mismatch': 3, '429 max_attempts': 47 }
+    const may = store === 'sqlite' ? [verified(2)] : [verified(2), verified(1), verified(0), locked]
+    expect(may).toContainEqual({ '401 mismatch': 0, ...tally(answers) })
   })
 
   test('of 50 sends to one phone one is delivered, and the others are told to wait', async () => {
@@ -252,7 +256,17 @@ describe('concurrent requests', () => {
     expect(tally([await sendMail()])).toEqual({ '200': 1 })
   })
 
-  test('of ten sends to one mailbox at once only the code sent last verifies', async () => {
+  test('of three sends to one mailbox at once one code verifies', async () => {
+    await start()
+    expect(tally(await atOnce(3, () => sendMail()))).toEqual({ '200': 3 })
+    const codes = (await app.outbox(address)).map(({ text }) => codeIn(text))
+    const verdicts: Answer[] = []
+    for (const code of codes) verdicts.push(await verifyMail(code))
+    expect(verdicts.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+
+  // The one writer of a file keeps order; connections to a server may overtake each other on the way to the outbox.
+  sqliteOnly('of ten sends to one mailbox at once only the code sent last verifies', async () => {
     await start()
     const sends = await atOnce(10, () => sendMail())
     expect(tally(sends)).toEqual({ '200': 10 })
@@ -268,7 +282,10 @@ describe('concurrent requests', () => {
   })
 })
 
-describe('two server processes on one database', () => {
+/** A file has one writer at a time, so more processes would tell nothing new. */
+const processes = store === 'postgres' ? [2, 4] : [2]
+
+describe.each(processes)('%d server processes on one database', (count) => {
   let database: TestDatabase
   let receiver: ReturnType<typeof startReceiver>
   let servers: TestServer[] = []
@@ -295,7 +312,7 @@ describe('two server processes on one database', () => {
     const books = await openBooks(readBooksConfig(env))
     await Promise.all(manyBrands.map((slug) => putBrand(books.acting(tester), slug, { displayName: slug })))
     await books.close()
-    servers = await Promise.all([startServer(env), startServer(env)])
+    servers = await Promise.all(Array.from({ length: count }, () => startServer(env)))
   }, 30_000)
 
   afterAll(async () => {
@@ -304,7 +321,7 @@ describe('two server processes on one database', () => {
     await database.remove()
   })
 
-  /** Requests go to the two by turns. */
+  /** Requests go to them by turns. */
   let turn = 0
   const post: Post = (path, fields) => {
     const server = servers[turn++ % servers.length]
@@ -390,7 +407,7 @@ describe('two server processes on one database', () => {
     expect(tally(answers)).toEqual({ '404 not_found': globalLimit, '429 rate_limited': 50 })
   })
 
-  test('a code is dead in both processes as soon as a resend was answered by one of them', async () => {
+  test('a code is dead in all processes as soon as a resend was answered by one of them', async () => {
     const [one, two] = servers
     if (!one || !two) throw new Error('the servers are not started')
     for (let round = 0; round < 10; round++) {

@@ -22,13 +22,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
 
     const crashes: object[] = []
     for (let round = 0; round < 2; round++) {
-      const phones = phonesOf(90, 40 * round)
+      const phones = phonesOf(60, 30 * round)
       let isOver = false
-      let answersLeft = 250 + (seed % 100)
+      let answersLeft = 200 + (seed % 100)
       const enough = Promise.withResolvers<void>()
       const loading = story.load(
         asks,
-        { seed: seed + round, clients: 24, phones, goesOn: () => !isOver },
+        { seed: seed + round, clients: 16, phones, goesOn: () => !isOver },
         () => {
           if (--answersLeft === 0) enough.resolve()
         },
@@ -53,7 +53,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
         refusals: story.refusals().count - refusalsBefore,
         healedAfterMs,
       })
-      answersLeft = 150
+      answersLeft = 100
       while (answersLeft > 0) await Bun.sleep(5)
       isOver = true
       await loading
@@ -89,7 +89,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     }
     const loading = story.load(
       () => nodes.map(({ ask }) => ask),
-      { seed, clients: 24, phones: phonesOf(120), goesOn: () => answers < 700 || cuts < 40 },
+      { seed, clients: 16, phones: phonesOf(80), goesOn: () => answers < 500 || cuts < 25 },
       () => {
         answers++
       },

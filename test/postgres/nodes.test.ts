@@ -91,13 +91,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       let isOver = false
       const loading = story.load(
         () => [...alive.values()].map(({ ask }) => ask),
-        { seed, clients: 24, phones: phonesOf(90, 1000 * count), goesOn: () => !isOver },
+        { seed, clients: 10, phones: phonesOf(60, 1000 * count), goesOn: () => !isOver },
         () => {
           answers++
         },
       )
       for (; kills < 3; kills++) {
-        const killAt = answers + 60 + 100 * random()
+        const killAt = answers + 40 + 60 * random()
         while (answers < killAt) await Bun.sleep(2)
         const name = [...alive.keys()][Math.floor(random() * alive.size)] ?? ''
         const node = alive.get(name)
@@ -107,7 +107,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
         alive.set(name, next)
         nodes.set(name, next)
       }
-      const enoughAt = answers + 150
+      const enoughAt = answers + 100
       while (answers < enoughAt) await Bun.sleep(2)
       isOver = true
       await loading

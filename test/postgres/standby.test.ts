@@ -69,11 +69,11 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name, { port: proxy.port })))
 
     let isOver = false
-    let answersLeft = 400 + (seed % 100)
+    let answersLeft = 300 + (seed % 100)
     const enough = Promise.withResolvers<void>()
     const loading = story.load(
       () => nodes.map(({ ask }) => ask),
-      { seed, clients: 24, phones: phonesOf(90), goesOn: () => !isOver },
+      { seed, clients: 16, phones: phonesOf(60), goesOn: () => !isOver },
       () => {
         if (--answersLeft === 0) enough.resolve()
       },
@@ -96,7 +96,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     promotedAt = performance.now()
     story.movedTo(standby.port)
     const healedAfterMs = await healing
-    answersLeft = 200
+    answersLeft = 100
     while (answersLeft > 0) await Bun.sleep(5)
     isOver = true
     await loading

@@ -35,6 +35,8 @@ export interface Site {
   readonly problems: Readonly<Record<'busy' | 'full' | 'answer lost', () => Error>>
   /** How likely it is, as a weight, that the database itself fails. */
   readonly breakages: number
+  /** Whether such a call, named by port and method, has to do with that: others go on meanwhile. */
+  isConcerned(what: string): boolean
   /** One way in which it fails. */
   breakage(random: Random): Breakage
   /**

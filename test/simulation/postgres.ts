@@ -18,7 +18,6 @@ import {
   makeBrands,
   type Server,
   type Site,
-  turn,
 } from './ground.ts'
 import type { Profile } from './history.ts'
 import { baseProfile } from './profile.ts'
@@ -78,7 +77,9 @@ export class PostgresGround implements Ground {
     return {
       servers,
       problems,
-      breakages: 8,
+      breakages: 4,
+      // It looks without a lock.
+      isConcerned: (what) => what !== 'store.check',
       breakage: (random) => {
         const breakage = this.breakage(servers, random)
         return {
@@ -119,7 +120,7 @@ export class PostgresGround implements Ground {
     const network = await startTcpProxy(Number(to.port))
     to.port = String(network.port)
     const database = await openDatabase(
-      { ...targetOf(to.href), poolSize: 4 },
+      { ...targetOf(to.href), poolSize: 2 },
       // Each call tells the time itself.
       () => 0,
       () => {},
@@ -212,7 +213,6 @@ export class PostgresGround implements Ground {
     calls.start()
     let waits = false
     do {
-      await turn()
       waits = (await this.countOf("wait_event_type = 'Lock'")) > 0
     } while (!waits && calls.isUnderWay())
     await work(waits)
@@ -229,7 +229,7 @@ export class PostgresGround implements Ground {
 
   /** Resolves when the database does nothing any more, for whomever. */
   private async quiet(): Promise<void> {
-    while ((await this.countOf("state <> 'idle'")) > 0) await turn()
+    while ((await this.countOf("state <> 'idle'")) > 0);
   }
 
   private async countOf(condition: string): Promise<number> {
@@ -246,7 +246,7 @@ async function healed({ database }: PostgresServer): Promise<void> {
   for (let isHealed = false; !isHealed; ) {
     isHealed = await database.pool.rows('SELECT 1', []).then(
       () => true,
-      () => turn().then(() => false),
+      () => Bun.sleep(5).then(() => false),
     )
   }
 }

@@ -105,6 +105,8 @@ class Simulation {
   private order = 0
   /** Calls that the real store is carrying out. */
   private underWay = 0
+  /** Resolves when the next of them has ended. */
+  private oneEnded = Promise.withResolvers<void>()
   private elapsedMs = 0
   private readonly startMs: number
   private timeMs: number
@@ -174,8 +176,11 @@ class Simulation {
 
   /** Lets the event loop turn until everything waits for the scheduler again, and judges what has come about. */
   private async judge(): Promise<void> {
-    do await turn()
-    while (this.underWay > 0)
+    await turn()
+    while (this.underWay > 0) {
+      await this.oneEnded.promise
+      await turn()
+    }
     if (this.violation !== undefined) throw this.violation
     for (const operation of this.begun.splice(0)) this.invariants.begun(operation)
     for (const operation of this.answered.splice(0)) this.invariants.answered(operation)
@@ -437,9 +442,7 @@ class Simulation {
     const isLate = random.chance(0.08)
     this.underWay++
     return result
-      .finally(() => {
-        this.underWay--
-      })
+      .finally(() => this.countEnd())
       .then((value) => (isLate ? this.wait(server, operation, what, undefined, value) : value))
       .catch((error) => {
         // What is lost with its server is never heard of again.
@@ -458,15 +461,19 @@ class Simulation {
   ): Promise<unknown> {
     if (operation.answer) this.fail(`${name(operation)} calls ${what} after its answer`)
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.calls.push({
+    this.park({
       ...{ server, operation, what, run, resolve, reject },
       readAtMs: this.readAtMs.get(operation) ?? this.elapsedMs,
       reading: operation.reading,
       giveAnswer: () => resolve(value),
     })
-    // Which of one moment has come first is up to the database.
-    this.calls.sort((a, b) => a.operation.id - b.operation.id)
     return promise
+  }
+
+  /** In the order of the operations: which of one moment has come first is up to the database. */
+  private park(call: WaitingCall): void {
+    this.calls.push(call)
+    this.calls.sort((a, b) => a.operation.id - b.operation.id)
   }
 
   private handOver(
@@ -560,7 +567,7 @@ class Simulation {
           if (operation.lostAtStep !== undefined) return
           if (fault === 'answer lost') this.failCall(call, fault)
           else if (fault === 'answer late') {
-            this.calls.push({ ...call, run: undefined, giveAnswer: () => call.resolve(value) })
+            this.park({ ...call, run: undefined, giveAnswer: () => call.resolve(value) })
           } else call.resolve(value)
         },
         (error) => {
@@ -575,9 +582,13 @@ class Simulation {
           call.reject(error)
         },
       )
-      .finally(() => {
-        this.underWay--
-      })
+      .finally(() => this.countEnd())
+  }
+
+  private countEnd(): void {
+    this.underWay--
+    this.oneEnded.resolve()
+    this.oneEnded = Promise.withResolvers()
   }
 
   private failCall({ operation, reject }: WaitingCall, fault: 'busy' | 'full' | 'answer lost'): void {
@@ -710,7 +721,7 @@ class Simulation {
     this.note(`crash (${this.profile.storage})`)
     this.log(`server ${index} crashes`)
     const isMidway = this.site?.outlivesCalls && this.random.chance(0.5)
-    const underWay = isMidway ? this.callsOf(server).filter(({ run }) => run) : []
+    const underWay = isMidway ? this.concernedOf(server) : []
     this.calls = this.calls.filter((waiting) => waiting.server !== server || underWay.includes(waiting))
     await this.site?.crash(index, this.callsIn(server, underWay))
   }
@@ -719,11 +730,17 @@ class Simulation {
   private async breakDatabase(): Promise<void> {
     const { server } = this.random.pick(this.calls)
     const breakage = this.site?.breakage(this.random)
-    if (!breakage) return
+    const calls = this.concernedOf(server)
+    if (!breakage || calls.length === 0) return
     this.log(breakage.what)
     this.databaseFails = breakage.fails
-    await breakage.run(this.callsIn(server, this.callsOf(server)))
+    await breakage.run(this.callsIn(server, calls))
     this.databaseFails = false
+  }
+
+  /** The calls of a server that are yet to be carried out, and that its database can break. */
+  private concernedOf(server: Server): WaitingCall[] {
+    return this.callsOf(server).filter(({ run, what }) => run && this.site?.isConcerned(what))
   }
 
   private callsIn(server: Server, calls: readonly WaitingCall[]): Calls {

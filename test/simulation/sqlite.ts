@@ -130,6 +130,7 @@ export class SqliteGround implements Ground {
       servers,
       problems,
       breakages: breakages[storage],
+      isConcerned: () => true,
       breakage: (random: Random) => (random.chance(0.7) ? outOfRoom(servers) : locked(file())),
       outlivesCalls: false,
     }

@@ -87,7 +87,14 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     password,
     tls: target.tls,
     connectTimeoutMs,
-    session: isPooled ? undefined : { statementTimeoutMs, idleInTransactionTimeoutMs },
+    session: isPooled
+      ? undefined
+      : {
+          statementTimeoutMs,
+          idleInTransactionTimeoutMs,
+          // Of those that are one statement.
+          transactionTimeoutMs: statementTimeoutMs + 2 * graceMs,
+        },
   }
   // When nothing at all has been heard for so long, it is asked whether the server is there, for as long again: before
   // the time-out of connecting is over, all know.
@@ -257,8 +264,14 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         : []),
       ...(isPooled ? [`idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`] : []),
     ]
+    // Work that may take long has no end that is known.
+    const wholeMs = limits ? 0 : statementTimeoutMs + idleInTransactionTimeoutMs
     return plain(
-      ['BEGIN ISOLATION LEVEL READ COMMITTED', ...settings.map((it) => `SET LOCAL ${it}`)].join('; '),
+      [
+        'BEGIN ISOLATION LEVEL READ COMMITTED',
+        ...settings.map((it) => `SET LOCAL ${it}`),
+        `SELECT set_config('transaction_timeout', '${wholeMs}', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL`,
+      ].join('; '),
     )
   }
 

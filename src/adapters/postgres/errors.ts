@@ -108,7 +108,9 @@ export function endsConnection(cause: unknown): boolean {
 
 /** Shutdown, a lost or refused connection, a standby, a statement that was cancelled. */
 function isAway(code: string): boolean {
-  return code.startsWith('57') || code.startsWith('08') || code === '25006' || code === '25P03'
+  return (
+    code.startsWith('57') || code.startsWith('08') || code === '25006' || code === '25P03' || code === '25P04'
+  )
 }
 
 /** A prepared statement that another client of the same connection made, or did not. */
@@ -126,6 +128,7 @@ function awayReason(code: string, cause: Error): string {
     case '25006':
       return 'can only be read: it is a standby. Name the primary'
     case '25P03':
+    case '25P04':
       return 'ended a transaction that waited for this process too long: is this machine overloaded?'
     default:
       return `ended the connection: ${cause.message}`

@@ -18,7 +18,12 @@ export interface LinkTarget {
   readonly connectTimeoutMs: number
   /** What the server is told at the start; a pooler would refuse it. Undefined: nothing. */
   readonly session:
-    | { readonly statementTimeoutMs: number; readonly idleInTransactionTimeoutMs: number }
+    | {
+        readonly statementTimeoutMs: number
+        readonly idleInTransactionTimeoutMs: number
+        /** From the first statement to the commit, as far as the server knows such a limit: PostgreSQL 17 and newer. */
+        readonly transactionTimeoutMs: number
+      }
     | undefined
 }
 
@@ -104,8 +109,23 @@ export class Link {
     this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
   }
 
-  /** Connects. @throws DatabaseUnavailable */
-  open(): Promise<void> {
+  /** Connects, and readies the session. @throws DatabaseUnavailable */
+  async open(): Promise<void> {
+    const { place, session, connectTimeoutMs } = this.target
+    const startedAt = performance.now()
+    await this.connect()
+    if (!session) return
+    const leftMs = Math.max(1, connectTimeoutMs - (performance.now() - startedAt))
+    try {
+      await this.ask({ text: limitsOf(session.transactionTimeoutMs), values: [] }, leftMs)
+    } catch (error) {
+      const problem = this.end ?? connectProblem(place, error)
+      this.destroy(problem)
+      throw problem
+    }
+  }
+
+  private connect(): Promise<void> {
     const { place, connectTimeoutMs } = this.target
     return this.awaiting('took no connection', connectTimeoutMs, (done) => {
       this.client.connect((error: Error | null) => {
@@ -196,6 +216,24 @@ export class Link {
       })
     })
   }
+}
+
+/**
+ * Sets what frees the locks of a statement whose end is lost on the way: the server has run it by then, waits for a message
+ * of five bytes, and neither its time-out of statements nor that of idle transactions counts there. A server that does not
+ * know a setting goes without.
+ */
+function limitsOf(transactionTimeoutMs: number): string {
+  const settings = {
+    transaction_timeout: transactionTimeoutMs,
+    // In seconds. The system would begin to ask after two hours.
+    tcp_keepalives_idle: 10,
+    tcp_keepalives_interval: 5,
+    tcp_keepalives_count: 3,
+  }
+  const rows = Object.entries(settings).map(([name, value]) => `('${name}', '${value}')`)
+  return `SELECT set_config(name, setting, false) FROM (VALUES ${rows.join(', ')}) AS wanted (name, setting)
+    WHERE current_setting(name, true) IS NOT NULL`
 }
 
 function readTls(target: LinkTarget) {
