@@ -39,7 +39,7 @@ export async function openPostgres(
 ): Promise<{ storage: Storage; secretKeys: SecretKeys }> {
   if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
   const database = await openDatabase(target, clock, (problem) =>
-    log.warn({ problem }, 'the database is in trouble'),
+    log.warn({ database: problem }, 'news of the connections to the database'),
   )
   try {
     await requireSecret(database, secretMarks(secretKeys))

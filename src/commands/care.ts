@@ -144,7 +144,7 @@ const aboutTraces: Readonly<Record<Forgotten['traces'], string>> = {
   nothing: 'the file of the database was written anew: nothing of it is left there',
   gaps: 'what was erased is overwritten. Another process has the database open: what had been replaced earlier may be left in gaps of its file, until it is used again or this is run with the server stopped',
   server:
-    'the tables were swept of what was erased (VACUUM); what may be left is in the log, the standbys and the archives of the database server, for as long as those are kept',
+    'its rows are gone. What may be left of them in the files of the database server goes with its next VACUUM, which it does by itself; its log, standbys and archives keep theirs for as long as they are kept',
   log: 'what was erased is overwritten in the file, and goes from its write-ahead log when that begins anew; some process keeps it from doing so now. Run this again later, or with the server stopped, to be sure',
 }
 

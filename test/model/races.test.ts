@@ -84,8 +84,12 @@ describe('concurrent requests', () => {
     const answers = await atOnce(50, (index) => verifySms(index % 3 === 2 ? code : otherThan(code)))
     // The one writer of a file judges them in the order in which they came: wrong, wrong, right. On the way to a server
     // they may overtake each other.
-    const verified = (wrong: number) => ({ '401 mismatch': wrong, '200': 1, '404 not_found': 49 - wrong })
-    const locked = { '401 mismatch': 3, '429 max_attempts': 47 }
+    const verified = (wrong: number): Record<string, number> => ({
+      '401 mismatch': wrong,
+      '200': 1,
+      '404 not_found': 49 - wrong,
+    })
+    const locked: Record<string, number> = { '401 mismatch': 3, '429 max_attempts': 47 }
     const may = store === 'sqlite' ? [verified(2)] : [verified(2), verified(1), verified(0), locked]
     expect(may).toContainEqual({ '401 mismatch': 0, ...tally(answers) })
   })

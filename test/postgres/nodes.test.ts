@@ -91,7 +91,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       let isOver = false
       const loading = story.load(
         () => [...alive.values()].map(({ ask }) => ask),
-        { seed, clients: 10, phones: phonesOf(60, 1000 * count), goesOn: () => !isOver },
+        { seed, clients: 10, phones: phonesOf(40, 1000 * count), goesOn: () => !isOver },
         () => {
           answers++
         },

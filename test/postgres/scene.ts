@@ -156,7 +156,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       ending.defer(async () => void (await server.stop('SIGKILL')))
       return node
     },
-    /** Like `load`, but who gets no sure answer goes on with the next request. */
+    /** Like `load`, but who gets no sure answer goes on too, and each thinks for a moment before the next request. */
     async load(
       asks: () => readonly Ask[],
       { seed, clients, phones, goesOn = () => true }: Load,
@@ -172,8 +172,24 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       }
       const client = async (index: number) => {
         for (let times = 0; goesOn(); times++) {
-          const ownSeed = seed + 1009 * index + 31 * times
-          await load(history, () => askOf(index), { seed: ownSeed, clients: 1, phones, goesOn }, answered)
+          let isAnswered = false
+          const once = {
+            seed: seed + 1009 * index + 31 * times,
+            clients: 1,
+            phones,
+            goesOn: () => goesOn() && !isAnswered,
+          }
+          await load(
+            history,
+            () => askOf(index),
+            once,
+            () => {
+              isAnswered = true
+              answered()
+            },
+          )
+          // So that the machine has time for what is started meanwhile.
+          await Bun.sleep(thinkMs)
         }
       }
       await Promise.all(Array.from({ length: clients }, (_, index) => client(index)))
@@ -227,6 +243,8 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
 }
 
 export type Scene = Awaited<ReturnType<typeof openScene>>
+
+const thinkMs = 15
 
 let probes = 0
 

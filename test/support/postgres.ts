@@ -122,7 +122,12 @@ if [ -n "$pid" ]; then
     sleep 0.05
   done
 fi
-rm -rf "$1"`
+# What is still being set up may write behind its back.
+tries=0
+while ! rm -rf "$1" 2>/dev/null && [ $tries -lt 20 ]; do
+  tries=$((tries + 1))
+  sleep 0.5
+done`
 
 /**
  * Starts a PostgreSQL on a free port of 127.0.0.1, with data of its own. It ends with this process, however that ends.

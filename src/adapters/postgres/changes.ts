@@ -48,8 +48,8 @@ export class Changes {
     const [row] = await this.connection.query<{ number: number; at: number }>(lookStatement)
     if (!row) throw new Error('the table revision is empty: it must have its one row')
     hear(row.at)
-    // Looks may overtake each other.
-    if (row.number > this.revision) {
+    // Also a lower one: after a failover, or a restore, it may be.
+    if (row.number !== this.revision) {
       this.revision = row.number
       for (const listener of this.listeners) listener()
     }

@@ -46,10 +46,6 @@ export async function forget(
     target: 'recipient',
     details: Object.fromEntries(Object.entries(erased).map(([what, rows]) => [what, String(rows)])),
   })
-  // Old versions of rows are in the files until they are swept up; the server's own sweep would come later.
-  for (const table of ['ledgers', 'stories', 'deliveries', 'receipts', 'outbox', 'integration_requests']) {
-    await orm.execute(sql.raw(`VACUUM ${table}`))
-  }
   return { erased, unclearRequests, traces: 'server' }
 }
 

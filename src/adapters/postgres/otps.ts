@@ -8,10 +8,18 @@ const adopt = {
   name: 'otpost_adopt',
   text: 'SELECT otpost_adopt($1::text, $2::jsonb, $3::bigint) AS answer',
 }
-const look = {
+const lookStatement = {
   name: 'otpost_ledger',
   text: 'SELECT otpost_now($2::bigint) AS at, (SELECT state FROM ledgers WHERE subject = $1) AS state',
 }
+
+interface Looked {
+  readonly at: number
+  readonly state: LedgerState | null
+}
+
+/** How long a look at a ledger counts for a check, which counts nothing: what is counted is decided exactly, by a step. */
+const freshMs = 10
 
 /** Places are those of claims in their list. */
 type Admitting =
@@ -29,68 +37,104 @@ export function createOtpStore({
   pool,
   given,
 }: Pick<Database, 'take' | 'given'> & { readonly pool: Connection }): OtpStore {
+  const looks = new Map<string, { readonly look: Promise<Looked>; readonly began: number }>()
+
+  /** Looks at a ledger. Requests that come at the same time, nearly all from the same few addresses, share a look. */
+  function lookAt(subject: string, time: number | null): Promise<Looked> {
+    const key = `${time} ${subject}`
+    const began = performance.now()
+    const known = looks.get(key)
+    if (known && began - known.began <= freshMs) return known.look
+    if (looks.size > 1000) looks.clear()
+    const look = pool.query<Looked>(lookStatement, [subject, time]).then(([row]) => {
+      if (!row) throw new Error('the database gave no answer')
+      return row
+    })
+    looks.set(key, { look, began })
+    return look
+  }
+
+  /** Takes a step, after which what was seen of its subjects counts no more. */
+  async function takeStep<Answer>(step: Step, now: number): Promise<Answer> {
+    const answer = await take<Answer>(step)
+    if (looks.size > 0) {
+      step((subject) => {
+        looks.delete(`${given(now)} ${subject}`)
+        return 0
+      })
+    }
+    return answer
+  }
+
   const admitAll = async (claims: readonly Claim[], now: number) =>
     admissionOf(
       claims,
-      await take<Admitting>((placeOf) => [
-        'admit',
-        given(now),
-        claims.map((claim) => positioned(claim, placeOf)),
-      ]),
+      await takeStep<Admitting>(
+        (placeOf) => ['admit', given(now), claims.map((claim) => positioned(claim, placeOf))],
+        now,
+      ),
     )
 
   return {
     admit: admitAll,
     check: async (claim, now) => {
-      const [row] = await pool.query<{ at: number; state: LedgerState | null }>(look, [
-        claim.subject,
-        given(now),
-      ])
-      if (!row) throw new Error('the database gave no answer')
+      const { at, state } = await lookAt(claim.subject, given(now))
       const uncounted = { ...claim, counted: false }
-      const window = row.state?.w[claim.name]
+      const window = state?.w[claim.name]
       const kept = window && { count: window[0], endsAt: window[1] }
-      const { admission, changes } = decide([uncounted], () => kept, row.at)
+      const { admission, changes } = decide([uncounted], () => kept, at)
       return changes.length === 0 ? admission : admitAll([uncounted], now)
     },
     beginSend: async (claims, { subject, brandSlug, id, hash, createdAt, expiresAt }, now) =>
       admissionOf(
         claims,
-        await take<Admitting>((placeOf) => [
-          'begin',
-          given(now),
-          claims.map((claim) => positioned(claim, placeOf)),
-          placeOf(subject, true),
-          brandSlug,
-          id,
-          hash,
-          createdAt - now,
-          expiresAt - now,
-        ]),
+        await takeStep<Admitting>(
+          (placeOf) => [
+            'begin',
+            given(now),
+            claims.map((claim) => positioned(claim, placeOf)),
+            placeOf(subject, true),
+            brandSlug,
+            id,
+            hash,
+            createdAt - now,
+            expiresAt - now,
+          ],
+          now,
+        ),
       ),
     moveEnd: async ({ subject, name, endsAt: takenEndsAt }, endsAt, now) => {
-      await take((placeOf) => ['move', given(now), placeOf(subject, true), name, takenEndsAt, endsAt - now])
+      await takeStep(
+        (placeOf) => ['move', given(now), placeOf(subject, true), name, takenEndsAt, endsAt - now],
+        now,
+      )
     },
     abandonSend: async ({ subject, brandSlug, id }, takings, now) => {
-      await take((placeOf) => [
-        'abandon',
-        given(now),
-        placeOf(subject, false),
-        brandSlug,
-        id,
-        takings.map((taking) => [placeOf(taking.subject, false), taking.name, taking.endsAt]),
-      ])
+      await takeStep(
+        (placeOf) => [
+          'abandon',
+          given(now),
+          placeOf(subject, false),
+          brandSlug,
+          id,
+          takings.map((taking) => [placeOf(taking.subject, false), taking.name, taking.endsAt]),
+        ],
+        now,
+      )
     },
     guess: async ({ claims, failureBudget, scope, keyedCodes }, now): Promise<Verdict> => {
-      const guessed = await take<Guessed>((placeOf) => [
-        'guess',
-        given(now),
-        claims.map((claim) => positioned(claim, placeOf)),
-        placeOf(scope.subject, false),
-        scope.brandSlug,
-        keyedCodes,
-        failureBudget ? positioned({ ...failureBudget, counted: false }, placeOf) : null,
-      ])
+      const guessed = await takeStep<Guessed>(
+        (placeOf) => [
+          'guess',
+          given(now),
+          claims.map((claim) => positioned(claim, placeOf)),
+          placeOf(scope.subject, false),
+          scope.brandSlug,
+          keyedCodes,
+          failureBudget ? positioned({ ...failureBudget, counted: false }, placeOf) : null,
+        ],
+        now,
+      )
       if (guessed.kind !== 'refused') return guessed
       const judges = failureBudget ? [...claims, { ...failureBudget, counted: false }] : claims
       const { refused, endsAt } = guessed

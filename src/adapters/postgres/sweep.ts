@@ -8,7 +8,7 @@ import type { Database } from './database.ts'
 const batch = 500
 
 /** Rows of any other table removed in one step. */
-const otherBatch = 200
+const otherBatch = 1000
 
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
