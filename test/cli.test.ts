@@ -103,7 +103,7 @@ describe.concurrent('--help', () => {
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
     const books = ['brand', 'request', 'app', 'admin', 'audit']
     const messages = ['deliveries', 'explain', 'receipts', 'outbox']
-    const care = ['backup', 'restore', 'doctor', 'forget']
+    const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...books, ...messages, ...care, 'help'].sort())
   })
 })

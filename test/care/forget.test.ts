@@ -96,9 +96,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
   expect(phones).toContain(
     'erased: 4 requests, 3 deliveries, 0 receipts, 1 record of limits and codes, 3 messages of the outbox, 0 integration requests\n',
   )
-  expect(phones).toContain(
-    store === 'sqlite' ? 'nothing of it is left there\n' : 'its rows are gone',
-  )
+  expect(phones).toContain(store === 'sqlite' ? 'nothing of it is left there\n' : 'its rows are gone')
   expect(phones).toContain('not reached: what the server wrote to its log')
   const mails = await ok(env, 'forget', annsMail)
   expect(mails).toContain('3 messages of the outbox, 1 integration request\n')

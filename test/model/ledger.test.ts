@@ -251,7 +251,10 @@ const passing = fc.record({
   ),
 })
 
-type Asked = Step | (typeof passing extends fc.Arbitrary<infer Value> ? Value : never)
+type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
+type Asked = Step | Passing
+/** Steps that are asked of several servers at once. */
+type Round = readonly { readonly step: Step; readonly node: number }[] | Passing
 
 type Answer = Admission | Verdict | undefined
 
@@ -521,13 +524,42 @@ describe.skipIf(withoutPostgres !== undefined)(
       const servers = [await open(), await open(), await open()]
       const nodes = servers.map((server) => createOtpStore(server))
       const asked = fc.record({ step: step.map(usual), node: fc.nat({ max: nodes.length - 1 }) })
-      const rounds = fc.array(
-        fc.oneof(
-          { weight: 4, arbitrary: fc.array(asked, { minLength: 1, maxLength: 3, size: 'max' }) },
-          { weight: 1, arbitrary: passing },
-        ),
-        { minLength: 1, maxLength: 10, size: 'max' },
-      )
+      // A ledger is emptied while another is moved to it.
+      const emptying = fc.tuple(beginSend, guess, code).map(([sent, guessed, right]): Round[] => {
+        const own = {
+          ...sent,
+          claims: [],
+          subject: 'ann',
+          code: right,
+          createdInMs: 0,
+          lifeMs: 60_000 as const,
+        }
+        const emptied = { ...guessed, subject: 'ann', brandSlug: own.brandSlug, codes: [right], claims: [] }
+        const moved: Step = { kind: 'adopt', subject: 'ann', former: ['former ann'] }
+        return [
+          [{ step: own, node: 0 }],
+          [{ step: { ...own, subject: 'former ann' }, node: 0 }],
+          [
+            { step: { ...emptied, budget: undefined }, node: 0 },
+            { step: moved, node: 1 },
+          ],
+        ]
+      })
+      const rounds = fc
+        .array(
+          fc.oneof(
+            {
+              weight: 7,
+              arbitrary: fc
+                .array(asked, { minLength: 1, maxLength: 3, size: 'max' })
+                .map((round): Round[] => [round]),
+            },
+            { weight: 2, arbitrary: passing.map((each): Round[] => [each]) },
+            { weight: 1, arbitrary: emptying },
+          ),
+          { minLength: 1, maxLength: 10, size: 'max' },
+        )
+        .map((parts) => parts.flat())
       let differing = 0
       const property = fc.asyncProperty(rounds, async (rounds) => {
         await database.pool.query(deleteRows)
@@ -535,7 +567,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         const past = new Past()
         let now = start
         for (const round of rounds) {
-          if (!Array.isArray(round)) {
+          if ('kind' in round) {
             now += round.ms
             // Steps that share a transaction drop what is over together.
             await keptAt(now)

@@ -56,6 +56,7 @@ const limitSets: readonly LimitSettings[] = [
   settings({}),
   settings({ globalPerMinute: 6, phonePerHour: 4, emailPerHour: 3, failureBudgetPerDay: 4 }),
   settings({ globalPerMinute: 1000, phonePerMinute: 2, phonePerHour: 3, failureBudgetPerDay: 2 }),
+  settings({ globalPerMinute: 1000, emailPerHour: 0, failureBudgetPerDay: 2 }),
   settings({ globalPerMinute: 1000, emailPerHour: 0, failureBudgetPerDay: 1 }),
   settings({ globalPerMinute: 1000, emailPerHour: 0, failureBudgetPerDay: 0 }),
 ]
@@ -497,7 +498,7 @@ class Verify implements Command {
   constructor(
     readonly brand: BrandSlug,
     readonly person: Person,
-    readonly which: 'latest' | 'wrong' | 'older' | 'of the other brand',
+    readonly which: 'latest' | 'wrong' | 'wrong, then latest' | 'older' | 'of the other brand',
     readonly times: number,
     readonly spelling: number,
   ) {}
@@ -507,10 +508,11 @@ class Verify implements Command {
 
   async run(model: Model, service: Service): Promise<void> {
     const otp = this.guess(model)
+    const guesses = Array.from({ length: this.times }, () => otp)
     const { channel: _, ...recipient } = recipientFields(this.person, this.spelling)
-    for (let time = 0; time < this.times; time++) {
-      const answer = await service.verify({ brandId: this.brand, otp, ...recipient })
-      agree(answer, model.verify(this.brand, this.person, otp))
+    for (const guess of this.which === 'wrong, then latest' ? [otherThan(otp), ...guesses] : guesses) {
+      const answer = await service.verify({ brandId: this.brand, otp: guess, ...recipient })
+      agree(answer, model.verify(this.brand, this.person, guess))
     }
   }
 
@@ -563,20 +565,8 @@ class Sweep implements Command {
   toString = () => 'sweep()'
 }
 
-const anyBrand = fc.constantFrom('acme', 'acme', 'acme', ...brands)
-const anyPerson = fc.constantFrom('ann', 'ann', 'ann', 'cat', ...people)
 const anyDelivery = fc.constantFrom('ok', 'ok', 'ok', 'ok', 'ok', 'held', 'held', ...deliveries)
 const anySpelling = fc.nat({ max: 2 })
-const send = fc.tuple(anyBrand, anyPerson, anyDelivery, anySpelling).map((of) => new Send(...of))
-const verify = fc
-  .tuple(
-    anyBrand,
-    anyPerson,
-    fc.constantFrom('latest', 'wrong', 'wrong', 'older', 'of the other brand'),
-    fc.constantFrom(1, 1, 2, 3, 4),
-    anySpelling,
-  )
-  .map((of) => new Verify(...of))
 const endDelivery = fc.tuple(fc.nat({ max: 3 }), fc.boolean()).map((of) => new EndDelivery(...of))
 const pass = fc
   .constantFrom(
@@ -585,7 +575,28 @@ const pass = fc
   .map((seconds) => new Pass(Math.round(seconds * 1000)))
 const others = fc.constantFrom(new Restart(0), new Restart(1), new Sweep(), new Sweep())
 
-function histories(maxCommands: number) {
+/** Whom a command is about: for the most part the same few, so that commands meet. */
+const anybody = {
+  brand: fc.constantFrom('acme', 'acme', 'acme', ...brands),
+  person: fc.constantFrom('ann', 'ann', 'ann', 'cat', ...people),
+}
+/** Where there are few histories. */
+const fewPeople = {
+  brand: fc.constantFrom('acme', 'acme', 'acme', 'acme', ...brands),
+  person: fc.constantFrom('ann', 'cat', 'cat'),
+}
+
+function histories(maxCommands: number, { brand, person }: typeof anybody | typeof fewPeople = anybody) {
+  const send = fc.tuple(brand, person, anyDelivery, anySpelling).map((of) => new Send(...of))
+  const verify = fc
+    .tuple(
+      brand,
+      person,
+      fc.constantFrom('latest', 'wrong', 'wrong', 'wrong, then latest', 'older', 'of the other brand'),
+      fc.constantFrom(1, 1, 2, 3, 4),
+      anySpelling,
+    )
+    .map((of) => new Verify(...of))
   return fc.commands<Model, Service, false>(
     [send, send, send, send, verify, verify, verify, endDelivery, endDelivery, pass, pass, pass, others],
     { maxCommands, size: 'max' },
@@ -694,7 +705,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       }
       const property = fc.asyncProperty(
         fc.constantFrom(...limitSets),
-        histories(25),
+        histories(30, fewPeople),
         async (limits, commands) => {
           await database.pool.rows('DELETE FROM ledgers', [])
           clock.now = start

@@ -116,13 +116,18 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       let killed: Promise<void> | undefined
       /** Resolves when the database is through with all that this node has asked for. */
       const idle = async (): Promise<void> => {
+        let since: unknown = null
         for (;;) {
           try {
             const [row] = await watched.query(
-              "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = $1 AND ($2 OR state <> 'idle')",
-              [user, killed !== undefined],
+              `SELECT clock_timestamp()::text AS now, count(*) FILTER (WHERE $2 OR (state <> 'idle'
+                  AND query_start <= coalesce($3::timestamptz, clock_timestamp())))::int AS count
+                FROM pg_stat_activity WHERE usename = $1`,
+              [user, killed !== undefined, since],
             )
             if (row?.count === 0) return
+            // What begins later is somebody else's.
+            since ??= row?.now
           } catch {
             // A server that is away does nothing for anybody.
           }

@@ -30,6 +30,8 @@ export function readPostgresUrl(text: string): PostgresUrl {
   }
   const given = url.searchParams
   for (const parameter of new Set(given.keys())) {
+    if (given.getAll(parameter).length > 1) problems.push(`must say ${parameter} once`)
+    if (given.get(parameter) === '') problems.push(`must give ${parameter} a value, or leave it out`)
     if (!(parameters as readonly string[]).includes(parameter)) {
       problems.push(`has the parameter ${parameter}, which is not known: there are ${parameters.join(', ')}`)
     }
@@ -51,6 +53,16 @@ export function readPostgresUrl(text: string): PostgresUrl {
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('must have both of sslcert and sslkey, or neither')
   }
+  if (mode === 'disable' && caFile !== undefined) {
+    problems.push(
+      'has sslrootcert, but sslmode=disable: with a certificate to check, say sslmode=verify-full',
+    )
+  }
+  if (![url.username, url.password, url.pathname].every(isDecodable)) {
+    problems.push(
+      'has a % that is no code of a character: in a user, a password and the name of a database, % itself is written as %25',
+    )
+  }
   const bare = new URL(url)
   bare.search = ''
   bare.hash = ''
@@ -66,6 +78,15 @@ export function readPostgresUrl(text: string): PostgresUrl {
       },
     },
     problems,
+  }
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
   }
 }
 
