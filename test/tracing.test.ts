@@ -303,7 +303,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
     statusMessage: '',
     events: 0,
   })
-  expect(broken?.children[0]?.attributes['error.type']).toMatch(/^[A-Za-z_]+$/)
+  expect(broken?.children[0]?.attributes['error.type']).toMatch(/^[A-Za-z0-9_]+$/)
 })
 
 test.concurrent('no byte tells a code, a key, a recipient or a text', async () => {

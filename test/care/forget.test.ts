@@ -171,7 +171,7 @@ test('beside a server that goes on: it finds nothing any more, and what is left 
     // The journal is written a moment after the answer; a later request is answered after that.
     await ok(env, 'brand', 'list')
     expect(await ok(env, 'forget', ann)).toMatch(
-      /^erased: 2 requests, 1 delivery, .*\n(?:what was erased is overwritten|the tables were swept)/,
+      /^erased: 2 requests, 1 delivery, .*\n(?:what was erased is overwritten|its rows are gone)/,
     )
     expect(await ok(env, 'deliveries', '--to', ann, '--json')).toBe('[]\n')
     expect((await server.get('/outbox/messages')).body.messages).toEqual([])

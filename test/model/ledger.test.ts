@@ -392,7 +392,6 @@ describe.skipIf(withoutPostgres !== undefined)(
   () => {
     let own: DatabaseOfATest
     let database: Database
-    let store: OtpStore
 
     // Each step says itself what time it is.
     const open = () =>
@@ -405,7 +404,6 @@ describe.skipIf(withoutPostgres !== undefined)(
     beforeAll(async () => {
       own = await freshDatabase()
       database = await open()
-      store = createOtpStore(database)
     })
     afterAll(async () => {
       await database.close()
@@ -483,6 +481,8 @@ describe.skipIf(withoutPostgres !== undefined)(
         .map((parts) => parts.flat())
       const property = fc.asyncProperty(steps, async (steps) => {
         await database.pool.query(deleteRows)
+        // A store remembers for a moment what it has looked at.
+        const store = createOtpStore(database)
         const ledgers = new MemoryLedgers()
         const reference = storeInMemory(ledgers)
         const past = new Past()
@@ -501,7 +501,7 @@ describe.skipIf(withoutPostgres !== undefined)(
           if (answer && 'takings' in answer) past.takings.push(...answer.takings)
         }
       })
-      await fc.assert(property, { numRuns: 300 })
+      await fc.assert(property, { numRuns: 500 })
       expect([...reached.keys()].sort()).toEqual([
         'abandonSend: done',
         'admit: admitted',
@@ -522,25 +522,21 @@ describe.skipIf(withoutPostgres !== undefined)(
 
     test('answer and keep, when several servers are asked at once, as if one thing had come after another', async () => {
       const servers = [await open(), await open(), await open()]
-      const nodes = servers.map((server) => createOtpStore(server))
-      const asked = fc.record({ step: step.map(usual), node: fc.nat({ max: nodes.length - 1 }) })
+      const asked = fc.record({ step: step.map(usual), node: fc.nat({ max: servers.length - 1 }) })
       // A ledger is emptied while another is moved to it.
       const emptying = fc.tuple(beginSend, guess, code).map(([sent, guessed, right]): Round[] => {
-        const own = {
-          ...sent,
-          claims: [],
-          subject: 'ann',
-          code: right,
-          createdInMs: 0,
-          lifeMs: 60_000 as const,
+        const own: Step = { ...sent, claims: [], subject: 'ann', code: right, createdInMs: 0, lifeMs: 60_000 }
+        const former: Step = { ...own, subject: 'former ann' }
+        const emptied: Step = {
+          ...guessed,
+          ...{ subject: 'ann', brandSlug: sent.brandSlug, codes: [right], claims: [], budget: undefined },
         }
-        const emptied = { ...guessed, subject: 'ann', brandSlug: own.brandSlug, codes: [right], claims: [] }
         const moved: Step = { kind: 'adopt', subject: 'ann', former: ['former ann'] }
         return [
           [{ step: own, node: 0 }],
-          [{ step: { ...own, subject: 'former ann' }, node: 0 }],
+          [{ step: former, node: 0 }],
           [
-            { step: { ...emptied, budget: undefined }, node: 0 },
+            { step: emptied, node: 0 },
             { step: moved, node: 1 },
           ],
         ]
@@ -575,7 +571,9 @@ describe.skipIf(withoutPostgres !== undefined)(
             continue
           }
           const calls = round.map(({ step, node }) => ({ call: callOf(step, past, now), node }))
-          const answers = await Promise.all(calls.map(({ call, node }) => call(nodes[node] ?? store)))
+          // A check may know of other servers what was so a moment ago: here, nothing of the rounds before.
+          const stores = servers.map((server) => createOtpStore(server))
+          const answers = await Promise.all(calls.map(({ call, node }) => call(at(stores, node))))
           const kept = await keptAt(now)
           const outcomes = await Promise.all(
             ordersOf(calls.map((_, index) => index)).map(async (order) => {
@@ -612,7 +610,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       } finally {
         for (const server of servers) await server.close()
       }
-      expect(differing, 'rounds in which the order matters').toBeGreaterThan(50)
+      expect(differing, 'rounds in which the order matters').toBeGreaterThan(10)
     }, 180_000)
 
     test('of many steps on several servers no two wait for each other', async () => {
@@ -624,7 +622,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         // So many at once that each transaction holds a good part of all ledgers.
         for (let first = 0; first < steps.length; first += 30) {
           const calls = steps.slice(first, first + 30).map((step) => callOf(step, past, start))
-          await Promise.all(calls.map((call, index) => call(nodes[index % nodes.length] ?? store)))
+          await Promise.all(calls.map((call, index) => call(at(nodes, index % nodes.length))))
         }
       } finally {
         for (const server of servers) await server.close()
@@ -638,6 +636,12 @@ describe.skipIf(withoutPostgres !== undefined)(
 function withoutCounts(answer: Answer): Answer {
   if (!answer || !('takings' in answer)) return answer
   return { ...answer, takings: answer.takings.map((taking) => ({ ...taking, count: 0 })) }
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index]
+  if (item === undefined) throw new RangeError(`${index} of ${list.length}`)
+  return item
 }
 
 /** Every order of these. */

@@ -645,7 +645,7 @@ describe('the model of OTP send and verify', () => {
     )
     await fc.assert(property, { numRuns: 2000 })
     expect([...reached.keys()].sort()).toEqual(allCodes)
-  }, 60_000)
+  }, 180_000)
 
   test('and so it does when the file is closed and opened again in between', async () => {
     const folder = temporaryFolder()
