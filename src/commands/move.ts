@@ -36,6 +36,8 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
       ? readDatabaseUrl(env, 'DATABASE_URL', env.DATABASE_URL ?? '')
       : readDatabaseUrl(env, '--to', to)
   const { file, server } = way(source, target)
+  const { requireFileThere } = await import('../adapters/sqlite/export.ts')
+  requireFileThere(file)
   const { secretKeys: given } = readBooksConfig({ ...env, DATABASE_URL: `file:${file}` })
   const { advice, secretKeys } = await secretOf(file, given, force ?? false)
   const startedAt = performance.now()

@@ -48,6 +48,7 @@ describe('the URL of a PostgreSQL', () => {
     [`${remote}?sslmode=constructor`, 'must have one of these as sslmode'],
     [`${remote}?sslmode=disable&sslmode=verify-full`, 'must say sslmode once'],
     [`${remote}?sslmode=disable&sslrootcert=ca`, 'has sslrootcert, but sslmode=disable'],
+    [`${remote}?sslmode=require&sslrootcert=ca`, 'has sslrootcert, but sslmode=require'],
     [`${remote}?sslmode=verify-full&sslrootcert=`, 'must give sslrootcert a value'],
     [`${remote}?sslmode=verify-full&sslcert=cert`, 'must have both of sslcert and sslkey'],
     [`${remote}?sslmode=verify-full&options=-c%20x`, 'has the parameter options, which is not known'],

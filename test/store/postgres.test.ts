@@ -9,6 +9,7 @@ import { createAuditReader, createOperatorBook } from '../../src/adapters/postgr
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
 import { requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
+import type { Claim } from '../../src/domain/limits.ts'
 import { createApps } from '../../src/storage/keys.ts'
 import { testStores } from './contract.ts'
 import { testDatabase } from './postgres-database.ts'
@@ -79,4 +80,34 @@ test('what the database refuses is told without the values that it was given', a
   expect(problem).toBeInstanceOf(StatementError)
   expect(problem).toMatchObject({ code: '23505' })
   expect(Bun.inspect(problem)).not.toContain('jane@example.com')
+})
+
+test('a row that is held stops the requests of its own application alone', async () => {
+  const opened = await database.open(() => 0)
+  const { admit } = createOtpStore(opened)
+  const claimOf = (appId: string): Claim => ({
+    ...{ limit: 'app-minute', subject: `app:${appId}`, name: 'minute', max: 100, windowMs: 60_000 },
+    ...{ counted: true, failure: 'rate_limited', message: 'too many' },
+  })
+  await admit([claimOf('held')], 0)
+  const [isHeld, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = opened.pool.transaction(async (connection) => {
+    await connection.rows("SELECT FROM ledgers WHERE subject = 'app:held' FOR UPDATE", [])
+    isHeld.resolve()
+    await release.promise
+  })
+  await isHeld.promise
+  // More than may be on their way at a time, before and beside those of another.
+  let answered = 0
+  const waiting = Array.from({ length: 5 }, async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    await admit([claimOf('held')], 0)
+    answered++
+  })
+  await opened.pool.rows('SELECT 1', [])
+  expect((await admit([claimOf('free')], 0)).admitted).toBe(true)
+  expect(answered).toBe(0)
+  release.resolve()
+  await Promise.all([holding, ...waiting])
+  await opened.close()
 })

@@ -3,7 +3,7 @@ import type { AppKey } from '../../domain/operator.ts'
 import type { ApiKey } from '../../domain/ports.ts'
 import { type KeyBook, type KeyUses, listedApps, listedKey } from '../../storage/keys.ts'
 import { remembered } from './changes.ts'
-import { type Database, type Orm, storable } from './database.ts'
+import type { Database, Orm } from './database.ts'
 import { appKeys } from './schema.ts'
 
 /** Applications in PostgreSQL; keys are remembered until something changes, on any node. */
@@ -13,7 +13,7 @@ export function createAppBook({ orm, changes }: Pick<Database, 'orm' | 'changes'
       const rows = await orm
         .select({ keySha256: appKeys.keySha256 })
         .from(appKeys)
-        .where(and(eq(appKeys.appId, storable(appId)), isNull(appKeys.revokedAt)))
+        .where(and(eq(appKeys.appId, appId), isNull(appKeys.revokedAt)))
       return rows.map(({ keySha256 }) => keySha256)
     }),
     list: async () =>
@@ -28,7 +28,7 @@ export function appTable(orm: Orm) {
       const rows = await orm
         .select()
         .from(appKeys)
-        .where(eq(appKeys.appId, storable(appId)))
+        .where(eq(appKeys.appId, appId))
         .orderBy(asc(appKeys.createdAt))
       return rows.map(listedKey)
     },

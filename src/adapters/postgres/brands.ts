@@ -2,7 +2,7 @@ import { asc, eq, sql } from 'drizzle-orm'
 import { type Brand, nameKey } from '../../domain/brand.ts'
 import type { BrandBook } from '../../domain/operator.ts'
 import { remembered } from './changes.ts'
-import { type Database, type Orm, storable } from './database.ts'
+import type { Database, Orm } from './database.ts'
 import { brands } from './schema.ts'
 
 /** Brands in PostgreSQL; what has been read is remembered until something changes, on any node. */
@@ -14,7 +14,7 @@ export function createBrandBook({ orm, changes }: Pick<Database, 'orm' | 'change
       const [row] = await orm
         .select()
         .from(brands)
-        .where(eq(brands.nameKey, storable(name)))
+        .where(eq(brands.nameKey, name))
         .orderBy(sql`${brands.status} <> 'active'`, asc(brands.slug))
         .limit(1)
       return row && toBrand(row)
@@ -27,10 +27,7 @@ export function createBrandBook({ orm, changes }: Pick<Database, 'orm' | 'change
 export function brandTable(orm: Orm) {
   return {
     read: async (slug: string): Promise<Brand | undefined> => {
-      const [row] = await orm
-        .select()
-        .from(brands)
-        .where(eq(brands.slug, storable(slug)))
+      const [row] = await orm.select().from(brands).where(eq(brands.slug, slug))
       return row && toBrand(row)
     },
     async put(brand: Brand): Promise<void> {

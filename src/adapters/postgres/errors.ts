@@ -137,7 +137,7 @@ function awayReason(code: string, cause: Error): string {
 
 function hint(code: string): string {
   return isLostStatement(code)
-    ? '; a pooler in transaction mode seems to stand before the database, which must be said in the settings'
+    ? '; a pooler in transaction mode seems to stand before the database, which must be said: DATABASE_PGBOUNCER=1'
     : ''
 }
 
@@ -164,7 +164,7 @@ function connectReason({ user, database }: Place, code: string | undefined, caus
     case '57P03':
       return `it is starting or stopping (${messageOf(cause)})`
     case '08P01':
-      return `${messageOf(cause)}${/startup parameter/.test(messageOf(cause)) ? '. It is a pooler, which must be said in the settings' : ''}`
+      return `${messageOf(cause)}${/startup parameter/.test(messageOf(cause)) ? '. It is a pooler, which must be said: DATABASE_PGBOUNCER=1' : ''}`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return 'its certificate is of another host name'
     case 'CERT_HAS_EXPIRED':

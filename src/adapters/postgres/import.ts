@@ -18,7 +18,7 @@ import {
   type PostgresTarget,
   type StatementError,
 } from './connection.ts'
-import { asJson, openDatabase, ormOn, storable } from './database.ts'
+import { openDatabase, ormOn } from './database.ts'
 import {
   appKeys,
   audit,
@@ -33,6 +33,7 @@ import {
   tallies,
 } from './schema.ts'
 import { requireSecret } from './secret-marks.ts'
+import { asJson, storable } from './text.ts'
 
 const columns: Readonly<Record<MovedTable, readonly string[]>> = {
   brands: columnsOf(brands),

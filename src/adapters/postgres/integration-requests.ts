@@ -1,8 +1,9 @@
 import { count, desc, eq, ne } from 'drizzle-orm'
 import type { RequestBook } from '../../domain/operator.ts'
 import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
-import { type Database, type Orm, storable, storableRow } from './database.ts'
+import type { Database, Orm } from './database.ts'
 import { integrationRequests } from './schema.ts'
+import { storableRow } from './text.ts'
 
 /** Integration requests in PostgreSQL. */
 export function createRequestBook({ orm }: Pick<Database, 'orm'>): IntegrationRequests & RequestBook {
@@ -41,10 +42,7 @@ export function createRequestBook({ orm }: Pick<Database, 'orm'>): IntegrationRe
 export function requestTable(orm: Orm) {
   return {
     async read(id: string): Promise<KeptRequest | undefined> {
-      const [row] = await orm
-        .select()
-        .from(integrationRequests)
-        .where(eq(integrationRequests.id, storable(id)))
+      const [row] = await orm.select().from(integrationRequests).where(eq(integrationRequests.id, id))
       return row
     },
     async decide(id: string, verdict: Partial<KeptRequest>): Promise<void> {

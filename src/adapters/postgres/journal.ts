@@ -12,8 +12,9 @@ import {
 } from '../../storage/journal-entry.ts'
 import type { ReadTallies } from '../../storage/statistics.ts'
 import type { Connection } from './connection.ts'
-import { asJson, type Database, storable } from './database.ts'
+import type { Database } from './database.ts'
 import { deliveries, receipts, stories } from './schema.ts'
+import { asJson } from './text.ts'
 
 const keepEntries = {
   name: 'otpost_keep_entries',
@@ -73,11 +74,7 @@ export function createJournalBook(
       return last?.provider
     },
     story: async (requestId) => {
-      const [row] = await orm
-        .select()
-        .from(stories)
-        .where(eq(stories.requestId, storable(requestId)))
-        .limit(1)
+      const [row] = await orm.select().from(stories).where(eq(stories.requestId, requestId)).limit(1)
       return row && storyOf(row.requestId, row.story as StoredStory)
     },
     deliveries: async ({ requestId, recipientSubjects, since, before, limit }: DeliveryQuery) => {
@@ -87,7 +84,7 @@ export function createJournalBook(
         .leftJoin(receipts, eq(receipts.key, deliveries.receiptKey))
         .where(
           and(
-            requestId === undefined ? undefined : eq(deliveries.requestId, storable(requestId)),
+            requestId === undefined ? undefined : eq(deliveries.requestId, requestId),
             recipientSubjects && inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
             since === undefined ? undefined : gte(deliveries.requestId, firstIdOf(since)),
             before &&

@@ -8,6 +8,7 @@ import {
   silence,
   statementProblem,
 } from './errors.ts'
+import { storable } from './text.ts'
 import { type PostgresTls, tlsOptions } from './tls.ts'
 
 /** What one connection is made with. */
@@ -143,7 +144,7 @@ export class Link {
     const config: QueryConfig & { rowMode?: 'array' } = {
       name,
       text,
-      values: values as unknown[],
+      values: values.map(storable),
       ...(asArrays && { rowMode: 'array' }),
     }
     if (this.end) return Promise.reject(this.end)

@@ -77,10 +77,15 @@ function requireKnown(applied: ReadonlyMap<number, string>, known: readonly Migr
 }
 
 async function requireServer(connection: Connection): Promise<void> {
-  const [[number, name] = []] = await connection.rows(
-    "SELECT current_setting('server_version_num')::int, current_setting('server_version')",
+  const [[number, name, encoding] = []] = await connection.rows(
+    "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding')",
     [],
   )
+  if (encoding !== 'UTF8') {
+    throw new Error(
+      `the database keeps its texts as ${encoding}, which has no room for every name: make it anew with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+    )
+  }
   if (Number(number) < oldestServer.number) {
     throw new Error(`PostgreSQL ${name} is too old: ${oldestServer.name} or newer is needed`)
   }

@@ -3,9 +3,10 @@ import { type AuditEntry, type AuditReader, actorName } from '../../domain/audit
 import type { OperatorBook } from '../../domain/operator.ts'
 import { appTable } from './apps.ts'
 import { brandTable } from './brands.ts'
-import { type Database, type Orm, ormOn, storableRow } from './database.ts'
+import { type Database, type Orm, ormOn } from './database.ts'
 import { requestTable } from './integration-requests.ts'
 import { audit } from './schema.ts'
+import { storableRow } from './text.ts'
 
 /**
  * Changes of an operator in PostgreSQL: each is one transaction, its entry of the audit log included. They go one after

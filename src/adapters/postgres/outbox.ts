@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
-import { type Database, ormOn, storable, storableRow } from './database.ts'
+import { type Database, ormOn } from './database.ts'
 import { outbox } from './schema.ts'
+import { storableRow } from './text.ts'
 
 /** How often a waiting reader looks: messages may come from another node, so it can't just be told. */
 const pollMs = 100
@@ -16,7 +17,7 @@ export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' |
       .from(outbox)
       .where(
         and(
-          identity === undefined ? undefined : eq(outbox.identity, storable(identity)),
+          identity === undefined ? undefined : eq(outbox.identity, identity),
           after === undefined ? undefined : gt(outbox.id, after),
         ),
       )

@@ -21,8 +21,14 @@ const statement = {
   text: 'SELECT otpost_steps($1::text[], $2::boolean[], $3::jsonb, $4::bigint, $5::int) AS taken',
 }
 
-/** Transactions of one process at a time; what comes meanwhile shares the next. */
+/** Transactions of one application at a time; what comes meanwhile shares the next. */
 const atOnce = 2
+
+/** The steps of one application, or those of none: a row that is held stops the requests of its own application alone. */
+interface Group {
+  readonly waiting: Waiting[]
+  running: number
+}
 
 interface Settings {
   /** Steps that share a transaction at most. */
@@ -34,40 +40,51 @@ interface Settings {
 }
 
 /**
- * Takes atomic steps in the database. Those of the requests of a moment share a transaction: a commit waits for the disk,
- * and all requests of an application change one row. What a step's promise tells is committed. Where a transaction fails
+ * Takes atomic steps in the database. Those of an application that come at the same time share a transaction: a commit
+ * waits for the disk, and all of them change one row. What a step's promise tells is committed. Where a transaction fails
  * by what one of its steps holds, each is taken alone.
  */
 export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, hearing }: Settings) {
-  const waiting: Waiting[] = []
-  let running = 0
+  const groups = new Map<string, Group>()
   let isDue = false
 
   /** Resolves to the answer of the function. */
   function take<Answer>(step: Step): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    waiting.push({ step, since: performance.now(), resolve: resolve as (answer: never) => void, reject })
-    runSoon()
+    const name = applicationOf(step)
+    const group = groups.get(name) ?? { waiting: [], running: 0 }
+    groups.set(name, group)
+    group.waiting.push({
+      step,
+      since: performance.now(),
+      resolve: resolve as (answer: never) => void,
+      reject,
+    })
+    if (group.running < atOnce) runSoon()
     return promise
   }
 
   /** In the next turn of the event loop, so that what comes in this one goes together. */
   function runSoon(): void {
-    if (isDue || running >= atOnce) return
+    if (isDue) return
     isDue = true
     setImmediate(() => {
       isDue = false
-      while (waiting.length > 0 && running < atOnce) void run(waiting.splice(0, batchSize))
+      for (const group of groups.values()) {
+        while (group.waiting.length > 0 && group.running < atOnce) {
+          void run(group, group.waiting.splice(0, batchSize))
+        }
+      }
     })
   }
 
-  async function run(batch: readonly Waiting[]): Promise<void> {
-    running++
+  async function run(group: Group, batch: readonly Waiting[]): Promise<void> {
+    group.running++
     try {
       await runTogether(batch)
     } finally {
-      running--
-      if (waiting.length > 0) runSoon()
+      group.running--
+      if (group.waiting.length > 0) runSoon()
     }
   }
 
@@ -101,17 +118,34 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
   /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
   const looking = setInterval(() => {
     const now = performance.now()
-    while (waiting[0] && now - waiting[0].since > patienceMs) {
-      waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
+    for (const [name, { waiting, running }] of groups) {
+      while (waiting[0] && now - waiting[0].since > patienceMs) {
+        waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
+      }
+      if (waiting.length === 0 && running === 0) groups.delete(name)
     }
   }, 250)
   looking.unref()
 
   return {
     take,
-    queueLength: () => waiting.length,
+    queueLength: () => groups.values().reduce((sum, { waiting }) => sum + waiting.length, 0),
     close: () => clearInterval(looking),
   }
+}
+
+/** The application whose row a step changes; empty where it changes none. */
+function applicationOf(step: Step): string {
+  let name = ''
+  step((subject) => {
+    if (isApplication(subject)) name = subject
+    return 0
+  })
+  return name
+}
+
+function isApplication(subject: string): boolean {
+  return subject.startsWith('app:')
 }
 
 /**
@@ -135,7 +169,7 @@ function arranged(steps: readonly Step[]) {
 }
 
 function byLockOrder(a: string, b: string): number {
-  const [isAppA, isAppB] = [a.startsWith('app:'), b.startsWith('app:')]
+  const [isAppA, isAppB] = [isApplication(a), isApplication(b)]
   if (isAppA !== isAppB) return isAppA ? 1 : -1
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -21,8 +21,21 @@ export function tlsOptions({ mode, caFile, certFile, keyFile }: PostgresTls): Co
   return {
     rejectUnauthorized: mode !== 'require',
     ...(mode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
-    ...(certFile === undefined ? {} : { cert: readFileSync(certFile, 'utf8') }),
-    ...(keyFile === undefined ? {} : { key: readFileSync(keyFile, 'utf8') }),
+    ...(caFile === undefined ? {} : { ca: readPem('sslrootcert', caFile, 'CERTIFICATE') }),
+    ...(certFile === undefined ? {} : { cert: readPem('sslcert', certFile, 'CERTIFICATE') }),
+    ...(keyFile === undefined ? {} : { key: readPem('sslkey', keyFile, 'PRIVATE KEY') }),
   }
+}
+
+/** What is in a file of this parameter; an empty one would count as none, and the wrong authorities would be believed. */
+function readPem(parameter: string, file: string, kind: string): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (cause) {
+    const { code = 'unreadable' } = cause as NodeJS.ErrnoException
+    throw Object.assign(new Error(`${parameter} ${file} can not be read (${code})`), { code })
+  }
+  if (!text.includes(`${kind}-----`)) throw new Error(`${parameter} ${file} holds no ${kind} in PEM`)
+  return text
 }

@@ -53,9 +53,9 @@ export function readPostgresUrl(text: string): PostgresUrl {
   if ((certFile === undefined) !== (keyFile === undefined)) {
     problems.push('must have both of sslcert and sslkey, or neither')
   }
-  if (mode === 'disable' && caFile !== undefined) {
+  if ((mode === 'disable' || mode === 'require') && caFile !== undefined) {
     problems.push(
-      'has sslrootcert, but sslmode=disable: with a certificate to check, say sslmode=verify-full',
+      `has sslrootcert, but sslmode=${mode}, which checks nothing by it: say sslmode=verify-full, or verify-ca where its host has another name`,
     )
   }
   if (![url.username, url.password, url.pathname].every(isDecodable)) {

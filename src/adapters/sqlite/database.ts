@@ -4,6 +4,7 @@ import Driver from 'better-sqlite3'
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
+import { fileAt, movedAside } from './draft.ts'
 import { LedgerTable } from './ledgers.ts'
 import { migrate, upgradeCheck } from './migrate.ts'
 import { patiently, Writer } from './writer.ts'
@@ -54,7 +55,10 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
   let driver: Driver.Database | undefined
   try {
     if (known) requireSameFile(file, known)
-    else if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    else if (file !== ':memory:') {
+      requireNotMoved(file)
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    }
     // SQLite waits for another process's lock by blocking the event loop; the writer waits off it.
     const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
     driver = opened
@@ -67,6 +71,16 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
     driver?.close()
     throw new DatabaseError(file, error)
   }
+}
+
+/** Refuses to make a file anew that was moved to a server: who still names it would go on with nothing, and not notice. */
+function requireNotMoved(file: string): void {
+  if (fileAt(file)) return
+  const aside = movedAside(file)
+  if (aside === undefined) return
+  throw new Error(
+    `otpost move has taken it to a server, and set it aside as ${aside}. Set DATABASE_URL to that server; or, to begin anew, move ${aside} to another folder`,
+  )
 }
 
 /** A database that can't be opened, in words for the operator. */

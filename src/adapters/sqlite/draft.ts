@@ -91,6 +91,20 @@ export function syncToDisk(path: string): void {
   }
 }
 
+/** What `otpost move` has set aside of a file last; undefined where there is nothing. */
+export function movedAside(file: string): string | undefined {
+  const [folder, start] = [dirname(file), `${basename(file)}${movedEnding}`]
+  if (!fileAt(folder)?.isDirectory()) return undefined
+  const [last] = readdirSync(folder)
+    .filter((name) => name.startsWith(start))
+    .sort()
+    .reverse()
+  return last === undefined ? undefined : join(folder, last)
+}
+
+/** What the name of a file that was moved to a server goes on with, before the time. */
+export const movedEnding = '.moved-'
+
 /** Refuses a file that is the database, or one of those that belong to it, by whatever name. */
 export function refuseOwnFile(file: string, databaseFile: string): void {
   const own = ['', ...companions, '.key'].map((end) => databaseFile + end)

@@ -1,12 +1,12 @@
-import { readdirSync, realpathSync, renameSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { realpathSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type Driver from 'better-sqlite3'
 import { type Column, getTableColumns } from 'drizzle-orm'
 import { OperatorError } from '../../domain/operator.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { comparedKeys, type MovedTable, type PlainRow, type TransferSource } from '../../storage/transfer.ts'
 import { DatabaseError } from './database.ts'
-import { damageIn, fileAt, syncToDisk } from './draft.ts'
+import { damageIn, fileAt, movedAside, movedEnding, syncToDisk } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { decode } from './ledgers.ts'
 import { migrate } from './migrate.ts'
@@ -71,7 +71,7 @@ export interface HeldFile extends TransferSource {
  * @throws OperatorError where there is none, or a process has it open; DatabaseError where it can't be used
  */
 export function holdFile(file: string, now: Clock): HeldFile {
-  if (!fileAt(file)?.isFile()) throw new OperatorError(missing(file))
+  requireFileThere(file)
   // By its own name, whatever links lead to it.
   const path = realpathSync(file)
   let aside: string | undefined
@@ -101,7 +101,7 @@ export function holdFile(file: string, now: Clock): HeldFile {
     lastNumber: (table) => number('SELECT seq FROM sqlite_sequence WHERE name = ?', table),
     setAside() {
       if (aside !== undefined) return aside
-      const name = `${path}.moved-${stamp(now())}`
+      const name = `${path}${movedEnding}${stamp(now())}`
       try {
         renameSync(path, name)
       } catch (error) {
@@ -170,14 +170,15 @@ function known<T>(file: string, work: () => T): T {
 
 /** What to say where there is no file; one that a move has set aside is the likely reason. */
 function missing(file: string): string {
-  const [folder, start] = [dirname(file), `${basename(file)}.moved-`]
-  const aside = fileAt(folder)?.isDirectory()
-    ? readdirSync(folder).filter((name) => name.startsWith(start))
-    : []
-  const [last] = aside.sort().reverse()
+  const aside = movedAside(file)
   const hint =
-    last === undefined
+    aside === undefined
       ? ''
-      : `. There is ${join(folder, last)}, which otpost move has set aside. Where the database that it went to has nothing in it, that move was broken off at its end: give the file its name back, and move again`
+      : `. There is ${aside}, which otpost move has set aside. Where the database that it went to has nothing in it, that move was broken off at its end: give the file its name back, and move again`
   return `there is no database at ${file}${hint}`
+}
+
+/** @throws OperatorError where there is no such file */
+export function requireFileThere(file: string): void {
+  if (!fileAt(file)?.isFile()) throw new OperatorError(missing(file))
 }

@@ -1,0 +1,24 @@
+// PostgreSQL keeps neither NUL nor half a surrogate pair, whoever sends it: each becomes U+FFFD.
+
+/** A value as a parameter of type jsonb. PostgreSQL keeps neither NUL nor half a surrogate pair: each becomes U+FFFD. */
+export function asJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  return /\\u(?:0000|d[89a-f])/i.test(text)
+    ? JSON.stringify(JSON.parse(text), (_, part) => storable(part))
+    : text
+}
+
+/** A text, or anything else, as PostgreSQL can keep it; done with every parameter. */
+export function storable<T>(value: T): T | string {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
+}
+
+/** A row whose texts PostgreSQL can keep. */
+export function storableRow<Row extends object>(row: Row): Row {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      value !== null && typeof value === 'object' ? JSON.parse(asJson(value)) : storable(value),
+    ]),
+  ) as Row
+}
