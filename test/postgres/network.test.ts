@@ -110,6 +110,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
     for (const { answer } of await asked) expectSuccess(answer, ['expiresIn'])
     for (const phone of phones) expectSuccess(await verify(near, phone, smsTo(phone)[0]))
     proxy.recover()
+    expect(meanwhile.requests).toBeGreaterThanOrEqual(4)
     tell('slow', { slowest, near: meanwhile, healedAfterMs: await healed(far) })
   })
 
@@ -120,6 +121,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
     const meanwhile = await servedMeanwhile(closed)
     const refusedAfterMs = await closed
     proxy.recover()
+    expect(meanwhile.requests).toBeGreaterThanOrEqual(4)
     tell('silent', { refusedAfterMs, near: meanwhile, healedAfterMs: await healed(far) })
   })
 
@@ -147,6 +149,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
     // A code that was asked for and not confirmed is used up, like any other that was right.
     expectError(await verify(near, code.phone, code.otp), 404, 'not_found')
     proxy.recover()
+    expect(meanwhile.requests).toBeGreaterThanOrEqual(4)
     tell('no answer', { refusedAfterMs: tookMs, near: meanwhile, healedAfterMs: await healed(far) })
   })
 

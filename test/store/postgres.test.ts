@@ -3,7 +3,7 @@ import { createAppBook } from '../../src/adapters/postgres/apps.ts'
 import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
 import { StatementError } from '../../src/adapters/postgres/connection.ts'
 import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
-import { type Database, plainErrors } from '../../src/adapters/postgres/database.ts'
+import { type Database, openDatabase, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { createRequestBook } from '../../src/adapters/postgres/integration-requests.ts'
 import { createAuditReader, createOperatorBook } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
@@ -11,8 +11,9 @@ import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
 import { requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
 import type { Claim } from '../../src/domain/limits.ts'
 import { createApps } from '../../src/storage/keys.ts'
+import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
-import { testDatabase } from './postgres-database.ts'
+import { targetOf, testDatabase } from './postgres-database.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 beforeAll(async () => {
@@ -110,4 +111,37 @@ test('a row that is held stops the requests of its own application alone', async
   release.resolve()
   await Promise.all([holding, ...waiting])
   await opened.close()
+})
+
+test('who may not make the schema, or only look at it, is told what to do', async () => {
+  const empty = await emptyDatabase()
+  const role = `weak_${crypto.randomUUID().replaceAll('-', '')}`
+  await queryOnce(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'weak'`)
+  const url = new URL(empty.url)
+  url.username = role
+  url.password = 'weak'
+  try {
+    const problem = await openDatabase(targetOf(url.href), undefined, () => {}).catch(
+      (error: unknown) => error,
+    )
+    expect(String(problem)).toContain('run otpost migrate as the owner')
+  } finally {
+    await empty.remove()
+    await queryOnce(database.url, `DROP ROLE ${role}`)
+  }
+})
+
+test('a database of another encoding is refused', async () => {
+  const name = `latin_${crypto.randomUUID().replaceAll('-', '')}`
+  await queryOnce(
+    database.url,
+    `CREATE DATABASE ${name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+  )
+  try {
+    const url = databaseUrl(database.url, name)
+    const problem = await openDatabase(targetOf(url), undefined, () => {}).catch((error: unknown) => error)
+    expect(String(problem)).toContain("ENCODING 'UTF8'")
+  } finally {
+    await queryOnce(database.url, `DROP DATABASE ${name}`)
+  }
 })

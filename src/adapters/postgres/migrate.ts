@@ -16,6 +16,18 @@ const oldestServer = { number: 140_000, name: '14' }
  * @throws an error in words where the schema is of a newer program, or the server too old
  */
 export async function migrate(pool: Pool, known: readonly Migration[] = migrations): Promise<void> {
+  try {
+    await bringUpToDate(pool, known)
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code !== '42501') throw error
+    throw new Error(
+      'the user in DATABASE_URL has not the rights for the schema: run otpost migrate as the owner of the database first, and grant this user what docs/postgres.md says',
+      { cause: error },
+    )
+  }
+}
+
+async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<void> {
   const applied = await appliedBefore(pool)
   requireKnown(applied, known)
   // Nothing is locked by a server that finds all as it should be.
