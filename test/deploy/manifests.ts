@@ -73,6 +73,7 @@ interface Probe {
 
 export interface Container {
   readonly name: string
+  readonly args?: readonly string[]
   readonly image: string
   readonly securityContext: object
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
@@ -90,7 +91,9 @@ export interface PodSpec {
   readonly volumes: readonly {
     readonly name: string
     readonly configMap?: { readonly name: string }
+    readonly persistentVolumeClaim?: { readonly claimName: string }
   }[]
+  readonly restartPolicy?: string
 }
 
 /** A manifest of Kubernetes, as far as it is looked at. */
@@ -103,6 +106,7 @@ export interface Manifest {
   readonly spec?: {
     readonly replicas: number
     readonly selector?: object
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[]
     readonly template: {
       readonly metadata: { readonly labels: object }
       readonly spec: PodSpec

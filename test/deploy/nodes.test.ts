@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Deployment } from 'kubernetes-models/apps/v1'
+import { Job } from 'kubernetes-models/batch/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap } from 'kubernetes-models/v1'
 import { readConfig } from '../../src/config.ts'
@@ -129,6 +130,22 @@ describe('the manifests of several nodes', () => {
   const [container = expect.unreachable()] = spec.containers
   const set = named(base, 'StatefulSet').spec?.template.spec ?? expect.unreachable()
   const whole = [...base.filter(({ kind }) => kind !== 'StatefulSet' && kind !== 'Secret'), secret, ...own]
+
+  test('have a Job beside them that takes the volume of the single server to the database', () => {
+    const [job = expect.unreachable()] = manifestsOf('postgres/move.yml')
+    new Job(job as never).validate()
+    const { containers, volumes, restartPolicy } =
+      named([job], 'Job').spec?.template.spec ?? expect.unreachable()
+    const [mover = expect.unreachable()] = containers
+    expect([mover.image, restartPolicy]).toEqual([container.image, 'Never'])
+    expect(mover.args).toEqual(['move', '--from', 'file:/data/otpost.db'])
+    // A claim is named by its template, its StatefulSet and the number of the replica.
+    const [claim] = named(base, 'StatefulSet').spec?.volumeClaimTemplates ?? []
+    expect(volumes?.map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName)).toContain(
+      `${claim?.metadata?.name}-otpost-0`,
+    )
+    expect(volumes?.map(({ configMap }) => configMap?.name)).toContain(own[0]?.metadata?.name)
+  })
 
   test('are what the API takes, and have no field that it does not know', async () => {
     const models = { ConfigMap, Deployment, PodDisruptionBudget }

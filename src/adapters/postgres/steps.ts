@@ -21,10 +21,10 @@ const statement = {
   text: 'SELECT otpost_steps($1::text[], $2::boolean[], $3::jsonb, $4::bigint, $5::int) AS taken',
 }
 
-/** Transactions of one application at a time; what comes meanwhile shares the next. */
+/** Transactions of one group at a time; what comes meanwhile shares the next. */
 const atOnce = 2
 
-/** The steps of one application, or those of none: a row that is held stops the requests of its own application alone. */
+/** Steps that share transactions. Each application has its own: a row that is held stops its own requests alone. */
 interface Group {
   readonly waiting: Waiting[]
   running: number
@@ -51,7 +51,7 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
   /** Resolves to the answer of the function. */
   function take<Answer>(step: Step): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const name = applicationOf(step)
+    const name = groupOf(step)
     const group = groups.get(name) ?? { waiting: [], running: 0 }
     groups.set(name, group)
     group.waiting.push({
@@ -134,14 +134,16 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
   }
 }
 
-/** The application whose row a step changes; empty where it changes none. */
-function applicationOf(step: Step): string {
-  let name = ''
+/** Whose steps a step goes with: those of its application or, where it changes the row of none, of its one subject. */
+function groupOf(step: Step): string {
+  let first = ''
+  let application = ''
   step((subject) => {
-    if (isApplication(subject)) name = subject
+    first ||= subject
+    if (isApplication(subject)) application = subject
     return 0
   })
-  return name
+  return application || first
 }
 
 function isApplication(subject: string): boolean {
