@@ -229,7 +229,8 @@ export type ServerDatabaseFacts =
       readonly kind: 'answered'
       readonly version: string
       readonly schema: DatabaseFacts['schema'] | 'none'
-      readonly isStandby: boolean
+      /** A standby, or made read-only. */
+      readonly isReadOnly: boolean
       /** Settings of the server by which what was answered outlasts a crash or not. */
       readonly fsync: boolean
       readonly fullPageWrites: boolean
@@ -263,14 +264,14 @@ export function serverDatabaseFindings(
       ),
     ]
   }
-  const { isStandby, synchronousCommit, synchronousStandbys, mostConnections, connections, poolSize } = facts
+  const { isReadOnly, synchronousCommit, synchronousStandbys, mostConnections, connections, poolSize } = facts
   const aheadMs = facts.clock.at - facts.clock.askedAt
   return [
-    isStandby
+    isReadOnly
       ? fail(
           'database',
-          `${name} is a standby, which can only be read`,
-          'let DATABASE_URL lead to the primary',
+          `${name} can only be read: it is a standby, or was made read-only`,
+          'let DATABASE_URL lead to the primary, or make room on its disk',
         )
       : ok('database', `${name} answers: PostgreSQL ${facts.version}`),
     facts.schema === 'none'

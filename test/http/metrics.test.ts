@@ -399,7 +399,7 @@ describe('labels', () => {
     expect(after.samples.length).toBeLessThan(before.samples.length + 60)
   })
 
-  sqliteOnly('are documented, all of them', async () => {
+  test('are documented, all of them', async () => {
     const receiver = startReceiver()
     await start({ ...receiver.env, SMS_PLAIN: 'webhook', PUBLIC_URL: 'https://otp.example' })
     await receiver.stop()
@@ -421,6 +421,11 @@ describe('labels', () => {
         return [name, { type, labels: [...labels].filter((label) => label !== 'le').sort() }] as const
       }),
     )
+    // What is of the other store has no samples, and so no labels here.
+    for (const { name, samples } of told.families.values()) {
+      const known = documented.get(name)
+      if (samples.length === 0 && known) documented.set(name, { ...known, labels: [] })
+    }
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(actual))
   })
 })

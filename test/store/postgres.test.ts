@@ -98,14 +98,13 @@ test('a row that is held stops the requests of its own application alone', async
     await release.promise
   })
   await isHeld.promise
-  // More than may be on their way at a time, before and beside those of another.
   let answered = 0
-  const waiting = Array.from({ length: 5 }, async () => {
-    await new Promise((resolve) => setImmediate(resolve))
-    await admit([claimOf('held')], 0)
-    answered++
-  })
-  await opened.pool.rows('SELECT 1', [])
+  const waiting: Promise<void>[] = []
+  // More transactions than may be on their way at a time.
+  for (let turn = 0; turn < 4; turn++) {
+    waiting.push(admit([claimOf('held')], 0).then(() => void answered++))
+    await opened.pool.rows('SELECT 1', [])
+  }
   expect((await admit([claimOf('free')], 0)).admitted).toBe(true)
   expect(answered).toBe(0)
   release.resolve()

@@ -18,7 +18,7 @@ export async function conditionOf(target: PostgresTarget): Promise<ServerDatabas
 async function factsOf(pool: Pool) {
   const askedAt = Date.now()
   const [row = []] = await pool.rows(
-    `SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('fsync') = 'on',
+    `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', current_setting('fsync') = 'on',
         current_setting('full_page_writes') = 'on', current_setting('synchronous_commit'),
         (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
         coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
@@ -32,7 +32,7 @@ async function factsOf(pool: Pool) {
     row[12] === true ? (await pool.rows('SELECT max(request_id) FROM stories', []))[0]?.[0] : null
   return {
     version: String(row[0]),
-    isStandby: row[1] === true,
+    isReadOnly: row[1] === true,
     fsync: row[2] === true,
     fullPageWrites: row[3] === true,
     synchronousCommit: String(row[4]),

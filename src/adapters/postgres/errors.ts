@@ -126,7 +126,7 @@ function awayReason(code: string, cause: Error): string {
     case '57P02':
       return 'ended the connection: it is being stopped, or somebody has cut it off'
     case '25006':
-      return 'can only be read: it is a standby. Name the primary'
+      return 'can only be read: it is a standby, or was made read-only, as for a full disk. Name the primary, or make room'
     case '25P03':
     case '25P04':
       return 'ended a transaction that waited for this process too long: is this machine overloaded?'

@@ -69,7 +69,9 @@ export async function requireSchema(connection: Connection): Promise<void> {
   ])
   if (row?.newer) throw new Error(`${upgradedBy(row.newer)}: stop this server, and start that version`)
   if (row?.is_read_only !== false) {
-    throw new Error('it can only be read: it is a standby. Let DATABASE_URL lead to the primary')
+    throw new Error(
+      'it can only be read: it is a standby, or was made read-only, as managed services do when the disk is full. Let DATABASE_URL lead to the primary, or make room there',
+    )
   }
 }
 

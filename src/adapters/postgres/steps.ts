@@ -11,6 +11,8 @@ export type Step = (placeOf: (subject: string, isNeeded: boolean) => number) => 
 
 interface Waiting {
   readonly step: Step
+  /** Its application or, where it changes the row of none, its one subject. */
+  readonly owner: string
   readonly since: number
   readonly resolve: (answer: never) => void
   readonly reject: (error: unknown) => void
@@ -21,13 +23,24 @@ const statement = {
   text: 'SELECT otpost_steps($1::text[], $2::boolean[], $3::jsonb, $4::bigint, $5::int) AS taken',
 }
 
-/** Transactions of one group at a time; what comes meanwhile shares the next. */
+/** Transactions at a time; what comes meanwhile shares the next. */
 const atOnce = 2
 
-/** Steps that share transactions. Each application has its own: a row that is held stops its own requests alone. */
+/** From when on a transaction is slow: many times what one takes on a busy machine. */
+const slowMs = 250
+
+/** Steps that share transactions. */
 interface Group {
-  readonly waiting: Waiting[]
+  waiting: Waiting[]
   running: number
+}
+
+/** A transaction under way. */
+interface Batch {
+  readonly steps: readonly Waiting[]
+  readonly group: Group
+  readonly since: number
+  isSlow: boolean
 }
 
 interface Settings {
@@ -40,29 +53,32 @@ interface Settings {
 }
 
 /**
- * Takes atomic steps in the database. Those of an application that come at the same time share a transaction: a commit
- * waits for the disk, and all of them change one row. What a step's promise tells is committed. Where a transaction fails
+ * Takes atomic steps in the database. Those that come at the same time share a transaction: a commit waits for the disk,
+ * and all requests of an application change one row. What a step's promise tells is committed. Where a transaction fails
  * by what one of its steps holds, each is taken alone.
+ *
+ * A row that somebody holds makes a transaction slow. Whose steps are in one go apart until it is over, each owner's for
+ * itself, and its place is another's: so requests of others wait for a moment at most.
  */
 export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, hearing }: Settings) {
-  const groups = new Map<string, Group>()
+  const shared: Group = { waiting: [], running: 0 }
+  /** By owner, with how many slow transactions have steps of it. */
+  const apart = new Map<string, Group & { slow: number }>()
+  const batches = new Set<Batch>()
   let isDue = false
 
   /** Resolves to the answer of the function. */
   function take<Answer>(step: Step): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const name = groupOf(step)
-    const group = groups.get(name) ?? { waiting: [], running: 0 }
-    groups.set(name, group)
-    group.waiting.push({
-      step,
-      since: performance.now(),
-      resolve: resolve as (answer: never) => void,
-      reject,
-    })
+    const owner = ownerOf(step)
+    const group = apart.get(owner) ?? shared
+    const since = performance.now()
+    group.waiting.push({ step, owner, since, resolve: resolve as (answer: never) => void, reject })
     if (group.running < atOnce) runSoon()
     return promise
   }
+
+  const groups = () => [shared, ...apart.values()]
 
   /** In the next turn of the event loop, so that what comes in this one goes together. */
   function runSoon(): void {
@@ -70,7 +86,7 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
     isDue = true
     setImmediate(() => {
       isDue = false
-      for (const group of groups.values()) {
+      for (const group of groups()) {
         while (group.waiting.length > 0 && group.running < atOnce) {
           void run(group, group.waiting.splice(0, batchSize))
         }
@@ -78,14 +94,41 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
     })
   }
 
-  async function run(group: Group, batch: readonly Waiting[]): Promise<void> {
+  async function run(group: Group, steps: readonly Waiting[]): Promise<void> {
+    const batch: Batch = { steps, group, since: performance.now(), isSlow: false }
+    batches.add(batch)
     group.running++
     try {
-      await runTogether(batch)
+      await runTogether(steps)
     } finally {
-      group.running--
-      if (group.waiting.length > 0) runSoon()
+      batches.delete(batch)
+      if (batch.isSlow) for (const owner of ownersOf(batch)) bringBack(owner)
+      else group.running--
+      if (groups().some(({ waiting }) => waiting.length > 0)) runSoon()
     }
+  }
+
+  /** A transaction of all gives its place to another, which is without the steps of those that are in it. */
+  function setAside(batch: Batch): void {
+    batch.isSlow = true
+    batch.group.running--
+    for (const owner of ownersOf(batch)) {
+      const group = apart.get(owner) ?? { waiting: [], running: 0, slow: 0 }
+      group.slow++
+      group.waiting.push(...shared.waiting.filter((each) => each.owner === owner))
+      shared.waiting = shared.waiting.filter((each) => each.owner !== owner)
+      apart.set(owner, group)
+    }
+    runSoon()
+  }
+
+  function bringBack(owner: string): void {
+    const group = apart.get(owner)
+    if (!group) return
+    group.slow--
+    if (group.slow > 0) return
+    apart.delete(owner)
+    shared.waiting.push(...group.waiting.splice(0))
   }
 
   async function runTogether(batch: readonly Waiting[]): Promise<void> {
@@ -118,24 +161,30 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
   /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
   const looking = setInterval(() => {
     const now = performance.now()
-    for (const [name, { waiting, running }] of groups) {
+    for (const batch of batches) {
+      // An owner that is apart has its own places, and no more: the pool is for all.
+      if (!batch.isSlow && batch.group === shared && now - batch.since > slowMs) setAside(batch)
+    }
+    for (const { waiting } of groups()) {
       while (waiting[0] && now - waiting[0].since > patienceMs) {
         waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
       }
-      if (waiting.length === 0 && running === 0) groups.delete(name)
     }
-  }, 250)
+  }, 50)
   looking.unref()
 
   return {
     take,
-    queueLength: () => groups.values().reduce((sum, { waiting }) => sum + waiting.length, 0),
+    queueLength: () => groups().reduce((sum, { waiting }) => sum + waiting.length, 0),
     close: () => clearInterval(looking),
   }
 }
 
-/** Whose steps a step goes with: those of its application or, where it changes the row of none, of its one subject. */
-function groupOf(step: Step): string {
+function ownersOf({ steps }: Batch): ReadonlySet<string> {
+  return new Set(steps.map(({ owner }) => owner))
+}
+
+function ownerOf(step: Step): string {
   let first = ''
   let application = ''
   step((subject) => {
