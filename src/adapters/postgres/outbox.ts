@@ -1,13 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
+import { outboxEntry, waiting } from '../../storage/outbox.ts'
 import { type Database, ormOn } from './database.ts'
 import { outbox } from './schema.ts'
 import { storableRow } from './text.ts'
-
-/** How often a waiting reader looks: messages may come from another node, so it can't just be told. */
-const pollMs = 100
 
 /** The outbox in PostgreSQL: every node shows the messages of all. */
 export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' | 'now'>): Outbox {
@@ -24,7 +21,7 @@ export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' |
       // Whoever asks for what came after an id reads on from there; whoever does not wants the last.
       .orderBy(after === undefined ? desc(outbox.id) : asc(outbox.id))
       .limit(limit)
-    return rows.map(toEntry).sort((a, b) => a.id - b.id)
+    return rows.map(outboxEntry).sort((a, b) => a.id - b.id)
   }
 
   return {
@@ -40,26 +37,8 @@ export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' |
       }),
     get: async (id) => {
       const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))
-      return row && toEntry(row)
+      return row && outboxEntry(row)
     },
-    wait: async (query, waitMs, signal) => {
-      const until = performance.now() + waitMs
-      for (;;) {
-        const entries = await list(query)
-        const left = until - performance.now()
-        if (entries.length > 0 || left <= 0 || signal.aborted) return entries
-        await pause(Math.min(pollMs, left), undefined, { signal }).catch(() => undefined)
-      }
-    },
+    wait: waiting(list),
   }
-}
-
-function toEntry({
-  recipient,
-  identity: _,
-  brandSlug,
-  createdAt,
-  ...row
-}: typeof outbox.$inferSelect): OutboxEntry {
-  return { ...row, to: recipient, brandId: brandSlug, createdAt: new Date(createdAt).toISOString() }
 }

@@ -1,12 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Clock, Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
+import { outboxEntry, waiting } from '../../storage/outbox.ts'
 import type { Database } from './database.ts'
 import { outbox } from './schema.ts'
-
-/** How often a waiting reader looks: messages may come from another process, so it can't just be told. */
-const pollMs = 100
 
 /** The outbox in SQLite, so that it outlives a restart and commands can read it. */
 export function createOutbox({ orm, writer }: Database, now: Clock): Outbox {
@@ -24,7 +21,7 @@ export function createOutbox({ orm, writer }: Database, now: Clock): Outbox {
       .orderBy(after === undefined ? desc(outbox.id) : asc(outbox.id))
       .limit(limit)
       .all()
-      .map(toEntry)
+      .map(outboxEntry)
       .sort((a, b) => a.id - b.id)
 
   return {
@@ -40,26 +37,8 @@ export function createOutbox({ orm, writer }: Database, now: Clock): Outbox {
       }),
     get: async (id) => {
       const row = orm.select().from(outbox).where(eq(outbox.id, id)).get()
-      return row && toEntry(row)
+      return row && outboxEntry(row)
     },
-    wait: async (query, waitMs, signal) => {
-      const until = performance.now() + waitMs
-      for (;;) {
-        const entries = await list(query)
-        const left = until - performance.now()
-        if (entries.length > 0 || left <= 0 || signal.aborted) return entries
-        await pause(Math.min(pollMs, left), undefined, { signal }).catch(() => undefined)
-      }
-    },
+    wait: waiting(list),
   }
-}
-
-function toEntry({
-  recipient,
-  identity: _,
-  brandSlug,
-  createdAt,
-  ...row
-}: typeof outbox.$inferSelect): OutboxEntry {
-  return { ...row, to: recipient, brandId: brandSlug, createdAt: new Date(createdAt).toISOString() }
 }
