@@ -24,8 +24,9 @@ CREATE TRIGGER brands_revised AFTER INSERT OR UPDATE OR DELETE ON brands
 CREATE TRIGGER app_keys_revised AFTER INSERT OR DELETE OR UPDATE OF key_sha256, app_id, revoked_at ON app_keys
   FOR EACH STATEMENT EXECUTE FUNCTION otpost_revise();
 --> statement-breakpoint
+-- For each row: the sweep looks for what is over again and again, and mostly there is nothing.
 CREATE TRIGGER resting_providers_revised AFTER INSERT OR UPDATE OR DELETE ON resting_providers
-  FOR EACH STATEMENT EXECUTE FUNCTION otpost_revise();
+  FOR EACH ROW EXECUTE FUNCTION otpost_revise();
 --> statement-breakpoint
 -- Epoch milliseconds by the server's clock; a test may give its own.
 CREATE FUNCTION otpost_now(given bigint DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -8,9 +8,12 @@ import { createRequestBook } from '../../src/adapters/postgres/integration-reque
 import { createAuditReader, createOperatorBook } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
+import { createRestingProviders } from '../../src/adapters/postgres/resting.ts'
 import { requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
+import { createSweep } from '../../src/adapters/postgres/sweep.ts'
 import type { Claim } from '../../src/domain/limits.ts'
 import { createApps } from '../../src/storage/keys.ts'
+import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
 import { targetOf, testDatabase } from './postgres-database.ts'
@@ -143,4 +146,19 @@ test('a database of another encoding is refused', async () => {
   } finally {
     await queryOnce(database.url, `DROP DATABASE ${name}`)
   }
+})
+
+test('a sweep that finds nothing gives no node anything to read again, and one that removes a rest does', async () => {
+  const opened = await database.open(() => 0)
+  const sweep = createSweep(opened, 'this node')
+  const { tell } = createRestingProviders(opened)
+  const revision = async () => Number((await opened.pool.rows('SELECT number FROM revision', []))[0]?.[0])
+  const before = await revision()
+  for (let step = 0; step < 3; step++) await sweep(100_000, keepAll)
+  expect(await revision()).toBe(before)
+  await tell('twilio', { failures: 5, restMs: 1000, restsUntil: 1000 })
+  expect(await revision()).toBe(before + 1)
+  await sweep(100_000, keepAll)
+  expect(await revision()).toBe(before + 2)
+  await opened.close()
 })

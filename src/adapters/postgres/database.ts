@@ -74,7 +74,13 @@ export async function openDatabase(
       return pool.close()
     },
   }
-  await database.changes.look()
+  try {
+    await database.changes.look()
+  } catch (error) {
+    // Open connections would keep a command from ending.
+    await database.close()
+    throw error
+  }
   return database
 }
 

@@ -1,6 +1,6 @@
 import { maxAttempts } from '../../domain/otp.ts'
 import { clockToleranceMs } from '../../domain/ports.ts'
-import { DatabaseUnavailable, type Pool } from './connection.ts'
+import { DatabaseUnavailable, type Pool, StatementError } from './connection.ts'
 
 /**
  * A step as the function takes it, by position; it names subjects by the place that `placeOf` gives each.
@@ -136,7 +136,7 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
       const answers = await answersTo(batch.map(({ step }) => step))
       for (const [place, { resolve }] of batch.entries()) resolve(answers[place] as never)
     } catch (error) {
-      const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
+      const isOfOne = batch.length > 1 && error instanceof StatementError
       if (!isOfOne) for (const { reject } of batch) reject(error)
       // Nothing of it has happened.
       else for (const each of batch) await runTogether([each])
