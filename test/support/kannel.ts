@@ -87,6 +87,7 @@ export async function startKannel() {
   const children = new Set<Bun.Subprocess>()
   const submitted = new Arrivals<Submitted>()
   const handset = new Arrivals<string>()
+  const fakesmscSaid: string[] = []
   const conf = join(folder.path, 'kannel.conf')
   let smscPort = 0
   let smsc: Bun.Subprocess | undefined
@@ -111,7 +112,12 @@ export async function startKannel() {
   const ready = async (what: string, isReady: (status: string) => boolean) => {
     const giveUpAt = performance.now() + 20_000
     while (!isReady(await status())) {
-      if (performance.now() > giveUpAt) throw new Error(`Kannel: ${what}\n${readLog(logOf('bearerbox'))}`)
+      const ended = bearerbox !== undefined && hasEnded(bearerbox)
+      if (ended || performance.now() > giveUpAt) {
+        const logs = ['bearerbox', 'smsbox'].map((name) => readLog(logOf(name)))
+        const said = [...logs, ...fakesmscSaid].join('\n')
+        throw new Error(`Kannel: ${what}${ended ? ', bearerbox has ended' : ''}\n${said}`)
+      }
       await Bun.sleep(25)
     }
   }
@@ -132,12 +138,25 @@ export async function startKannel() {
   const start = async () => {
     bearerbox = run('bearerbox', [bearerboxPath, '-v', '1', conf], 'ignore')
     await ready('bearerbox does not start', (said) => said.includes('Status: running'))
-    run('smsbox', [smsboxPath, '-v', '1', conf], 'ignore')
-    const fakesmsc = run('fakesmsc', ['sh', '-c', `exec ${fakesmscCommand(fake)} 2>&1`], 'pipe')
-    eachLine(fakesmsc.stdout, (line) => handset.add(line))
-    await ready('its parts do not find each other', (said) =>
-      [/smsbox:.*on-line/, /FAKE\[FAKE\].*\(online/, /SIM\[SIM\].*\(online/].every((part) => part.test(said)),
-    )
+    const startSmsbox = () => run('smsbox', [smsboxPath, '-v', '1', conf], 'ignore')
+    const startFakesmsc = () => {
+      const child = run('fakesmsc', ['sh', '-c', `exec ${fakesmscCommand(fake)} 2>&1`], 'pipe')
+      eachLine(child.stdout, (line) => {
+        fakesmscSaid.push(line)
+        handset.add(line)
+      })
+      return child
+    }
+    let smsbox = startSmsbox()
+    let fakesmsc = startFakesmsc()
+    // bearerbox says that it runs before it listens for these two, which end where nobody listens.
+    await ready('its parts do not find each other', (said) => {
+      if (hasEnded(smsbox)) smsbox = startSmsbox()
+      if (hasEnded(fakesmsc)) fakesmsc = startFakesmsc()
+      return [/smsbox:.*on-line/, /FAKE\[FAKE\].*\(online/, /SIM\[SIM\].*\(online/].every((part) =>
+        part.test(said),
+      )
+    })
   }
   /** At once, and smsbox first: it would start itself anew for want of its bearerbox. */
   const end = async () => {
@@ -200,6 +219,10 @@ export async function startKannel() {
 /** It must have a message to send, and sends it once; what it gets it tells on stderr. */
 function fakesmscCommand(port: number): string {
   return `${fakesmscPath} -H 127.0.0.1 -r ${port} -m 1 "100 200 text hello"`
+}
+
+function hasEnded({ exitCode, signalCode }: Bun.Subprocess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 function readLog(path: string): string {
