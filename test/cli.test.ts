@@ -429,7 +429,9 @@ describe.concurrent('request', () => {
       ),
       expect.stringMatching(new RegExp(`^${second} .* pending +Second Ltd `)),
     ])
-    expect(await ok('request', 'show', ` ${first.toUpperCase()}`)).toContain('Codes for\nour shop')
+    expect(await ok('request', 'show', ` ${first.toUpperCase()}`)).toContain(
+      `Codes for\n${' '.repeat(22)}our shop`,
+    )
     const approved = await ok('request', 'approve', first, '--app', 'till', '--brand', 'Globex')
     expect(approved).toMatch(/^otp_live_[0-9A-Za-z]{49}\n$/)
 
@@ -458,6 +460,26 @@ describe.concurrent('request', () => {
       appId: null,
     })
     expect(await books(({ apps }) => apps.list())).toEqual([])
+  })
+
+  test('reject refuses a reason with escape sequences', async () => {
+    const { env, run, ok } = await scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    const refused = await run('request', 'reject', id, '--reason', '\x1b[31mno')
+    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('control characters')])
+    expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({ status: 'pending' })
+  })
+
+  test('show lets no text look like a field', async () => {
+    const { env, ok } = await scene()
+    const [id = ''] = await withRequests(env, 'First Ltd')
+    await ok('request', 'reject', id, '--reason', 'no\nstatus                approved\r\nappId  x')
+    const lines = (await ok('request', 'show', id)).split('\n')
+    expect(lines.filter((line) => /^(status|appId) /.test(line))).toEqual([
+      'status                rejected',
+      'appId                 -',
+    ])
+    expect(lines).toContain(`${' '.repeat(22)}status                approved`)
   })
 
   test('approval of a brand that is there leaves it as it is, and says so', async () => {

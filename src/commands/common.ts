@@ -43,7 +43,7 @@ export function withServersBooks(env: Env, work: Work): Promise<void> {
 export function requireDatabase({ database }: Pick<BooksConfig, 'database'>): void {
   if (database.kind === 'postgres' || existsSync(database.file)) return
   throw new OperatorError(
-    `there is no database at ${database.name}: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
+    `there is no database at ${database.name}, or this user may not look at it: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
   )
 }
 

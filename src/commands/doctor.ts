@@ -13,6 +13,8 @@ import {
   diskFinding,
   type Finding,
   mailFinding,
+  newFolderProblem,
+  type PathFacts,
   type PathUse,
   pathFinding,
   providerFinding,
@@ -130,7 +132,11 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
   const folder = dirname(resolve(databaseFile))
   const database = pathFacts(databaseFile)
   if (!database) {
+    // A server would make it, and the folders above it that are not there.
+    const nearest = nearestFolder(folder)
+    const problem = nearest && newFolderProblem(folder, nearest, uid)
     return [
+      ...(problem ? [problem] : []),
       {
         level: 'warn',
         what: 'database',
@@ -158,6 +164,11 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
     })
   }
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
+}
+
+/** A folder, or the nearest one above it that is there, as far as this user can tell. */
+function nearestFolder(folder: string): PathFacts | undefined {
+  return pathFacts(folder) ?? (folder === dirname(folder) ? undefined : nearestFolder(dirname(folder)))
 }
 
 function lookInside(databaseFile: string, full: boolean): Looked {

@@ -38,7 +38,9 @@ export function requestCommands(program: Command, env: Env): void {
         if (!found) throw new OperatorError(`there is no request ${id}: see otpost request list`)
         const row = requestRow(found)
         if (options.json) print(JSON.stringify(row))
-        else for (const [name, value] of Object.entries(row)) print(`${name.padEnd(20)}  ${inWords(value)}`)
+        else
+          for (const [name, value] of Object.entries(row))
+            print(`${name.padEnd(nameWidth)}  ${inWords(value)}`)
       }),
     )
   request
@@ -73,6 +75,9 @@ export function requestCommands(program: Command, env: Env): void {
     )
 }
 
+/** Of the names of a request's fields, in characters. */
+const nameWidth = 20
+
 function requestRow({ id, createdAt, decidedAt, ...rest }: KeptRequest) {
   return {
     integrationRequestId: id,
@@ -82,7 +87,9 @@ function requestRow({ id, createdAt, decidedAt, ...rest }: KeptRequest) {
   }
 }
 
+/** On as many lines as it has, none of which could be taken for another field: strangers wrote it. */
 function inWords(value: unknown): string {
   if (value === null) return '-'
-  return Array.isArray(value) ? value.join(', ') || '-' : String(value)
+  const text = Array.isArray(value) ? value.join(', ') || '-' : String(value)
+  return text.split(/\r\n|[\r\n\u2028\u2029]/).join(`\n${' '.repeat(nameWidth + 2)}`)
 }

@@ -101,35 +101,73 @@ export type PathUse = 'database' | 'log' | 'secret' | 'folder'
 const groupOrOthers = 0o077
 const writableByOthers = 0o022
 
-/** @param uid the user that this process runs as */
-export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Finding {
+/**
+ * What keeps this user from using a path at all; undefined: nothing does.
+ *
+ * @param uid the user that this process runs as
+ */
+function accessProblem(use: PathUse, facts: PathFacts, uid: number): Finding | undefined {
   const { path, kind, mode, ownerUid, readable, writable } = facts
-  const wanted = use === 'folder' ? 0o700 : 0o600
-  const octal = (bits: number) => (bits & 0o777).toString(8).padStart(4, '0')
-  const seen = `${path} has mode ${octal(mode)}`
-  const chmod = `chmod ${octal(wanted)} ${path}`
   if (kind !== (use === 'folder' ? 'folder' : 'file')) {
     return fail(use, `${path} is not a ${use === 'folder' ? 'folder' : 'file'}`, 'correct DATABASE_URL')
   }
-  if (!readable || (!writable && use !== 'secret')) {
-    const lacking = !readable ? 'read' : 'write'
+  if (readable && (writable || use === 'secret')) return undefined
+  const lacking = !readable ? 'read' : 'write'
+  if (uid !== ownerUid && uid !== 0) {
     return fail(
       use,
       `user ${uid} may not ${lacking} ${path}, which belongs to user ${ownerUid}`,
       `run otpost as that user, or give it to this one: chown ${uid} ${path}`,
     )
   }
+  return (mode & 0o600) === 0o600
+    ? fail(
+        use,
+        `${path} can not be written, whatever its mode says`,
+        'see whether its file system is mounted read-only, or the service may write there (ReadWritePaths= of systemd)',
+      )
+    : fail(use, `user ${uid} may not ${lacking} ${path}, its own`, chmod(use, path))
+}
+
+/**
+ * What keeps a server from making its database in a folder; undefined: nothing does.
+ *
+ * @param nearest the folder, or the nearest above it that is there
+ * @param uid the user that this process runs as
+ */
+export function newFolderProblem(folder: string, nearest: PathFacts, uid: number): Finding | undefined {
+  if (nearest.path === folder) return accessProblem('folder', nearest, uid)
+  if (nearest.kind === 'folder' && nearest.writable) return undefined
+  return fail(
+    'folder',
+    nearest.kind === 'folder'
+      ? `user ${uid} may not make ${folder}, nor see whether it is there: ${nearest.path} belongs to user ${nearest.ownerUid}`
+      : `${folder} can not be made: ${nearest.path} is not a folder`,
+    `make it (install -d -m 0700 -o ${uid} ${folder}), or name another place in DATABASE_URL`,
+  )
+}
+
+function chmod(use: PathUse, path: string): string {
+  return `chmod ${use === 'folder' ? '0700' : '0600'} ${path}`
+}
+
+/** @param uid the user that this process runs as */
+export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Finding {
+  const problem = accessProblem(use, facts, uid)
+  if (problem) return problem
+  const { path, mode, ownerUid } = facts
+  const seen = `${path} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`
   if (use === 'secret' && mode & groupOrOthers) {
-    return fail(use, `${seen}: others may read the key of all codes`, chmod)
+    return fail(use, `${seen}: others may read the key of all codes`, chmod(use, path))
   }
   if (use === 'folder' && mode & writableByOthers) {
-    return fail(use, `${seen}: others may replace the database`, chmod)
+    return fail(use, `${seen}: others may replace the database`, chmod(use, path))
   }
   if (mode & groupOrOthers) {
     const rest = use === 'folder' ? 'others may see what is in it' : 'others may read who was sent what'
     return use !== 'folder' && mode & 0o007
-      ? fail(use, `${seen}: ${rest}`, chmod)
-      : warn(use, `${seen}: ${rest}`, chmod)
+      ? fail(use, `${seen}: ${rest}`, chmod(use, path))
+      : warn(use, `${seen}: ${rest}`, chmod(use, path))
   }
   // Root may do everything; what it makes, the server's own user may not be able to use.
   if (uid !== 0 && ownerUid !== uid) {

@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from './audit.ts'
+import { type TextRule, textProblem } from './body.ts'
 import {
   type Brand,
   type BrandStatus,
@@ -421,8 +422,7 @@ export async function approveRequest(
   return { key: made.key, brand, brandExisted }
 }
 
-/** How long the reason of a rejection may be, in characters. */
-const reasonLength = 500
+const reasonRule: TextRule = { max: 500, lines: 'many' }
 
 /** `request reject`; the reason is kept for the operator. */
 export async function rejectRequest(
@@ -432,9 +432,8 @@ export async function rejectRequest(
 ): Promise<void> {
   const requestId = requestIdOf(idAsGiven)
   const reason = reasonAsGiven.trim()
-  if (reason.length > reasonLength) {
-    throw new OperatorError(`the reason must be at most ${reasonLength} characters`)
-  }
+  const problem = reason === '' ? undefined : textProblem('the reason', reason, reasonRule)
+  if (problem !== undefined) throw new OperatorError(problem)
   await change(ports, { requestId }, ({ request }) => {
     requirePending(requestId, request)
     return {

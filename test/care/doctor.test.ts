@@ -7,6 +7,7 @@ import {
   databaseFindings,
   diskFinding,
   type Finding,
+  newFolderProblem,
   type PathFacts,
   pathFinding,
   providerFinding,
@@ -175,6 +176,8 @@ describe.concurrent('otpost doctor', () => {
     expect(of('database')[0]).toStartWith('warn: there is none at')
     expect(failures).toEqual([])
     expect(await Bun.file(here.file).exists()).toBe(false)
+    const below = await examined({ ...here.env, DATABASE_URL: 'file:/dev/null/data/otpost.db' })
+    expect(below.failures).toEqual(['folder'])
   })
 
   test('tells why a provider can not be reached: refused, unknown, not trusted, silent', async () => {
@@ -311,6 +314,7 @@ describe('findings', () => {
     ['database', { ...file, mode: 0o604 }, 7, 'fail'],
     ['database', { ...file, writable: false }, 8, 'fail'],
     ['database', { ...file, readable: false }, 8, 'fail'],
+    ['database', { ...file, writable: false }, 7, 'fail'],
     ['database', { ...file, kind: 'folder' }, 7, 'fail'],
     ['database', file, 8, 'warn'],
     ['database', file, 0, 'ok'],
@@ -322,6 +326,31 @@ describe('findings', () => {
     ['folder', { ...folder, kind: 'file' }, 7, 'fail'],
   ] as const)('of a path that is %s, %j, for user %d: %s', (use, facts, uid, level) => {
     expect(pathFinding(use, facts, uid).level).toBe(level)
+  })
+
+  test.each([
+    [{ ...file, mode: 0o400, writable: false }, 7, 'chmod 0600 /d/f'],
+    [{ ...file, mode: 0o400, writable: false }, 8, 'chown 8 /d/f'],
+    [{ ...file, writable: false }, 7, 'mounted read-only'],
+    [{ ...file, writable: false }, 0, 'mounted read-only'],
+  ])('of a database that can not be written, %j, for user %d say what to do: %s', (facts, uid, remedy) => {
+    expect(pathFinding('database', facts, uid)).toMatchObject({
+      level: 'fail',
+      remedy: expect.stringContaining(remedy),
+    })
+  })
+
+  test.each([
+    ['/d', folder, 7, undefined],
+    ['/d', { ...folder, writable: false }, 8, 'chown 8 /d'],
+    ['/d/e/f', folder, 7, undefined],
+    ['/d/e/f', { ...folder, mode: 0o755 }, 7, undefined],
+    ['/d/e/f', { ...folder, writable: false }, 8, 'install -d -m 0700 -o 8 /d/e/f'],
+    ['/d/e/f', { ...folder, kind: 'file' }, 7, 'DATABASE_URL'],
+  ] as const)('of a new database in %s where %j is, for user %d: %s', (wanted, nearest, uid, remedy) => {
+    const found = newFolderProblem(wanted, nearest, uid)
+    if (remedy === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatchObject({ level: 'fail', remedy: expect.stringContaining(remedy) })
   })
 
   const mebibyte = 2 ** 20

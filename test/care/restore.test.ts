@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
@@ -32,6 +32,20 @@ function slugs(file: string): readonly string[] {
     driver.prepare<[], string>('SELECT slug FROM brands ORDER BY slug').pluck().all(),
   )
 }
+
+test.each([0o644, 0o400])(
+  'a backup that came back with mode %o becomes a database of mode 0600',
+  async (mode) => {
+    using here = place()
+    await marked(here.file, 'backed')
+    await here.backUp(here.at('backup.db'))
+    chmodSync(here.at('backup.db'), mode)
+    here.restore(here.at('backup.db'))
+    expect(slugs(here.file)).toEqual(['backed'])
+    expect(statSync(here.file).mode & 0o777).toBe(0o600)
+    expect(statSync(here.at('backup.db')).mode & 0o777).toBe(mode)
+  },
+)
 
 test('codes do not come back, whatever became of them since; limits, brands and the journal do', async () => {
   using here = place()

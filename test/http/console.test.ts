@@ -153,6 +153,14 @@ describe('signing in', () => {
     expect([status, html.includes('did not keep the session')]).toEqual([401, true])
   })
 
+  test('what another console left in the browser keeps nobody out', async () => {
+    await visitor.enter()
+    visitor.cookies.set('__Host-otpost', 'of-another-console-by-the-same-name-and-gone')
+    expect((await visitor.get('/admin')).status).toBe(200)
+    expect((await visitor.post('/admin/brands/acme/status', { status: 'suspended' })).status).toBe(303)
+    expect((await app.app.books.brands.bySlug('acme'))?.status).toBe('suspended')
+  })
+
   test('HEAD is answered as GET is', async () => {
     const { status, headers } = await app.request('HEAD', '/admin')
     expect([status, headers.get('location')]).toEqual([303, '/admin/login'])

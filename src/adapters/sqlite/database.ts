@@ -105,7 +105,7 @@ function reasonOf(cause: unknown): string {
       return `something that is not a folder stands where its folder should be. Move that away, ${another}`
     case 'SQLITE_CANTOPEN':
     case 'SQLITE_CANTOPEN_ISDIR':
-      return `it is a folder, or this user may not read and write it. Correct that, ${another}`
+      return `it is a folder, its file system is mounted read-only, or this user may not read and write it. Correct that, ${another}`
     case 'SQLITE_READONLY':
     case 'SQLITE_READONLY_DIRECTORY':
       return `it can not be written. Let this user write it and its folder, ${another}`

@@ -1,4 +1,4 @@
-import { copyFileSync, linkSync, renameSync, statfsSync } from 'node:fs'
+import { chmodSync, copyFileSync, linkSync, renameSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
@@ -102,7 +102,10 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
 function copyBackup(draftPath: string, path: string): void {
   for (const end of ['', '-wal', '-journal']) {
     try {
-      if (fileAt(path + end)) copyFileSync(path + end, draftPath + end)
+      if (!fileAt(path + end)) continue
+      copyFileSync(path + end, draftPath + end)
+      // A copy has the mode of what it was made from, and backups come back from elsewhere with any.
+      chmodSync(draftPath + end, 0o600)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       throw new OperatorError(

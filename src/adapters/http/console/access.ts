@@ -17,9 +17,13 @@ export interface Visit {
 /** The session that a request belongs to; undefined where there is none, or it is over. */
 export async function visitOf(ports: ConsolePorts, request: Request): Promise<Visit | undefined> {
   const cookies = cookiesOf(request)
-  const token = cookies.get(names.secure) ?? cookies.get(names.plain)
-  const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
-  return session && token !== undefined ? { session, csrfToken: csrfTokenOf(token) } : undefined
+  // A browser may hold both: cookies ignore ports, and another console's stays when that is gone.
+  for (const name of [names.secure, names.plain]) {
+    const token = cookies.get(name)
+    const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
+    if (session && token !== undefined) return { session, csrfToken: csrfTokenOf(token) }
+  }
+  return undefined
 }
 
 /** Whether a browser holds the token of a session, be that over or not. */
