@@ -87,7 +87,7 @@ export type App = Awaited<ReturnType<typeof createApp>>
 
 /** Opens what is kept and wires the service around it. */
 export async function createApp(config: Config, overrides: Overrides = {}) {
-  const books = await openBooks(config, overrides)
+  const books = await openBooks(config, { serves: true, ...overrides })
   const log = overrides.log ?? silent
   const { tracing } = overrides
   const stopping = new AbortController()
@@ -189,6 +189,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
           'PUBLIC_URL is not set: vendors report to the address that they reach this server by, such as https://otp.example.com',
         )
       }
+      books.requireSecret()
       const reporting = new Map(ports.providers.map(({ name, receipts }) => [name, receipts?.namedBy]))
       return Array.from(reporting, ([name, namedBy]) => {
         if (namedBy === 'attempt') return `${name}: nothing to enter, each message names its own`

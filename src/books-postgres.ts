@@ -36,7 +36,7 @@ export async function openPostgres(
   target: DatabaseTarget,
   clock: Clock | undefined,
   log: Log,
-): Promise<{ storage: Storage; secretKeys: SecretKeys }> {
+): Promise<{ storage: Storage; secretKeys: SecretKeys; secretProblem: undefined }> {
   if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ database: problem }, 'news of the connections to the database'),
@@ -78,5 +78,6 @@ export async function openPostgres(
     },
     close: () => database.close(),
   }
-  return { storage, secretKeys }
+  // Whoever knows none of the database's secrets was refused.
+  return { storage, secretKeys, secretProblem: undefined }
 }

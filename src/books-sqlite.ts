@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
-import { newSecretKey, saltedHash } from './adapters/crypto/secrets.ts'
+import { newSecretKey, saltedHash, secretMarks } from './adapters/crypto/secrets.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import { createAppBook } from './adapters/sqlite/apps.ts'
 import { createBrandBook } from './adapters/sqlite/brands.ts'
@@ -12,6 +13,7 @@ import { createJournalBook } from './adapters/sqlite/journal.ts'
 import { createAuditReader, createOperatorBook } from './adapters/sqlite/operator.ts'
 import { createOtpStore } from './adapters/sqlite/otps.ts'
 import { createOutbox } from './adapters/sqlite/outbox.ts'
+import { notedMarks, noteMarks } from './adapters/sqlite/secret-marks.ts'
 import { tallyReader } from './adapters/sqlite/tallies.ts'
 import { startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig } from './books-config.ts'
@@ -25,16 +27,19 @@ interface Opening {
   readonly now?: () => number
   readonly log: Log
   readonly databaseThread?: boolean
+  /** Whether this is a server, whose secret goes: a command must know it, and makes none where one was. */
+  readonly serves?: boolean
 }
 
 /** Opens an SQLite file, and the secrets: those of the settings, or those that are kept beside it. */
-export function openSqlite(
+export async function openSqlite(
   config: BooksConfig,
   file: string,
-  { now = Date.now, log, databaseThread = false }: Opening,
-): { storage: Storage; secretKeys: SecretKeys } {
+  { now = Date.now, log, databaseThread = false, serves = false }: Opening,
+): Promise<{ storage: Storage; secretKeys: SecretKeys; secretProblem: string | undefined }> {
   const database = openDatabase(file)
-  const secretKeys = config.secretKeys ?? secretsBeside(file, database, log)
+  const { secretKeys, isNew, problem: secretProblem } = secretsOf(config, file, database, serves)
+  if (serves) await tellSecret(database, secretKeys, isNew ? `${file}.key` : undefined, log)
   // Each connection to a database in memory has one of its own.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database, now)
@@ -71,7 +76,7 @@ export function openSqlite(
       await database.close()
     },
   }
-  return { storage, secretKeys }
+  return { storage, secretKeys, secretProblem }
 }
 
 /** Two threads for a server's database: one writes it, and one folds its log back into the file. */
@@ -95,16 +100,61 @@ function openThread(file: string, database: Database, log: Log) {
   }
 }
 
-/** The secrets that are kept beside a database. */
-function secretsBeside(path: string, database: Database, log: Log): SecretKeys {
-  if (path === ':memory:') return [newSecretKey()]
-  const file = `${path}.key`
-  const { secrets, isNew } = secretsFrom(file)
-  if (isNew && !database.isNew) {
+interface FoundSecrets {
+  readonly secretKeys: SecretKeys
+  /** Whether they were made just now. */
+  readonly isNew?: true
+  /** Why nobody's records are found by them. */
+  readonly problem?: string
+}
+
+/** The secrets of the settings, or those that are kept beside the database. */
+function secretsOf(config: BooksConfig, path: string, database: Database, serves: boolean): FoundSecrets {
+  if (path === ':memory:') return { secretKeys: config.secretKeys ?? [newSecretKey()] }
+  const keyFile = `${path}.key`
+  if (!config.secretKeys && !serves && !database.isNew && !existsSync(keyFile)) {
+    // Of those that are made here nothing is kept.
+    return {
+      secretKeys: [newSecretKey()],
+      problem: `${keyFile} is missing, so that nobody can tell whose records are whose: put it back, or set SECRET_KEY as the server has it`,
+    }
+  }
+  const { secrets, isNew } = config.secretKeys
+    ? { secrets: config.secretKeys, isNew: false }
+    : secretsFrom(keyFile)
+  if (isNew) return { secretKeys: secrets, isNew }
+  if (serves) return { secretKeys: secrets }
+  const own = secretMarks(secrets)
+  return notedMarks(database).every((mark) => own.includes(mark))
+    ? { secretKeys: secrets }
+    : {
+        secretKeys: secrets,
+        problem: `${config.secretKeys ? 'SECRET_KEY' : keyFile} is not the secret that the server has worked with, or not all of it, so that nobody can tell whose records are whose: set SECRET_KEY as the server has it`,
+      }
+}
+
+/** Notes the secrets of a server, and warns where records from before are not found by them. */
+async function tellSecret(
+  database: Database,
+  secretKeys: SecretKeys,
+  newFile: string | undefined,
+  log: Log,
+): Promise<void> {
+  const [own, noted] = [secretMarks(secretKeys), notedMarks(database)]
+  if (newFile !== undefined && !database.isNew) {
     log.warn(
-      { file },
+      { file: newFile },
       'the secret of this database was missing, and a new one was made: codes sent before do not verify',
     )
+  } else if (noted.length > 0 && !noted.some((mark) => own.includes(mark))) {
+    log.warn(
+      {},
+      'the secret is none of those that this database was used with: codes sent before do not verify. Where the old one is known, restart with SECRET_KEY=NEW,OLD',
+    )
   }
-  return secrets
+  if (noted.length === own.length && own.every((mark) => noted.includes(mark))) return
+  // On a full disk, for one: a server that can not write answers that it is unwell, and says why.
+  await noteMarks(database, own).catch((error: unknown) =>
+    log.error({ err: error }, 'it could not be noted which secret this server works with'),
+  )
 }

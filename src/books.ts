@@ -5,6 +5,7 @@ import type { BooksConfig } from './books-config.ts'
 import type { Actor } from './domain/audit.ts'
 import type { Recipient } from './domain/contact.ts'
 import type { DeliveryQuery } from './domain/journal.ts'
+import { OperatorError } from './domain/operator.ts'
 import type { Period } from './domain/statistics.ts'
 import { createJournalBuffer } from './storage/journal-buffer.ts'
 import { createApps } from './storage/keys.ts'
@@ -19,6 +20,8 @@ export interface BookOverrides {
   readonly log?: Log
   /** Whether a thread of its own writes the database, as for a server that listens. */
   readonly databaseThread?: boolean
+  /** Whether this is a server: commands go by its secret. */
+  readonly serves?: boolean
 }
 
 export type Books = Awaited<ReturnType<typeof openBooks>>
@@ -34,10 +37,22 @@ const dayMs = 86_400_000
  */
 export async function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
   const { log = silent } = overrides
-  const { storage, secretKeys } = await openStorage(config, overrides, log)
+  const { storage, secretKeys, secretProblem } = await openStorage(config, overrides, log)
   const { now, otps, operator } = storage
   const secrets = createSecrets(...secretKeys)
   const journal = openJournal(storage, log)
+
+  /** Refuses what would be done with another secret than the server's. */
+  function requireSecret(): void {
+    if (secretProblem !== undefined) throw new OperatorError(secretProblem)
+  }
+
+  /** By which hashes records of a person are found. */
+  function subjectsOf({ channel, identity }: Recipient): readonly string[] {
+    requireSecret()
+    return secrets.subjects(channel, identity)
+  }
+
   return {
     now,
     secrets,
@@ -59,12 +74,11 @@ export async function openBooks(config: BooksConfig, overrides: BookOverrides = 
     operator,
     /** Lets an operator act; the audit log tells who it was. */
     acting: (actor: Actor) => ({ operator, secrets, now, actor }),
+    requireSecret,
+    subjectsOf,
     /** Erases a person from log and records. */
     forget: (recipient: Recipient, actor: Actor) =>
-      storage.forget(recipient, secrets.subjects(recipient.channel, recipient.identity), {
-        now: now(),
-        actor,
-      }),
+      storage.forget(recipient, subjectsOf(recipient), { now: now(), actor }),
     outbox: storage.outbox,
     journal,
     resting: storage.resting,

@@ -352,12 +352,13 @@ describe.skipIf(withoutPostgres !== undefined)(
       const direct = new URL(here.url)
       await using proxy = await startTcpProxy(Number(direct.port))
       // A text ends with a NUL; that of BEGIN has the word within.
-      proxy.breakOff('COMMIT\0', missingBytes)
+      const broken = proxy.breakOff('COMMIT\0', missingBytes)
       const through = new URL(here.url)
       through.port = String(proxy.port)
       // The schema is there, so that the first COMMIT is that of the move.
       const child = spawnMove(here.file, through.href)
-      await until(() => child.exitCode !== null || here.aside().length > 0)
+      await Promise.race([broken, child.exited])
+      expect(child.exitCode).toBeNull()
       if (heard === 'was heard') await until(async () => (await here.rows()).brands === 1)
       proxy.cut()
       const code = await child.exited
@@ -437,6 +438,23 @@ describe.skipIf(withoutPostgres !== undefined)(
         await here.query('TRUNCATE brands, app_keys, audit, secret_marks')
         expect((await otpost([...args, ...more], { ...to, ...settings })).code).toBe(0)
       }
+    })
+
+    test('is refused where the secret is none that the file’s server had, though no key file tells of it', async () => {
+      await using here = await scene()
+      await (await createTestApp({ DATABASE_URL: `file:${here.file}`, SECRET_KEY: secretKey })).close()
+      const run = (SECRET_KEY: string, ...more: string[]) =>
+        otpost(['move', '--from', `file:${here.file}`, '--keep', ...more], {
+          DATABASE_URL: here.url,
+          SECRET_KEY,
+        })
+      const wrong = await run('another-secret-of-32-bytes-or-more')
+      expect([wrong.code, wrong.stderr]).toEqual([
+        1,
+        expect.stringContaining('set SECRET_KEY as the server had it'),
+      ])
+      expect(await here.rows()).toEqual({})
+      expect((await run(secretKey)).code).toBe(0)
     })
 
     test('says what to do instead of ways that there are not', async () => {

@@ -3,6 +3,7 @@ import init from './0000_init.sql' with { type: 'text' }
 import ledgers from './0001_ledgers.sql' with { type: 'text' }
 import journalTables from './0002_journal.sql' with { type: 'text' }
 import operator from './0003_operator.sql' with { type: 'text' }
+import secretMarks from './0004_secret_marks.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** All migrations for SQLite in order, imported as text so that a compiled binary carries them. */
@@ -11,4 +12,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0001_ledgers': ledgers,
   '0002_journal': journalTables,
   '0003_operator': operator,
+  '0004_secret_marks': secretMarks,
 })

@@ -111,16 +111,10 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
 }
 
 async function forgetPerson(env: Env, text: string): Promise<void> {
-  const [config, { existsSync }] = await Promise.all([booksConfig(env), import('node:fs')])
+  const config = await booksConfig(env)
   requireDatabase(config)
   const recipient = phone(text, config.nationalize) ?? email(text)
   if (!recipient) throw new OperatorError('the recipient must be a phone number or a mail address')
-  const { database, secretKeys } = config
-  if (database.kind === 'sqlite' && !secretKeys && !existsSync(keyFileOf(database.file))) {
-    throw new OperatorError(
-      `${keyFileOf(database.file)} is missing, without which nobody can tell whose records are whose: put it back, or set SECRET_KEY as the server has it`,
-    )
-  }
   await yieldToServers()
   await withBooks(env, async (books) => {
     for (const line of aboutForgotten(await books.forget(recipient, await commandActor(env)))) print(line)

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
+import { secretMarks } from '../adapters/crypto/secrets.ts'
 import { createSmtpMailer } from '../adapters/email/smtp.ts'
 import { freeBytes, pathFacts, sizeOf } from '../adapters/probe/files.ts'
 import { reach } from '../adapters/probe/reach.ts'
@@ -20,6 +23,7 @@ import {
   providerFinding,
   publicUrlFinding,
   type Reach,
+  secretFindings,
   serverDatabaseFindings,
   serverFinding,
   settingsFindings,
@@ -116,7 +120,7 @@ interface Looked {
 async function lookAtDatabase(config: BooksConfig, full: boolean): Promise<Looked> {
   const { database, secretKeys } = config
   if (database.kind === 'sqlite') {
-    const { findings, lastRequestAt } = lookInside(database.file, full)
+    const { findings, lastRequestAt } = lookInside(database.file, secretKeys, full)
     return { findings: [...lookAtFiles(database.file, secretKeys !== undefined), ...findings], lastRequestAt }
   }
   const { conditionOf } = await import('../adapters/postgres/condition.ts')
@@ -171,16 +175,29 @@ function nearestFolder(folder: string): PathFacts | undefined {
   return pathFacts(folder) ?? (folder === dirname(folder) ? undefined : nearestFolder(dirname(folder)))
 }
 
-function lookInside(databaseFile: string, full: boolean): Looked {
+function lookInside(databaseFile: string, secretKeys: SecretKeys | undefined, full: boolean): Looked {
   if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null }
   try {
     const facts = conditionOf(databaseFile, { full })
-    return { findings: databaseFindings(facts), lastRequestAt: facts.lastRequestAt }
+    return {
+      findings: [
+        ...secretFindings(facts.secretMarks, ...ownMarks(databaseFile, secretKeys)),
+        ...databaseFindings(facts),
+      ],
+      lastRequestAt: facts.lastRequestAt,
+    }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'correct that, or otpost restore the latest backup'
     return { findings: [{ level: 'fail', what: 'integrity', message, remedy }], lastRequestAt: null }
   }
+}
+
+/** Marks of the secrets that these settings lead to, and where those come from. */
+function ownMarks(databaseFile: string, given: SecretKeys | undefined): [string[] | undefined, string] {
+  const file = `${databaseFile}.key`
+  const keys = given ?? (pathFacts(file)?.readable ? secretKeysIn(readFileSync(file, 'utf8')) : undefined)
+  return [keys && secretMarks(keys), given ? 'SECRET_KEY' : file]
 }
 
 interface Asked {

@@ -77,14 +77,14 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
 }
 
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
-  await withServersBooks(env, async ({ journal, secrets, now }, { nationalize, database }) => {
+  await withServersBooks(env, async ({ journal, subjectsOf, now }, { nationalize, database }) => {
     const recipient = phone(options.to, nationalize) ?? email(options.to)
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or a mail address')
     }
     const rows = await journal.deliveries({
       ...(options.request === undefined ? {} : { requestId: requestId(options.request) }),
-      ...(recipient ? { recipientSubjects: secrets.subjects(recipient.channel, recipient.identity) } : {}),
+      ...(recipient ? { recipientSubjects: subjectsOf(recipient) } : {}),
       ...(options.since === undefined ? {} : { since: instant(options.since, now()) }),
       limit: options.limit,
     })
@@ -126,7 +126,7 @@ async function printReceiptUrls(env: Env): Promise<void> {
   const [{ createApp }, { readConfig }] = await Promise.all([import('../app.ts'), import('../config.ts')])
   const config = readConfig(env)
   requireDatabase(config)
-  const app = await createApp(config)
+  const app = await createApp(config, { serves: false })
   try {
     for (const line of app.receiptUrls()) print(line)
   } finally {

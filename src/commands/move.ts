@@ -132,12 +132,27 @@ async function secretOf(
   given: SecretKeys | undefined,
   isForced: boolean,
 ): Promise<{ advice: string; secretKeys: SecretKeys | undefined }> {
-  const [{ existsSync, readFileSync }, { secretKeysIn }] = await Promise.all([
+  const [{ existsSync, readFileSync }, { secretKeysIn }, { secretMarks }, { marksIn }] = await Promise.all([
     import('node:fs'),
     import('../adapters/crypto/secret-file.ts'),
+    import('../adapters/crypto/secrets.ts'),
+    import('../adapters/sqlite/export.ts'),
   ])
   const keyFile = `${file}.key`
   const kept = existsSync(keyFile) ? secretKeysIn(readFileSync(keyFile, 'utf8')) : undefined
+  const noted = marksIn(file)
+  if (noted.length > 0 && !isForced) {
+    // Its server has told.
+    const isServers = (keys: SecretKeys | undefined) =>
+      keys !== undefined && noted.every((mark) => secretMarks(keys).includes(mark))
+    const source = given ? 'SECRET_KEY' : keyFile
+    if ((given ?? kept) && !isServers(given ?? kept)) {
+      throw new OperatorError(
+        `${source} is not the secret that the server of ${file} has worked with, or not all of it. With another one nobody's codes and limits are found: ${given && isServers(kept) ? `unset it or set SECRET_KEY="$(cat ${keyFile})"` : 'set SECRET_KEY as the server had it'}; --force moves all the same`,
+      )
+    }
+    if (given) return { advice: 'SECRET_KEY as it is set here', secretKeys: given }
+  }
   const isOther = kept !== undefined && given !== undefined && !given.includes(kept[0])
   if (isOther && !isForced) {
     throw new OperatorError(

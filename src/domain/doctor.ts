@@ -195,6 +195,8 @@ export interface DatabaseFacts {
   readonly checked: 'full' | 'quick' | 'part'
   readonly schema: 'current' | 'older' | 'newer' | 'unknown'
   readonly logBytes: number
+  /** By which secrets its server works, as a hash of each; empty where none has yet. */
+  readonly secretMarks: readonly string[]
   /** When the latest request came that it knows of, epoch milliseconds; null: it knows of none. */
   readonly lastRequestAt: number | null
 }
@@ -215,6 +217,30 @@ const schemaFindings: Readonly<Record<DatabaseFacts['schema'], Finding>> = {
     'start that version, or restore a backup made before the upgrade',
   ),
   unknown: fail('schema', 'is not that of otpost', 'correct DATABASE_URL'),
+}
+
+/**
+ * Whether a command with these settings would find what the server keeps; nothing where no server has been there.
+ *
+ * @param noted the marks of the server's secrets
+ * @param own those of the settings' secrets; undefined: there is none
+ * @param source where those come from
+ */
+export function secretFindings(
+  noted: readonly string[],
+  own: readonly string[] | undefined,
+  source: string,
+): readonly Finding[] {
+  if (own === undefined || noted.length === 0) return []
+  return noted.every((mark) => own.includes(mark))
+    ? [ok('secret', `${source} is what the server works with`)]
+    : [
+        fail(
+          'secret',
+          `${source} is not the secret that the server has worked with, or not all of it: with another one codes on their way do not verify, and nobody's records are found`,
+          'set SECRET_KEY as the server has it; where it is being replaced, SECRET_KEY=NEW,OLD',
+        ),
+      ]
 }
 
 export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {

@@ -13,6 +13,7 @@ import {
   providerFinding,
   publicUrlFinding,
   type Reach,
+  secretFindings,
   serverFinding,
   settingWarnings,
 } from '../../src/domain/doctor.ts'
@@ -22,7 +23,7 @@ import { selfSigned, startSmtp } from '../support/smtp.ts'
 import { inDatabase, place } from './scene.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 /** What the doctor finds with these settings. */
 async function examined(env: Readonly<Record<string, string>>, ...args: string[]) {
@@ -369,6 +370,7 @@ describe('findings', () => {
     checked: 'quick',
     schema: 'current',
     logBytes: 0,
+    secretMarks: [],
     lastRequestAt: null,
   } as const
   test.each([
@@ -386,6 +388,19 @@ describe('findings', () => {
     expect(found.filter(({ level }) => level !== 'ok').map(({ level, what }) => `${level} ${what}`)).toEqual([
       ...expected,
     ])
+  })
+
+  test.each([
+    [[], ['a'], undefined],
+    [['a'], undefined, undefined],
+    [['a'], ['a'], 'ok'],
+    [['a'], ['b', 'a'], 'ok'],
+    [['a', 'b'], ['b'], 'fail'],
+    [['a'], ['b'], 'fail'],
+  ] as const)('of secrets %j noted and %j given: %s', (noted, own, level) => {
+    expect(secretFindings(noted, own, 'SECRET_KEY').map((finding) => finding.level)).toEqual(
+      level === undefined ? [] : [level],
+    )
   })
 
   const sample = (aheadMs: number, isThisMachine = false) => ({ from: `p${aheadMs}`, aheadMs, isThisMachine })

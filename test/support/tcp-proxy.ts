@@ -10,8 +10,12 @@ export interface TcpProxy {
   fallSilent(): void
   /** As above, for what goes on now alone: new connections pass. */
   silencePresent(): void
-  /** Passes the next bytes of a client that hold these words, but for so many at their end; then that connection falls silent. */
-  breakOff(words: string, bytes: number): void
+  /**
+   * Passes the next bytes of a client that hold these words, but for so many at their end; then that connection falls silent.
+   *
+   * @returns resolves when it has
+   */
+  breakOff(words: string, bytes: number): Promise<void>
   /** From now on whatever passes takes so long, either way. */
   slowDown(delayMs: number): void
   /** New connections lead to this port; those that are there stay. */
@@ -62,7 +66,9 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
       silencePresent()
     },
     breakOff(words, bytes) {
-      state.breaking = { words, bytes }
+      return new Promise((done) => {
+        state.breaking = { words, bytes, done }
+      })
     },
     slowDown(delayMs) {
       state.delayMs = delayMs
@@ -91,7 +97,7 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
 /** How whatever passes fares on all connections. */
 interface Passing {
   delayMs: number
-  breaking: { readonly words: string; readonly bytes: number } | undefined
+  breaking: { readonly words: string; readonly bytes: number; readonly done: () => void } | undefined
 }
 
 /** Both halves of one connection. */
@@ -123,6 +129,7 @@ class Pair {
         to.write(data.subarray(0, end))
         this.fallSilent()
         this.pass(() => to.write(data.subarray(end)))
+        breaking.done()
       })
       from.on('close', () => this.pass(() => this.cut()))
       // 'close' comes after it.

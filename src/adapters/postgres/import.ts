@@ -77,6 +77,9 @@ const lockTimeoutMs = 20_000
 const doubtMs = 120_000
 const doubtPauseMs = 1000
 
+/** How long a question for it may take: some more than waiting for locks does. */
+const doubtStatementMs = lockTimeoutMs + 5000
+
 /** The answer to the COMMIT was lost, and whether it was heard could not be found out. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown'
@@ -180,7 +183,7 @@ class NotEmpty extends OperatorError {
 async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> {
   for (const startedAt = performance.now(); performance.now() - startedAt < doubtMs; ) {
     try {
-      await pool.transaction(holdEmpty, { statementTimeoutMs })
+      await pool.transaction(holdEmpty, { statementTimeoutMs: doubtStatementMs })
       return true
     } catch (error) {
       if (error instanceof NotEmpty) return false

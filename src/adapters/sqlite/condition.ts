@@ -36,6 +36,9 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       ...(full ? { checked: 'full', damage: damageIn(driver) } : quicklyChecked(driver, tables)),
       schema: tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown',
       logBytes,
+      secretMarks: tables.includes('secret_marks')
+        ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
+        : [],
       lastRequestAt: last ? timeOfId(last) : null,
     }
   } catch (error) {

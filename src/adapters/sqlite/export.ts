@@ -1,6 +1,6 @@
 import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type Driver from 'better-sqlite3'
+import Driver from 'better-sqlite3'
 import { type Column, getTableColumns } from 'drizzle-orm'
 import { OperatorError } from '../../domain/operator.ts'
 import type { Clock } from '../../domain/ports.ts'
@@ -121,6 +121,21 @@ export function holdFile(file: string, now: Clock): HeldFile {
       syncToDisk(dirname(path))
     },
     close: () => driver.close(),
+  }
+}
+
+/** By which secrets the server of a file worked, as a hash of each; empty where that is not known. */
+export function marksIn(file: string): readonly string[] {
+  let driver: Driver.Database | undefined
+  try {
+    driver = new Driver(file, { fileMustExist: true })
+    driver.pragma('query_only = ON')
+    return driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
+  } catch {
+    // Of an older version, or one that can't be used, which is told by whoever uses it.
+    return []
+  } finally {
+    driver?.close()
   }
 }
 

@@ -214,6 +214,11 @@ export const consoleSessions = sqliteTable('console_sessions', {
   by: text({ enum: ['password', 'link'] }).notNull(),
 })
 
+/** By which secrets the server works with this file, as a hash of each: a command with others would find nobody's records. */
+export const secretMarks = sqliteTable('secret_marks', {
+  mark: text().primaryKey().notNull(),
+})
+
 /** Links that open the console once, until they are used or over. */
 export const consoleLinks = sqliteTable('console_links', {
   tokenSha256: text('token_sha256').primaryKey().notNull(),

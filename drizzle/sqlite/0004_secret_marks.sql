@@ -1,0 +1,3 @@
+CREATE TABLE `secret_marks` (
+	`mark` text PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,117 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { openBooks } from '../../src/books.ts'
+import { readBooksConfig } from '../../src/books-config.ts'
+import { createTestApp } from '../support/app.ts'
+import { otpost } from '../support/server.ts'
+import { inDatabase, place } from './scene.ts'
+
+// A file knows by which secrets its server works, so that a command with others does not look for people in vain. On
+// PostgreSQL it is the nodes that are refused: test/store/postgres.test.ts.
+
+setDefaultTimeout(120_000)
+
+const own = 'the-own-secret-of-32-bytes-or-more'
+const other = 'another-secret-of-32-bytes-or-more'
+const former = 'the-former-secret-of-32-bytes-or-more'
+const phone = '12025550143'
+
+/** A file that a server with these settings has sent a code from. */
+async function served(here: ReturnType<typeof place>, settings: Readonly<Record<string, string>>) {
+  const service = await createTestApp({ ...here.env, ...settings })
+  const sent = await service.post('/otp/send', { phone })
+  await service.journalOf(sent)
+  await service.close()
+}
+
+const deliveries = (file: string) =>
+  inDatabase(file, (driver) => driver.prepare('SELECT count(*) FROM deliveries').pluck().get())
+
+test.each([
+  [{ SECRET_KEY: other }, 'SECRET_KEY is not the secret that the server has worked with'],
+  [{}, '.key is missing'],
+])('nobody is looked for with %j where the server had another secret', async (settings, problem) => {
+  using here = place()
+  await served(here, { SECRET_KEY: own })
+  for (const args of [['forget', phone], ['deliveries', '--to', phone], ['receipts']]) {
+    const { code, stdout, stderr } = await otpost(args, {
+      ...here.env,
+      PUBLIC_URL: 'https://otp.example.com',
+      ...settings,
+    })
+    expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
+    expect(stderr).toContain(problem)
+  }
+  expect(deliveries(here.file)).toBe(1)
+  expect(await otpost(['deliveries'], { ...here.env, ...settings })).toMatchObject({ code: 0 })
+  expect(here.names()).toEqual(['otpost.db'])
+  const erased = await otpost(['forget', phone], { ...here.env, SECRET_KEY: own })
+  expect(erased.stdout).toStartWith('erased: 1 request, 1 delivery, ')
+})
+
+test('the doctor tells of a secret that is not the server’s, and of one that is', async () => {
+  using here = place()
+  await served(here, {})
+  const secret = async (settings: Readonly<Record<string, string>> = {}) => {
+    const { stdout } = await otpost(['doctor', '--json'], { PORT: '0', ...here.env, ...settings })
+    return JSON.parse(stdout)
+      .filter(({ what }: { what: string }) => what === 'secret')
+      .map(({ level }: { level: string }) => level)
+  }
+  expect(await secret()).toEqual(['ok', 'ok'])
+  expect(await secret({ SECRET_KEY: other })).toEqual(['fail'])
+  writeFileSync(`${here.file}.key`, `${other}\n`, { mode: 0o600 })
+  expect(await secret()).toEqual(['ok', 'fail'])
+})
+
+test('a command must know former secrets too, for as long as the server does', async () => {
+  using here = place()
+  await served(here, { SECRET_KEY: `${own},${former}` })
+  const known = async (SECRET_KEY: string) => {
+    const books = await openBooks(readBooksConfig({ ...here.env, SECRET_KEY }))
+    try {
+      books.requireSecret()
+      return true
+    } catch {
+      return false
+    } finally {
+      await books.close()
+    }
+  }
+  expect([await known(own), await known(`${former},${own}`)]).toEqual([false, true])
+  await served(here, { SECRET_KEY: own })
+  expect([await known(own), await known(`${other},${own}`), await known(former)]).toEqual([true, true, false])
+})
+
+test('a server goes on with whatever secret it is given, and warns where that is a new one', async () => {
+  using here = place()
+  const warnings = async (settings: Readonly<Record<string, string>> = {}) => {
+    const said: string[] = []
+    const warn = (_: object, message: string) => void said.push(message)
+    const books = await openBooks(readBooksConfig({ ...here.env, ...settings }), {
+      serves: true,
+      log: { info: () => {}, warn, error: warn },
+    })
+    await books.close()
+    return said
+  }
+  expect(await warnings()).toEqual([])
+  expect(await warnings()).toEqual([])
+  rmSync(`${here.file}.key`)
+  expect(await warnings()).toEqual([expect.stringContaining('was missing, and a new one was made')])
+  expect(await warnings({ SECRET_KEY: own })).toEqual([expect.stringContaining('SECRET_KEY=NEW,OLD')])
+  expect(await warnings({ SECRET_KEY: `${other},${own}` })).toEqual([])
+  expect(await warnings({ SECRET_KEY: other })).toEqual([])
+})
+
+test('a command makes the secret with a new database, and with no other', async () => {
+  using here = place()
+  const keyFile = `${here.file}.key`
+  expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], here.env)).code).toBe(0)
+  expect(existsSync(keyFile)).toBe(true)
+  renameSync(keyFile, here.at('kept'))
+  for (const args of [['app', 'issue', 'shop'], ['audit'], ['migrate']]) {
+    expect({ args, ...(await otpost(args, here.env)) }).toMatchObject({ args, code: 0 })
+  }
+  expect(existsSync(keyFile)).toBe(false)
+})
