@@ -26,6 +26,7 @@ export async function withBooks(
     import('../books-config.ts'),
   ])
   const config = readBooksConfig(env)
+  if (config.database.kind === 'sqlite') requireKept(config.database.file)
   isUsable(config)
   const books = await openBooks(config)
   try {
@@ -47,9 +48,20 @@ export function requireDatabase({ database }: Pick<BooksConfig, 'database'>): vo
   )
 }
 
+/** What a command does to a database in memory would be gone with it. */
+function requireKept(file: string): void {
+  if (file !== ':memory:') return
+  throw new OperatorError(
+    'DATABASE_URL is file::memory:, which is gone when its process ends: set it as the server has it',
+  )
+}
+
 /** The file of an SQLite database, for a command that cares for files. */
 export function requireFile({ database }: Pick<BooksConfig, 'database'>, instead: string): string {
-  if (database.kind === 'sqlite') return database.file
+  if (database.kind === 'sqlite') {
+    requireKept(database.file)
+    return database.file
+  }
   throw new OperatorError(`${database.name} is a database of PostgreSQL, not a file: ${instead}`)
 }
 

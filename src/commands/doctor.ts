@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
 import { secretMarks } from '../adapters/crypto/secrets.ts'
 import { createSmtpMailer } from '../adapters/email/smtp.ts'
@@ -15,6 +15,7 @@ import {
   databaseFindings,
   diskFinding,
   type Finding,
+  hostFindings,
   mailFinding,
   newFolderProblem,
   type PathFacts,
@@ -58,7 +59,8 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     const books = booksConfigOf(env)
     return books ? [...found, ...(await lookAtDatabase(books, full)).findings] : found
   }
-  const others = await askOthers(config)
+  const isHere = hasAddress(config.host)
+  const others = await askOthers(config, isHere)
   // After them: what goes through the database holds up everything else, their answers too.
   const { findings: inside, lastRequestAt } = await lookAtDatabase(config, full)
   return [
@@ -70,6 +72,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
       hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
       shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
     }),
+    ...hostFindings(config.host, isHere),
     ...inside,
     ...others.findings,
     ...clockFindings(others.clocks, lastRequestAt, Date.now()),
@@ -157,7 +160,8 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
   ]
   const findings = paths.flatMap(([use, path]) => {
     const facts = pathFacts(path)
-    return facts ? [pathFinding(use, facts, uid)] : []
+    const isShared = use === 'folder' && hasOthers(folder, databaseFile)
+    return facts ? [pathFinding(use, { ...facts, isShared }, uid)] : []
   })
   if (!hasSecret && !pathFacts(`${databaseFile}.key`)) {
     findings.push({
@@ -168,6 +172,15 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
     })
   }
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
+}
+
+/** Whether a folder holds more than a database and what belongs to it. */
+function hasOthers(folder: string, databaseFile: string): boolean {
+  try {
+    return readdirSync(folder).some((name) => !name.startsWith(basename(databaseFile)))
+  } catch {
+    return false
+  }
 }
 
 /** A folder, or the nearest one above it that is there, as far as this user can tell. */
@@ -194,10 +207,26 @@ function lookInside(databaseFile: string, secretKeys: SecretKeys | undefined, fu
 }
 
 /** Marks of the secrets that these settings lead to, and where those come from. */
-function ownMarks(databaseFile: string, given: SecretKeys | undefined): [string[] | undefined, string] {
+function ownMarks(
+  databaseFile: string,
+  given: SecretKeys | undefined,
+): [string[] | 'none' | 'unusable', string] {
+  if (given) return [secretMarks(given), 'SECRET_KEY']
   const file = `${databaseFile}.key`
-  const keys = given ?? (pathFacts(file)?.readable ? secretKeysIn(readFileSync(file, 'utf8')) : undefined)
-  return [keys && secretMarks(keys), given ? 'SECRET_KEY' : file]
+  // Its absence, and what keeps this user from reading it, is told by who looks at files.
+  if (!pathFacts(file)?.readable) return ['none', file]
+  const keys = secretKeysIn(readFileSync(file, 'utf8'))
+  return [keys ? secretMarks(keys) : 'unusable', file]
+}
+
+/** Whether a server could listen at this host: it is done for a moment, at a port of chance. */
+function hasAddress(hostname: string): boolean {
+  try {
+    Bun.serve({ hostname, port: 0, fetch: () => new Response() }).stop(true)
+    return true
+  } catch (error) {
+    return !['EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND'].includes(String((error as { code?: unknown }).code))
+  }
 }
 
 interface Asked {
@@ -206,7 +235,7 @@ interface Asked {
 }
 
 /** Asks everybody that the settings name, at the same time. */
-async function askOthers(config: Config): Promise<Asked> {
+async function askOthers(config: Config, isHere: boolean): Promise<Asked> {
   const { smsRoutes, smtp, publicUrl } = config
   const providers = new Map<string, string>()
   for (const { name, endpoint } of [...made(smsRoutes.plain), ...made(smsRoutes.template)]) {
@@ -228,7 +257,7 @@ async function askOthers(config: Config): Promise<Asked> {
   }
   if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
   if (config.tracing) asking.push(ask(config.tracing.url, collectorFinding))
-  if (config.port !== 0) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
+  if (config.port !== 0 && isHere) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
   const answers = await Promise.all(asking)
   return {
     findings: answers.flatMap(({ findings }) => findings),

@@ -214,7 +214,7 @@ export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail):
     channel: 'EMAIL',
     route: null,
     provider: mailer.name,
-    template: null,
+    template: mail.template,
     recipient: maskEmail(mail.to),
     position: mail.position,
     recipientSubject: mail.recipientSubject,

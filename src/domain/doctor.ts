@@ -88,11 +88,13 @@ export function settingWarnings(facts: SettingFacts): readonly Finding[] {
 export interface PathFacts {
   readonly path: string
   readonly kind: 'file' | 'folder' | 'other'
-  /** The permission bits. */
+  /** The permission bits, and the sticky one. */
   readonly mode: number
   readonly ownerUid: number
   readonly readable: boolean
   readonly writable: boolean
+  /** Of a folder: whether others use it too, so that its mode is not otpost's to change. */
+  readonly isShared?: boolean
 }
 
 /** What a path is to otpost: who may do what with it. */
@@ -100,6 +102,8 @@ export type PathUse = 'database' | 'log' | 'secret' | 'folder'
 
 const groupOrOthers = 0o077
 const writableByOthers = 0o022
+/** In such a folder nobody may replace the files of others. */
+const sticky = 0o1000
 
 /**
  * What keeps this user from using a path at all; undefined: nothing does.
@@ -155,19 +159,23 @@ function chmod(use: PathUse, path: string): string {
 export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Finding {
   const problem = accessProblem(use, facts, uid)
   if (problem) return problem
-  const { path, mode, ownerUid } = facts
+  const { path, mode, ownerUid, isShared } = facts
   const seen = `${path} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`
   if (use === 'secret' && mode & groupOrOthers) {
     return fail(use, `${seen}: others may read the key of all codes`, chmod(use, path))
   }
-  if (use === 'folder' && mode & writableByOthers) {
-    return fail(use, `${seen}: others may replace the database`, chmod(use, path))
+  const remedy =
+    use === 'folder' && isShared
+      ? `give the database a folder of its own (install -d -m 0700 -o ${uid} /var/lib/otpost), and name it in DATABASE_URL`
+      : chmod(use, path)
+  if (use === 'folder' && mode & writableByOthers && !(mode & sticky)) {
+    return fail(use, `${seen}: others may replace the database`, remedy)
   }
   if (mode & groupOrOthers) {
     const rest = use === 'folder' ? 'others may see what is in it' : 'others may read who was sent what'
     return use !== 'folder' && mode & 0o007
-      ? fail(use, `${seen}: ${rest}`, chmod(use, path))
-      : warn(use, `${seen}: ${rest}`, chmod(use, path))
+      ? fail(use, `${seen}: ${rest}`, remedy)
+      : warn(use, `${seen}: ${rest}`, remedy)
   }
   // Root may do everything; what it makes, the server's own user may not be able to use.
   if (uid !== 0 && ownerUid !== uid) {
@@ -184,6 +192,19 @@ export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
   // A backup or a restore needs as much again.
   if (freeBytes < Math.max(512 * mebibyte, databaseBytes)) return warn('disk', message, remedy)
   return ok('disk', message)
+}
+
+/** @param host the setting; where `isHere` is false, this machine has no such address */
+export function hostFindings(host: string, isHere: boolean): readonly Finding[] {
+  return isHere
+    ? []
+    : [
+        fail(
+          'HOST',
+          `is ${host}, but this machine has no such address`,
+          'set HOST to an address of this machine, 127.0.0.1 where a proxy is in front, or 0.0.0.0 for all',
+        ),
+      ]
 }
 
 /** What is known of the inside of the database. */
@@ -223,15 +244,24 @@ const schemaFindings: Readonly<Record<DatabaseFacts['schema'], Finding>> = {
  * Whether a command with these settings would find what the server keeps; nothing where no server has been there.
  *
  * @param noted the marks of the server's secrets
- * @param own those of the settings' secrets; undefined: there is none
+ * @param own those of the settings' secrets; 'none': there is none, 'unusable': there is something else in its place
  * @param source where those come from
  */
 export function secretFindings(
   noted: readonly string[],
-  own: readonly string[] | undefined,
+  own: readonly string[] | 'none' | 'unusable',
   source: string,
 ): readonly Finding[] {
-  if (own === undefined || noted.length === 0) return []
+  if (own === 'unusable') {
+    return [
+      fail(
+        'secret',
+        `${source} does not hold a secret of at least 32 bytes`,
+        'put it back from where it is kept, or set SECRET_KEY',
+      ),
+    ]
+  }
+  if (own === 'none' || noted.length === 0) return []
   return noted.every((mark) => own.includes(mark))
     ? [ok('secret', `${source} is what the server works with`)]
     : [

@@ -131,9 +131,9 @@ export function judge(
 
 /**
  * `OtpStore.adopt`: moves what is kept of former names of a subject to its present one. Where both were used, the newer
- * code counts, and of a window all that was counted.
+ * code counts, and of a window that is open all that was counted.
  */
-export function adopt(ledgers: Ledgers, subject: string, former: readonly string[]): void {
+export function adopt(ledgers: Ledgers, subject: string, former: readonly string[], now: number): void {
   for (const name of former) {
     const { windows, codes } = ledgers.read(name)
     if (name === subject || (windows.size === 0 && codes.size === 0)) continue
@@ -142,12 +142,15 @@ export function adopt(ledgers: Ledgers, subject: string, former: readonly string
       const own = into.codes.get(brandSlug)
       if (!own || own.createdAt < code.createdAt) into.codes.set(brandSlug, code)
     }
-    for (const [limit, { count, endsAt }] of windows) {
+    for (const [limit, window] of windows) {
+      if (window.endsAt <= now) continue
       const own = into.windows.get(limit)
-      into.windows.set(limit, {
-        count: count + (own?.count ?? 0),
-        endsAt: Math.max(endsAt, own?.endsAt ?? 0),
-      })
+      into.windows.set(
+        limit,
+        own && own.endsAt > now
+          ? { count: window.count + own.count, endsAt: Math.max(window.endsAt, own.endsAt) }
+          : window,
+      )
     }
     const left = ledgers.change(name)
     left.windows.clear()

@@ -115,6 +115,7 @@ async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: s
       to: recipient.address,
       recipientSubject,
       position,
+      template: null,
       ...content,
     }),
   )

@@ -3,6 +3,7 @@ import { Failure } from './failures.ts'
 import type { Registration, Segments } from './providers.ts'
 import {
   boundText,
+  optionalWords,
   render,
   renderOtp,
   type Template,
@@ -104,14 +105,11 @@ function otpText(
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): string {
   if (!/^[0-9]{6}$/.test(otp)) throw new Failure('validation_error', 'otp must be six digits')
-  if (login !== undefined && (login.trim() === '' || login.length > 64)) {
-    throw new Failure('validation_error', 'loginId must be 1 to 64 characters')
-  }
   const { text } = renderOtp({
     code: otp,
     businessName: brand.displayName,
     lifetimeSeconds: otpTtlSeconds,
-    loginId: login,
+    loginId: optionalWords('loginId', login, { max: 64 }),
   })
   return boundText(text, otp, brand.domain, segmentsOf)
 }

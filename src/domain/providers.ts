@@ -143,6 +143,8 @@ export interface Mail {
   readonly to: string
   /** What stands for the recipient in the store. */
   readonly recipientSubject: string
+  /** Key of the template, by which the journal tells codes; null: the caller's own content. */
+  readonly template: string | null
   readonly subject: string
   readonly html: string
   /** The plain text part. */

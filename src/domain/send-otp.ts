@@ -1,4 +1,4 @@
-import { type Body, isGiven, judged, optionalText } from './body.ts'
+import { type Body, isGiven, judged } from './body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from './brand.ts'
 import type { Call } from './call.ts'
 import {
@@ -37,7 +37,7 @@ import type { OtpRecord, OtpStore } from './otp.ts'
 import type { Secrets } from './ports.ts'
 import type { Outcome, SmsMessage } from './providers.ts'
 import { subjectOf } from './subject.ts'
-import { boundText, hasFullUrl, renderOtp } from './templates.ts'
+import { boundText, loginOtp, optionalWords, renderOtp } from './templates.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
@@ -173,11 +173,8 @@ function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
     throw new Failure('validation_error', `${field} is required when channel is ${channel}`)
   }
   if (to === undefined) throw new Failure('validation_error', `${field} is not valid`)
-  const loginId = brand.loginIdEnabled ? optionalText('loginId', body.loginId, { max: 64 }) : undefined
-  const businessName = optionalText('businessName', body.businessName, { max: 40 })
-  if (businessName !== undefined && hasFullUrl(businessName)) {
-    throw new Failure('validation_error', 'businessName must not contain a URL')
-  }
+  const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
+  const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   return { ...to, loginId, businessName }
 }
 
@@ -250,7 +247,12 @@ function deliver(
   }
   if (recipient.channel === 'EMAIL') {
     const content = otpMail({ code, businessName, lifetimeSeconds })
-    return deliverMail(ports, call, { ...sender, recipientSubject: subject, ...content })
+    return deliverMail(ports, call, {
+      ...sender,
+      recipientSubject: subject,
+      template: loginOtp.key,
+      ...content,
+    })
   }
   const { loginId } = order
   const { templateKey, variables, text } = renderOtp({ code, businessName, lifetimeSeconds, loginId })

@@ -1,4 +1,4 @@
-import { type Body, isGiven, textProblem } from './body.ts'
+import { type Body, isGiven, optionalText, type TextRule, textProblem } from './body.ts'
 import { Failure } from './failures.ts'
 import type { Segments } from './providers.ts'
 
@@ -52,7 +52,7 @@ const deliveryDateTime: VariableRule = {
   dated: true,
 }
 
-const loginOtp: Template = {
+export const loginOtp: Template = {
   key: 'LOGIN_OTP',
   audience: 'otp',
   text: '{otp} is your {businessName} verification code. It expires in {lifetime}. Do not share it with anyone.',
@@ -213,8 +213,20 @@ export function hasUrl(text: string): boolean {
 }
 
 /** Whether a text holds an address in full. Brands may well be named like a host ("Booking.com"). */
-export function hasFullUrl(text: string): boolean {
+function hasFullUrl(text: string): boolean {
   return fullUrlShapes.some((shape) => shape.test(text))
+}
+
+/**
+ * A field that an OTP message repeats, if it was given: a text that leads nowhere, since a visitor may have typed it and
+ * the message comes in the brand's name. Else validation_error.
+ */
+export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
+  const words = optionalText(name, value, rule)
+  if (words !== undefined && hasFullUrl(words)) {
+    throw new Failure('validation_error', `${name} must not contain a URL`)
+  }
+  return words
 }
 
 const fullUrlShapes = [

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt } from '../domain/call.ts'
 import type { KeepStory, Story } from '../domain/journal.ts'
 import type { Tally } from '../domain/tallies.ts'
@@ -16,7 +15,8 @@ const batch = 500
 
 /**
  * Gathers what the requests of a moment leave for the journal and has it written in one step: alone, each would cost as
- * much as the request itself. Of a request that begins and ends within a moment the end alone is written.
+ * much as the request itself. Of a request that begins and ends within a moment the end alone is written. One step is
+ * under way at a time, and entries go in their order.
  *
  * @param failed is told what could not be written, and of how many requests
  */
@@ -25,11 +25,18 @@ export function createJournalBuffer(
   failed: (error: unknown, requests: number) => void,
 ) {
   const tallies = new Tallies()
-  /** By request, in the order in which they came. */
-  const waiting = new Map<string, { story: Story; attempts: readonly Attempt[] }>()
+  /** By request, in the order in which they came; `number` is what `taken` was by then. */
+  const waiting = new Map<string, { number: number; story: Story; attempts: readonly Attempt[] }>()
   /** Stories and attempts in it. */
   let size = 0
-  let writing: Promise<void> | undefined
+  /** Requests and counts so far, and how many of the first of them have been written, or told as lost. */
+  let taken = 0
+  let written = 0
+  let isWriting = false
+  /** Resolves after the step that is under way or comes next. */
+  let round = Promise.withResolvers<void>()
+  /** Lets the next step begin at once. */
+  let hurry = () => {}
   /** Requests whose entries could not be written. */
   let lost = 0
 
@@ -43,44 +50,65 @@ export function createJournalBuffer(
     waiting.delete(requestId)
   }
 
+  /** Resolves when others have had time to come, or somebody waits for what is here. */
+  function gathered(): Promise<void> {
+    return new Promise((resolve) => {
+      hurry = resolve
+      setTimeout(resolve, gatherMs)
+    })
+  }
+
   async function write(): Promise<void> {
-    await pause(gatherMs)
-    for (;;) {
+    isWriting = true
+    while (waiting.size > 0 || !tallies.isEmpty) {
+      if (waiting.size < batch) await gathered()
       const entries = Array.from(waiting.values().take(batch), ({ story, attempts }) =>
         journalEntry(story, attempts),
       )
       for (const [requestId] of entries) forget(requestId)
-      const counts = tallies.take()
-      if (entries.length + counts.length === 0) break
-      await keep(entries, counts).catch((error: unknown) => lose(error, entries.length))
+      const [next] = waiting.values()
+      const upTo = next ? next.number - 1 : taken
+      await keep(entries, tallies.take()).catch((error: unknown) => lose(error, entries.length))
+      written = upTo
+      round.resolve()
+      round = Promise.withResolvers()
     }
     // In the turn in which nothing was left: what comes after it begins anew.
-    writing = undefined
+    isWriting = false
   }
 
   return {
     add: ((story, attempts) => {
       const { requestId } = story
       const before = waiting.get(requestId)
-      waiting.set(requestId, { story, attempts: before ? [...before.attempts, ...attempts] : attempts })
+      waiting.set(requestId, {
+        number: before?.number ?? ++taken,
+        story,
+        attempts: before ? [...before.attempts, ...attempts] : attempts,
+      })
       size += (before ? 0 : 1) + attempts.length
       if (size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
         forget(oldest)
         lose(new Error('the database does not keep up with the journal'), 1)
       }
-      writing ??= write()
+      if (!isWriting) void write()
     }) satisfies KeepStory,
     /** Counts something that happened, to be written with the next entries. */
     count(at: number, tally: Tally): void {
+      taken++
       tallies.add(at, tally)
-      writing ??= write()
+      if (!isWriting) void write()
     },
     /** Stories and attempts that wait to be written, and requests whose were lost since the start. */
     stats: () => ({ waiting: size, lost }),
-    /** Resolves when all that was taken so far has been written, or told as lost. */
+    /** Resolves when all that was taken so far has been written, or told as lost; what comes later does not hold it up. */
     async flush(): Promise<void> {
-      while (writing) await writing
+      const upTo = taken
+      while (isWriting && written < upTo) {
+        hurry()
+        await round.promise
+      }
     },
   }
 }

@@ -29,6 +29,10 @@ export class Tallies {
     else this.counts.set(key, { at: minute, tally, count: times })
   }
 
+  get isEmpty(): boolean {
+    return this.counts.size === 0
+  }
+
   /** What has gathered; begins anew. */
   take(): TallyCount[] {
     const { counts } = this

@@ -23,7 +23,7 @@ import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const running = new Set<TestServer>()
 afterAll(() => {

@@ -171,6 +171,16 @@ describe.concurrent('otpost doctor', () => {
     expect((await examined(here.env)).of('integrity')[0]).toContain('is not an SQLite database')
   })
 
+  test('tells of a secret that is cut off, of a table that is missing, and of a host that is not this machine', async () => {
+    using here = await kept()
+    writeFileSync(`${here.file}.key`, 'cut off\n', { mode: 0o600 })
+    inDatabase(here.file, (driver) => void driver.exec('DROP TABLE stories'))
+    const { of, failures } = await examined({ ...here.env, HOST: '192.0.2.1' })
+    expect(failures).toEqual(['HOST', 'secret', 'integrity'])
+    expect(of('secret')[1]).toContain('at least 32 bytes')
+    expect(of('integrity')[0]).toContain('it lacks stories.')
+  })
+
   test('where there is no database yet that is no failure, and none is made', async () => {
     using here = place()
     const { of, failures } = await examined(here.env)
@@ -325,8 +335,17 @@ describe('findings', () => {
     ['folder', { ...folder, mode: 0o750 }, 7, 'warn'],
     ['folder', { ...folder, mode: 0o770 }, 7, 'fail'],
     ['folder', { ...folder, kind: 'file' }, 7, 'fail'],
+    ['folder', { ...folder, mode: 0o1777 }, 7, 'warn'],
   ] as const)('of a path that is %s, %j, for user %d: %s', (use, facts, uid, level) => {
     expect(pathFinding(use, facts, uid).level).toBe(level)
+  })
+
+  test('of a folder that others use too give no advice that would take it from them', () => {
+    for (const mode of [0o755, 0o777, 0o1777]) {
+      const found = pathFinding('folder', { ...folder, mode, isShared: true }, 7)
+      expect(found).toMatchObject({ remedy: expect.stringContaining('a folder of its own') })
+      expect(found).not.toMatchObject({ remedy: expect.stringContaining('chmod') })
+    }
   })
 
   test.each([
@@ -392,7 +411,8 @@ describe('findings', () => {
 
   test.each([
     [[], ['a'], undefined],
-    [['a'], undefined, undefined],
+    [['a'], 'none', undefined],
+    [[], 'unusable', 'fail'],
     [['a'], ['a'], 'ok'],
     [['a'], ['b', 'a'], 'ok'],
     [['a', 'b'], ['b'], 'fail'],

@@ -8,7 +8,7 @@ import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-32-bytes-or-more-for-it'
 const [ann, bob] = ['4915123456789', '12025550144']

@@ -21,7 +21,7 @@ afterAll(() => {
 
 /** A reader that never stops, as it stands beside a server. */
 function replicator(file: string) {
-  const driver = new Driver(file, { timeout: 5000 })
+  const driver = new Driver(file, { timeout: 30_000 })
   driver.exec(
     'CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER)',
   )

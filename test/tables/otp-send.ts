@@ -44,6 +44,12 @@ export function sendRows(): readonly Row[] {
       error: null,
     },
     {
+      name: 'a loginId that is an address',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: 'jo.doe@example.com' },
+      status: 200,
+      error: null,
+    },
+    {
       name: 'a loginId of 64 characters',
       body: { brandId: 'logins', phone: freshPhone(), loginId: 'x'.repeat(64) },
       status: 200,
@@ -116,6 +122,12 @@ export function sendRows(): readonly Row[] {
     {
       name: 'a loginId of 65 characters',
       body: { brandId: 'logins', phone: freshPhone(), loginId: 'x'.repeat(65) },
+      status: 400,
+      error: 'validation_error',
+    },
+    {
+      name: 'a loginId that leads somewhere',
+      body: { brandId: 'logins', phone: freshPhone(), loginId: 'jo. Unlock: https://evil.example/acme' },
       status: 400,
       error: 'validation_error',
     },

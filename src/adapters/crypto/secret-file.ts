@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { newSecretKey } from './secrets.ts'
@@ -39,8 +40,9 @@ function read(file: string): string {
 /** Makes the file whole or not at all; false where another process was first. */
 function make(file: string): boolean {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${process.pid}.tmp`
-  writeFileSync(draft, `${newSecretKey()}\n`, { mode: 0o600, flush: true })
+  // Of this process alone: in containers that share a folder all have the same number.
+  const draft = `${file}.${randomUUID()}.tmp`
+  writeFileSync(draft, `${newSecretKey()}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
     // A link, unlike a rename, fails where another process was first.
     linkSync(draft, file)

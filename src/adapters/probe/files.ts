@@ -8,7 +8,7 @@ export function pathFacts(path: string): PathFacts | undefined {
     return {
       path,
       kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
-      mode: found.mode & 0o777,
+      mode: found.mode & 0o7777,
       ownerUid: found.uid,
       readable: may(path, constants.R_OK),
       writable: may(path, constants.W_OK),

@@ -5,6 +5,7 @@ import type { DatabaseFacts } from '../../domain/doctor.ts'
 import { timeOfId } from '../../storage/journal-entry.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
+import { missingColumns } from './migrate.ts'
 
 /** How long the tables are checked one after another; one that has begun is checked to its end. */
 const checkMs = 2000
@@ -31,10 +32,16 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
     const last = tables.includes('stories')
       ? driver.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
       : null
+    const schema = tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown'
+    const { checked, damage } = full
+      ? ({ checked: 'full', damage: damageIn(driver) } as const)
+      : quicklyChecked(driver, tables)
+    const missing = schema === 'current' ? missingColumns(driver) : []
     return {
       journalMode: String(driver.pragma('journal_mode', { simple: true })),
-      ...(full ? { checked: 'full', damage: damageIn(driver) } : quicklyChecked(driver, tables)),
-      schema: tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown',
+      checked,
+      damage: [...missing.map((column) => `it lacks ${column}`), ...damage],
+      schema,
       logBytes,
       secretMarks: tables.includes('secret_marks')
         ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()

@@ -1,4 +1,4 @@
-import type Driver from 'better-sqlite3'
+import Driver from 'better-sqlite3'
 import type { Migration } from '../../../drizzle/migration.ts'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import { version } from '../../version.ts'
@@ -22,6 +22,28 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
   } finally {
     if (driver.inTransaction) driver.exec('ROLLBACK')
   }
+}
+
+/** What an up-to-date database has and this one lacks, whatever its list of migrations says: `table.column` each. */
+export function missingColumns(driver: Driver.Database): readonly string[] {
+  const model = new Driver(':memory:')
+  try {
+    migrate(model)
+    const there = new Set(columnsOf(driver))
+    return columnsOf(model).filter((column) => !there.has(column))
+  } finally {
+    model.close()
+  }
+}
+
+/** Every column of every table: `table.column` each. */
+export function columnsOf(driver: Driver.Database): readonly string[] {
+  return driver
+    .prepare<[], string>(
+      "SELECT t.name || '.' || c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'",
+    )
+    .pluck()
+    .all()
 }
 
 /** Whether a newer program has upgraded a database that this one has open: a check that throws once it has. */

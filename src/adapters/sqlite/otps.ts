@@ -36,7 +36,7 @@ export function createOtpStore({ ledgers, writer }: Database, saltedHash: Secret
         const { windows, codes } = ledgers.read(name)
         return windows.size + codes.size > 0
       })
-      if (isKept) await writer.write(() => adopt(ledgers, subject, former), now)
+      if (isKept) await writer.write(() => adopt(ledgers, subject, former, now), now)
     },
   }
 }

@@ -8,7 +8,7 @@ import { timeOfId } from '../../storage/journal-entry.ts'
 import { DatabaseError } from './database.ts'
 import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
-import { migrate } from './migrate.ts'
+import { columnsOf, migrate, missingColumns } from './migrate.ts'
 import { auditTable } from './operator.ts'
 
 /** What SQLite may take beside a database, which it maps into memory. */
@@ -203,25 +203,10 @@ function takeOut(
 
 /** Refuses what lacks a table or column of an up-to-date database, whatever its list of migrations says. */
 function requireColumns(draft: Driver.Database, path: string): void {
-  const model = new Driver(':memory:')
-  try {
-    migrate(model)
-    const missing = columnsOf(model).filter((column) => !columnsOf(draft).includes(column))
-    if (missing.length > 0) {
-      throw new OperatorError(`${path} can not be restored: it lacks ${missing[0]}. Take another backup`)
-    }
-  } finally {
-    model.close()
+  const [missing] = missingColumns(draft)
+  if (missing !== undefined) {
+    throw new OperatorError(`${path} can not be restored: it lacks ${missing}. Take another backup`)
   }
-}
-
-function columnsOf(driver: Driver.Database): readonly string[] {
-  return driver
-    .prepare<[], string>(
-      "SELECT t.name || '.' || c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'",
-    )
-    .pluck()
-    .all()
 }
 
 /** What of a table was withdrawn in the present database, and is not in the restored one, by its name. */
