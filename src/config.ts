@@ -100,16 +100,22 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
 const count = 1_000_000_000
 
-/** Where a browser reaches this server: its public address, or where it listens. */
-export function readConsoleOrigin(env: Readonly<Record<string, string | undefined>>): string {
+/** Where a browser reaches this server: its public address, if it has one, and where it listens. */
+export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
+  readonly publicUrl: string | undefined
+  readonly local: string
+  readonly port: number
+} {
   const settings = new Settings(env)
-  const origin = readPublicUrl(settings)
+  const publicUrl = readPublicUrl(settings)
   const host = readHost(settings, 'HOST')
   const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
   const anywhere = host === '0.0.0.0' || host === '::'
-  return settings.checked(
-    origin ?? `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
-  )
+  return settings.checked({
+    publicUrl,
+    local: `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+  })
 }
 
 interface Route {

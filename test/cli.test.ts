@@ -20,7 +20,7 @@ import { programEnv, programLine } from './support/program.ts'
 import { otpost } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
@@ -390,6 +390,17 @@ describe.concurrent('app', () => {
     expect(await books(({ apps }) => apps.list())).toEqual([])
   })
 
+  test('revoke tells of a key in APP_CREDENTIALS, which goes on working', async () => {
+    const { env, ok } = await scene()
+    await ok('app', 'issue', 'shop')
+    const settings = { ...env, APP_CREDENTIALS: '{"shop":"a-key-of-the-settings","till":"another"}' }
+    const revoked = await otpost(['app', 'revoke', 'shop'], settings)
+    expect(revoked).toMatchObject({ code: 0, stdout: 'shop is revoked\n' })
+    expect(revoked.stderr).toContain('the key of shop in APP_CREDENTIALS goes on working')
+    const other = await otpost(['app', 'revoke', 'till'], settings)
+    expect([other.code, complaint(other)]).toEqual([1, expect.stringContaining('APP_CREDENTIALS')])
+  })
+
   test('revoke of an unknown app is refused', async () => {
     const result = await (await scene()).run('app', 'revoke', 'nobody')
     expect(result.code).toBe(1)
@@ -602,9 +613,14 @@ describe.concurrent('admin', () => {
       expect([none.code, complaint(none)]).toEqual([1, expect.stringContaining('DATABASE_URL')])
     }
     await ok('migrate')
-    const { stdout } = await otpost(['admin', 'link'], { ...env, PUBLIC_URL: 'https://otp.example.com/' })
+    const { stdout, stderr } = await otpost(['admin', 'link'], {
+      ...env,
+      PUBLIC_URL: 'https://otp.example.com/',
+    })
     const [, token = ''] = /^https:\/\/otp\.example\.com\/admin\/link#([\w-]{43})\n$/.exec(stdout) ?? []
     expect(token).toHaveLength(43)
+    // The same for whoever comes past the proxy.
+    expect(stderr).toContain(`http://localhost:3000/admin/link#${token}`)
     expect((await database.contents()).includes(token)).toBe(false)
     expect(await ok('admin', 'log-out')).toBe('0 sessions are ended\n')
   })

@@ -41,11 +41,16 @@ export function adminCommands(program: Command, env: Env): void {
     .description('print a link that opens the console once, within ten minutes')
     .action(() =>
       withServersBooks(env, async (books) => {
-        const { readConsoleOrigin } = await import('../config.ts')
-        const origin = readConsoleOrigin(env)
+        const { readConsoleOrigins } = await import('../config.ts')
+        const { publicUrl, local, port } = readConsoleOrigins(env)
         const token = await makeLink(books, await commandActor(env))
         complain(`it works once, and for ${linkMs / 60_000} minutes`)
-        print(`${origin}/admin/link#${token}`)
+        print(`${publicUrl ?? local}/admin/link#${token}`)
+        if (publicUrl !== undefined) {
+          complain(
+            `where the proxy keeps /admin to itself: ssh -L ${port}:127.0.0.1:${port} SERVER, and http://localhost:${port}/admin/link#${token}`,
+          )
+        }
       }),
     )
   admin

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { AppKey, IssuedApp } from '../domain/operator.ts'
 import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator.ts'
-import { commandActor, type Env, isoTime, print, printTable, withBooks } from './common.ts'
+import { commandActor, complain, type Env, isoTime, print, printTable, withBooks } from './common.ts'
 
 /** `otpost app …` */
 export function appCommands(program: Command, env: Env): void {
@@ -59,8 +59,10 @@ export function appCommands(program: Command, env: Env): void {
     .argument('<appId>')
     .action((appId: string) =>
       withBooks(env, async (books) => {
-        await revokeApp(books.acting(await commandActor(env)), appId)
+        const actor = await commandActor(env)
+        const worksStill = await revokeApp(books.acting(actor), appId, books.apps.configured)
         print(`${appId} is revoked`)
+        if (worksStill !== undefined) complain(worksStill)
       }),
     )
 }

@@ -68,6 +68,7 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     ...settingWarnings({
       developmentOnly: developmentOnly(config),
       publicUrl: config.publicUrl,
+      nodeEnv: env.NODE_ENV || undefined,
       trustsProxies: config.trustedProxies.length > 0,
       hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
       shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),

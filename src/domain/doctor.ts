@@ -44,11 +44,23 @@ export interface SettingFacts {
   readonly shortKeys: readonly string[]
   /** Whether METRICS_TOKEN is one that could be guessed. */
   readonly hasShortMetricsToken: boolean
+  readonly nodeEnv: string | undefined
 }
 
+const environments: readonly string[] = ['production', 'development', 'test']
+
 export function settingWarnings(facts: SettingFacts): readonly Finding[] {
-  const { developmentOnly, publicUrl, trustsProxies, shortKeys, hasShortMetricsToken } = facts
+  const { developmentOnly, publicUrl, trustsProxies, shortKeys, hasShortMetricsToken, nodeEnv } = facts
   return [
+    ...(nodeEnv === undefined || environments.includes(nodeEnv)
+      ? []
+      : [
+          warn(
+            'NODE_ENV',
+            `is ${nodeEnv}, and not production: messages may stay in the outbox, which whoever reaches the port may read`,
+            'set NODE_ENV=production where people depend on it',
+          ),
+        ]),
     ...developmentOnly.map((name) =>
       warn(
         name,

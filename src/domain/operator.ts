@@ -158,12 +158,19 @@ export async function putBrand(
 }
 
 /** What an operator says of a brand, without what is left out and without spaces that were typed around it. */
-function normalized({ displayName, domain, entityId, ...rest }: BrandChange): Partial<Brand> {
+function normalized({
+  displayName,
+  domain,
+  entityId,
+  notifyTemplates,
+  ...rest
+}: BrandChange): Partial<Brand> {
   const all = {
     ...rest,
     displayName: displayName?.trim(),
     domain: domain?.trim().toLowerCase() ?? domain,
     entityId: entityId?.trim() ?? entityId,
+    notifyTemplates: notifyTemplates && [...new Set(notifyTemplates)],
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
@@ -363,16 +370,31 @@ export async function revokeKey(
   return left
 }
 
-/** `app revoke`: every key of the app stops working. */
-export async function revokeApp(ports: Omit<OperatorPorts, 'secrets'>, appId: string): Promise<void> {
+/**
+ * `app revoke`: every key of the app stops working, but for one in the setting APP_CREDENTIALS.
+ *
+ * @param configured the apps of that setting, as far as it is known here
+ * @returns what to say of a key that goes on working; undefined: there is none
+ */
+export async function revokeApp(
+  ports: Omit<OperatorPorts, 'secrets'>,
+  appId: string,
+  configured: readonly string[] = [],
+): Promise<string | undefined> {
+  const worksStill = configured.includes(appId)
+    ? `the key of ${appId} in APP_CREDENTIALS goes on working: take it out there, and restart the server`
+    : undefined
   await change(ports, { appId }, ({ keys }) => {
     const live = keys.filter(isLive)
-    if (live.length === 0) throw new OperatorError(`there is no app ${appId} with a key: see otpost app list`)
+    if (live.length === 0) {
+      throw new OperatorError(worksStill ?? `there is no app ${appId} with a key: see otpost app list`)
+    }
     return {
       revokedKeys: live.map(({ lastFour }) => lastFour),
       entry: { action: 'app.revoked' as const, target: appId, details: { keys: listed(live) } },
     }
   })
+  return worksStill
 }
 
 /** What approval of a request made. */

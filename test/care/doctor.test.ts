@@ -488,7 +488,14 @@ describe('findings', () => {
       trustsProxies: false,
       shortKeys: [],
       hasShortMetricsToken: false,
+      nodeEnv: undefined,
     }
+    for (const nodeEnv of ['production', 'development', 'test']) {
+      expect(settingWarnings({ ...facts, nodeEnv })).toEqual([])
+    }
+    expect(settingWarnings({ ...facts, nodeEnv: 'prod' })).toMatchObject([
+      { level: 'warn', what: 'NODE_ENV' },
+    ])
     expect(settingWarnings({ ...facts, hasShortMetricsToken: true })).toMatchObject([
       { level: 'warn', what: 'METRICS_TOKEN' },
     ])

@@ -1,5 +1,14 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
@@ -44,6 +53,23 @@ test.each([0o644, 0o400])(
     expect(slugs(here.file)).toEqual(['backed'])
     expect(statSync(here.file).mode & 0o777).toBe(0o600)
     expect(statSync(here.at('backup.db')).mode & 0o777).toBe(mode)
+  },
+)
+
+test.skipIf(process.getuid?.() !== 0)(
+  'by root, the database is given to who has the present one, or the folder',
+  async () => {
+    using here = place()
+    await marked(here.file, 'backed')
+    await here.backUp(here.at('backup.db'))
+    chownSync(here.file, 65_534, 65_534)
+    here.restore(here.at('backup.db'))
+    expect(statSync(here.file)).toMatchObject({ uid: 65_534, gid: 65_534 })
+    rmSync(here.file)
+    chownSync(here.data, 65_533, 65_533)
+    here.restore(here.at('backup.db'))
+    expect(statSync(here.file)).toMatchObject({ uid: 65_533, gid: 65_533 })
+    expect(statSync(here.at('backup.db')).uid).toBe(0)
   },
 )
 

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, linkSync, renameSync, statfsSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, linkSync, renameSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
@@ -59,7 +59,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
     const draft = draftBeside(databaseFile, owner, { makesFolder: true })
     try {
       onStep('copy')
-      copyBackup(draft.path, path)
+      copyBackup(draft.path, path, fileAt(databaseFile) ?? statSync(dirname(databaseFile)))
       onStep('prepare')
       const { validAgain, ...done } = prepare(draft.path, path, present, options)
       onStep('set aside')
@@ -98,14 +98,23 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
   }
 }
 
-/** Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written. */
-function copyBackup(draftPath: string, path: string): void {
+/**
+ * Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written.
+ *
+ * @param place what the copy takes the place of, or the folder it comes into: by root it is given to the same user
+ */
+function copyBackup(
+  draftPath: string,
+  path: string,
+  place: { readonly uid: number; readonly gid: number },
+): void {
   for (const end of ['', '-wal', '-journal']) {
     try {
       if (!fileAt(path + end)) continue
       copyFileSync(path + end, draftPath + end)
       // A copy has the mode of what it was made from, and backups come back from elsewhere with any.
       chmodSync(draftPath + end, 0o600)
+      if (process.getuid?.() === 0) chownSync(draftPath + end, place.uid, place.gid)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       throw new OperatorError(

@@ -43,8 +43,11 @@ export function appRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page, keyS
     '/admin/apps/revoke',
     page(async ({ form, by }) => {
       const appId = field(form, 'appId')
-      await revokeApp(by, appId)
-      return done('/admin/apps', `${appId} is revoked.`)
+      const worksStill = await revokeApp(by, appId, ports.apps.configured)
+      return done(
+        '/admin/apps',
+        `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`,
+      )
     }),
   )
 
