@@ -48,7 +48,7 @@ export function readBooksConfig(env: Readonly<Record<string, string | undefined>
 export function readBooks(settings: Settings): BooksConfig {
   const database = readDatabase(settings, 'DATABASE_URL', 'file:data/otpost.db')
   const secretKeys = readSecretKeys(settings)
-  if (database.kind === 'postgres' && secretKeys === undefined) {
+  if (database.kind === 'postgres' && settings.optional('SECRET_KEY') === undefined) {
     settings.refuse(
       'SECRET_KEY',
       'must be set where DATABASE_URL is postgres://, since all servers on a database need the same: the output of openssl rand -base64 32, or what the .key file beside an SQLite database holds',

@@ -59,6 +59,7 @@ export async function openDatabase(
     patienceMs: target.connectTimeoutMs,
     hearing: () => serverClock.hearing(),
   })
+  const requireWritable = writeProof(pool)
   const database: Database = {
     pool,
     orm: ormOn(pool),
@@ -68,7 +69,7 @@ export async function openDatabase(
     given,
     take: steps.take,
     queueLength: () => pool.stats().waiting + steps.queueLength(),
-    check: () => requireSchema(pool),
+    check: () => Promise.all([requireSchema(pool), requireWritable()]).then(() => undefined),
     close: () => {
       steps.close()
       return pool.close()
@@ -82,6 +83,35 @@ export async function openDatabase(
     throw error
   }
   return database
+}
+
+/** How long it counts that something was committed. */
+const proofMs = 1000
+
+/**
+ * Commits something, unless that has been done just now: a full disk, or a synchronous standby that is away, does not keep
+ * anybody from reading. However many ask at once, it is done once.
+ */
+function writeProof(pool: Pool): () => Promise<void> {
+  let provenAt = Number.NEGATIVE_INFINITY
+  let proving: Promise<void> | undefined
+  const prove = async () => {
+    try {
+      await pool.rows(
+        `INSERT INTO leases (name, holder, ends_at) VALUES ('health', '', otpost_now())
+          ON CONFLICT (name) DO UPDATE SET ends_at = excluded.ends_at`,
+        [],
+      )
+      provenAt = performance.now()
+    } finally {
+      proving = undefined
+    }
+  }
+  return async () => {
+    if (performance.now() - provenAt < proofMs) return
+    proving ??= prove()
+    await proving
+  }
 }
 
 /** Drizzle on a pool, or on the connection of a transaction. */
