@@ -190,7 +190,7 @@ interface OutboxAnswer {
 }
 
 /** How long the outbox may take to answer what it has. */
-const answerMs = 2000
+const answerMs = 10_000
 
 function silence(): OtpostTestError {
   return new OtpostTestError('otpost does not answer, though it has not ended')

@@ -130,7 +130,7 @@ function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonl
         ]
       : []),
     aboutTraces[traces],
-    'not reached: what the server wrote to its log (standard output), backups and replicas made before, and what vendors keep',
+    'not reached: what the server wrote to its log (standard output), backups and replicas made before, what vendors keep, and what was kept under a former secret that SECRET_KEY does not name',
   ]
 }
 

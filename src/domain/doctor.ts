@@ -495,7 +495,7 @@ export type Reach =
     }
   | {
       /** `name`: it is not in the DNS. */
-      readonly kind: 'name' | 'refused' | 'time-out' | 'certificate' | 'other'
+      readonly kind: 'name' | 'proxy' | 'refused' | 'time-out' | 'certificate' | 'other'
       /** The error's code. */
       readonly code: string
     }
@@ -524,6 +524,11 @@ function unreached(host: string, { kind, code }: Unreached): { message: string; 
       return {
         message: `${host} is not trusted (${code})`,
         remedy: certificateRemedy(code),
+      }
+    case 'proxy':
+      return {
+        message: `the proxy of HTTPS_PROXY lets nobody through to ${host}`,
+        remedy: 'correct or unset HTTPS_PROXY, or have the proxy allow it',
       }
     case 'other':
       return {

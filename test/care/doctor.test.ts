@@ -219,6 +219,16 @@ describe.concurrent('otpost doctor', () => {
     expect(late?.failures).toEqual(['SMS webhook'])
   })
 
+  test('tells that the proxy lets nobody through', async () => {
+    using here = await kept()
+    await using proxy = answering({ status: 502 })
+    const settings = { ...webhookAt('https://nobody.invalid'), HTTPS_PROXY: proxy.url }
+    const { of } = await examined({ ...here.env, ...settings })
+    expect(of('SMS webhook')[0]).toStartWith(
+      'fail: the proxy of HTTPS_PROXY lets nobody through to nobody.invalid',
+    )
+  })
+
   test('logs in to the mail server, and sends nothing', async () => {
     using here = await kept()
     const smtp = await startSmtp({ users: { otpost: 'right-password' } })

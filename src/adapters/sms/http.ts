@@ -34,8 +34,12 @@ export async function post(
     return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', unasked: true })
   }
   const line = lineOf(new URL(url).host)
-  if (!(await line.turn(timeoutMs / 2))) {
-    return unanswered({ kind: 'retryable', reason: 'too many calls under way', unasked: true })
+  const late = { kind: 'retryable', reason: 'too many calls under way', unasked: true } as const
+  if (!(await line.turn(timeoutMs / 2))) return unanswered(late)
+  // A machine that stood still in between has let the time pass.
+  if (performance.now() >= giveUpAt) {
+    line.leave()
+    return unanswered(late)
   }
   const abort = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -75,15 +79,22 @@ async function exchange(
   return { answered: true, status: response.status, text: await textOf(response) }
 }
 
-/** The beginning of an answer. One that breaks off is cut there: what it says is judged by who reads it. */
+/**
+ * The beginning of an answer. One that breaks off is cut there, maybe to nothing: what that says is judged by who reads
+ * it, and its status stands.
+ */
 async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > maxAnswerBytes) break
-    text += decoder.decode(chunk, { stream: true })
+  try {
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.byteLength
+      if (bytes > maxAnswerBytes) break
+      text += decoder.decode(chunk, { stream: true })
+    }
+  } catch {
+    // The connection is lost, or the time is up: then nobody waits for the text any more.
   }
   return text
 }
@@ -177,7 +188,7 @@ export function meaningOfStatus(status: number): Meaning {
 
 /** Failures before anything was sent: no connection, or none that is trusted; after any other it may have the message. */
 const unsent =
-  /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPROTO)$|CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)/
+  /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPROTO|ERR_PROXY_TUNNEL)$|CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)/
 
 function fault(error: unknown): Outcome {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
