@@ -159,6 +159,7 @@ function keyFileOf(databaseFile: string): string {
 }
 
 const thisProcess: DraftOwner = {
+  isRoot: process.getuid?.() === 0,
   pid: process.pid,
   isRunning(pid) {
     try {

@@ -77,10 +77,11 @@ export class Breakers {
    */
   begin(provider: string): (outcome: Outcome) => void {
     const breaker = this.breakers.get(provider)
-    const isProbe =
+    const isDue =
       breaker?.restsUntil !== undefined && !breaker.probing && this.stopwatch() >= breaker.restsUntil
-    if (breaker && isProbe) breaker.probing = true
-    return (outcome) => this.end(provider, outcome, isProbe)
+    if (!isDue) return (outcome) => this.end(provider, outcome)
+    breaker.probing = true
+    return (outcome) => this.end(provider, outcome, breaker)
   }
 
   /**
@@ -97,9 +98,10 @@ export class Breakers {
       const restsUntil = this.stopwatch() + leftMs
       // What it found itself, or has heard before, may last longer.
       if (leftMs <= 0 || (known?.restsUntil ?? 0) >= restsUntil) continue
-      const probing = known?.probing ?? false
       const isHearsay = known?.restsUntil === undefined || known.isHearsay
-      this.breakers.set(provider, { failures, restMs, restsUntil, probing, isHearsay })
+      // The same object as before: a probe that is under way is of that.
+      const breaker = Object.assign(known ?? { probing: false }, { failures, restMs, restsUntil, isHearsay })
+      this.breakers.set(provider, breaker)
     }
   }
 
@@ -113,9 +115,11 @@ export class Breakers {
     })
   }
 
-  private end(provider: string, outcome: Outcome, isProbe: boolean): void {
+  /** @param probed the breaker that this message was to decide on, unless another has closed it meanwhile */
+  private end(provider: string, outcome: Outcome, probed?: Breaker): void {
     const known = this.breakers.get(provider)
-    if (known && isProbe) known.probing = false
+    const isProbe = known !== undefined && known === probed
+    if (isProbe) known.probing = false
     if ('unasked' in outcome) return
     if (!isFailing(outcome)) {
       this.breakers.delete(provider)

@@ -226,19 +226,27 @@ describe('the answer', () => {
     expect(smsbox.received).toHaveLength(1)
   })
 
-  test('that breaks off is not taken for more than it says', async () => {
-    const broken = Bun.listen({
-      hostname: '127.0.0.1',
-      port: 0,
-      socket: {
-        data: (socket) => {
-          socket.end('HTTP/1.1 202 Accepted\r\nContent-Length: 24\r\n\r\n0: Accep')
+  test.each<[string, Outcome]>([
+    ['202 Accepted', { kind: 'unknown', reason: 'HTTP 202' }],
+    ['401 Unauthorized', { kind: 'rejected', scope: 'account', reason: 'HTTP 401' }],
+    ['503 Service Unavailable', { kind: 'retryable', reason: 'HTTP 503' }],
+  ])('%s that breaks off is taken for what its status says, and no more', async (status, outcome) => {
+    for (const [header, begun] of [
+      ['content-length: 24', '0: Accep'],
+      ['transfer-encoding: chunked', '8\r\n0: Accep\r\n'],
+    ]) {
+      const broken = Bun.listen({
+        hostname: '127.0.0.1',
+        port: 0,
+        socket: {
+          data: (socket) => {
+            socket.end(`HTTP/1.1 ${status}\r\n${header}\r\n\r\n${begun}`)
+          },
         },
-      },
-    })
-    const outcome = await send({}, { env: { KANNEL_URL: `http://127.0.0.1:${broken.port}` } })
-    broken.stop(true)
-    expect(outcome.kind).toBe('unknown')
+      })
+      expect(await send({}, { env: { KANNEL_URL: `http://127.0.0.1:${broken.port}` } })).toEqual(outcome)
+      broken.stop(true)
+    }
   })
 
   test('that does not come in time leaves it unknown', async () => {

@@ -5,7 +5,7 @@ import { restore } from '../../src/adapters/sqlite/restore.ts'
 const [databaseFile = '', file = '', last = ''] = Bun.argv.slice(2)
 restore(databaseFile, file, {
   force: false,
-  owner: { pid: process.pid, isRunning: () => true },
+  owner: { pid: process.pid, isRoot: process.getuid?.() === 0, isRunning: () => true },
   now: Date.now(),
   actor: { by: 'command', name: 'test' },
   onStep: (step) => {

@@ -63,6 +63,31 @@ describe('the states of circuit breakers', () => {
     expect(state()).toEqual([])
   })
 
+  test('a probe that ends after another message was accepted is one failure as any other', () => {
+    fail('twilio', 5)
+    now += 10_000
+    const end = breakers.begin('twilio')
+    breakers.begin('twilio')(accepted)
+    expect(state()).toEqual([])
+    end(down)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+  })
+
+  test('a probe of a rest that is over says nothing new about the next rest', () => {
+    fail('twilio', 5)
+    now += 10_000
+    const end = breakers.begin('twilio')
+    breakers.begin('twilio')(accepted)
+    fail('twilio', 5)
+    now += 10_000
+    const endNext = breakers.begin('twilio')
+    end(down)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, restMs: 0 }])
+    expect(breakers.rests('twilio')).toBe(true)
+    endNext(down)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, restMs: 20_000 }])
+  })
+
   test('are a moment, not a view: what comes later does not change them', () => {
     fail('twilio', 1)
     const before = state()
@@ -106,6 +131,31 @@ describe('what another server has found', () => {
     now += 4000
     breakers.hear([{ ...heard, failures: 6, restMs: 20_000, leftMs: 20_000 }])
     expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, restMs: 20_000 }])
+  })
+
+  test('that a provider works again, while this one probes it, makes the probe a message as any other', () => {
+    const told: BreakerChange[] = []
+    breakers = new Breakers(
+      () => now,
+      (change) => told.push(change),
+    )
+    breakers.hear([{ ...heard, leftMs: 10_000 }])
+    now += 10_000
+    const end = breakers.begin('twilio')
+    breakers.hear([])
+    end(down)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+    expect(told).toEqual([])
+  })
+
+  test('while this one probes leaves the probe its say', () => {
+    breakers.hear([{ ...heard, leftMs: 10_000 }])
+    now += 10_000
+    const end = breakers.begin('twilio')
+    breakers.hear([{ ...heard, failures: 6, restMs: 20_000, leftMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, restMs: 0 }])
+    end(down)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, restMs: 40_000 }])
   })
 
   test('is told anew by the probe of this one', () => {

@@ -506,6 +506,7 @@ describe('handing over a mail', () => {
     to: 'ann@example.com',
     recipientSubject: 'hash of ann',
     position: null,
+    template: 'LOGIN_OTP',
     subject: 'Hi',
     html: '<p>Hi</p>',
     text: 'Hi',
@@ -526,7 +527,8 @@ describe('handing over a mail', () => {
     expect(asked).toEqual([[mail, 1, timeoutMs]])
     expect(call.trail.attempts).toEqual([
       {
-        ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer', template: null },
+        ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer' },
+        template: 'LOGIN_OTP',
         ...{ recipient: 'a***@example.com', position: null, recipientSubject: 'hash of ann', segments: null },
         ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', vendorId: null },
         ...{ receiptKey: null, durationMs: 0 },

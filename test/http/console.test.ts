@@ -549,6 +549,32 @@ describe('what a session does', () => {
     expect((await visitor.get('/admin')).html).not.toContain('12*******43')
   })
 
+  test('sees who carried the codes that were right, by SMS and by mail', async () => {
+    const both = [
+      ['SMS', 'phone', '12025550143', { message: 'Hi' }],
+      ['EMAIL', 'email', 'jo@example.com', { subject: 'Hi', html: '<p>Hi</p>' }],
+    ] as const
+    for (const [channel, field, to, content] of both) {
+      await app.post('/otp/send', { channel, [field]: to })
+      app.advance(8)
+      const otp = await app.lastCode(to)
+      // What they got since is no code.
+      const notified = await app.post('/notify', { channel, brandId: 'acme', to: [to], ...content })
+      expect(notified.status).toBe(200)
+      await app.journalOf(await app.post('/otp/verify', { [field]: to, otp }))
+    }
+    const { byChannel, byProvider, verifyTimes } = await app.app.books.journal.statistics(
+      'hour',
+      app.clock.now,
+    )
+    expect(byChannel).toMatchObject([
+      { name: 'EMAIL', sends: 1, verified: 1 },
+      { name: 'SMS', sends: 1, verified: 1 },
+    ])
+    expect(byProvider).toMatchObject([{ name: 'outbox', sends: 2, verified: 2, accepted: 4 }])
+    expect(verifyTimes).toMatchObject({ count: 2, medianSeconds: 10 })
+  })
+
   test('sees that an address fails with credentials again and again', async () => {
     const guess = () => app.postRaw('/otp/send', { appId: 'shop', apiKey: 'a guess' })
     // What limits refused is noted in the turn after the answer.

@@ -85,7 +85,7 @@ describe('the delivery log', () => {
         channel: 'EMAIL',
         route: null,
         provider: 'smtp',
-        template: null,
+        template: 'LOGIN_OTP',
         recipient: 'J***@example.com',
         position: null,
         recipientSubject: subject.slice(0, 22),

@@ -482,7 +482,7 @@ describe('what gathers entries for the journal', () => {
     const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
     const asked: (() => void)[] = []
     const failures: number[] = []
-    const { add, flush, stats } = createJournalBuffer(
+    const { add, count, flush, stats } = createJournalBuffer(
       (entries) => {
         const done = Promise.withResolvers<void>()
         steps.push({
@@ -500,6 +500,7 @@ describe('what gathers entries for the journal', () => {
     return {
       steps,
       failures,
+      count,
       flush,
       stats,
       tell: (requestId: string, ...attempts: readonly Attempt[]) =>
@@ -511,6 +512,11 @@ describe('what gathers entries for the journal', () => {
         return steps[times - 1]
       },
     }
+  }
+
+  /** Turns of the event loop's microtasks: no timer fires meanwhile. */
+  async function turns(count: number): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await undefined
   }
 
   test('requests of a moment are written in one step, and of a quick one the end alone', async () => {
@@ -539,19 +545,78 @@ describe('what gathers entries for the journal', () => {
     second?.done.resolve()
   })
 
-  test('a flush waits for all that was taken, also for what came while a step was under way', async () => {
-    const { tell, end, asked, flush, steps } = buffer()
+  test('a flush waits for all that was taken before it, and not for what comes while that is written', async () => {
+    const { tell, end, asked, flush } = buffer()
     tell('a')
-    const flushed = flush().then(() => 'flushed')
     const first = await asked(1)
     end('a')
+    tell('b')
+    const flushed = flush().then(() => 'flushed')
     first?.done.resolve()
     const second = await asked(2)
+    expect(second?.ids).toEqual(['a ended', 'b open'])
     expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+    tell('c')
     second?.done.resolve()
     expect(await flushed).toBe('flushed')
-    expect(steps.map(({ ids }) => ids)).toEqual([['a open'], ['a ended']])
+    const third = await asked(3)
+    expect(third?.ids).toEqual(['c open'])
+    third?.done.resolve()
     await flush()
+    await flush()
+  })
+
+  test('a flush of more than a step writes waits for each of the steps', async () => {
+    const { end, asked, flush } = buffer()
+    for (let number = 0; number < 1001; number++) end(`${number}`)
+    const flushed = flush().then(() => 'flushed')
+    // The last takes along what came during the others.
+    for (const [times, size] of [500, 500, 3].entries()) {
+      const step = await asked(times + 1)
+      expect(step?.ids).toHaveLength(size)
+      expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+      end(`later ${times}`)
+      // What is told again keeps its place.
+      end('1000')
+      step?.done.resolve()
+    }
+    expect(await flushed).toBe('flushed')
+  })
+
+  test('a flush waits for what was only counted', async () => {
+    const { count, asked, flush } = buffer()
+    count(start, { kind: 'send', channel: 'SMS', brand: 'acme', provider: '', detail: 'ok' })
+    const flushed = flush().then(() => 'flushed')
+    const step = await asked(1)
+    expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+    step?.done.resolve()
+    expect(await flushed).toBe('flushed')
+  })
+
+  test('a flush does not wait for others to come', async () => {
+    const { tell, steps, asked, flush } = buffer()
+    tell('a')
+    void flush()
+    await turns(10)
+    expect(steps).toHaveLength(1)
+    tell('b')
+    void flush()
+    ;(await asked(1))?.done.resolve()
+    await turns(10)
+    expect(steps.map(({ ids }) => ids)).toEqual([['a open'], ['b open']])
+  })
+
+  test('what comes while a step is under way gathers as well', async () => {
+    const { tell, asked } = buffer()
+    tell('a')
+    const first = await asked(1)
+    tell('b')
+    first?.done.resolve()
+    await turns(10)
+    tell('c')
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['b open', 'c open'])
+    second?.done.resolve()
   })
 
   test('what can not be written is told, and what comes later is written', async () => {
@@ -571,12 +636,12 @@ describe('what gathers entries for the journal', () => {
 
   test.each([0, 1, 2, 3, 4, 5, 6])(
     'what comes %p turns after a step is done is written too, whatever comes after it',
-    async (turns) => {
+    async (count) => {
       const { tell, asked } = buffer()
       tell('a')
       const first = await asked(1)
       first?.done.resolve()
-      for (let turn = 0; turn < turns; turn++) await undefined
+      await turns(count)
       tell('b')
       const second = await asked(2)
       expect(second?.ids).toEqual(['b open'])

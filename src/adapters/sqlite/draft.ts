@@ -16,6 +16,8 @@ import { OperatorError } from '../../domain/operator.ts'
 /** The process that a draft belongs to. */
 export interface DraftOwner {
   readonly pid: number
+  /** Whether it may give files to other users, as root may. */
+  readonly isRoot: boolean
   /** Whether there is a process of this id. */
   isRunning(pid: number): boolean
 }

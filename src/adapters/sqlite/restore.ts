@@ -59,7 +59,8 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
     const draft = draftBeside(databaseFile, owner, { makesFolder: true })
     try {
       onStep('copy')
-      copyBackup(draft.path, path, fileAt(databaseFile) ?? statSync(dirname(databaseFile)))
+      const place = fileAt(databaseFile) ?? statSync(dirname(databaseFile))
+      copyBackup(draft.path, path, owner.isRoot ? place : undefined)
       onStep('prepare')
       const { validAgain, ...done } = prepare(draft.path, path, present, options)
       onStep('set aside')
@@ -101,12 +102,12 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
 /**
  * Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written.
  *
- * @param place what the copy takes the place of, or the folder it comes into: by root it is given to the same user
+ * @param user to whom the copy is given; undefined: it stays with this one
  */
 function copyBackup(
   draftPath: string,
   path: string,
-  place: { readonly uid: number; readonly gid: number },
+  user: { readonly uid: number; readonly gid: number } | undefined,
 ): void {
   for (const end of ['', '-wal', '-journal']) {
     try {
@@ -114,7 +115,7 @@ function copyBackup(
       copyFileSync(path + end, draftPath + end)
       // A copy has the mode of what it was made from, and backups come back from elsewhere with any.
       chmodSync(draftPath + end, 0o600)
-      if (process.getuid?.() === 0) chownSync(draftPath + end, place.uid, place.gid)
+      if (user) chownSync(draftPath + end, user.uid, user.gid)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       throw new OperatorError(
