@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { testFlags } from './support/flags.ts'
 
 // Runs every test that starts the program as a process, with the compiled binary in its place.
 
@@ -30,7 +31,7 @@ for (const file of files.sort()) {
 if (blackBox.length === 0) throw new Error('no test starts the program: support/program.ts has moved')
 
 const { exited } = Bun.spawn(
-  [process.execPath, 'test', '--parallel', '--timeout', '30000', ...blackBox, ...process.argv.slice(2)],
+  [process.execPath, 'test', ...testFlags, ...blackBox, ...process.argv.slice(2)],
   {
     cwd: root,
     env: { ...process.env, OTPOST_BINARY: process.env.OTPOST_BINARY || 'dist/otpost' },

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { commitOf } from '../src/version.ts'
@@ -7,6 +7,9 @@ import { codeIn, temporaryFolder } from './support/app.ts'
 import { binary, programEnv } from './support/program.ts'
 
 // What only the compiled program promises. `bun run test:binary` runs it; there is none when the source is under test.
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
 
 const root = join(import.meta.dir, '..')
 

@@ -7,7 +7,7 @@ import { createBrokenApp } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 
@@ -85,11 +85,12 @@ test.concurrent('with SHUTDOWN_DELAY_SECONDS a stop goes on serving, not ready; 
   expect(sent.headers.get('connection')).not.toBe('close')
   const startedAt = performance.now()
   expect(await server.stop()).toBe(1)
-  expect(performance.now() - startedAt).toBeLessThan(30_000)
+  expect(performance.now() - startedAt).toBeLessThan(100_000)
 })
 
 test.concurrent('after SHUTDOWN_DELAY_SECONDS a stop ends as any other', async () => {
-  await using story = await serving({ SHUTDOWN_DELAY_SECONDS: '2' })
+  // Long enough for a request on a busy machine.
+  await using story = await serving({ SHUTDOWN_DELAY_SECONDS: '6' })
   const { server } = story
   const startedAt = performance.now()
   server.child.kill('SIGTERM')
@@ -97,7 +98,7 @@ test.concurrent('after SHUTDOWN_DELAY_SECONDS a stop ends as any other', async (
   expect((await server.post('/otp/send', { phone })).status).toBe(200)
   expect(await server.exited).toBe(0)
   // A timer counts whole milliseconds.
-  expect(performance.now() - startedAt).toBeGreaterThan(1990)
+  expect(performance.now() - startedAt).toBeGreaterThan(5990)
   expect(JSON.parse(server.lines.at(-1) ?? '').msg).toBe('stopped')
   expect(await server.stderr).toBe('')
 })

@@ -10,9 +10,12 @@ import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // The adapter against the Kannel of Debian, and over its SMPP link against an SMSC on Net::SMPP: software that knows
 // nothing of this project. Processes share two cores with the tests beside these, hence the patience.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 if (withoutKannel) console.warn(withoutKannel)
+
+/** Longer than Kannel takes for an answer on this machine. */
+const patienceMs = 30_000
 
 const tlvs = { '0x1400': '1101456324675322134', '0x1401': '1107457532145798767' }
 const withCode = '123456 is your Acme code.\n\n@shop.example #123456'
@@ -59,7 +62,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       receiptUrl: receiver.urlFor(to),
       ...fields,
     }
-    return providerWith(env).send(sms, 10_000)
+    return providerWith(env).send(sms, patienceMs)
   }
 
   const submitted = (to: string): Promise<Submitted> => kannel.submitted.take((message) => message.to === to)
@@ -213,6 +216,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         OTP_SMS_MODE: 'hybrid',
         SMS_PLAIN: 'kannel',
         SMS_TEMPLATE: 'kannel',
+        PROVIDER_TIMEOUT_MS: String(patienceMs),
         PUBLIC_URL: `http://127.0.0.1:${relay.port}`,
       }
       await command('brand', 'put', 'acme', '--name', 'Acme', '--domain', 'shop.example')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { openTestDatabase, store, type TestDatabase } from './support/database.ts'
 import { type Exposition, readExposition } from './support/exposition.ts'
@@ -6,6 +6,9 @@ import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Metrics of the real process: on a port of their own, of a thread of its own, while it is busy.
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []
 afterAll(() => Promise.all(databases.map((database) => database.remove())))

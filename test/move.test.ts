@@ -428,7 +428,10 @@ describe.skipIf(withoutPostgres !== undefined)(
         ...to,
         SECRET_KEY: 'another-secret-of-32-bytes-or-more',
       })
-      expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('SECRET_KEY is none of those')])
+      expect([other.code, other.stderr]).toEqual([
+        1,
+        expect.stringContaining('SECRET_KEY does not have the secret'),
+      ])
       expect(wrong.stderr + right.stdout + right.stderr).not.toContain(secretKey)
 
       for (const [settings, ...more] of [

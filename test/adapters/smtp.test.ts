@@ -34,6 +34,7 @@ const mail: Mail = {
   to: 'jane@example.com',
   position: null,
   recipientSubject: 'subject-of-jane',
+  template: null,
   subject: 'Your order',
   html: '<p>It is on its way.</p>',
   text: 'It is on its way.',
@@ -43,6 +44,9 @@ const mail: Mail = {
 
 /** Longer than any answer on this machine takes; a test that waits so long has failed. */
 const patienceMs = 10_000
+
+/** A time-out that is to pass, once what comes before it has come through a busy machine. */
+const passingMs = 3000
 
 /** What the mailer calls the mail, at its first attempt. */
 const vendorId = `${mail.requestId}.1@shop.example`
@@ -473,7 +477,10 @@ describe.concurrent('a reply', () => {
   test.each(['gibberish', '', '999 what', '354 go on', '150 hm'])(
     'of %j after the final dot leaves it open',
     async (by) => {
-      const { outcomes } = await sendTo({ at: 'content', by }, { timeoutMs: by === '' ? 1500 : patienceMs })
+      const { outcomes } = await sendTo(
+        { at: 'content', by },
+        { timeoutMs: by === '' ? passingMs : patienceMs },
+      )
       expect(outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
     },
   )
@@ -491,13 +498,14 @@ describe('a server that does not answer', () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
-    expect(await mailer.send(mail, 1, 60)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
+    expect(await mailer.send(mail, 1, passingMs)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
     const tookMs = performance.now() - startedAt
     await silent.connected
     mailer.close()
     silent.stop()
-    expect(tookMs).toBeGreaterThanOrEqual(55)
-    expect(tookMs).toBeLessThan(2000)
+    expect(tookMs).toBeGreaterThanOrEqual(passingMs - 5)
+    // As long as a server may stall, which would end it too.
+    expect(tookMs).toBeLessThan(patienceMs)
   })
 
   test.each(beforeContent)('at %s has not been sent anything', async (at) => {
@@ -507,7 +515,7 @@ describe('a server that does not answer', () => {
   })
 
   test('after the final dot leaves it open, and nothing is sent again', async () => {
-    const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: 1500 })
+    const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: passingMs })
     expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
     expect(contents).toHaveLength(1)
   })
@@ -521,14 +529,14 @@ describe('a server that does not answer', () => {
     mailer.close()
     silent.stop()
     expect(outcomes.filter(({ kind }) => kind !== 'unknown')).toEqual([])
-    expect(tookMs).toBeLessThan(2000)
+    expect(tookMs).toBeLessThan(patienceMs)
   })
 
   test('gets none of the mails that were given up, and the next one at once, when it answers again', async () => {
     const server = await startSmtp()
     const release = server.hold()
     const mailer = mailerTo(server.url)
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => mailer.send(mail, 1, 300)))
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => mailer.send(mail, 1, passingMs)))
     expect(outcomes.filter(({ kind }) => kind !== 'unknown')).toEqual([])
     await server.hungUp(8)
     release()

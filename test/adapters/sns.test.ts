@@ -6,7 +6,7 @@ import { sns } from '../../src/adapters/sms/sns.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
-import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const accessKeyId = 'AKIDEXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
@@ -328,7 +328,7 @@ describe('the answer', () => {
   test('that does not come in time leaves the outcome unknown', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
     vendor.answer(() => promise)
-    expect(await send({}, { timeoutMs: 60 })).toEqual(classed('unknown', 'time-out'))
+    expect(await send({}, { timeoutMs: passingMs })).toEqual(classed('unknown', 'time-out'))
     resolve(new Response())
     expect(vendor.received).toHaveLength(1)
   })

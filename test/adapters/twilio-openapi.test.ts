@@ -24,7 +24,7 @@ if (!isInstalled) {
 }
 
 // Prism takes its time to start; it is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const operationPath = '/2010-04-01/Accounts/{AccountSid}/Messages.json'
 const account = 'AC0123456789abcdef0123456789abcdef'

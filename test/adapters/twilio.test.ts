@@ -4,7 +4,7 @@ import { twilio } from '../../src/adapters/sms/twilio.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
-import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const account = 'AC0123456789abcdef0123456789abcdef'
 const token = 'canary0123456789abcdef0123456789'
@@ -391,7 +391,7 @@ describe('no answer', () => {
   test('within the time-out leaves it open', async () => {
     const never = Promise.withResolvers<Response>()
     server.answer(() => never.promise)
-    expect(await send({}, { timeoutMs: 60 })).toEqual({ kind: 'unknown', reason: 'time-out' })
+    expect(await send({}, { timeoutMs: passingMs })).toEqual({ kind: 'unknown', reason: 'time-out' })
     never.resolve(new Response())
     expect(server.received).toHaveLength(1)
   })

@@ -4,7 +4,7 @@ import { vonage } from '../../src/adapters/sms/vonage.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
 import { Settings } from '../../src/settings.ts'
-import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
 
 const apiSecret = 'abcdef0123456789'
 const signatureSecret = 'my_secret_key_for_testing'
@@ -254,7 +254,7 @@ describe('the answer', () => {
   test('that does not come in time leaves the outcome unknown', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
     vendor.answer(() => promise)
-    expect(await send({}, { timeoutMs: 60 })).toEqual(classed('unknown', 'time-out'))
+    expect(await send({}, { timeoutMs: passingMs })).toEqual(classed('unknown', 'time-out'))
     resolve(new Response())
     expect(vendor.received).toHaveLength(1)
   })

@@ -13,7 +13,7 @@ import type { Kind, Point, PostgresResults } from '../../bench/postgres/results.
 import { withPostgresRows } from '../../bench/postgres/table.ts'
 
 // The simulations share two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const free: Costs = {
   nodeRequestMs: 0,

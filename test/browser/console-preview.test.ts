@@ -9,7 +9,7 @@ if (!browserPath) console.warn(withoutBrowser)
 
 beforeAll(async () => {
   if (browserPath) browser = await launchBrowser()
-}, 30_000)
+}, 120_000)
 afterAll(() => browser?.close())
 
 const shows = (place: Locator, text: string) => place.filter({ hasText: text }).waitFor()
@@ -59,5 +59,5 @@ test.skipIf(!browserPath)(
     expect(visitor.complaints.filter((complaint) => !expected.test(complaint))).toEqual([])
     expect(visitor.errors).toEqual([])
   },
-  60_000,
+  120_000,
 )

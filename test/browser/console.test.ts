@@ -31,7 +31,7 @@ if (!browserPath) console.warn(withoutBrowser)
 
 beforeAll(async () => {
   if (browserPath) browser = await launchBrowser()
-}, 30_000)
+}, 120_000)
 afterAll(() => browser?.close())
 
 interface Story {
@@ -88,7 +88,7 @@ function story(
       expect(errors).toEqual([])
     }
   }
-  test.skipIf(!browserPath)(name, run, 120_000)
+  test.skipIf(!browserPath)(name, run, 300_000)
 }
 
 const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })

@@ -22,7 +22,7 @@ if (!browserPath) console.warn(withoutBrowser)
 
 beforeAll(async () => {
   if (browserPath) browser = await launchBrowser()
-}, 30_000)
+}, 120_000)
 afterAll(() => browser?.close())
 
 interface Story {
@@ -50,7 +50,7 @@ function story(
     // What the browser keeps a hostile mail from doing, it says in the same console.
     if (!hostileMail) expect(visitor.errors).toEqual([])
   }
-  test.skipIf(!browserPath)(name, run, 30_000)
+  test.skipIf(!browserPath)(name, run, 120_000)
 }
 
 const live = (page: Page) => page.locator('#live[data-state=connected]')

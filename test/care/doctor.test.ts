@@ -13,7 +13,9 @@ import {
   providerFinding,
   publicUrlFinding,
   type Reach,
+  type ServerDatabaseFacts,
   secretFindings,
+  serverDatabaseFindings,
   serverFinding,
   settingWarnings,
 } from '../../src/domain/doctor.ts'
@@ -329,6 +331,24 @@ describe('findings', () => {
   }
   const folder: PathFacts = { ...file, path: '/d', kind: 'folder', mode: 0o700 }
 
+  const databaseServer: ServerDatabaseFacts = {
+    kind: 'answered',
+    version: '18.4',
+    schema: 'current',
+    isReadOnly: false,
+    fsync: true,
+    fullPageWrites: true,
+    synchronousCommit: 'on',
+    standbys: { awaited: 0, connected: 0, isHidden: false },
+    hasTls: true,
+    isLocal: true,
+    mostConnections: 100,
+    connections: 1,
+    poolSize: 10,
+    clock: { at: 0, askedAt: 0 },
+    lastRequestAt: null,
+  }
+
   test.each([
     ['database', file, 7, 'ok'],
     ['database', { ...file, mode: 0o640 }, 7, 'warn'],
@@ -367,6 +387,26 @@ describe('findings', () => {
     expect(pathFinding('database', facts, uid)).toMatchObject({
       level: 'fail',
       remedy: expect.stringContaining(remedy),
+    })
+  })
+
+  const standby = { awaited: 1, connected: 1, isHidden: false }
+  test.each([
+    [{}, 'ok', 'on the disk of this one machine (synchronous_commit = on)'],
+    [{ synchronousCommit: 'local' }, 'ok', 'on the disk of this one machine (synchronous_commit = local)'],
+    [{ synchronousCommit: 'off' }, 'fail', 'synchronous_commit = off'],
+    [{ fsync: false, standbys: standby }, 'fail', 'fsync = off'],
+    [{ standbys: standby }, 'ok', 'waits for 1 standby (synchronous_commit = on; 1 of'],
+    [{ standbys: { ...standby, isHidden: true } }, 'ok', 'shown to members of pg_monitor alone'],
+    [{ standbys: standby, synchronousCommit: 'local' }, 'warn', 'does not wait for 1 standby'],
+    [{ standbys: { ...standby, connected: 0 } }, 'fail', 'none of them is connected'],
+    [{ standbys: { awaited: 2, connected: 1, isHidden: true } }, 'fail', 'waits for 2 standbys'],
+    [{ standbys: { ...standby, connected: 0 }, isReadOnly: true }, 'ok', 'on the disk of this one machine'],
+  ] as const)('of a server of PostgreSQL on durability, %j: %s, %s', (facts, level, message) => {
+    const found = serverDatabaseFindings('otpost', { ...databaseServer, ...facts }, 0)
+    expect(found.find(({ what }) => what === 'durability')).toMatchObject({
+      level,
+      message: expect.stringContaining(message),
     })
   })
 

@@ -13,7 +13,7 @@ import { startServer, type TestServer } from '../support/server.ts'
 
 // The package as others get it: packed, installed, compiled against, and run on each runtime there is, with a real server.
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const root = join(import.meta.dir, '../..')
 const folder = temporaryFolder()

@@ -22,7 +22,7 @@ import { startSmtp } from '../support/smtp.ts'
 // its own, on a root file system made for it.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const root = join(import.meta.dir, '../..')
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
@@ -312,7 +312,7 @@ const canBoot =
   (() => {
     makeMachine()
     // What may start in there may still not be let boot a whole system.
-    Bun.spawnSync(booted(systemd, '--unit=hello.service', '--show-status=no'), { timeout: 20_000 })
+    Bun.spawnSync(booted(systemd, '--unit=hello.service', '--show-status=no'), { timeout: 60_000 })
     return existsSync(join(machine, 'up'))
   })()
 const whyNotBooted = canBoot
@@ -331,7 +331,7 @@ test.skipIf(!canBoot)(
       stdout: 'ignore',
       stderr: 'ignore',
       // Should the unit never fail for good.
-      timeout: 20_000,
+      timeout: 150_000,
       killSignal: 'SIGKILL',
     })
     await child.exited

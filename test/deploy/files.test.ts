@@ -29,7 +29,7 @@ import {
 // What stands in deploy/ is checked by the tool of its field, and against the program that it is to run.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

@@ -3,7 +3,7 @@ import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { startSilentServer } from '../support/smtp.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 let server: TestServer
 beforeAll(async () => {

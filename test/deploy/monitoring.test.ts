@@ -11,7 +11,7 @@ import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 // to Prometheus, it is an alert that never comes.
 
 // PostgreSQL shares two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const folder = join(import.meta.dir, '../../deploy')
 

@@ -34,7 +34,7 @@ import { replaced, started } from './programs.ts'
 // behind the load balancers of the examples.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
@@ -244,11 +244,14 @@ for (const [name, program] of installed) {
         DATABASE_URL: database.url,
         SECRET_KEY: 'of the test and 32 bytes long or more',
         DATABASE_POOL_SIZE: '3',
+        DATABASE_CONNECT_TIMEOUT_MS: '30000',
+        DATABASE_STATEMENT_TIMEOUT_MS: '30000',
+        PROVIDER_TIMEOUT_MS: '30000',
         TRUSTED_PROXIES: '127.0.0.1',
         SMS_PLAIN: 'webhook',
         ...receiver.env,
-        // nginx does not ask for health.
-        SHUTDOWN_DELAY_SECONDS: name === 'Caddy' ? '2' : '0',
+        // nginx does not ask for health. Caddy does often enough to know of a stop in time on a busy machine too.
+        SHUTDOWN_DELAY_SECONDS: name === 'Caddy' ? '6' : '0',
       }
       expect(await otpost(['brand', 'put', 'acme', '--name', 'Acme'], settings)).toMatchObject({ code: 0 })
       nodes.push(

@@ -20,7 +20,7 @@ import { replaced, started } from './programs.ts'
 // the certificate and the place of the log.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(10_000)
+setDefaultTimeout(120_000)
 
 const examples = join(import.meta.dir, '../../deploy')
 const name = 'otp.example.com'

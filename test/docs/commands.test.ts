@@ -9,7 +9,7 @@ import { commandTree, problemOfCall } from './program.ts'
 import { commandsIn, type ShellCommand } from './shell.ts'
 
 // The program shares two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 describe('commands', () => {
   let program: Command

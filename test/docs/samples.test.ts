@@ -9,7 +9,7 @@ import { pageAt, pages, problemsOf, root, type Sample, samplesIn } from './pages
 import { settingNames } from './program.ts'
 
 // The compiler shares two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())

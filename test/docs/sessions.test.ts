@@ -7,7 +7,7 @@ import { pageAt } from './pages.ts'
 // What pages tell people to paste is pasted, and answers what they say it answers.
 
 // Processes share two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())

@@ -8,7 +8,7 @@ import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const compiler = Bun.which('cc')
 if (!compiler || process.platform !== 'linux') {

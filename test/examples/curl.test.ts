@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 
 // Processes share two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const script = join(import.meta.dir, '../../examples/curl/session.sh')
 const phone = '+1 202 555 0143'

@@ -9,7 +9,7 @@ import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { alertOf, Visitor } from './visitor.ts'
 
 // Processes share two cores with the tests beside these.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const node = Bun.which('node')
 const root = join(import.meta.dir, '../..')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { browserPath, launchBrowser } from '../support/browser.ts'
+import { browserPath, browserPatienceMs, launchBrowser } from '../support/browser.ts'
 
 const files = [
   ['/docs', 'text/html'],
@@ -108,7 +108,7 @@ test.skipIf(!browserPath)(
     const browser = await launchBrowser()
     try {
       const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
-      page.setDefaultTimeout(10_000)
+      page.setDefaultTimeout(browserPatienceMs)
       const complaints: string[] = []
       const asked: string[] = []
       // A breach of the policy is an error of the console.
@@ -142,7 +142,7 @@ test.skipIf(!browserPath)(
       await browser.close()
     }
   },
-  30_000,
+  120_000,
 )
 
 /** A path as it reads, without the marks where a browser may break it. */

@@ -318,7 +318,7 @@ describe('over the webhook of an operator', () => {
   })
 
   test('a time-out is a failure to the caller and unknown in the delivery log (D26)', async () => {
-    const webhook = await start({ PROVIDER_TIMEOUT_MS: '50' }, () => new Promise<Response>(() => {}))
+    const webhook = await start({ PROVIDER_TIMEOUT_MS: '1000' }, () => new Promise<Response>(() => {}))
     const answer = await webhook.post('/notify', legacy)
     expectError(answer, 500, 'notification_failed')
     await logged()

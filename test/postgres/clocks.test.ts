@@ -10,7 +10,7 @@ setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
-const [ttlMs, cooldownMs] = [5000, 2000]
+const [ttlMs, cooldownMs] = [12_000, 2000]
 
 /** What Retry-After may be off by: it is in whole seconds, and told by a node, whose machine may be busy. */
 const secondsOff = 2

@@ -4,12 +4,12 @@ import { startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { newSeed, openScene, phonesOf, tell } from './scene.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(120_000)
+setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
 /** A node answers within the times of connecting and of a statement, of 2 and 5.5 s; a busy machine may need longer. */
-const longestAnswerMs = 15_000
+const longestAnswerMs = 30_000
 
 describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose PostgreSQL', () => {
   test('crashes and comes back: it is told in the envelope, heals by itself, and every answer holds', async () => {

@@ -4,12 +4,13 @@ import { type Answer, credentials, otherThan } from '../support/app.ts'
 import { password, passwordHash } from '../support/console.ts'
 import { randomNumbers } from '../support/history.ts'
 import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
+import { held } from '../support/receiver.ts'
 import { expectSuccess, freshPhone } from '../support/rows.ts'
 import { otpost } from '../support/server.ts'
 import { type Node, newSeed, openScene, phonesOf, type Scene, tell } from './scene.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(120_000)
+setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
@@ -29,7 +30,15 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
 
   beforeAll(async () => {
     postgres = await startPostgres()
-    story = await openScene(postgres, { isEmpty: true, env: { ADMIN_PASSWORD_HASH: passwordHash } })
+    story = await openScene(postgres, {
+      isEmpty: true,
+      env: {
+        ADMIN_PASSWORD_HASH: passwordHash,
+        // Nothing is away here: what is slow on a busy machine is waited for.
+        DATABASE_CONNECT_TIMEOUT_MS: '30000',
+        DATABASE_STATEMENT_TIMEOUT_MS: '30000',
+      },
+    })
   })
   afterAll(async () => {
     await story?.[Symbol.asyncDispose]()
@@ -46,16 +55,21 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
   const verdict = ({ status, body }: Answer) =>
     body.error === undefined ? String(status) : `${status} ${body.error}`
 
-  /** Asks the nodes in turn for the same, all at once; resolves to how often each answer came. */
+  /**
+   * Asks the nodes in turn for the same, all at once; resolves to how often each answer came.
+   *
+   * @param answered is called with each answer as it comes
+   */
   async function allAtOnce(
     count: number,
     path: string,
     fieldsOf: (index: number) => Readonly<Record<string, unknown>>,
     asked: readonly Node[] = present(),
+    answered: () => void = () => {},
   ): Promise<Record<string, number>> {
     const answers = await Promise.all(
       Array.from({ length: count }, (_, index) =>
-        asked[index % asked.length]?.server.post(path, fieldsOf(index)),
+        asked[index % asked.length]?.server.post(path, fieldsOf(index)).finally(answered),
       ),
     )
     const counts: Record<string, number> = {}
@@ -151,9 +165,23 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     for (const brand of brands) await command('brand', 'put', brand, '--name', brand)
     // One of the cooldown, whoever is asked.
     const phone = freshPhone()
-    expect(await allAtOnce(40, '/otp/send', () => ({ phone }))).toEqual({
+    // The one message is on its way until the others have been answered: no cooldown ends before, however long that takes.
+    const gateway = held()
+    story.receiver.answer(({ body }) => {
+      story.history.deliver(body)
+      return gateway.promise
+    })
+    let others = 39
+    const release = () => {
+      if (--others === 0) gateway.release(new Response(null, { status: 204 }))
+    }
+    expect(await allAtOnce(40, '/otp/send', () => ({ phone }), present(), release)).toEqual({
       '200': 1,
       '429 cooldown_active': 39,
+    })
+    story.receiver.answer(({ body }) => {
+      story.history.deliver(body)
+      return new Response(null, { status: 204 })
     })
     expect(story.history.codesOf(phone)).toHaveLength(1)
     // Three a minute of the phone, over all brands.
@@ -177,20 +205,29 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
 
   const asApp = (appId: string) => ({ APP_CREDENTIALS: JSON.stringify({ [appId]: credentials.apiKey }) })
 
-  /** Asks every node until it gives an answer; resolves to after how long the last one did, in milliseconds. */
-  async function untilAll(fields: Readonly<Record<string, unknown>>, wanted: string): Promise<number> {
+  /**
+   * Asks every node until it gives an answer; resolves to after how long the last of them did, and after how long the last
+   * question was asked that got another, in milliseconds.
+   */
+  async function untilAll(
+    fields: Readonly<Record<string, unknown>>,
+    wanted: string,
+  ): Promise<{ tookMs: number; lastOtherMs: number }> {
     const startedAt = performance.now()
+    let lastOtherMs = 0
     await Promise.all(
       present().map(async ({ name, server }) => {
         for (;;) {
+          const askedMs = performance.now() - startedAt
           const told = verdict(await server.post('/otp/verify', { otp: '123456', ...fields }))
           if (told === wanted) return
-          if (performance.now() - startedAt > longestMs) throw new Error(`node ${name} still answers ${told}`)
+          lastOtherMs = Math.max(lastOtherMs, askedMs)
+          if (askedMs > longestMs) throw new Error(`node ${name} still answers ${told}`)
           await Bun.sleep(5)
         }
       }),
     )
-    return Math.round(performance.now() - startedAt)
+    return { tookMs: Math.round(performance.now() - startedAt), lastOtherMs }
   }
 
   test('go by what an operator changes, each within a second', async () => {
@@ -206,9 +243,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     ) => {
       await untilAll({ phone, ...fields }, before)
       await change()
-      const tookMs = await untilAll({ phone, ...fields }, after)
+      const { tookMs, lastOtherMs } = await untilAll({ phone, ...fields }, after)
       took[what] = tookMs
-      expect(tookMs).toBeLessThan(changeHoldsMs)
+      // How long an answer takes is a matter of the machine; none to a question of later may be the old one.
+      expect(lastOtherMs).toBeLessThan(changeHoldsMs)
     }
     await expectChange(
       'brand suspended',

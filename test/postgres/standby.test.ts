@@ -2,12 +2,15 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { conditionOf } from '../../src/adapters/postgres/condition.ts'
+import { serverDatabaseFindings } from '../../src/domain/doctor.ts'
+import { targetOf } from '../store/postgres-database.ts'
 import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { newSeed, openScene, phonesOf, tell } from './scene.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
-setDefaultTimeout(120_000)
+setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
@@ -55,6 +58,26 @@ async function startStandby(primary: PostgresServer): Promise<Standby> {
   }
   while (!(await isFollowing())) await Bun.sleep(10)
   return { ...standby, ask: (text) => queryOnce(url.href, text) }
+}
+
+/** URLs of a server for one who may see all of it, and for one who may log in. */
+async function doctorsOn({ url, query }: PostgresServer): Promise<readonly string[]> {
+  await query("CREATE ROLE visitor LOGIN PASSWORD 'of the visitor'")
+  const visitor = new URL(url)
+  visitor.username = 'visitor'
+  visitor.password = encodeURIComponent('of the visitor')
+  return [url, visitor.href]
+}
+
+/** What the doctor says on durability to each of them. */
+async function durability(urls: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const found = await Promise.all(
+    urls.map(async (url) => serverDatabaseFindings('it', await conditionOf(targetOf(url)), Date.now())),
+  )
+  return found.map((findings) => {
+    const { level, message } = findings.find(({ what }) => what === 'durability') ?? {}
+    return `${level}: ${message}`
+  })
 }
 
 describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous standby', () => {
@@ -113,7 +136,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     await using primary = await startPostgres()
     await using story = await openScene(primary)
     await using standby = await startStandby(primary)
-    const node = await story.start('one', { env: { DATABASE_STATEMENT_TIMEOUT_MS: '2000' } })
+    const node = await story.start('one', { env: { DATABASE_STATEMENT_TIMEOUT_MS: '5000' } })
     const [phone, other] = ['12025550143', '12025550144']
     const ask = async (path: string, fields: Readonly<Record<string, unknown>>) => {
       const { status, body } = await node.server.post(path, fields)
@@ -121,11 +144,19 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     }
     expect(await ask('/otp/send', { phone })).toBe('200')
     const [otp] = story.history.codesOf(phone)
+    const doctors = await doctorsOn(primary)
+    expect(await durability(doctors)).toEqual([
+      expect.stringMatching(/^ok: .*waits for 1 standby \(.*; 1 of those it may be is connected/),
+      expect.stringMatching(/^ok: .*waits for 1 standby \(.*shown to members of pg_monitor alone/),
+    ])
 
     await standby.stop()
+    const away = expect.stringMatching(/^fail: a commit waits for 1 standby .*none of them is connected/)
+    expect(await durability(doctors)).toEqual([away, away])
     expect(await ask('/otp/send', { phone: other })).toBe('500 internal_error')
     expect(await ask('/otp/verify', { phone, otp })).toBe('500 internal_error')
     expect(story.history.codesOf(other)).toEqual([])
+    expect((await node.server.get('/health')).status).toBe(503)
     await standby.start()
     while ((await ask('/otp/send', { phone: '12025550145' })) !== '200') await Bun.sleep(10)
     // The send was done, without its SMS, and answered 500; the verify had waited for it and was given up.

@@ -106,7 +106,7 @@ describe('each statement of a step, where tables are spread by hash of their key
       rows: async (text, values) =>
         (await client.query<unknown[]>({ text, values: [...values], rowMode: 'array' })).rows,
     }
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await client?.end()
     await server?.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 
 // The servers that other tests rely on: that they keep what they are to keep, and that none is left behind.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const skipped = withoutOwnPostgres === undefined ? '' : ` (${withoutOwnPostgres})`
 

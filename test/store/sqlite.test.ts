@@ -307,7 +307,7 @@ describe('SQLite', () => {
         )
         driver.close()
       }
-    }, 30_000)
+    }, 120_000)
   })
 
   describe('group commit', () => {

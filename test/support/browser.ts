@@ -1,6 +1,7 @@
 import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
 import { demo } from '../../src/demo.ts'
 import { temporaryFolder } from './app.ts'
+import { freePorts } from './ports.ts'
 import { programEnv, programLine } from './program.ts'
 
 /** The browser that CHROMIUM names, else the first one found; undefined where there is none. */
@@ -13,8 +14,12 @@ export const browserPath: string | undefined =
 export const withoutBrowser =
   'The pages are not tested: there is no Chromium. Install one (apt-get install chromium) or name it in CHROMIUM.'
 
+/** Longer than a browser takes for anything on a busy machine; what waits so long has failed. */
+export const browserPatienceMs = 45_000
+
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({
+    timeout: browserPatienceMs,
     ...(browserPath ? { executablePath: browserPath } : {}),
     args: [
       '--no-sandbox',
@@ -31,7 +36,6 @@ export function launchBrowser(): Promise<Browser> {
  * Starts `otpost demo`, and resolves once it has told where its outbox is.
  *
  * @param folder where it keeps its database
- * @param port 0 for a free one
  */
 async function startProcess(folder: string, port: string) {
   const child = Bun.spawn(programLine(['demo']), {
@@ -51,10 +55,11 @@ async function startProcess(folder: string, port: string) {
   throw new Error(`the demo ended with ${await child.exited}: ${await stderr}`)
 }
 
-/** A demo of the test's own: a real process, an empty database, a free port. */
+/** A demo of the test's own: a real process, an empty database, a port that stays its own while it is away. */
 export async function startDemo() {
   const folder = temporaryFolder()
-  let { child, page } = await startProcess(folder.path, '0')
+  const port = String(freePorts(1)[0])
+  let { child, page } = await startProcess(folder.path, port)
 
   const stop = async () => {
     child.kill('SIGTERM')
@@ -66,7 +71,7 @@ export async function startDemo() {
     stop,
     /** Starts it again where it was: the same port, the same database. */
     async start(): Promise<void> {
-      ;({ child, page } = await startProcess(folder.path, page.port))
+      ;({ child, page } = await startProcess(folder.path, port))
     },
     /** A call by another client than the page; throws unless it is answered with 200. */
     async post(path: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
@@ -108,7 +113,7 @@ export type DemoProcess = Awaited<ReturnType<typeof startDemo>>
 export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}) {
   // Without a graphics card every frame of a motion costs, and no test looks at one.
   const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(browserPatienceMs)
   // Told by the page itself, so as not to depend on the words of the browser.
   await context.addInitScript(
     `addEventListener('securitypolicyviolation', (event) => console.error('violates', event.violatedDirective, event.blockedURI))`,

@@ -82,14 +82,13 @@ export class Arrivals<T> {
  */
 export async function startKannel() {
   const folder = temporaryFolder()
-  const [admin = 0, box = 0, fake = 0, sendsms = 0] = freePorts(4)
+  const [admin = 0, box = 0, fake = 0, sendsms = 0, smpp = 0] = freePorts(5)
   const password = crypto.randomUUID()
   const children = new Set<Bun.Subprocess>()
   const submitted = new Arrivals<Submitted>()
   const handset = new Arrivals<string>()
   const fakesmscSaid: string[] = []
   const conf = join(folder.path, 'kannel.conf')
-  let smscPort = 0
   let smsc: Bun.Subprocess | undefined
   let bearerbox: Bun.Subprocess | undefined
 
@@ -110,7 +109,7 @@ export async function startKannel() {
     }
   }
   const ready = async (what: string, isReady: (status: string) => boolean) => {
-    const giveUpAt = performance.now() + 20_000
+    const giveUpAt = performance.now() + 60_000
     while (!isReady(await status())) {
       const ended = bearerbox !== undefined && hasEnded(bearerbox)
       if (ended || performance.now() > giveUpAt) {
@@ -124,16 +123,16 @@ export async function startKannel() {
 
   /** The operator's SMSC, at the same port each time. */
   const startSmsc = async () => {
-    const child = run('smsc', [perlPath, join(files, 'smsc.pl'), String(smscPort)], 'pipe')
+    const child = run('smsc', [perlPath, join(files, 'smsc.pl'), String(smpp)], 'pipe')
     smsc = child
-    const listening = Promise.withResolvers<number>()
+    const listening = Promise.withResolvers<void>()
     eachLine(child.stdout, (line) => {
       const said = JSON.parse(line)
-      if (said.listening) listening.resolve(said.listening)
+      if (said.listening) listening.resolve()
       else submitted.add(said)
     })
     child.exited.then(() => listening.reject(new Error(`the SMSC ended: ${readLog(logOf('smsc'))}`)))
-    smscPort = await listening.promise
+    await listening.promise
   }
   const start = async () => {
     bearerbox = run('bearerbox', [bearerboxPath, '-v', '1', conf], 'ignore')
@@ -175,7 +174,7 @@ export async function startKannel() {
         .replaceAll('@ADMIN_PASSWORD@', password)
         .replaceAll('@BOX_PORT@', String(box))
         .replaceAll('@FAKE_PORT@', String(fake))
-        .replaceAll('@SMPP_PORT@', String(smscPort))
+        .replaceAll('@SMPP_PORT@', String(smpp))
         .replaceAll('@SENDSMS_PORT@', String(sendsms)),
     )
     await start()

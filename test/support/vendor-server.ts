@@ -5,6 +5,9 @@ import type { Sms } from '../../src/domain/providers.ts'
 /** Longer than any answer on this machine takes; a test that waits so long has failed. */
 export const patienceMs = 10_000
 
+/** A time-out that is to pass, once the call that is never answered has come through a busy machine. */
+export const passingMs = 2000
+
 /** An SMS on the plain route with nothing special about it. */
 export const anySms: Sms = {
   id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',

@@ -97,7 +97,7 @@ const checkPatienceMs = 2000
 
 /** How often it is looked at who has waited for too long, and how long the end of a thread is waited for. */
 const lookMs = 500
-const farewellMs = 5000
+const farewellMs = 15_000
 
 interface Waiting extends PromiseWithResolvers<unknown> {
   readonly giveUpAt: number
