@@ -13,7 +13,7 @@ import { createAuditReader, createOperatorBook } from './adapters/postgres/opera
 import { createOtpStore } from './adapters/postgres/otps.ts'
 import { createOutbox } from './adapters/postgres/outbox.ts'
 import { createRestingProviders } from './adapters/postgres/resting.ts'
-import { requireSecret } from './adapters/postgres/secret-marks.ts'
+import { beginWithSecret, requireSecret } from './adapters/postgres/secret-marks.ts'
 import { createSweep } from './adapters/postgres/sweep.ts'
 import type { DatabaseTarget } from './adapters/postgres/target.ts'
 import type { BooksConfig } from './books-config.ts'
@@ -26,23 +26,26 @@ import type { Storage } from './storage/storage.ts'
 /** Parts that processes count in: enough that two of a few nodes hardly meet, which would only make them wait. */
 const parts = 32_768
 
-/**
- * Opens a database of PostgreSQL.
- *
- * @param clock of a test that moves it; undefined: the database server's, which is the same for all
- */
+interface Opening {
+  /** The clock of a test that moves it; undefined: the database server's, which is the same for all. */
+  readonly now?: Clock
+  readonly log: Log
+  /** Whether this is a server, whose secret all who come later must know. */
+  readonly serves?: boolean
+}
+
+/** Opens a database of PostgreSQL. */
 export async function openPostgres(
   { secretKeys }: BooksConfig,
   target: DatabaseTarget,
-  clock: Clock | undefined,
-  log: Log,
+  { now: clock, log, serves = false }: Opening,
 ): Promise<{ storage: Storage; secretKeys: SecretKeys; secretProblem: undefined }> {
   if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ database: problem }, 'news of the connections to the database'),
   )
   try {
-    await requireSecret(database, secretMarks(secretKeys))
+    await (serves ? beginWithSecret : requireSecret)(database, secretMarks(secretKeys))
   } catch (error) {
     await database.close()
     throw plainError(error)
@@ -78,6 +81,6 @@ export async function openPostgres(
     },
     close: () => database.close(),
   }
-  // Whoever knows none of the database's secrets was refused.
+  // Whoever does not know the servers' secret was refused.
   return { storage, secretKeys, secretProblem: undefined }
 }

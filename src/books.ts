@@ -104,7 +104,7 @@ async function openStorage(config: BooksConfig, overrides: BookOverrides, log: L
   const { database } = config
   if (database.kind === 'postgres') {
     const { openPostgres } = await import('./books-postgres.ts')
-    return openPostgres(config, database.target, overrides.now, log)
+    return openPostgres(config, database.target, { ...overrides, log })
   }
   const { openSqlite } = await import('./books-sqlite.ts')
   return openSqlite(config, database.file, { ...overrides, log })

@@ -4,7 +4,8 @@
 -- The rules are those of src/domain/ledger.ts and src/domain/limits.ts; the same tests hold both to them.
 --
 -- A claim comes as [subject, name, max, windowMs, counted], a window is kept as [count, endsAt], a code as
--- [id, hash, attempts, createdAt, expiresAt]. What is a span of time comes as one: only the server knows what time it is.
+-- [id, hash, attempts, createdAt, expiresAt]. What is a span of time comes and goes as one: only the server knows what time
+-- it is.
 
 -- HOT updates want room in the page; what is over is replaced within minutes.
 ALTER TABLE ledgers SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
@@ -43,8 +44,8 @@ END $$;
 -- null. Steps and their answers:
 --   ['admit', given, claims] and
 --   ['begin', given, claims, place, brandSlug, id, hash, createdInMs, expiresInMs]
---     → {refused: place in claims, endsAt} or {takings: [[place in claims, count, endsAt]]}
---   ['guess', given, claims, place, brandSlug, keyedCodes, failureBudget or null] → {kind, refused, endsAt, expiresAt}
+--     → {refused: place in claims, endsInMs} or {takings: [[place in claims, count, endsAt]]}
+--   ['guess', given, claims, place, brandSlug, keyedCodes, failureBudget or null] → {kind, refused, endsInMs}
 --   ['move', given, place, name, endsAt of the taking, endsInMs] → {}
 --   ['abandon', given, place, brandSlug, id, [[place, name, endsAt]]] → {}
 CREATE FUNCTION otpost_steps(subjects text[], needed boolean[], steps jsonb, tolerance_ms bigint, max_attempts int) RETURNS jsonb
@@ -173,7 +174,7 @@ BEGIN
 
     IF kind = 'admit' OR kind = 'begin' THEN
       IF refused IS NOT NULL THEN
-        answer := jsonb_build_object('refused', refused, 'endsAt', ends_ms);
+        answer := jsonb_build_object('refused', refused, 'endsInMs', ends_ms - now_ms);
       ELSE
         answer := jsonb_build_object('takings', takings);
         IF kind = 'begin' THEN
@@ -190,11 +191,11 @@ BEGIN
       place := (step ->> 3)::int;
       code := states[place] -> 'c' -> (step ->> 4);
       IF refused IS NOT NULL THEN
-        answer := jsonb_build_object('kind', 'refused', 'refused', refused, 'endsAt', ends_ms);
+        answer := jsonb_build_object('kind', 'refused', 'refused', refused, 'endsInMs', ends_ms - now_ms);
       ELSIF code IS NULL OR (code ->> 4)::bigint <= now_ms OR (code ->> 3)::bigint > now_ms + tolerance_ms THEN
         answer := '{"kind": "absent"}';
       ELSIF (code ->> 2)::int >= max_attempts THEN
-        answer := jsonb_build_object('kind', 'locked', 'expiresAt', code -> 4);
+        answer := jsonb_build_object('kind', 'locked', 'endsInMs', (code ->> 4)::bigint - now_ms);
       ELSE
         -- Hashes are compared through a hash of both under a number of this guess alone, so that the time it takes tells
         -- nothing about them.
@@ -307,6 +308,7 @@ DECLARE
   found_end bigint;
   each record;
   present jsonb;
+  now_ms bigint;
 BEGIN
   -- A look without a lock: while nothing is kept under a former name, which is nearly always, this is all.
   IF NOT EXISTS (SELECT FROM ledgers WHERE subject = ANY (others)) THEN
@@ -322,6 +324,8 @@ BEGIN
       EXIT WHEN FOUND;
     END LOOP;
   END LOOP;
+  -- After the locks, as in a step.
+  now_ms := otpost_now(given);
   FOREACH name IN ARRAY others LOOP
     SELECT state, ends_at INTO into_state, into_end FROM ledgers WHERE subject = own;
     DELETE FROM ledgers WHERE subject = name RETURNING state, ends_at INTO found_state, found_end;
@@ -334,18 +338,22 @@ BEGIN
         into_state := jsonb_set(into_state, ARRAY['c', each.key], each.value);
       END IF;
     END LOOP;
-    FOR each IN SELECT * FROM jsonb_each(found_state -> 'w') LOOP
-      -- Of a window all that was counted.
+    FOR each IN SELECT * FROM jsonb_each(found_state -> 'w') WHERE (value ->> 1)::bigint > now_ms LOOP
+      -- Of a window that is open all that was counted.
       present := into_state -> 'w' -> each.key;
-      into_state := jsonb_set(into_state, ARRAY['w', each.key], jsonb_build_array(
-        (each.value ->> 0)::bigint + coalesce((present ->> 0)::bigint, 0),
-        greatest((each.value ->> 1)::bigint, (present ->> 1)::bigint)));
+      IF (present ->> 1)::bigint > now_ms THEN
+        into_state := jsonb_set(into_state, ARRAY['w', each.key], jsonb_build_array(
+          (each.value ->> 0)::bigint + (present ->> 0)::bigint,
+          greatest((each.value ->> 1)::bigint, (present ->> 1)::bigint)));
+      ELSE
+        into_state := jsonb_set(into_state, ARRAY['w', each.key], each.value);
+      END IF;
     END LOOP;
     UPDATE ledgers SET state = into_state, ends_at = greatest(into_end, found_end) WHERE subject = own;
   END LOOP;
   -- Made to be locked, and nothing came of it.
   DELETE FROM ledgers WHERE subject = own AND state = '{"w": {}, "c": {}}';
-  RETURN jsonb_build_object('at', otpost_now(given));
+  RETURN jsonb_build_object('at', now_ms);
 END $$;
 --> statement-breakpoint
 -- Adds what was counted, [at, kind, channel, brand, provider, detail, count], by every step of time.
@@ -439,6 +447,19 @@ BEGIN
     END IF;
   END LOOP;
   PERFORM otpost_count(counts, own_part, steps);
+END $$;
+--> statement-breakpoint
+-- `Outbox.add`: a message comes as its row, without an id.
+CREATE FUNCTION otpost_keep_message(message jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  -- An id is seen only after every lower one: who reads on from an id must not miss a message. The lock lasts until this one
+  -- statement is committed, whatever has become of the node that asked for it.
+  LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE;
+  INSERT INTO outbox (created_at, channel, recipient, identity, route, brand_slug, brand_name, subject, text, html,
+      template_key, variables, request_id)
+    SELECT created_at, channel, recipient, identity, route, brand_slug, brand_name, subject, text, html, template_key,
+        variables, request_id
+      FROM jsonb_populate_record(NULL::outbox, message);
 END $$;
 --> statement-breakpoint
 -- Takes or prolongs a lease, for work that one node at a time does; false while another holds it.

@@ -129,8 +129,12 @@ async function lookAtDatabase(config: BooksConfig, full: boolean): Promise<Looke
   }
   const { conditionOf } = await import('../adapters/postgres/condition.ts')
   const facts = await conditionOf(database.target)
+  const noted = facts.kind === 'answered' ? facts.secretMarks : []
   return {
-    findings: serverDatabaseFindings(database.name, facts, Date.now()),
+    findings: [
+      ...serverDatabaseFindings(database.name, facts, Date.now()),
+      ...secretFindings(noted, secretKeys ? secretMarks(secretKeys) : 'none', 'SECRET_KEY'),
+    ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,
   }
 }

@@ -341,8 +341,9 @@ export type ServerDatabaseFacts =
       readonly fsync: boolean
       readonly fullPageWrites: boolean
       readonly synchronousCommit: string
-      /** Standbys that a commit waits for. */
-      readonly synchronousStandbys: number
+      readonly standbys: StandbyFacts
+      /** By which secret its servers work, as a hash; empty where there was none yet. */
+      readonly secretMarks: readonly string[]
       readonly hasTls: boolean
       readonly isLocal: boolean
       /** Connections that it lets in, and that are open, of everybody. */
@@ -354,6 +355,15 @@ export type ServerDatabaseFacts =
       readonly clock: { readonly at: number; readonly askedAt: number }
       readonly lastRequestAt: number | null
     }
+
+/** Standbys by synchronous_standby_names, for which a commit waits unless synchronous_commit says otherwise. */
+export interface StandbyFacts {
+  /** How many of them a commit waits for; 0: there are none. */
+  readonly awaited: number
+  /** How many are connected; where this user may not see that, how many may be at most. */
+  readonly connected: number
+  readonly isHidden: boolean
+}
 
 /** What stands for or against a database server of this name. */
 export function serverDatabaseFindings(
@@ -370,7 +380,7 @@ export function serverDatabaseFindings(
       ),
     ]
   }
-  const { isReadOnly, synchronousCommit, synchronousStandbys, mostConnections, connections, poolSize } = facts
+  const { isReadOnly, mostConnections, connections, poolSize } = facts
   const aheadMs = facts.clock.at - facts.clock.askedAt
   return [
     isReadOnly
@@ -383,18 +393,7 @@ export function serverDatabaseFindings(
     facts.schema === 'none'
       ? warn('schema', 'there is none yet', 'otpost migrate, or start a server')
       : schemaFindings[facts.schema],
-    facts.fsync && facts.fullPageWrites && synchronousCommit !== 'off'
-      ? ok(
-          'durability',
-          synchronousStandbys > 0
-            ? `a commit is on the disk, and waits for ${synchronousStandbys} standby`
-            : `a commit is on the disk of this one machine (synchronous_commit = ${synchronousCommit})`,
-        )
-      : fail(
-          'durability',
-          `what was answered may be lost by a crash, and used codes come back: fsync = ${onOff(facts.fsync)}, full_page_writes = ${onOff(facts.fullPageWrites)}, synchronous_commit = ${synchronousCommit}`,
-          'set all three to on, in postgresql.conf or for this database and user',
-        ),
+    durabilityFinding(facts),
     facts.hasTls || facts.isLocal
       ? ok('TLS', facts.hasTls ? 'in use' : 'not needed on this machine')
       : warn('TLS', 'is not in use, and codes cross the network', 'sslmode=verify-full in DATABASE_URL'),
@@ -424,6 +423,41 @@ export function serverDatabaseFindings(
         ]
       : []),
   ]
+}
+
+function durabilityFinding(facts: Extract<ServerDatabaseFacts, { kind: 'answered' }>): Finding {
+  const what = 'durability'
+  const { fsync, fullPageWrites, synchronousCommit, isReadOnly } = facts
+  const { awaited, connected, isHidden } = facts.standbys
+  const setting = `synchronous_commit = ${synchronousCommit}`
+  const standbys = awaited === 1 ? '1 standby' : `${awaited} standbys`
+  if (!fsync || !fullPageWrites || synchronousCommit === 'off') {
+    return fail(
+      what,
+      `what was answered may be lost by a crash, and used codes come back: fsync = ${onOff(fsync)}, full_page_writes = ${onOff(fullPageWrites)}, ${setting}`,
+      'set all three to on, in postgresql.conf or for this database and user',
+    )
+  }
+  // Those of a standby itself are nothing that its own commits could wait for.
+  if (awaited === 0 || isReadOnly) return ok(what, `a commit is on the disk of this one machine (${setting})`)
+  if (synchronousCommit === 'local') {
+    return warn(
+      what,
+      `a commit is on the disk of this one machine, and does not wait for ${standbys} as synchronous_standby_names has it: ${setting}. A failover may lose what was answered last`,
+      'set synchronous_commit to on, in postgresql.conf or for this database and user',
+    )
+  }
+  if (connected < awaited) {
+    return fail(
+      what,
+      `a commit waits for ${standbys} by synchronous_standby_names, and ${connected === 0 ? 'none' : connected} of them ${connected > 1 ? 'are' : 'is'} connected: until that changes every request is answered 500`,
+      'start the standby, and see its log and the network; or take it out of synchronous_standby_names',
+    )
+  }
+  const seen = isHidden
+    ? 'which are connected is shown to members of pg_monitor alone'
+    : `${connected} of those it may be ${connected === 1 ? 'is' : 'are'} connected`
+  return ok(what, `a commit is on the disk, and waits for ${standbys} (${setting}; ${seen})`)
 }
 
 function onOff(flag: boolean): string {

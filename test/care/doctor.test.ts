@@ -340,6 +340,7 @@ describe('findings', () => {
     fullPageWrites: true,
     synchronousCommit: 'on',
     standbys: { awaited: 0, connected: 0, isHidden: false },
+    secretMarks: [],
     hasTls: true,
     isLocal: true,
     mostConnections: 100,

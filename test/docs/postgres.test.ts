@@ -105,6 +105,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
       server.post('/otp/verify', { phone, otp: codes.get(phone) ?? '' })
     expect((await verify(first, used)).status).toBe(200)
     await first.stop()
+    const doctorsWord = async (settings: Readonly<Record<string, string>>) => {
+      const { stdout } = await otpost(['doctor', '--json'], { PORT: '0', ...asNode, ...settings })
+      const findings: readonly { what: string; level: string }[] = JSON.parse(stdout)
+      return findings.filter(({ what }) => what === 'secret').map(({ level }) => level)
+    }
+    expect(await doctorsWord({})).toEqual(['ok'])
+    expect(await doctorsWord({ SECRET_KEY: 'another-secret-of-32-bytes-or-more' })).toEqual(['fail'])
     expect(first.lines.filter((line) => /"level":[456]0/.test(line))).toEqual([])
     expect((await otpost(['explain', sent.body.requestId], asNode)).stdout).toContain(
       'asked for a code by SMS',

@@ -676,7 +676,7 @@ describe('the model of OTP send and verify', () => {
     } finally {
       folder.remove()
     }
-  }, 60_000)
+  }, 180_000)
 })
 
 describe.skipIf(withoutPostgres !== undefined)(

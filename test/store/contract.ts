@@ -443,6 +443,18 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
+    test.each([
+      ['former', 'someone', 'someone anew'],
+      ['new', 'someone anew', 'someone'],
+    ])('a window of the %s name that is over counts for nothing', async (_, over, open) => {
+      await store().admit([claim({ subject: over })], start)
+      await store().admit([claim({ subject: open })], start + 60_000)
+      await store().adopt('someone anew', ['someone'], start + 60_000)
+      const admission = await store().admit([claim({ subject: 'someone anew' })], start + 60_001)
+      const [taking] = admission.admitted ? admission.takings : []
+      expect(taking).toMatchObject({ count: 2, endsAt: start + 120_000 })
+    })
+
     test('a subject that is its own former name keeps everything', async () => {
       await begin(store(), {}, [claim({ max: 1 })])
       await store().adopt('someone', ['someone'], start)

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createAppBook } from '../../src/adapters/postgres/apps.ts'
 import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
-import { StatementError } from '../../src/adapters/postgres/connection.ts'
+import { type Connection, type Pool, StatementError } from '../../src/adapters/postgres/connection.ts'
 import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
 import { type Database, openDatabase, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { createRequestBook } from '../../src/adapters/postgres/integration-requests.ts'
@@ -9,9 +9,12 @@ import { createAuditReader, createOperatorBook } from '../../src/adapters/postgr
 import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
 import { createRestingProviders } from '../../src/adapters/postgres/resting.ts'
-import { requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
+import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
+import { openBooks } from '../../src/books.ts'
+import { readBooksConfig } from '../../src/books-config.ts'
 import type { Claim } from '../../src/domain/limits.ts'
+import type { OutboxMessage } from '../../src/domain/ports.ts'
 import { createApps } from '../../src/storage/keys.ts'
 import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
@@ -46,29 +49,158 @@ describe('the secret of the servers on a database', () => {
     await opened.pool.rows('TRUNCATE secret_marks', [])
   })
   afterEach(() => opened.close())
-  const begins = (...marks: readonly [string, ...string[]]) =>
-    requireSecret(opened, marks).then(
-      () => true,
-      () => false,
-    )
+  type Marks = readonly [string, ...string[]]
+  const refusal = async (check: Promise<void>) => {
+    const problem: unknown = await check.catch((error: unknown) => error)
+    if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY does not have the secret')
+    return problem
+  }
+  const begins = async (...marks: Marks) => !(await refusal(beginWithSecret(opened, marks)))
+  const commands = async (...marks: Marks) => !(await refusal(requireSecret(opened, marks)))
+  /** Begins with one after another; tells with which it was let in. */
+  const lets = async (...each: readonly Marks[]) => {
+    const begun: string[] = []
+    for (const marks of each) if (await begins(...marks)) begun.push(marks.join())
+    return begun
+  }
 
   test('is that of the first, whatever others come with', async () => {
-    expect(await begins('a')).toBe(true)
-    expect([await begins('b'), await begins('b'), await begins('a')]).toEqual([false, false, true])
+    expect(await lets(['a'], ['b'], ['b'], ['a'])).toEqual(['a', 'a'])
   })
 
-  test('is replaced by whoever knows the one before', async () => {
-    expect(await begins('a')).toBe(true)
-    expect(await begins('b', 'a')).toBe(true)
-    expect([await begins('b'), await begins('c')]).toEqual([true, false])
+  test('is replaced on one server after another; who was left out is refused, and so is the old one in the end', async () => {
+    await begins('old')
+    expect(await lets(['new'], ['old', 'new'], ['old'], ['old', 'new'])).toEqual([
+      'old,new',
+      'old',
+      'old,new',
+    ])
+    // Some are as far as this, and others, which are not, begin again.
+    const both = [
+      ['new', 'old'],
+      ['old', 'new'],
+      ['new', 'old'],
+    ] as const
+    expect(await lets(...both)).toEqual(both.map((marks) => marks.join()))
+    expect(await lets(['old'], ['new'], ['new', 'old'], ['old'], ['new'])).toEqual(['new', 'new,old', 'new'])
+    expect(await lets(['old'], ['other', 'old'])).toEqual([])
+  })
+
+  test('can be the one before again, by the same way back', async () => {
+    await begins('old')
+    expect(await lets(['new', 'old'], ['old', 'new'], ['old'], ['new'])).toEqual([
+      'new,old',
+      'old,new',
+      'old',
+    ])
+  })
+
+  test('is given up for another by taking its mark away', async () => {
+    await begins('lost')
+    await opened.pool.rows('DELETE FROM secret_marks', [])
+    expect(await lets(['new'], ['lost'], ['new'])).toEqual(['new', 'new'])
+  })
+
+  test('is known to commands, which set none', async () => {
+    expect([await commands('a'), await commands('b')]).toEqual([true, true])
+    expect(await begins('b')).toBe(true)
+    expect([await commands('a'), await commands('a', 'b'), await commands('b')]).toEqual([false, true, true])
+    expect(await begins('b')).toBe(true)
+  })
+
+  test('is what whoever opens the books is held to', async () => {
+    const opens = async (secret: string, serves: boolean) => {
+      const env = { DATABASE_URL: database.url, SECRET_KEY: secret.repeat(32) }
+      const opening = openBooks(readBooksConfig(env), { serves })
+      return !(await refusal(opening.then((books) => books.close())))
+    }
+    expect([await opens('a', false), await opens('b', true), await opens('a', false)]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect([await opens('a', true), await opens('b', false), await opens('b', true)]).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 
   test('is one, where several begin at once', async () => {
-    const begun = await Promise.all(['a', 'b', 'c', 'd'].map((mark) => begins(mark)))
-    expect(begun.filter(Boolean).length).toBeWithin(0, 2)
-    const marks = await opened.pool.rows('SELECT mark FROM secret_marks', [])
-    expect(marks).toHaveLength(begun.filter(Boolean).length)
+    for (let round = 0; round < 20; round++) {
+      const begun = await Promise.all(['a', 'b', 'c', 'd'].map((mark) => begins(mark)))
+      expect(begun.filter(Boolean)).toHaveLength(1)
+      expect(await opened.pool.rows('DELETE FROM secret_marks RETURNING mark', [])).toHaveLength(1)
+    }
   })
+
+  test('lets nobody in with another one, however many begin with that at once', async () => {
+    await begins('right')
+    for (let round = 0; round < 20; round++) {
+      const begun = await Promise.all([1, 2, 3].map(() => begins(`wrong ${round}`)))
+      expect(begun).toEqual([false, false, false])
+    }
+    expect(await begins('right')).toBe(true)
+  })
+})
+
+function message(text: string): OutboxMessage {
+  return {
+    ...{ channel: 'SMS', to: '12025550143', route: 'plain', brandId: 'acme', brandName: 'Acme', text },
+    ...{ subject: null, html: null, templateKey: null, variables: null, requestId: 'request' },
+  }
+}
+
+test('a message is seen after every one with a lower id', async () => {
+  const opened = await database.open(() => 0)
+  const { add, list } = createOutbox(opened)
+  const texts = async () => (await list({ limit: 10 })).map(({ text }) => text)
+  const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'"
+  let isAdded = false
+  let later: Promise<void> | undefined
+  await opened.pool.transaction(async ({ query }) => {
+    await createOutbox({ ...opened, pool: { ...opened.pool, query } }).add(message('lower'))
+    later = add(message('higher')).then(() => {
+      isAdded = true
+    })
+    while (!isAdded && (await opened.pool.rows(waits, [])).length === 0);
+    expect(await texts()).toEqual([])
+  })
+  await later
+  expect(await texts()).toEqual(['lower', 'higher'])
+  await opened.close()
+})
+
+test('a node that hears no answer any more holds up no message of another', async () => {
+  const opened = await database.open(() => 0)
+  /** What is asked is done, and nobody gets to know. */
+  const deaf = (connection: Connection): Connection => ({
+    query: async (...asked) => {
+      await connection.query(...asked)
+      reached.resolve()
+      return forever
+    },
+    rows: async (...asked) => {
+      await connection.rows(...asked)
+      reached.resolve()
+      return forever
+    },
+  })
+  const [reached, { promise: forever }] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  const pool: Pool = {
+    ...opened.pool,
+    ...deaf(opened.pool),
+    transaction: (work) => opened.pool.transaction((connection) => work(deaf(connection))),
+  }
+  void createOutbox({ ...opened, pool }).add(message('of a node that is frozen'))
+  await reached.promise
+  const { add, list } = createOutbox(opened)
+  await add(message('of another'))
+  expect((await list({ limit: 10 })).map(({ text }) => text)).toEqual([
+    'of a node that is frozen',
+    'of another',
+  ])
+  await opened.close()
 })
 
 test('what the database refuses is told without the values that it was given', async () => {
@@ -84,6 +216,33 @@ test('what the database refuses is told without the values that it was given', a
   expect(problem).toBeInstanceOf(StatementError)
   expect(problem).toMatchObject({ code: '23505' })
   expect(Bun.inspect(problem)).not.toContain('jane@example.com')
+})
+
+test('a caller is told how long a limit and a locked code last, wherever its clock stands', async () => {
+  const opened = await database.open()
+  const store = createOtpStore(opened)
+  const behind = opened.now() - 5000
+  const minute: Claim = {
+    ...{ limit: 'phone-minute', subject: 'someone', name: 'minute', max: 1, windowMs: 60_000 },
+    ...{ counted: true, failure: 'rate_limited', message: 'too many' },
+  }
+  const scope = { subject: 'another', brandSlug: 'acme' }
+  const record = { ...scope, id: 'id', hash: 'hash', createdAt: behind, expiresAt: behind + 60_000 }
+  await store.beginSend([minute], record, behind)
+  const guess = { claims: [], failureBudget: undefined, scope, keyedCodes: ['wrong'] as const }
+  for (const _ of [1, 2, 3]) await store.guess(guess, behind)
+  const refusals = [
+    await store.admit([minute], behind),
+    await store.beginSend([minute], record, behind),
+    await store.check(minute, behind),
+  ]
+  const ends = refusals.map((refusal) => (refusal.admitted ? undefined : refusal.endsAt))
+  const refused = await store.guess({ ...guess, claims: [minute] }, behind)
+  ends.push(refused.kind === 'refused' ? refused.refusal.endsAt : undefined)
+  const locked = await store.guess(guess, behind)
+  ends.push(locked.kind === 'locked' ? locked.expiresAt : undefined)
+  for (const endsAt of ends) expect(endsAt).toBeWithin(behind, behind + 60_001)
+  await opened.close()
 })
 
 test('a row that is held stops the requests of its own application alone', async () => {

@@ -69,6 +69,7 @@ describe('SQLite', () => {
       'ledgers',
       'outbox',
       'receipts',
+      'secret_marks',
       'stories',
       'tallies',
     ]

@@ -2,12 +2,20 @@ import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import type { ServerDatabaseFacts } from '../../domain/doctor.ts'
 import { timeOfId } from '../../storage/journal-entry.ts'
 import { openPool, type Pool, type PostgresTarget } from './connection.ts'
+import { isLoopback } from './url.ts'
 
 /** Looks at a database and its server; changes nothing in it. */
 export async function conditionOf(target: PostgresTarget): Promise<ServerDatabaseFacts> {
   const pool = openPool({ ...target, poolSize: 1 }, () => {})
   try {
-    return { kind: 'answered', ...(await factsOf(pool)), poolSize: target.poolSize }
+    return {
+      kind: 'answered',
+      ...(await factsOf(pool)),
+      // Of the way from here: behind a pooler the server sees another one.
+      hasTls: target.tls.mode !== 'off',
+      isLocal: isLoopback(new URL(target.url).hostname),
+      poolSize: target.poolSize,
+    }
   } catch (error) {
     return { kind: 'silent', reason: error instanceof Error ? error.message : String(error) }
   } finally {
@@ -20,31 +28,46 @@ async function factsOf(pool: Pool) {
   const [row = []] = await pool.rows(
     `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', current_setting('fsync') = 'on',
         current_setting('full_page_writes') = 'on', current_setting('synchronous_commit'),
-        (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
-        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
-        coalesce(host(inet_server_addr()) = host(inet_client_addr()), true),
+        current_setting('synchronous_standby_names'),
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
-        to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('stories') IS NOT NULL`,
+        to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('stories') IS NOT NULL,
+        to_regclass('secret_marks') IS NOT NULL`,
+    [],
+  )
+  // Who is no member of pg_monitor sees how many there are, and nothing of what they are.
+  const [[connected, hidden] = []] = await pool.rows(
+    `SELECT count(*) FILTER (WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum'))::int,
+        count(*) FILTER (WHERE sync_state IS NULL)::int FROM pg_stat_replication`,
     [],
   )
   const lastId =
-    row[12] === true ? (await pool.rows('SELECT max(request_id) FROM stories', []))[0]?.[0] : null
+    row[10] === true ? (await pool.rows('SELECT max(request_id) FROM stories', []))[0]?.[0] : null
+  const marks = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
     fsync: row[2] === true,
     fullPageWrites: row[3] === true,
     synchronousCommit: String(row[4]),
-    synchronousStandbys: Number(row[5]),
-    hasTls: row[6] === true,
-    isLocal: row[7] === true,
-    mostConnections: Number(row[8]),
-    connections: Number(row[9]),
-    clock: { at: Number(row[10]), askedAt },
-    schema: await schemaOf(pool, row[11] === true),
+    standbys: {
+      awaited: awaitedStandbys(String(row[5])),
+      connected: Number(connected),
+      isHidden: Number(hidden) > 0,
+    },
+    mostConnections: Number(row[6]),
+    connections: Number(row[7]),
+    clock: { at: Number(row[8]), askedAt },
+    schema: await schemaOf(pool, row[9] === true),
+    secretMarks: marks.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
   }
+}
+
+/** How many standbys a commit waits for by a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)`. */
+function awaitedStandbys(names: string): number {
+  if (names.trim() === '') return 0
+  return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1)
 }
 
 async function schemaOf(pool: Pool, hasBooks: boolean): Promise<'none' | 'newer' | 'current' | 'older'> {

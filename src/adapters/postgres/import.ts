@@ -16,9 +16,9 @@ import {
   DatabaseUnavailable,
   type Pool,
   type PostgresTarget,
-  type StatementError,
+  StatementError,
 } from './connection.ts'
-import { openDatabase, ormOn } from './database.ts'
+import { openDatabase, plainError } from './database.ts'
 import {
   appKeys,
   audit,
@@ -32,7 +32,7 @@ import {
   stories,
   tallies,
 } from './schema.ts'
-import { requireSecret } from './secret-marks.ts'
+import { noteSecret } from './secret-marks.ts'
 import { asJson, storable } from './text.ts'
 
 const columns: Readonly<Record<MovedTable, readonly string[]>> = {
@@ -122,7 +122,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
-        if (marks) await requireSecret({ orm: ormOn(connection), now }, marks)
+        if (marks) await noteSecret(connection, marks, now())
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()
@@ -133,7 +133,7 @@ export async function importAll(
     )
   } catch (error) {
     // The answer to the COMMIT was lost; any other error comes with nothing done.
-    if (copied === undefined || !(error instanceof DatabaseUnavailable)) throw error
+    if (copied === undefined || !(error instanceof DatabaseUnavailable)) throw inWords(plainError(error))
     const isThere = copied.every(({ rows }) => rows === 0) || !(await isEmpty(pool, error))
     if (isThere) return copied
     throw error
@@ -141,6 +141,15 @@ export async function importAll(
     await close()
   }
 }
+
+function inWords(error: unknown): unknown {
+  return error instanceof StatementError && error.code === noRight ? new OperatorError(notOwner) : error
+}
+
+/** SQLSTATE: the role may not do this. */
+const noRight = '42501'
+const notOwner =
+  'the user that the database is reached by may not do all that a move does: give otpost move as the owner of the tables. Nothing was changed'
 
 /** Locks out whoever writes, servers too, which find all of it or nothing; throws where something is there already. */
 async function holdEmpty(connection: Connection): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Admission, type Claim, decide, type Taking } from '../../domain/limits.ts'
+import { type Admission, type Claim, decide, type Refusal, type Taking } from '../../domain/limits.ts'
 import type { OtpStore, Verdict } from '../../domain/otp.ts'
 import type { Connection } from './connection.ts'
 import type { Database } from './database.ts'
@@ -23,15 +23,18 @@ const freshMs = 10
 
 /** Places are those of claims in their list. */
 type Admitting =
-  | { readonly refused: number; readonly endsAt: number }
+  | { readonly refused: number; readonly endsInMs: number }
   | { readonly takings: readonly (readonly [place: number, count: number, endsAt: number])[] }
 
 type Guessed =
   | { readonly kind: 'verified' | 'mismatch' | 'absent' }
-  | { readonly kind: 'locked'; readonly expiresAt: number }
-  | { readonly kind: 'refused'; readonly refused: number; readonly endsAt: number }
+  | { readonly kind: 'locked'; readonly endsInMs: number }
+  | { readonly kind: 'refused'; readonly refused: number; readonly endsInMs: number }
 
-/** Codes and limits in PostgreSQL. Spans of time cross to the server, which alone says what time it is. */
+/**
+ * Codes and limits in PostgreSQL. Spans of time cross to the server, which alone says what time it is, and back: what a
+ * caller has to wait is the same by any clock. Ends of takings are the server's own, by which it finds them again.
+ */
 export function createOtpStore({
   take,
   pool,
@@ -73,6 +76,7 @@ export function createOtpStore({
         (placeOf) => ['admit', given(now), claims.map((claim) => positioned(claim, placeOf))],
         now,
       ),
+      now,
     )
 
   return {
@@ -83,7 +87,8 @@ export function createOtpStore({
       const window = state?.w[claim.name]
       const kept = window && { count: window[0], endsAt: window[1] }
       const { admission, changes } = decide([uncounted], () => kept, at)
-      return changes.length === 0 ? admission : admitAll([uncounted], now)
+      if (changes.length > 0) return admitAll([uncounted], now)
+      return admission.admitted ? admission : { ...admission, endsAt: admission.endsAt - at + now }
     },
     beginSend: async (claims, { subject, brandSlug, id, hash, createdAt, expiresAt }, now) =>
       admissionOf(
@@ -102,6 +107,7 @@ export function createOtpStore({
           ],
           now,
         ),
+        now,
       ),
     moveEnd: async ({ subject, name, endsAt: takenEndsAt }, endsAt, now) => {
       await takeStep(
@@ -135,10 +141,10 @@ export function createOtpStore({
         ],
         now,
       )
+      if (guessed.kind === 'locked') return { kind: 'locked', expiresAt: now + guessed.endsInMs }
       if (guessed.kind !== 'refused') return guessed
       const judges = failureBudget ? [...claims, { ...failureBudget, counted: false }] : claims
-      const { refused, endsAt } = guessed
-      return { kind: 'refused', refusal: { admitted: false, refusedBy: claimAt(judges, refused), endsAt } }
+      return { kind: 'refused', refusal: refusalOf(judges, guessed, now) }
     },
     adopt: async (subject, former, now) => {
       await pool.query(adopt, [subject, JSON.stringify(former), given(now)])
@@ -156,10 +162,8 @@ function positioned({ subject, name, max, windowMs, counted }: Claim, placeOf: P
   return [placeOf(subject, counted), name, max, windowMs, counted] as const
 }
 
-function admissionOf(claims: readonly Claim[], answer: Admitting): Admission {
-  if ('refused' in answer) {
-    return { admitted: false, refusedBy: claimAt(claims, answer.refused), endsAt: answer.endsAt }
-  }
+function admissionOf(claims: readonly Claim[], answer: Admitting, now: number): Admission {
+  if ('refused' in answer) return refusalOf(claims, answer, now)
   return {
     admitted: true,
     takings: answer.takings.map(([place, count, endsAt]): Taking => {
@@ -167,6 +171,14 @@ function admissionOf(claims: readonly Claim[], answer: Admitting): Admission {
       return { subject, name, count, endsAt }
     }),
   }
+}
+
+function refusalOf(
+  claims: readonly Claim[],
+  { refused, endsInMs }: Extract<Admitting, { refused: number }>,
+  now: number,
+): Refusal {
+  return { admitted: false, refusedBy: claimAt(claims, refused), endsAt: now + endsInMs }
 }
 
 function claimAt(claims: readonly Claim[], place: number): Claim {

@@ -1,10 +1,12 @@
-import { and, asc, desc, eq, gt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
 import { outboxEntry, waiting } from '../../storage/outbox.ts'
-import { type Database, ormOn } from './database.ts'
+import type { Database } from './database.ts'
 import { outbox } from './schema.ts'
-import { storableRow } from './text.ts'
+import { asJson } from './text.ts'
+
+const keepMessage = { name: 'otpost_keep_message', text: 'SELECT otpost_keep_message($1::jsonb)' }
 
 /** The outbox in PostgreSQL: every node shows the messages of all. */
 export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' | 'now'>): Outbox {
@@ -26,15 +28,20 @@ export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' |
 
   return {
     list,
-    add: ({ to, brandId, ...rest }) =>
-      pool.transaction(async (connection) => {
-        const inside = ormOn(connection)
-        // An id is seen only after every lower one: who reads on from an id must not miss a message.
-        await inside.execute(sql`LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE`)
-        const identity = (rest.channel === 'SMS' ? phone(to) : email(to))?.identity ?? to
-        const row = { ...rest, recipient: to, identity, brandSlug: brandId, createdAt: now() }
-        await inside.insert(outbox).values(storableRow(row))
-      }),
+    // In one statement: a node that is held up between two would hold up every message of all nodes.
+    add: async ({ to, brandId, brandName, templateKey, requestId, ...row }) => {
+      const message = {
+        ...row,
+        recipient: to,
+        identity: (row.channel === 'SMS' ? phone(to) : email(to))?.identity ?? to,
+        brand_slug: brandId,
+        brand_name: brandName,
+        template_key: templateKey,
+        request_id: requestId,
+        created_at: now(),
+      }
+      await pool.query(keepMessage, [asJson(message)])
+    },
     get: async (id) => {
       const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))
       return row && outboxEntry(row)

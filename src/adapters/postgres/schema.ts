@@ -43,7 +43,10 @@ export const revision = pgTable('revision', {
   number: bigint({ mode: 'number' }).notNull(),
 })
 
-/** By which secrets its hashes were made, as a hash of each: a node that knows none of them would find nobody's codes. */
+/**
+ * At most one row: the secret of the server that began last, as a hash, since when. Who does not know it would find nobody's
+ * codes.
+ */
 export const secretMarks = pgTable('secret_marks', {
   mark: key('mark').primaryKey(),
   since: instant('since').notNull(),

@@ -1,27 +1,54 @@
-import { inArray } from 'drizzle-orm'
-import type { Database } from './database.ts'
+import { sql } from 'drizzle-orm'
+import type { Connection } from './connection.ts'
+import { type Database, type Orm, ormOn } from './database.ts'
 import { secretMarks } from './schema.ts'
 
+/** Hashes that stand for the secrets of a process, the present one first. */
+type Marks = readonly [string, ...string[]]
+
 /**
- * Checks that a node knows the secret by which this database's hashes were made, and notes its own.
+ * Checks that a process knows the secret of the server that began last, by which hashes are made; where none has yet, any
+ * will do.
  *
- * @param marks hashes that stand for the node's secrets, the present one first
- * @throws where it knows none of them
+ * @throws where it does not
  */
-export async function requireSecret(
-  { orm, now }: Pick<Database, 'orm' | 'now'>,
-  marks: readonly [string, ...string[]],
+export async function requireSecret({ orm }: Pick<Database, 'orm'>, marks: Marks): Promise<void> {
+  requireOneOf(marks, await notedMark(orm))
+}
+
+/**
+ * The same for a server that begins, whose own secret is the one to know from then on: so one that all servers have left
+ * behind is forgotten. Of those that begin at once each finds what the one before has noted.
+ *
+ * @throws where it does not know the one before; then nothing is changed
+ */
+export async function beginWithSecret(
+  { orm, pool, now }: Pick<Database, 'orm' | 'pool' | 'now'>,
+  marks: Marks,
 ): Promise<void> {
-  // Before looking, so that of nodes that begin at once with different secrets no two believe to be the first.
-  const noted = await orm
-    .insert(secretMarks)
-    .values({ mark: marks[0], since: now() })
-    .onConflictDoNothing()
-    .returning({ mark: secretMarks.mark })
-  const all = await orm.select().from(secretMarks)
-  if (noted.length === 0 || all.length === 1 || all.some(({ mark }) => marks.slice(1).includes(mark))) return
-  await orm.delete(secretMarks).where(inArray(secretMarks.mark, [marks[0]]))
+  // As it mostly is.
+  if ((await notedMark(orm)) === marks[0]) return
+  await pool.transaction((connection) => noteSecret(connection, marks, now()))
+}
+
+/** The same within a transaction. */
+export async function noteSecret(connection: Connection, marks: Marks, now: number): Promise<void> {
+  const inside = ormOn(connection)
+  // One after another, as operators' changes go.
+  await inside.execute(sql`SELECT number FROM revision WHERE id = 1 FOR UPDATE`)
+  requireOneOf(marks, await notedMark(inside))
+  await inside.delete(secretMarks)
+  await inside.insert(secretMarks).values({ mark: marks[0], since: now })
+}
+
+async function notedMark(orm: Orm): Promise<string | undefined> {
+  const [noted] = await orm.select().from(secretMarks)
+  return noted?.mark
+}
+
+function requireOneOf(marks: Marks, noted: string | undefined): void {
+  if (noted === undefined || marks.includes(noted)) return
   throw new Error(
-    'SECRET_KEY is none of those that this database was used with: codes and limits of the other servers would not be found. Set it as they have it, the new one first and the old one after a comma where it is being replaced; or, where the old one is lost, DELETE FROM secret_marks and start again',
+    'SECRET_KEY does not have the secret of the server that began last on this database: codes and limits of the others would not be found. Set it as they have it; where it is being replaced, OLD,NEW on all of them comes before NEW,OLD. Where that secret is lost or was given up, stop all servers, DELETE FROM secret_marks, and start them again',
   )
 }
