@@ -252,7 +252,13 @@ describe.concurrent('brand', () => {
     const list = async () => JSON.parse(await ok('brand', 'list', '--json'))
     await ok('brand', 'put', 'ACME', '--name', 'Acme')
     expect(await list()).toEqual([acme])
-    const properties = ['--notify', 'ORDER_PLACED,ORDER_DELIVERED', '--dlt', '--login-id', '--domain']
+    const properties = [
+      '--notify',
+      'ORDER_PLACED,ORDER_DELIVERED,ORDER_PLACED',
+      '--dlt',
+      '--login-id',
+      '--domain',
+    ]
     await ok('brand', 'put', 'acme', ...properties, 'shop.example')
     const changed = {
       ...acme,
@@ -285,6 +291,7 @@ describe.concurrent('brand', () => {
     ['a new brand without a name', ['acme'], '--name'],
     ['a name of two lines', ['acme', '--name', 'Acme\nInc'], 'name'],
     ['a slug with a space', ['ac me', '--name', 'Acme'], 'slug'],
+    ['a slug that no name would mend', ['ac me'], 'slug'],
     ['an unknown template', ['acme', '--name', 'Acme', '--notify', 'ORDER_PLACED,NONSENSE'], 'NONSENSE'],
     ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP'],
     ['a domain that is a URL', ['acme', '--name', 'Acme', '--domain', 'https://shop.example/'], 'domain'],

@@ -86,7 +86,8 @@ export function wholeSeconds(text: string): number {
 }
 
 export function wholeNumber(text: string): number {
-  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.')
+  if (!/^[1-9][0-9]{0,5}$/.test(text))
+    throw new InvalidArgumentError('It is a whole number from 1 to 999999.')
   return Number(text)
 }
 

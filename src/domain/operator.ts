@@ -144,6 +144,8 @@ export async function putBrand(
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
     if (!current && asked.displayName === undefined) {
+      // First what no name would mend.
+      requireSound({ ...freshBrand(brandSlug), ...said, displayName: 'any' })
       throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
     }
     const brand: Brand = { ...freshBrand(brandSlug), ...current, ...said }
