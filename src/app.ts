@@ -223,6 +223,12 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       })
       void sweepOnAndOn()
+      // On a full disk it fails; then the server answers that it is unwell, too.
+      books
+        .noteSecret()
+        .catch((error: unknown) =>
+          log.error({ err: error }, 'it could not be noted which secret this server works with'),
+        )
       if (!http.server) throw new Error('the server did not start')
       return http.server.url
     },

@@ -1,5 +1,4 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { SecretKeys } from './adapters/crypto/secret-file.ts'
 import { secretMarks } from './adapters/crypto/secrets.ts'
 import type { Log } from './adapters/http/exchange.ts'
 import { createAppBook, createKeyUses } from './adapters/postgres/apps.ts'
@@ -19,7 +18,7 @@ import type { DatabaseTarget } from './adapters/postgres/target.ts'
 import type { BooksConfig } from './books-config.ts'
 import type { Clock } from './domain/ports.ts'
 import { createStatistics } from './storage/statistics.ts'
-import type { Storage } from './storage/storage.ts'
+import type { OpenStorage, Storage } from './storage/storage.ts'
 
 // What is kept, in PostgreSQL: for any number of servers, which agree on everything by it.
 
@@ -39,7 +38,7 @@ export async function openPostgres(
   { secretKeys }: BooksConfig,
   target: DatabaseTarget,
   { now: clock, log, serves = false }: Opening,
-): Promise<{ storage: Storage; secretKeys: SecretKeys; secretProblem: undefined }> {
+): Promise<OpenStorage> {
   if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ database: problem }, 'news of the connections to the database'),
@@ -81,6 +80,6 @@ export async function openPostgres(
     },
     close: () => database.close(),
   }
-  // Whoever does not know the servers' secret was refused.
-  return { storage, secretKeys, secretProblem: undefined }
+  // Whoever does not know the servers' secret was refused, and a server's own has been noted.
+  return { storage, secretKeys, secretProblem: undefined, noteSecret: async () => {} }
 }

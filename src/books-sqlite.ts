@@ -19,7 +19,7 @@ import { startThread } from './adapters/sqlite/thread.ts'
 import type { BooksConfig } from './books-config.ts'
 import { databaseWork } from './database-work.ts'
 import { createStatistics } from './storage/statistics.ts'
-import type { Storage } from './storage/storage.ts'
+import type { OpenStorage, Storage } from './storage/storage.ts'
 
 // What is kept, in a file: for one server, which has no other to agree with.
 
@@ -32,14 +32,14 @@ interface Opening {
 }
 
 /** Opens an SQLite file, and the secrets: those of the settings, or those that are kept beside it. */
-export async function openSqlite(
+export function openSqlite(
   config: BooksConfig,
   file: string,
   { now = Date.now, log, databaseThread = false, serves = false }: Opening,
-): Promise<{ storage: Storage; secretKeys: SecretKeys; secretProblem: string | undefined }> {
+): OpenStorage {
   const database = openDatabase(file)
   const { secretKeys, isNew, problem: secretProblem } = secretsOf(config, file, database, serves)
-  if (serves) await tellSecret(database, secretKeys, isNew ? `${file}.key` : undefined, log)
+  if (serves) warnOfSecret(database, secretKeys, isNew ? `${file}.key` : undefined, log)
   // Each connection to a database in memory has one of its own.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database, now)
@@ -76,7 +76,16 @@ export async function openSqlite(
       await database.close()
     },
   }
-  return { storage, secretKeys, secretProblem }
+  return {
+    storage,
+    secretKeys,
+    secretProblem,
+    noteSecret: async () => {
+      const [own, noted] = [secretMarks(secretKeys), notedMarks(database)]
+      const isNoted = noted.length === own.length && own.every((mark) => noted.includes(mark))
+      if (!isNoted) await noteMarks(database, own)
+    },
+  }
 }
 
 /** Two threads for a server's database: one writes it, and one folds its log back into the file. */
@@ -133,13 +142,13 @@ function secretsOf(config: BooksConfig, path: string, database: Database, serves
       }
 }
 
-/** Notes the secrets of a server, and warns where records from before are not found by them. */
-async function tellSecret(
+/** Says where records from before are not found by the secrets of a server. */
+function warnOfSecret(
   database: Database,
   secretKeys: SecretKeys,
   newFile: string | undefined,
   log: Log,
-): Promise<void> {
+): void {
   const [own, noted] = [secretMarks(secretKeys), notedMarks(database)]
   if (newFile !== undefined && !database.isNew) {
     log.warn(
@@ -152,9 +161,4 @@ async function tellSecret(
       'the secret is none of those that this database was used with: codes sent before do not verify. Where the old one is known, restart with SECRET_KEY=NEW,OLD',
     )
   }
-  if (noted.length === own.length && own.every((mark) => noted.includes(mark))) return
-  // On a full disk, for one: a server that can not write answers that it is unwell, and says why.
-  await noteMarks(database, own).catch((error: unknown) =>
-    log.error({ err: error }, 'it could not be noted which secret this server works with'),
-  )
 }

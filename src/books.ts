@@ -9,7 +9,7 @@ import { OperatorError } from './domain/operator.ts'
 import type { Period } from './domain/statistics.ts'
 import { createJournalBuffer } from './storage/journal-buffer.ts'
 import { createApps } from './storage/keys.ts'
-import type { KeptFrom, Storage } from './storage/storage.ts'
+import type { KeptFrom, OpenStorage, Storage } from './storage/storage.ts'
 
 // The half of the composition that server and commands share: what is kept. A command loads nothing else.
 
@@ -37,7 +37,7 @@ const dayMs = 86_400_000
  */
 export async function openBooks(config: BooksConfig, overrides: BookOverrides = {}) {
   const { log = silent } = overrides
-  const { storage, secretKeys, secretProblem } = await openStorage(config, overrides, log)
+  const { storage, secretKeys, secretProblem, noteSecret } = await openStorage(config, overrides, log)
   const { now, otps, operator } = storage
   const secrets = createSecrets(...secretKeys)
   const journal = openJournal(storage, log)
@@ -75,6 +75,7 @@ export async function openBooks(config: BooksConfig, overrides: BookOverrides = 
     /** Lets an operator act; the audit log tells who it was. */
     acting: (actor: Actor) => ({ operator, secrets, now, actor }),
     requireSecret,
+    noteSecret,
     subjectsOf,
     /** Erases a person from log and records. */
     forget: (recipient: Recipient, actor: Actor) =>
@@ -93,14 +94,14 @@ export async function openBooks(config: BooksConfig, overrides: BookOverrides = 
       return storage.sweep(at, { journal: from(journal), audit: from(audit), requests: from(requests) })
     },
     close: async () => {
-      await journal.flush()
+      await journal.drain()
       await storage.close()
     },
   }
 }
 
 /** Loads the adapter for the database of the settings, and no other. */
-async function openStorage(config: BooksConfig, overrides: BookOverrides, log: Log) {
+async function openStorage(config: BooksConfig, overrides: BookOverrides, log: Log): Promise<OpenStorage> {
   const { database } = config
   if (database.kind === 'postgres') {
     const { openPostgres } = await import('./books-postgres.ts')
@@ -114,7 +115,7 @@ async function openStorage(config: BooksConfig, overrides: BookOverrides, log: L
 function openJournal({ journal, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
   const { keepEntries, keepReceipts, story, deliveries, lastProviderOf } = journal
   let lastLostAt: number | null = null
-  const { add, count, flush, stats } = createJournalBuffer(keepEntries, (error, requests) => {
+  const { add, count, flush, drain, stats } = createJournalBuffer(keepEntries, (error, requests) => {
     lastLostAt = now()
     log.error(
       { err: error, requests },
@@ -125,6 +126,7 @@ function openJournal({ journal, statistics: { statistics, lastHour }, now }: Sto
     add,
     count,
     flush,
+    drain,
     stats: () => ({ ...stats(), lastLostAt }),
     /** What the service did in a period. */
     statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),

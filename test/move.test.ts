@@ -445,7 +445,9 @@ describe.skipIf(withoutPostgres !== undefined)(
 
     test('is refused where the secret is none that the file’s server had, though no key file tells of it', async () => {
       await using here = await scene()
-      await (await createTestApp({ DATABASE_URL: `file:${here.file}`, SECRET_KEY: secretKey })).close()
+      const service = await createTestApp({ DATABASE_URL: `file:${here.file}`, SECRET_KEY: secretKey })
+      await service.app.books.noteSecret()
+      await service.close()
       const run = (SECRET_KEY: string, ...more: string[]) =>
         otpost(['move', '--from', `file:${here.file}`, '--keep', ...more], {
           DATABASE_URL: here.url,

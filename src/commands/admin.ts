@@ -48,7 +48,7 @@ export function adminCommands(program: Command, env: Env): void {
         print(`${publicUrl ?? local}/admin/link#${token}`)
         if (publicUrl !== undefined) {
           complain(
-            `where the proxy keeps /admin to itself: ssh -L ${port}:127.0.0.1:${port} SERVER, and http://localhost:${port}/admin/link#${token}`,
+            `where the proxy keeps /admin to itself: ssh -L ${port}:${new URL(local).hostname}:${port} SERVER, and http://localhost:${port}/admin/link#${token}`,
           )
         }
       }),

@@ -93,10 +93,11 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
 }
 
 function aboutRestored(restored: Restored, databaseFile: string, file: string): readonly string[] {
-  const { asideFile, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
+  const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { appIds, brands } = validAgain
   return [
     `${databaseFile} is what ${file} has: up to ${lastRequestAt === null ? 'before the first request' : `the request of ${isoTime(lastRequestAt)}`}`,
+    ...(ownerUid === null ? [] : [`it could not be given to its user: chown ${ownerUid} ${databaseFile}`]),
     asideFile === null ? 'there was no database before' : `the database before is kept as ${asideFile}`,
     `left out: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'session or link', 'sessions or links')} of the console`,
     ...(appIds.length > 0

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
 import { secretMarks } from '../adapters/crypto/secrets.ts'
 import { createSmtpMailer } from '../adapters/email/smtp.ts'
@@ -165,7 +165,8 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
   ]
   const findings = paths.flatMap(([use, path]) => {
     const facts = pathFacts(path)
-    const isShared = use === 'folder' && hasOthers(folder, databaseFile)
+    const isOwn = uid !== 0 && facts?.ownerUid === uid
+    const isShared = use === 'folder' && !isOwn && hasOthers(folder)
     return facts ? [pathFinding(use, { ...facts, isShared }, uid)] : []
   })
   if (!hasSecret && !pathFacts(`${databaseFile}.key`)) {
@@ -179,10 +180,10 @@ function lookAtFiles(databaseFile: string, hasSecret: boolean): readonly Finding
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
 }
 
-/** Whether a folder holds more than a database and what belongs to it. */
-function hasOthers(folder: string, databaseFile: string): boolean {
+/** Whether a folder holds more than databases and what belongs to them. */
+function hasOthers(folder: string): boolean {
   try {
-    return readdirSync(folder).some((name) => !name.startsWith(basename(databaseFile)))
+    return readdirSync(folder).some((name) => !name.includes('.db') && name !== 'lost+found')
   } catch {
     return false
   }
@@ -219,7 +220,8 @@ function ownMarks(
   if (given) return [secretMarks(given), 'SECRET_KEY']
   const file = `${databaseFile}.key`
   // Its absence, and what keeps this user from reading it, is told by who looks at files.
-  if (!pathFacts(file)?.readable) return ['none', file]
+  const facts = pathFacts(file)
+  if (facts?.kind !== 'file' || !facts.readable) return ['none', file]
   const keys = secretKeysIn(readFileSync(file, 'utf8'))
   return [keys ? secretMarks(keys) : 'unusable', file]
 }

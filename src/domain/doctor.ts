@@ -274,12 +274,20 @@ export function secretFindings(
     ]
   }
   if (own === 'none' || noted.length === 0) return []
-  return noted.every((mark) => own.includes(mark))
-    ? [ok('secret', `${source} is what the server works with`)]
+  const known = noted.filter((mark) => own.includes(mark)).length
+  if (known === noted.length) return [ok('secret', `${source} is what the server works with`)]
+  return known > 0
+    ? [
+        warn(
+          'secret',
+          `${source} lacks a former secret that the server has worked with: what that made is not found`,
+          'set SECRET_KEY as the server has it; where the former one is to be left out, restart the server so',
+        ),
+      ]
     : [
         fail(
           'secret',
-          `${source} is not the secret that the server has worked with, or not all of it: with another one codes on their way do not verify, and nobody's records are found`,
+          `${source} is not the secret that the server has worked with: with another one codes on their way do not verify, and nobody's records are found`,
           'set SECRET_KEY as the server has it; where it is being replaced, SECRET_KEY=NEW,OLD',
         ),
       ]

@@ -62,13 +62,19 @@ export function createJournalBuffer(
     isWriting = true
     while (waiting.size > 0 || !tallies.isEmpty) {
       if (waiting.size < batch) await gathered()
-      const entries = Array.from(waiting.values().take(batch), ({ story, attempts }) =>
-        journalEntry(story, attempts),
-      )
-      for (const [requestId] of entries) forget(requestId)
+      const some = Array.from(waiting.values().take(batch))
+      for (const { story } of some) forget(story.requestId)
       const [next] = waiting.values()
       const upTo = next ? next.number - 1 : taken
-      await keep(entries, tallies.take()).catch((error: unknown) => lose(error, entries.length))
+      const counts = tallies.take()
+      try {
+        await keep(
+          some.map(({ story, attempts }) => journalEntry(story, attempts)),
+          counts,
+        )
+      } catch (error) {
+        lose(error, some.length)
+      }
       written = upTo
       round.resolve()
       round = Promise.withResolvers()
@@ -106,6 +112,13 @@ export function createJournalBuffer(
     async flush(): Promise<void> {
       const upTo = taken
       while (isWriting && written < upTo) {
+        hurry()
+        await round.promise
+      }
+    },
+    /** Resolves when nothing is left to be written, for whoever closes the store then. */
+    async drain(): Promise<void> {
+      while (isWriting) {
         hurry()
         await round.promise
       }

@@ -113,6 +113,17 @@ export interface RestingProviders {
   listen(changed: (resting: readonly RestingProvider[]) => void): void
 }
 
+/** A storage, and the secrets that go with it. */
+export interface OpenStorage {
+  readonly storage: Storage
+  /** The present secret, then former ones. */
+  readonly secretKeys: readonly [string, ...string[]]
+  /** Why nobody's records are found by them; undefined: they are. */
+  readonly secretProblem: string | undefined
+  /** Notes in the database by which secrets its server works, from then on; of one that listens, since others end at once. */
+  noteSecret(): Promise<void>
+}
+
 /** How a storage fares, for whoever watches over it. */
 export interface StorageStats {
   /** Its kind and version, such as `SQLite 3.54.1`. */

@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -73,6 +74,31 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
+test.skipIf(process.getuid?.() !== 0)(
+  'what is put in the place of its draft is neither written nor given away',
+  async () => {
+    using here = place()
+    await marked(here.file, 'backed')
+    await here.backUp(here.at('backup.db'))
+    chownSync(here.data, 65_534, 65_534)
+    writeFileSync(here.at('of-root'), 'of root', { mode: 0o640 })
+    const draft = `${here.file}.${process.pid}.draft`
+    for (const end of ['', '-wal']) {
+      const onStep = (step: RestoreStep) => {
+        if (step !== 'copy') return
+        rmSync(draft + end, { force: true })
+        symlinkSync(here.at('of-root'), draft + end)
+      }
+      const restoring = () => here.restore(here.at('backup.db'), { onStep })
+      // SQLite takes no log through a link.
+      if (end === '-wal') expect(restoring).toThrow('can not be restored')
+      else restoring()
+      expect(statSync(here.at('of-root'))).toMatchObject({ uid: 0, mode: 0o100640 })
+      expect(readFileSync(here.at('of-root'), 'utf8')).toBe('of root')
+    }
+  },
+)
+
 test('codes do not come back, whatever became of them since; limits, brands and the journal do', async () => {
   using here = place()
   const before = await createTestApp(here.env)
@@ -96,6 +122,7 @@ test('codes do not come back, whatever became of them since; limits, brands and 
   const restored = here.restore(here.at('backup.db'))
   expect(restored).toEqual({
     asideFile: expect.stringContaining(`${here.file}.before-restore-2`),
+    ownerUid: null,
     droppedCodes: 3,
     droppedSessions: 2,
     lastRequestAt: before.clock.now,

@@ -19,6 +19,8 @@ const phone = '12025550143'
 /** A file that a server with these settings has sent a code from. */
 async function served(here: ReturnType<typeof place>, settings: Readonly<Record<string, string>>) {
   const service = await createTestApp({ ...here.env, ...settings })
+  // As it does when it listens.
+  await service.app.books.noteSecret()
   const sent = await service.post('/otp/send', { phone })
   await service.journalOf(sent)
   await service.close()
@@ -92,6 +94,7 @@ test('a server goes on with whatever secret it is given, and warns where that is
       serves: true,
       log: { info: () => {}, warn, error: warn },
     })
+    await books.noteSecret()
     await books.close()
     return said
   }

@@ -482,7 +482,7 @@ describe('what gathers entries for the journal', () => {
     const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
     const asked: (() => void)[] = []
     const failures: number[] = []
-    const { add, count, flush, stats } = createJournalBuffer(
+    const { add, count, flush, drain, stats } = createJournalBuffer(
       (entries) => {
         const done = Promise.withResolvers<void>()
         steps.push({
@@ -502,6 +502,7 @@ describe('what gathers entries for the journal', () => {
       failures,
       count,
       flush,
+      drain,
       stats,
       tell: (requestId: string, ...attempts: readonly Attempt[]) =>
         add({ ...whole, requestId, end: null }, attempts),
@@ -591,6 +592,40 @@ describe('what gathers entries for the journal', () => {
     expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
     step?.done.resolve()
     expect(await flushed).toBe('flushed')
+  })
+
+  test('who closes waits for all, also for what comes meanwhile', async () => {
+    const { tell, asked, drain } = buffer()
+    await drain()
+    tell('a')
+    const drained = drain().then(() => 'drained')
+    const first = await asked(1)
+    tell('b')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['b open'])
+    expect(await Promise.race([drained, 'waiting'])).toBe('waiting')
+    second?.done.resolve()
+    expect(await drained).toBe('drained')
+  })
+
+  test('a database that fails at once holds nobody up', async () => {
+    const lost: number[] = []
+    let isBroken = true
+    const { add, flush, stats } = createJournalBuffer(
+      () => {
+        if (isBroken) throw new Error('there is no thread')
+        return Promise.resolve()
+      },
+      (_, requests) => void lost.push(requests),
+    )
+    add(whole, [])
+    await flush()
+    expect(lost).toEqual([1])
+    isBroken = false
+    add(whole, [])
+    await flush()
+    expect([lost, stats()]).toEqual([[1], { waiting: 0, lost: 1 }])
   })
 
   test('a flush does not wait for others to come', async () => {

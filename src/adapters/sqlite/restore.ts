@@ -1,4 +1,15 @@
-import { chmodSync, chownSync, copyFileSync, linkSync, renameSync, statfsSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  fchownSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
@@ -25,6 +36,11 @@ export interface RestoreOptions {
   readonly onStep?: (step: RestoreStep) => void
 }
 
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** What is done to the files of the database, in this order. */
 export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
 
@@ -32,6 +48,8 @@ export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' 
 export interface Restored {
   /** Where the database is kept that was there before; null: there was none. */
   readonly asideFile: string | null
+  /** Who had the database before, or has its folder, where the new one could not be given to them; else null. */
+  readonly ownerUid: number | null
   readonly droppedCodes: number
   /** Sessions of the console, and links to it. */
   readonly droppedSessions: number
@@ -68,7 +86,8 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
       onStep('publish')
       draft.publish()
       onStep('done')
-      return { asideFile, ...done, validAgain }
+      const isTheirs = !owner.isRoot || statSync(databaseFile).uid === place.uid
+      return { asideFile, ownerUid: isTheirs ? null : place.uid, ...done, validAgain }
     } finally {
       draft.discard()
     }
@@ -104,18 +123,10 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
  *
  * @param user to whom the copy is given; undefined: it stays with this one
  */
-function copyBackup(
-  draftPath: string,
-  path: string,
-  user: { readonly uid: number; readonly gid: number } | undefined,
-): void {
+function copyBackup(draftPath: string, path: string, user: User | undefined): void {
   for (const end of ['', '-wal', '-journal']) {
     try {
-      if (!fileAt(path + end)) continue
-      copyFileSync(path + end, draftPath + end)
-      // A copy has the mode of what it was made from, and backups come back from elsewhere with any.
-      chmodSync(draftPath + end, 0o600)
-      if (user) chownSync(draftPath + end, user.uid, user.gid)
+      if (fileAt(path + end)) copyFile(path + end, draftPath + end, user)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       throw new OperatorError(
@@ -127,6 +138,29 @@ function copyBackup(
   }
 }
 
+/**
+ * Copies a file into a new one of mode 0600, whatever its own is. By descriptors: in a folder of the service's user a name
+ * may lead elsewhere in the next moment, and what it leads to would be given away.
+ */
+function copyFile(from: string, to: string, user: User | undefined): void {
+  rmSync(to, { force: true })
+  const source = openSync(from, 'r')
+  try {
+    const target = openSync(to, 'wx', 0o600)
+    try {
+      if (user) give(target, user)
+      const buffer = Buffer.allocUnsafe(4 * 2 ** 20)
+      for (let bytes = readSync(source, buffer); bytes > 0; bytes = readSync(source, buffer)) {
+        for (let done = 0; done < bytes; ) done += writeSync(target, buffer, done, bytes - done)
+      }
+    } finally {
+      closeSync(target)
+    }
+  } finally {
+    closeSync(source)
+  }
+}
+
 function reasonOf(error: unknown): string {
   const code = error instanceof Driver.SqliteError ? error.code : undefined
   if (code === 'SQLITE_NOTADB') return 'it is not an SQLite database'
@@ -135,13 +169,23 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** Gives a file to a user, unless that is not allowed, as in some containers and on some network drives: then it stays. */
+function give(descriptor: number, { uid, gid }: User): void {
+  try {
+    fchownSync(descriptor, uid, gid)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (!['EPERM', 'EINVAL', 'ENOSYS', 'ENOTSUP'].includes(code)) throw error
+  }
+}
+
 /** Checks the copy, brings it up to date, and takes out of it what must not come back. */
 function prepare(
   draftPath: string,
   path: string,
   present: Driver.Database | undefined,
   options: RestoreOptions,
-): Omit<Restored, 'asideFile'> {
+): Omit<Restored, 'asideFile' | 'ownerUid'> {
   let draft: Driver.Database | undefined
   try {
     draft = new Driver(draftPath, { timeout: 0, fileMustExist: true })
@@ -178,7 +222,7 @@ function takeOut(
   draft: Driver.Database,
   present: Driver.Database | undefined,
   { now, actor }: RestoreOptions,
-): Omit<Restored, 'asideFile'> {
+): Omit<Restored, 'asideFile' | 'ownerUid'> {
   return draft.transaction(() => {
     const count = (query: string) => Number(draft.prepare(query).pluck().get())
     const droppedCodes = count(
