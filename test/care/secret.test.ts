@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { openBooks } from '../../src/books.ts'
 import { readBooksConfig } from '../../src/books-config.ts'
 import { createTestApp } from '../support/app.ts'
-import { otpost } from '../support/server.ts'
+import { otpost, startServer } from '../support/server.ts'
 import { inDatabase, place } from './scene.ts'
 
 // A file knows by which secrets its server works, so that a command with others does not look for people in vain. On
@@ -105,6 +105,18 @@ test('a server goes on with whatever secret it is given, and warns where that is
   expect(await warnings({ SECRET_KEY: own })).toEqual([expect.stringContaining('SECRET_KEY=NEW,OLD')])
   expect(await warnings({ SECRET_KEY: `${other},${own}` })).toEqual([])
   expect(await warnings({ SECRET_KEY: other })).toEqual([])
+})
+
+test('what a server that listens has counts, and not what one had that could not', async () => {
+  using here = place()
+  const server = await startServer({ ...here.env, SECRET_KEY: own })
+  const port = new URL(server.url).port
+  const second = await otpost(['serve'], { ...here.env, SECRET_KEY: other, PORT: port })
+  expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('in use')])
+  await server.stop()
+  const forget = (SECRET_KEY: string) => otpost(['forget', phone], { ...here.env, SECRET_KEY })
+  expect((await forget(other)).code).toBe(1)
+  expect((await forget(own)).code).toBe(0)
 })
 
 test('a command makes the secret with a new database, and with no other', async () => {
