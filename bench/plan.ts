@@ -111,7 +111,7 @@ export interface Need {
   readonly connectionsPerPrimary: number
   readonly walBytesPerSecond: number
   readonly ledgerBytes: number
-  readonly journalBytesPerDay: number
+  readonly eventLogBytesPerDay: number
   readonly pagesWrittenPerSecond: number
   /** Applications among which the load must be spread. */
   readonly applications: number
@@ -123,7 +123,7 @@ export interface Need {
 export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
   const costs = { ...mixed(costsOf(results, 'send'), costsOf(results, 'wrong')), commitMs: assumed.commitMs }
   const steps = 2 * sendsPerSecond
-  const { ledgerBytes, storyBytes, deliveryBytes } = results.storage
+  const { ledgerBytes, traceBytes, deliveryBytes } = results.storage
   const live = sendsPerSecond * ledgerSeconds
   const inADay = sendsPerSecond * 86_400
   const touched =
@@ -173,7 +173,7 @@ export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
       Math.ceil(Math.max(layout.nodes, nodesForProvider) / layout.primaries) * assumed.poolSize,
     walBytesPerSecond,
     ledgerBytes: live * ledgerBytes,
-    journalBytesPerDay: inADay * (2 * storyBytes + deliveryBytes),
+    eventLogBytesPerDay: inADay * (2 * traceBytes + deliveryBytes),
     pagesWrittenPerSecond,
     applications: Math.ceil(steps / stepsOfOneApplication(costs, assumed.commitMs, 32) / assumed.utilization),
     simulated: simulated(layout),
@@ -215,8 +215,8 @@ export function planMarkdown(results: PostgresResults): string {
     row('write-ahead log', ({ walBytesPerSecond }) => `${bytes(walBytesPerSecond)}/s`),
     row('page writes a second', ({ pagesWrittenPerSecond }) => whole(pagesWrittenPerSecond)),
     row('live ledgers', ({ ledgerBytes }) => bytes(ledgerBytes)),
-    row('journal, 1 day', ({ journalBytesPerDay }) => bytes(journalBytesPerDay)),
-    row('journal, 30 days', ({ journalBytesPerDay }) => bytes(30 * journalBytesPerDay)),
+    row('journal, 1 day', ({ eventLogBytesPerDay }) => bytes(eventLogBytesPerDay)),
+    row('journal, 30 days', ({ eventLogBytesPerDay }) => bytes(30 * eventLogBytesPerDay)),
     row('commits a second, all primaries (simulated)', ({ simulated, primaries }) => {
       return whole(simulated.transactionsPerSecond * primaries)
     }),
@@ -260,7 +260,7 @@ function bytes(count: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${units[power]}`
 }
 
-const marks = { begin: '<!-- plan:begin -->', end: '<!-- plan:end -->' } as const
+const fingerprints = { begin: '<!-- plan:begin -->', end: '<!-- plan:end -->' } as const
 
 if (import.meta.main) {
   if (!existsSync(resultsFile)) {
@@ -272,9 +272,12 @@ if (import.meta.main) {
   if (process.argv.includes('--readme')) {
     const file = join(import.meta.dir, '../docs/scale.md')
     const page = readFileSync(file, 'utf8')
-    const [begin, end] = [page.indexOf(marks.begin), page.indexOf(marks.end)]
+    const [begin, end] = [page.indexOf(fingerprints.begin), page.indexOf(fingerprints.end)]
     if (begin < 0 || end < begin)
-      throw new Error(`docs/scale.md has no ${marks.begin} with a ${marks.end} after it`)
-    writeFileSync(file, `${page.slice(0, begin + marks.begin.length)}\n\n${markdown}\n${page.slice(end)}`)
+      throw new Error(`docs/scale.md has no ${fingerprints.begin} with a ${fingerprints.end} after it`)
+    writeFileSync(
+      file,
+      `${page.slice(0, begin + fingerprints.begin.length)}\n\n${markdown}\n${page.slice(end)}`,
+    )
   }
 }

@@ -105,7 +105,7 @@ async function bundle(
 
 /** The files that run as threads of their own. */
 export const threads = [
-  'src/database-thread.ts',
+  'src/adapters/sqlite/thread-main.ts',
   'src/adapters/sqlite/checkpointer.ts',
   'src/adapters/sqlite/syncer.ts',
 ] as const

@@ -2,30 +2,30 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
-import type { Log } from './adapters/http/exchange.ts'
+import type { Log } from './adapters/http/http-request.ts'
 import { listenForMetrics, type MetricsPorts } from './adapters/http/metrics.ts'
-import type { Demo } from './adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from './adapters/http/server.ts'
 import { type Metrics, startMetrics } from './adapters/metrics/index.ts'
-import { vendorNames } from './adapters/sms/index.ts'
+import type { Demo } from './adapters/outbox/routes.ts'
+import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
 import type { Tracing } from './adapters/tracing/tracing.ts'
-import { type BookOverrides, type Books, openBooks, silent } from './books.ts'
-import type { Config } from './config.ts'
-import { type BreakerChange, Breakers } from './domain/breaker.ts'
-import { createJournal } from './domain/journal.ts'
-import { LimitedNow } from './domain/limited.ts'
-import { longestNotifyMs } from './domain/notify.ts'
-import { OperatorError } from './domain/operator.ts'
+import type { Config } from './config/config.ts'
+import { ConfigError } from './config/settings.ts'
+import { type Context, type ContextOverrides, openContext, silent } from './context.ts'
+import { LimitedNow } from './domain/events/active-limits.ts'
+import { createEventLog } from './domain/events/event-log.ts'
+import type { ProviderHealth } from './domain/events/statistics.ts'
+import { type BreakerChange, Breakers } from './domain/messages/breaker.ts'
+import { attemptPath, providerPath } from './domain/messages/delivery-reports.ts'
+import { longestNotifyMs } from './domain/messages/notify.ts'
+import type { DeliveryReportReader, SmsProvider } from './domain/messages/providers.ts'
+import { OperatorError } from './domain/operator/operator.ts'
 import type { Clock } from './domain/ports.ts'
-import type { ReceiptReader, SmsProvider } from './domain/providers.ts'
-import { attemptPath, providerPath } from './domain/receipts.ts'
-import type { ProviderHealth } from './domain/statistics.ts'
-import { ConfigError } from './settings.ts'
 import { version } from './version.ts'
 
 /** Parts that a test may put in the place of the real ones, and what only the demo has. */
-export interface Overrides extends BookOverrides {
+export interface Overrides extends ContextOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
@@ -54,21 +54,21 @@ function noteBreaker(log: Log, { provider, state, ...details }: BreakerChange): 
 }
 
 /** Tells the other servers on the database, where there may be some. It is a hint: who misses it finds out by itself. */
-function tellOthers({ resting, now }: Books, change: BreakerChange): void {
+function tellOthers({ openCircuits, now }: Context, change: BreakerChange): void {
   const { provider } = change
   const rest =
     change.state === 'rests'
-      ? { failures: change.failures, restMs: change.restMs, restsUntil: now() + change.restMs }
+      ? { failures: change.failures, openMs: change.openMs, openUntil: now() + change.openMs }
       : undefined
-  void resting?.tell(provider, rest).catch(() => undefined)
+  void openCircuits?.tell(provider, rest).catch(() => undefined)
 }
 
 /** How every provider in use stands, SMS first. */
 function providerStates({ smsRoutes, mailer, breakers }: HttpPorts): Omit<ProviderHealth, 'lastHour'>[] {
   const failing = new Map(breakers.states().map((state) => [state.provider, state]))
   const stateOf = (name: string) => {
-    const { state, failuresInARow, restMs } = failing.get(name) ?? well
-    return { name, state, failuresInARow, restMs }
+    const { state, failuresInARow, openMs } = failing.get(name) ?? well
+    return { name, state, failuresInARow, openMs }
   }
   const names = new Set([...smsRoutes.plain, ...smsRoutes.template].map(({ name }) => name))
   const ways = (name: string) =>
@@ -80,20 +80,20 @@ function providerStates({ smsRoutes, mailer, breakers }: HttpPorts): Omit<Provid
   ]
 }
 
-const well = { state: 'works', failuresInARow: 0, restMs: 0 } as const
+const well = { state: 'works', failuresInARow: 0, openMs: 0 } as const
 
 /** The whole service, wired but not yet listening. */
 export type App = Awaited<ReturnType<typeof createApp>>
 
 /** Opens what is kept and wires the service around it. */
 export async function createApp(config: Config, overrides: Overrides = {}) {
-  const books = await openBooks(config, { serves: true, ...overrides })
+  const context = await openContext(config, { serves: true, ...overrides })
   const log = overrides.log ?? silent
   const { tracing } = overrides
   const stopping = new AbortController()
   let isStopping = false
   const smtp = config.smtp && createSmtpMailer(config.smtp, config.providerTimeoutMs)
-  const tools = { now: books.now, outbox: books.outbox }
+  const tools = { now: context.now, outbox: context.outbox }
   const smsRoutes = {
     plain: config.smsRoutes.plain.map((make) => make(tools)),
     template: config.smsRoutes.template.map((make) => make(tools)),
@@ -101,33 +101,35 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const { publicUrl } = config
   const { stopwatch = () => performance.now() } = overrides
   const limited = new LimitedNow()
-  const journal = createJournal(books.journal.add, books.journal.count)
+  const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
   const breakers = new Breakers(stopwatch, (change) => {
     noteBreaker(log, change)
-    tellOthers(books, change)
+    tellOthers(context, change)
   })
-  books.resting?.listen((resting) =>
-    breakers.hear(resting.map(({ restsUntil, ...rest }) => ({ ...rest, leftMs: restsUntil - books.now() }))),
+  context.openCircuits?.listen((openCircuits) =>
+    breakers.hear(
+      openCircuits.map(({ openUntil, ...rest }) => ({ ...rest, leftMs: openUntil - context.now() })),
+    ),
   )
   const ports: HttpPorts = {
-    ...books,
-    mailer: smtp ?? createOutboxMailer(books.outbox),
+    ...context,
+    mailer: smtp ?? createOutboxMailer(context.outbox),
     smsRoutes,
     breakers,
     segmentsOf,
-    receiptUrl: (provider, requestId, attempt) =>
-      publicUrl === undefined ? null : publicUrl + attemptPath(books.secrets, provider, requestId, attempt),
+    callbackUrl: (provider, requestId, attempt) =>
+      publicUrl === undefined ? null : publicUrl + attemptPath(context.secrets, provider, requestId, attempt),
     // One of a name will do: what reports on a message does not depend on its route.
     providers: [...smsRoutes.plain, ...smsRoutes.template],
-    receipts: books.journal,
-    journal: {
-      note: journal.note,
+    deliveryReports: context.eventLog,
+    eventLog: {
+      note: eventLog.note,
       end: (call, end) => {
         limited.note(call)
-        journal.end(call, end)
+        eventLog.end(call, end)
       },
     },
-    lastProviderOf: books.journal.lastProviderOf,
+    lastProviderOf: context.eventLog.lastProviderOf,
     textOf,
     stopwatch,
     smsMode: config.smsMode,
@@ -136,17 +138,17 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     providerTimeoutMs: config.providerTimeoutMs,
     ...(config.nationalize ? { nationalize: config.nationalize } : {}),
   }
-  const metrics = config.metrics && openMetrics(books, ports)
-  const counted = metrics ? countingReceipts(ports, metrics) : ports
+  const metrics = config.metrics && openMetrics(context, ports)
+  const counted = metrics ? countingReports(ports, metrics) : ports
   let metricsListener: ReturnType<typeof listenForMetrics> | undefined
-  const { app: http, exchanges } = createHttp(counted, {
+  const { app: http, httpRequests } = createHttp(counted, {
     version,
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
     log,
     outbox: config.usesOutbox
       ? {
-          messages: books.outbox,
+          messages: context.outbox,
           demo: overrides.demo,
           stopping: stopping.signal,
           nationalize: config.nationalize,
@@ -154,7 +156,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       : undefined,
     console: {
       ports: {
-        ...books,
+        ...context,
         passwordHash: config.adminPasswordHash,
         limited,
         providerStates: () => providerStates(ports),
@@ -166,7 +168,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
         publicUrl,
         hasOutbox: config.usesOutbox,
         inForce: config.inForce,
-        providerNames: vendorNames,
+        providerNames: providerNames,
         nationalize: config.nationalize,
         segmentsOf,
         otpTtlSeconds: config.otpTtlSeconds,
@@ -179,22 +181,24 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   })
 
   return {
-    books,
+    context,
     /** Answers one request without a socket. */
     handle: (request: Request): Promise<Response> => http.handle(request),
     /** What an operator enters at each vendor, or need not; in words, a line each. */
-    receiptUrls(): string[] {
+    callbackUrls(): string[] {
       if (publicUrl === undefined) {
         throw new OperatorError(
           'PUBLIC_URL is not set: vendors report to the address that they reach this server by, such as https://otp.example.com',
         )
       }
-      books.requireSecret()
-      const reporting = new Map(ports.providers.map(({ name, receipts }) => [name, receipts?.namedBy]))
+      context.requireSecret()
+      const reporting = new Map(
+        ports.providers.map(({ name, deliveryReports }) => [name, deliveryReports?.namedBy]),
+      )
       return Array.from(reporting, ([name, namedBy]) => {
         if (namedBy === 'attempt') return `${name}: nothing to enter, each message names its own`
         return namedBy
-          ? `${name}: ${publicUrl}${providerPath(books.secrets, name)}`
+          ? `${name}: ${publicUrl}${providerPath(context.secrets, name)}`
           : `${name}: reports nothing here`
       })
     },
@@ -209,7 +213,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
         metricsListener = listenOnMetricsPort(
           { ...metrics, token: config.metrics.token },
           { ...config.metrics.listener, reusePort },
-          books.now,
+          context.now,
           log,
         )
       }
@@ -224,7 +228,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       })
       void sweepOnAndOn()
       // On a full disk it fails; then the server answers that it is unwell, too.
-      books
+      context
         .noteSecret()
         .catch((error: unknown) =>
           log.error({ err: error }, 'it could not be noted which secret this server works with'),
@@ -248,7 +252,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       metrics?.stop()
       smtp?.close()
       try {
-        await books.close()
+        await context.close()
       } finally {
         await tracing?.close()
       }
@@ -290,9 +294,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     const closed = server.stop()
     // Again where a request came as a whole in the meantime: it had been begun before the stop.
     do {
-      await Promise.race([exchanges.idle(), waitMs(giveUpAt - performance.now())])
+      await Promise.race([httpRequests.idle(), waitMs(giveUpAt - performance.now())])
       await Promise.race([closed, waitMs(farewellMs)])
-    } while (exchanges.busy && performance.now() < giveUpAt)
+    } while (httpRequests.busy && performance.now() < giveUpAt)
     await server.stop(true)
     done.abort()
   }
@@ -300,43 +304,43 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   async function sweepOnAndOn(): Promise<void> {
     const { signal } = stopping
     while (!signal.aborted) {
-      let restMs: number = sweepRestMs.round
+      let openMs: number = sweepRestMs.round
       try {
-        const { isRound, isBusy } = await books.sweep(config.keptDays)
-        if (!isRound) restMs = isBusy ? 0 : sweepRestMs.step
+        const { isRound, isBusy } = await context.sweep(config.retentionDays)
+        if (!isRound) openMs = isBusy ? 0 : sweepRestMs.step
       } catch (error) {
         log.error({ err: error }, 'expired rows could not be removed; it is tried again')
       }
-      await pause(restMs, undefined, { signal, ref: false }).catch(() => undefined)
+      await pause(openMs, undefined, { signal, ref: false }).catch(() => undefined)
     }
   }
 }
 
 /** The metrics of a service, which are asked of its parts when they are scraped. */
-function openMetrics(books: Books, { smsRoutes, mailer, breakers, providers }: HttpPorts): Metrics {
-  const { version: databaseVersion, queueLength, journal, writer, files, pool } = books.stats
+function openMetrics(context: Context, { smsRoutes, mailer, breakers, providers }: HttpPorts): Metrics {
+  const { version: databaseVersion, queueLength, eventLog, writer, files, pool } = context.stats
   const names = (providers: readonly SmsProvider[]) => providers.map(({ name }) => name)
   return startMetrics({
     build: { version, bun: Bun.version, database: databaseVersion() },
     smsRoutes: { plain: names(smsRoutes.plain), template: names(smsRoutes.template) },
     mailer: mailer.name,
-    reporting: names(providers.filter(({ receipts }) => receipts !== undefined)),
+    reporting: names(providers.filter(({ deliveryReports }) => deliveryReports !== undefined)),
     breakerStates: () => breakers.states(),
-    store: { queueLength, journal, check: books.checkDatabase, writer, files, pool },
+    store: { queueLength, eventLog, check: context.checkDatabase, writer, files, pool },
   })
 }
 
 /** The same ports, but each receipt that is read is counted. */
-function countingReceipts(ports: HttpPorts, metrics: Metrics): HttpPorts {
+function countingReports(ports: HttpPorts, metrics: Metrics): HttpPorts {
   const providers = ports.providers.map((provider): SmsProvider => {
-    const { name, receipts } = provider
-    if (!receipts) return provider
-    const read: ReceiptReader['read'] = (call) => {
-      const news = receipts.read(call)
-      for (const { status } of news) metrics.observeReceipt(name, status)
+    const { name, deliveryReports } = provider
+    if (!deliveryReports) return provider
+    const read: DeliveryReportReader['read'] = (call) => {
+      const news = deliveryReports.read(call)
+      for (const { status } of news) metrics.observeReport(name, status)
       return news
     }
-    return { ...provider, receipts: { ...receipts, read } }
+    return { ...provider, deliveryReports: { ...deliveryReports, read } }
   })
   return { ...ports, providers }
 }

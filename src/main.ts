@@ -2,16 +2,16 @@ import { Command, CommanderError } from 'commander'
 import { adminCommands } from './commands/admin.ts'
 import { appCommands } from './commands/app.ts'
 import { brandCommands } from './commands/brand.ts'
-import { careCommands } from './commands/care.ts'
 import { complain, exit, print } from './commands/common.ts'
+import { careCommands } from './commands/data.ts'
 import { readEnvFile } from './commands/env-file.ts'
 import { healthCommands } from './commands/health.ts'
-import { journalCommands } from './commands/journal.ts'
+import { messageCommands } from './commands/messages.ts'
 import { moveCommands } from './commands/move.ts'
 import { requestCommands } from './commands/request.ts'
 import { sandboxCommands } from './commands/sandbox.ts'
 import { serveCommands } from './commands/serve.ts'
-import { ConfigError } from './settings.ts'
+import { ConfigError } from './config/settings.ts'
 import { versionLine } from './version.ts'
 
 // The database, its log and the secret are for the operator's eyes only.
@@ -59,7 +59,7 @@ function createProgram(env: NodeJS.ProcessEnv): Command {
   requestCommands(program, env)
   appCommands(program, env)
   adminCommands(program, env)
-  journalCommands(program, env)
+  messageCommands(program, env)
   careCommands(program, env)
   moveCommands(program, env)
   return program

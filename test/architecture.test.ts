@@ -8,7 +8,7 @@ import packageJson from '../package.json'
 const root = join(import.meta.dir, '..')
 
 interface SourceFile {
-  /** From the project's root, such as `src/domain/otp.ts`. */
+  /** From the project's root, such as `src/domain/otp/store.ts`. */
   readonly path: string
   /** Its text without comments. */
   readonly code: string
@@ -115,13 +115,13 @@ describe('imports', () => {
   test('of adapters are in the composition root, the settings and the process', () => {
     const mayCompose = [
       'src/app.ts',
-      'src/books.ts',
-      'src/books-config.ts',
-      'src/books-sqlite.ts',
-      'src/books-postgres.ts',
-      'src/database-work.ts',
-      'src/database-thread.ts',
-      'src/config.ts',
+      'src/context.ts',
+      'src/config/store.ts',
+      'src/adapters/sqlite/open.ts',
+      'src/adapters/postgres/open.ts',
+      'src/adapters/sqlite/work.ts',
+      'src/adapters/sqlite/thread-main.ts',
+      'src/config/config.ts',
     ]
     expect(
       importsWhere(
@@ -131,21 +131,21 @@ describe('imports', () => {
           !mayCompose.includes(file.path) &&
           !isCommand(file.path),
       ),
-      'One place decides which adapter stands behind which port: src/app.ts wires (src/books.ts what is kept, books-sqlite.ts and books-postgres.ts where, src/database-work.ts what a thread of its own may do), src/config.ts and src/books-config.ts read the settings of adapters, src/commands is what an operator may ask for.',
+      'One place decides which adapter stands behind which port: src/app.ts wires (src/context.ts what is kept, books-sqlite.ts and books-postgres.ts where, src/adapters/sqlite/work.ts what a thread of its own may do), src/config/config.ts and src/config/store.ts read the settings of adapters, src/commands is what an operator may ask for.',
     ).toEqual([])
   })
 
   test('of the composition root are not in an adapter', () => {
     const above = [
       'src/app.ts',
-      'src/books.ts',
-      'src/books-config.ts',
-      'src/books-sqlite.ts',
-      'src/books-postgres.ts',
-      'src/database-work.ts',
-      'src/config.ts',
+      'src/context.ts',
+      'src/config/store.ts',
+      'src/adapters/sqlite/open.ts',
+      'src/adapters/postgres/open.ts',
+      'src/adapters/sqlite/work.ts',
+      'src/config/config.ts',
       'src/main.ts',
-      'src/demo.ts',
+      'src/commands/demo.ts',
     ]
     expect(
       importsWhere(
@@ -166,9 +166,9 @@ describe('imports', () => {
     ['libphonenumber-js', 'src/adapters/phone'],
     ['aws4fetch', 'src/adapters/sms'],
     ['sms-segments-calculator', 'src/adapters/sms'],
-    ['preact', 'src/adapters/http/console'],
-    ['preact-render-to-string', 'src/adapters/http/console'],
-    ['uplot', 'src/adapters/http/console'],
+    ['preact', 'src/adapters/console'],
+    ['preact-render-to-string', 'src/adapters/console'],
+    ['uplot', 'src/adapters/console'],
     ['swagger-ui-dist', 'src/adapters/http'],
     ['pino', 'src/adapters/log'],
     ['prom-client', 'src/adapters/metrics'],
@@ -196,10 +196,10 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('process is touched by src/main.ts, src/commands and src/demo.ts', () => {
+  test('process is touched by src/main.ts, src/commands and src/commands/demo.ts', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
-        if (path === 'src/main.ts' || path === 'src/demo.ts' || isCommand(path)) return true
+        if (path === 'src/main.ts' || path === 'src/commands/demo.ts' || isCommand(path)) return true
         // The name of a draft file that no other process writes.
         return adapterOf(path) === 'src/adapters/crypto' && found === 'process.pid'
       }),
@@ -207,7 +207,7 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('the environment is handed on by src/main.ts and read as src/config.ts says', () => {
+  test('the environment is handed on by src/main.ts and read as src/config/config.ts says', () => {
     expect(
       codeWhere(
         /\b(?:process|Bun|import\.meta)\.env\b(?:\.\w+|\[[^\]]*\])?/g,

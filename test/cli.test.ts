@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
-import { type Books, openBooks } from '../src/books.ts'
-import { readConfig } from '../src/config.ts'
-import { brandStatuses } from '../src/domain/brand.ts'
-import { issueApp, putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { type Context, openContext } from '../src/context.ts'
+import { brandStatuses } from '../src/domain/brands/brand.ts'
+import { issueApp, putBrand } from '../src/domain/operator/operator.ts'
 import { createTestApp, temporaryFolder } from './support/app.ts'
 import {
   newTestDatabase,
@@ -44,10 +44,10 @@ async function scene(make = openTestDatabase) {
       return stdout
     },
     /** Looks into the database, or prepares it, without a process for it. */
-    async books<T>(work: (books: Books) => Promise<T>): Promise<T> {
-      const books = await openBooks(readConfig(env))
-      const result = await work(books)
-      await books.close()
+    async context<T>(work: (context: Context) => Promise<T>): Promise<T> {
+      const context = await openContext(readConfig(env))
+      const result = await work(context)
+      await context.close()
       return result
     },
   }
@@ -101,10 +101,10 @@ describe.concurrent('--help', () => {
     const { stdout } = await otpost(['--help'])
     const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
-    const books = ['brand', 'request', 'app', 'admin', 'audit']
+    const context = ['brand', 'request', 'app', 'admin', 'audit']
     const messages = ['deliveries', 'explain', 'receipts', 'outbox']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
-    expect(named.sort()).toEqual([...server, ...books, ...messages, ...care, 'help'].sort())
+    expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
   })
 })
 
@@ -275,8 +275,8 @@ describe.concurrent('brand', () => {
   })
 
   test('list shows one brand a line, by slug', async () => {
-    const { ok, books } = await scene()
-    await books(async (all) => {
+    const { ok, context } = await scene()
+    await context(async (all) => {
       const brands = all.acting(tester)
       await putBrand(brands, 'zeta', { displayName: 'Zeta', status: 'pending' })
       await putBrand(brands, 'acme', { displayName: 'Acme' })
@@ -296,11 +296,11 @@ describe.concurrent('brand', () => {
     ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP'],
     ['a domain that is a URL', ['acme', '--name', 'Acme', '--domain', 'https://shop.example/'], 'domain'],
   ])('put refuses %s', async (_, args, word) => {
-    const { run, books } = await scene()
+    const { run, context } = await scene()
     const result = await run('brand', 'put', ...args)
     expect(result.code).toBe(1)
     expect(complaint(result)).toContain(word)
-    expect(await books(({ brands }) => brands.list())).toEqual([])
+    expect(await context(({ brands }) => brands.list())).toEqual([])
   })
 
   test('status of an unknown brand is refused', async () => {
@@ -317,13 +317,13 @@ describe('the status of a brand', () => {
     brandStatuses.filter((to) => to !== from).map((to) => ({ from, to, slug: `${from}-${to}` })),
   )
   let run: Scene['run']
-  let books: Scene['books']
+  let context: Scene['context']
 
   beforeAll(async () => {
     const made = await scene()
     run = made.run
-    books = made.books
-    await books(async (all) => {
+    context = made.context
+    await context(async (all) => {
       for (const { slug, from } of moves)
         await putBrand(all.acting(tester), slug, { displayName: slug, status: from })
     })
@@ -334,7 +334,7 @@ describe('the status of a brand', () => {
     const command = slug === 'pending-suspended' ? ['put', slug, '--status', to] : ['status', slug, to]
     const result = await run('brand', ...command)
     expect(result.code).toBe(isAllowed ? 0 : 1)
-    const brand = await books(({ brands }) => brands.bySlug(slug))
+    const brand = await context(({ brands }) => brands.bySlug(slug))
     expect(brand?.status).toBe(isAllowed ? to : from)
     if (!isAllowed) {
       const text = complaint(result)
@@ -381,8 +381,8 @@ describe.concurrent('app', () => {
   })
 
   test('list shows one app a line and no key', async () => {
-    const { ok, books } = await scene()
-    const key = await books((ports) => issueApp(ports.acting(tester), 'shop'))
+    const { ok, context } = await scene()
+    const key = await context((ports) => issueApp(ports.acting(tester), 'shop'))
     const text = await ok('app', 'list')
     expect(text.trimEnd().split('\n')).toHaveLength(2)
     expect(text).toMatch(/^shop /m)
@@ -390,11 +390,11 @@ describe.concurrent('app', () => {
   })
 
   test.each(['', 'a:b'])('issue refuses the appId %j', async (appId) => {
-    const { run, books } = await scene()
+    const { run, context } = await scene()
     const result = await run('app', 'issue', appId)
     expect(result.code).toBe(1)
     complaint(result)
-    expect(await books(({ apps }) => apps.list())).toEqual([])
+    expect(await context(({ apps }) => apps.list())).toEqual([])
   })
 
   test('revoke tells of a key in APP_CREDENTIALS, which goes on working', async () => {
@@ -469,7 +469,7 @@ describe.concurrent('request', () => {
   })
 
   test('reject keeps the reason, and makes nothing', async () => {
-    const { env, ok, books } = await scene()
+    const { env, ok, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('request', 'reject', id, '--reason', 'no contract yet')
     expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({
@@ -477,7 +477,7 @@ describe.concurrent('request', () => {
       reason: 'no contract yet',
       appId: null,
     })
-    expect(await books(({ apps }) => apps.list())).toEqual([])
+    expect(await context(({ apps }) => apps.list())).toEqual([])
   })
 
   test('reject refuses a reason with escape sequences', async () => {
@@ -501,16 +501,16 @@ describe.concurrent('request', () => {
   })
 
   test('approval of a brand that is there leaves it as it is, and says so', async () => {
-    const { env, run, books } = await scene()
+    const { env, run, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     const { code, stdout, stderr } = await run('request', 'approve', id, '--app', 'till', '--brand', 'acme')
     expect([code, stderr]).toEqual([0, expect.stringContaining('acme (Acme, active)')])
     expect(stdout).toMatch(/^otp_live_\w+\n$/)
-    expect((await books(({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
+    expect((await context(({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
   })
 
   test('what can not be approved changes nothing', async () => {
-    const { env, run, ok, books } = await scene()
+    const { env, run, ok, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('app', 'issue', 'till')
     for (const [args, word] of [
@@ -522,7 +522,7 @@ describe.concurrent('request', () => {
       const result = await run('request', 'approve', ...args)
       expect([result.code, complaint(result)]).toEqual([1, expect.stringContaining(word)])
     }
-    await books(async ({ apps, brands, requests }) => {
+    await context(async ({ apps, brands, requests }) => {
       expect((await apps.list()).map(({ appId, keys }) => [appId, keys.length])).toEqual([['till', 1]])
       expect((await brands.list()).map(({ slug }) => slug)).toEqual(['acme'])
       expect((await requests.get(id))?.status).toBe('pending')
@@ -742,8 +742,8 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
   test.each([[['serve']], [['brand', 'list']]])(
     'because a newer otpost wrote it is told by %j, and nothing in it changes',
     async (command) => {
-      const { file, run, books } = await fileScene()
-      await books(async () => undefined)
+      const { file, run, context } = await fileScene()
+      await context(async () => undefined)
       const driver = new Driver(file)
       driver
         .prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)')
@@ -768,10 +768,10 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
 })
 
 test('commands that start together on a new database all succeed, and make one key', async () => {
-  const { ok, books, database } = await scene(newTestDatabase)
+  const { ok, context, database } = await scene(newTestDatabase)
   const slugs = ['one', 'two', 'three', 'four']
   await Promise.all(slugs.map((slug) => ok('brand', 'put', slug, '--name', slug)))
-  const made = await books(({ brands }) => brands.list())
+  const made = await context(({ brands }) => brands.list())
   expect(made.map(({ slug }) => slug)).toEqual([...slugs].sort())
   if (store !== 'sqlite') return
   const files = readdirSync(dirname(database.file))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { type Config, readConfig } from '../src/config.ts'
-import { ConfigError } from '../src/settings.ts'
+import { type Config, readConfig } from '../src/config/config.ts'
+import { ConfigError } from '../src/config/settings.ts'
 
 type Environment = Readonly<Record<string, string>>
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, test } from 'bun:test'
-import { openBooks } from '../src/books.ts'
-import { readConfig } from '../src/config.ts'
-import type { Brand } from '../src/domain/brand.ts'
-import { putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import type { Brand } from '../src/domain/brands/brand.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { expectNotifyRow, expectRow, type Row } from './support/rows.ts'
@@ -19,13 +19,13 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await openTestDatabase()
   const env = { ...database.env, APP_CREDENTIALS: verifyCredentials }
-  const books = await openBooks(readConfig(env))
+  const context = await openContext(readConfig(env))
   const brands: Record<string, Partial<Brand>> = { acme: { displayName: 'Acme' } }
   for (const [slug, properties] of [sendBrands, verifyBrands, notifyBrands].flatMap(Object.entries<object>)) {
     brands[slug] = { displayName: slug, ...brands[slug], ...properties }
   }
-  for (const [slug, brand] of Object.entries(brands)) await putBrand(books.acting(tester), slug, brand)
-  await books.close()
+  for (const [slug, brand] of Object.entries(brands)) await putBrand(context.acting(tester), slug, brand)
+  await context.close()
   server = await startServer(env)
 })
 afterAll(async () => {

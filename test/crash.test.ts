@@ -1,8 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createApp } from '../src/app.ts'
-import { openBooks } from '../src/books.ts'
-import { readConfig } from '../src/config.ts'
-import { putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, codeIn, credentials, otherThan } from './support/app.ts'
 import { openTestDatabase } from './support/database.ts'
 import { contradictions, History, load, randomNumbers, readBack } from './support/history.ts'
@@ -35,10 +35,10 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     ...receiver.env,
     ...env,
   }
-  const books = await openBooks(readConfig(settings))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await putBrand(books.acting(tester), 'globex', { displayName: 'Globex' })
-  await books.close()
+  const context = await openContext(readConfig(settings))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await putBrand(context.acting(tester), 'globex', { displayName: 'Globex' })
+  await context.close()
   return {
     database,
     receiver,
@@ -87,11 +87,11 @@ test('of a server that is killed under load and started again, again and again, 
   const seed = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
   const random = randomNumbers(seed)
   const limits = { cooldownMs: 1000, phonePerMinute: 3 }
-  await using story = await scene({ SMS_COOLDOWN_SECONDS: '1' })
-  const history = new History(story.receiver)
+  await using trace = await scene({ SMS_COOLDOWN_SECONDS: '1' })
+  const history = new History(trace.receiver)
 
   for (let round = 1; round <= 3; round++) {
-    const server = await story.start()
+    const server = await trace.start()
     // Some phones are of the rounds before, whose codes, guesses and cooldowns are still about.
     const phones = Array.from({ length: 100 }, (_, index) => `1${2_000_000_000 + 35 * round + index}`)
     let answersLeft = 300 + Math.floor(500 * random())
@@ -105,7 +105,7 @@ test('of a server that is killed under load and started again, again and again, 
     )
     expect(await server.exited).toBe(137)
   }
-  const last = await story.start()
+  const last = await trace.start()
   await readBack(history, last.post)
   await last.stop()
 
@@ -115,7 +115,7 @@ test('of a server that is killed under load and started again, again and again, 
   for (const answer of ['200', '401 mismatch', '404 not_found', '429 max_attempts', '429 cooldown_active']) {
     if (history.answers(answer) <= 20) throw new Error(`CRASH_SEED=${seed}: too few answers are ${answer}`)
   }
-  expect(await story.database.isWhole()).toBe(true)
+  expect(await trace.database.isWhole()).toBe(true)
 })
 
 /** How long a send keeps its phone while nobody knows its end: both its provider calls and a margin. */
@@ -127,14 +127,14 @@ const crashPoints: readonly {
   /** What the next send to the phone is answered. */
   readonly next: '200' | '429 cooldown_active'
   /** Lets a send come as far as this, kills the server there and waits until it is gone. */
-  reach(story: Scene): Promise<void>
+  reach(trace: Scene): Promise<void>
 }[] = [
   {
     name: 'half of it has come',
     delivered: false,
     next: '200',
-    async reach(story) {
-      const server = await story.start()
+    async reach(trace) {
+      const server = await trace.start()
       const socket = await Bun.connect({
         hostname: server.url.hostname,
         port: Number(server.url.port),
@@ -153,7 +153,7 @@ const crashPoints: readonly {
     name: 'its code is stored and the gateway has not got a byte of it',
     delivered: false,
     next: '429 cooldown_active',
-    async reach(story) {
+    async reach(trace) {
       const connected = Promise.withResolvers<void>()
       // Nothing is read here: that a connection is made tells that the call is about to begin.
       const gateway = Bun.listen({
@@ -167,7 +167,7 @@ const crashPoints: readonly {
           data: () => {},
         },
       })
-      const server = await story.start({ SMS_WEBHOOK_URL: `http://127.0.0.1:${gateway.port}` })
+      const server = await trace.start({ SMS_WEBHOOK_URL: `http://127.0.0.1:${gateway.port}` })
       const sending = server.post('/otp/send', { phone }).then(verdict, () => 'no answer')
       await connected.promise
       await server.stop('SIGKILL')
@@ -179,59 +179,59 @@ const crashPoints: readonly {
     name: 'the gateway has it and has not answered',
     delivered: true,
     next: '429 cooldown_active',
-    async reach(story) {
+    async reach(trace) {
       const received = Promise.withResolvers<void>()
-      story.receiver.answer(() => {
+      trace.receiver.answer(() => {
         received.resolve()
         return held().promise
       })
-      const server = await story.start()
+      const server = await trace.start()
       const sending = server.post('/otp/send', { phone }).then(verdict, () => 'no answer')
       await received.promise
       await server.stop('SIGKILL')
       expect(await sending).toBe('no answer')
-      story.receiver.answer(() => new Response())
+      trace.receiver.answer(() => new Response())
     },
   },
 ]
 
 test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $name', async (point) => {
-  await using story = await scene({ PHONE_LIMIT_PER_MINUTE: '1' })
-  await point.reach(story)
-  const server = await story.start()
+  await using trace = await scene({ PHONE_LIMIT_PER_MINUTE: '1' })
+  await point.reach(trace)
+  const server = await trace.start()
   // A send goes out within its request or not at all.
-  expect(story.receiver.received).toHaveLength(point.delivered ? 1 : 0)
+  expect(trace.receiver.received).toHaveLength(point.delivered ? 1 : 0)
   expect(verdict(await server.post('/otp/send', { phone }))).toBe(point.next)
   if (point.delivered) {
     const other = await server.post('/otp/send', { phone, brandId: 'globex' })
     expect(verdict(other)).toBe('429 rate_limited')
   }
   if (point.next === '429 cooldown_active') {
-    expect(await (await story.later(leaseSeconds - 20))('/otp/send', { phone })).toBe('429 cooldown_active')
+    expect(await (await trace.later(leaseSeconds - 20))('/otp/send', { phone })).toBe('429 cooldown_active')
   }
   // Whoever got nothing can ask again when the delivery that was under way can't arrive any more.
   const ask =
-    point.next === '200' || point.delivered ? await story.later(0) : await story.later(leaseSeconds + 1)
-  if (story.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
+    point.next === '200' || point.delivered ? await trace.later(0) : await trace.later(leaseSeconds + 1)
+  if (trace.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
 
-  expect(story.receiver.received).toHaveLength(1)
-  const otp = codeIn(story.receiver.received[0]?.body.text)
+  expect(trace.receiver.received).toHaveLength(1)
+  const otp = codeIn(trace.receiver.received[0]?.body.text)
   expect(await ask('/otp/verify', { phone, otp: otherThan(otp) })).toBe('401 mismatch')
   expect(await ask('/otp/verify', { phone, otp })).toBe('200')
   expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
 })
 
 test('a server is killed as the gateway answers: what was delivered verifies once and is not sent again', async () => {
-  await using story = await scene({ SMS_COOLDOWN_SECONDS: '60' })
+  await using trace = await scene({ SMS_COOLDOWN_SECONDS: '60' })
   // The gateway answers half of the sends at first, so that the server knows its way when the others are answered; from
   // there on its death is another number of turns away each time.
   for (const [index, turns] of [0, 200, 400, 800].entries()) {
-    const server = await story.start()
+    const server = await trace.start()
     const phones = Array.from({ length: 8 }, (_, place) => `1${2_000_000_000 + 10 * index + place}`)
     const halves = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const all = Promise.withResolvers<void>()
-    story.receiver.answer(async () => {
-      const place = story.receiver.received.length - phones.length * index
+    trace.receiver.answer(async () => {
+      const place = trace.receiver.received.length - phones.length * index
       if (place === phones.length) all.resolve()
       await halves[place <= 4 ? 0 : 1].promise
       return new Response()
@@ -247,10 +247,10 @@ test('a server is killed as the gateway answers: what was delivered verifies onc
     for (const answer of await Promise.all(sends)) expect(['200', 'no answer']).toContain(answer)
   }
 
-  const server = await story.start()
+  const server = await trace.start()
   const ask = async (path: string, fields: Readonly<Record<string, unknown>>) =>
     verdict(await server.post(path, fields))
-  const deliveries = story.receiver.received.map(({ body }) => ({ phone: body.to, otp: codeIn(body.text) }))
+  const deliveries = trace.receiver.received.map(({ body }) => ({ phone: body.to, otp: codeIn(body.text) }))
   expect(deliveries).toHaveLength(32)
   expect(new Set(deliveries.map((delivery) => delivery.phone)).size).toBe(32)
   for (const { phone, otp } of deliveries) {
@@ -258,5 +258,5 @@ test('a server is killed as the gateway answers: what was delivered verifies onc
     expect(await ask('/otp/verify', { phone, otp })).toBe('200')
     expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
   }
-  expect(story.receiver.received).toHaveLength(32)
+  expect(trace.receiver.received).toHaveLength(32)
 })

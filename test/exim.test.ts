@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { createSmtpMailer } from '../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../src/adapters/email/smtp-settings.ts'
-import type { Mail, Mailer, Outcome } from '../src/domain/providers.ts'
-import { Settings } from '../src/settings.ts'
+import { Settings } from '../src/config/settings.ts'
+import type { Mail, Mailer, Outcome } from '../src/domain/messages/providers.ts'
 import { temporaryFolder } from './support/app.ts'
 import { missingForExim, run, startExim, verifyDkim } from './support/exim.ts'
 
@@ -67,7 +67,7 @@ const idOf = ({ requestId }: Mail) => `${requestId}.1@shop.example`
 
 /** Sends one mail and expects it to be accepted; how it was delivered. */
 async function deliver(mailer: Mailer, mail: Mail) {
-  expect(await mailer.send(mail, 1, patienceMs)).toEqual({ kind: 'accepted', vendorId: idOf(mail) })
+  expect(await mailer.send(mail, 1, patienceMs)).toEqual({ kind: 'accepted', providerMessageId: idOf(mail) })
   const delivered = await exim.delivered(idOf(mail))
   expect(delivered).toHaveLength(1)
   const [only] = delivered
@@ -196,7 +196,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     expect(await mailer.send(mail, 1, 8000)).toEqual({
       kind: 'unknown',
       reason: 'time-out',
-      vendorId: idOf(mail),
+      providerMessageId: idOf(mail),
     })
     // Exim mostly lets go of what it could not confirm.
     await exim.logged(new RegExp(`connection lost after final dot|id=${idOf(mail)}`))

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { post } from '../src/adapters/sms/http.ts'
-import { openBooks } from '../src/books.ts'
-import { readBooksConfig } from '../src/books-config.ts'
-import { readConfig } from '../src/config.ts'
-import { putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { readStoreConfig } from '../src/config/store.ts'
+import { openContext } from '../src/context.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
@@ -30,9 +30,9 @@ const library = join(shared.path, 'faults.so')
 const prepared = join(shared.path, 'data')
 
 beforeAll(async () => {
-  const books = await openBooks(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig({ DATABASE_URL: `file:${join(prepared, 'otpost.db')}` }))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   if (!compiler) return
   const source = join(import.meta.dir, 'support/faults.c')
   const built = Bun.spawnSync([compiler, '-O2', '-shared', '-fPIC', '-o', library, source])
@@ -65,7 +65,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
   })
   ending.defer(async () => void (await server.stop('SIGKILL')))
 
-  const story = {
+  const trace = {
     server,
     receiver,
     /** The folder of the database. */
@@ -91,33 +91,33 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     /** A phone with a code that was sent to it. */
     async sent(): Promise<{ phone: string; otp: string }> {
       const phone = freshPhone()
-      expectSuccess(await story.send(phone), ['expiresIn'])
-      return { phone, otp: story.codeOf(phone) }
+      expectSuccess(await trace.send(phone), ['expiresIn'])
+      return { phone, otp: trace.codeOf(phone) }
     },
     /** Waits until nothing of the messages so far is left to be written. */
-    async journaled(): Promise<void> {
+    async logged(): Promise<void> {
       const { requestId } = receiver.received.at(-1)?.body ?? {}
-      const books = await openBooks(readBooksConfig({ DATABASE_URL: `file:${file}` }))
-      while (!(await books.journal.story(requestId))?.end)
+      const context = await openContext(readStoreConfig({ DATABASE_URL: `file:${file}` }))
+      while (!(await context.eventLog.trace(requestId))?.end)
         await new Promise((resolve) => setImmediate(resolve))
-      await books.close()
+      await context.close()
     },
     /** Nothing can be kept: what would have to be is refused, nothing is sent, and the health of the server says so. */
     async expectClosed(code: { phone: string; otp: string }): Promise<void> {
       const phone = freshPhone()
-      expectError(await story.send(phone), 500, 'internal_error')
-      expectError(await story.verify(code.phone, code.otp), 500, 'internal_error')
-      expectError(await story.verify(code.phone, otherThan(code.otp)), 500, 'internal_error')
-      expect(story.smsTo(phone)).toBe(0)
-      await story.expectHealth(503, 'unavailable')
+      expectError(await trace.send(phone), 500, 'internal_error')
+      expectError(await trace.verify(code.phone, code.otp), 500, 'internal_error')
+      expectError(await trace.verify(code.phone, otherThan(code.otp)), 500, 'internal_error')
+      expect(trace.smsTo(phone)).toBe(0)
+      await trace.expectHealth(503, 'unavailable')
     },
     /** The same server serves again, and a code from before is as good as it was. */
     async expectHealed(code: { phone: string; otp: string }): Promise<void> {
-      await story.expectHealth(200, 'ok')
-      const next = await story.sent()
-      expectSuccess(await story.verify(next.phone, next.otp))
-      expectSuccess(await story.verify(code.phone, code.otp))
-      expectError(await story.verify(code.phone, code.otp), 404, 'not_found')
+      await trace.expectHealth(200, 'ok')
+      const next = await trace.sent()
+      expectSuccess(await trace.verify(next.phone, next.otp))
+      expectSuccess(await trace.verify(code.phone, code.otp))
+      expectError(await trace.verify(code.phone, code.otp), 404, 'not_found')
     },
     async expectHealth(status: number, word: string): Promise<void> {
       const { status: answered, body } = await server.get('/health')
@@ -132,25 +132,25 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   }
-  return story
+  return trace
 }
 
 type Scene = Awaited<ReturnType<typeof scene>>
 
 describe.skipIf(!compiler)('a disk that fails', () => {
   test.concurrent('full under load refuses what it cannot keep, sends none of it, and serves on when there is room', async () => {
-    await using story = await scene()
-    const before = await Promise.all(Array.from({ length: 6 }, () => story.sent()))
+    await using trace = await scene()
+    const before = await Promise.all(Array.from({ length: 6 }, () => trace.sent()))
     const [first] = before
     if (!first) throw new Error('nothing was sent')
-    const load = startLoad(story, 12)
+    const load = startLoad(trace, 12)
     await load.answers(60)
-    story.fault('write', errno.ENOSPC)
+    trace.fault('write', errno.ENOSPC)
     const full = load.mark()
     await load.answers(60)
-    await story.expectClosed(first)
+    await trace.expectClosed(first)
     const room = load.mark()
-    story.fault('write')
+    trace.fault('write')
     await load.answers(60)
     const tries = await load.stop()
 
@@ -158,7 +158,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     for (const { phone, begun, ended, sent, verified } of tries) {
       const told = `${phone}: send ${sent.status}, verify ${verified?.status}`
       const within = begun > full && ended < room
-      const sms = story.smsTo(phone)
+      const sms = trace.smsTo(phone)
       for (const answer of [sent, verified]) {
         if (answer === undefined || answer.status === 200) continue
         expectError(answer, 500, 'internal_error')
@@ -167,7 +167,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
       if (sms !== (sent.status === 200 ? 1 : 0) && (within || sent.status === 200))
         broken.push(`${told}, ${sms} SMS`)
       if (verified) {
-        const again = (await story.verify(phone, story.codeOf(phone))).status
+        const again = (await trace.verify(phone, trace.codeOf(phone))).status
         const expected = verified.status === 200 ? 404 : 200
         if (again !== expected) broken.push(`${told}, then ${again}`)
       }
@@ -176,76 +176,76 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     const count = (status: number) => tries.filter(({ sent }) => sent.status === status).length
     expect(count(200)).toBeGreaterThan(10)
     expect(count(500)).toBeGreaterThan(10)
-    for (const code of before) await story.expectHealed(code)
-    await story.expectSoundFile()
+    for (const code of before) await trace.expectHealed(code)
+    await trace.expectSoundFile()
   })
 
   test.concurrent('read-only, faulty, or unable to sync once, it refuses what it cannot keep, and heals', async () => {
-    await using story = await scene()
+    await using trace = await scene()
     for (const number of [errno.EROFS, errno.EIO]) {
-      const code = await story.sent()
-      story.fault('write', number)
-      await story.expectClosed(code)
-      story.fault('write')
-      await story.expectHealed(code)
+      const code = await trace.sent()
+      trace.fault('write', number)
+      await trace.expectClosed(code)
+      trace.fault('write')
+      await trace.expectHealed(code)
     }
     // What a failed sync leaves on the disk is unknown: its commit is not to be relied on, the next one writes anew.
-    const code = await story.sent()
-    await story.journaled()
+    const code = await trace.sent()
+    await trace.logged()
     const phone = freshPhone()
-    story.fault('sync', 1)
-    expectError(await story.send(phone), 500, 'internal_error')
-    expect(story.smsTo(phone)).toBe(0)
-    await story.expectHealed(code)
-    await story.expectSoundFile()
+    trace.fault('sync', 1)
+    expectError(await trace.send(phone), 500, 'internal_error')
+    expect(trace.smsTo(phone)).toBe(0)
+    await trace.expectHealed(code)
+    await trace.expectSoundFile()
   })
 
   test.concurrent('that is full keeps no server from stopping in order', async () => {
-    await using story = await scene()
-    await story.sent()
-    story.fault('write', errno.ENOSPC)
-    expectError(await story.send(freshPhone()), 500, 'internal_error')
-    expect(await story.server.stop()).toBe(0)
-    expect(JSON.parse(story.server.lines.at(-1) ?? '{}').msg).toBe('stopped')
+    await using trace = await scene()
+    await trace.sent()
+    trace.fault('write', errno.ENOSPC)
+    expectError(await trace.send(freshPhone()), 500, 'internal_error')
+    expect(await trace.server.stop()).toBe(0)
+    expect(JSON.parse(trace.server.lines.at(-1) ?? '{}').msg).toBe('stopped')
   })
 
   test.concurrent('that hangs holds up no answer that does not need it, and health says so', async () => {
-    await using story = await scene()
-    const code = await story.sent()
+    await using trace = await scene()
+    const code = await trace.sent()
     const phone = freshPhone()
-    story.fault('hang', 1)
-    const waiting = story.send(phone)
-    expect((await story.server.get('/integrations/catalog')).status).toBe(200)
-    await story.expectHealth(503, 'unavailable')
-    expect(story.smsTo(phone)).toBe(0)
-    story.fault('hang')
+    trace.fault('hang', 1)
+    const waiting = trace.send(phone)
+    expect((await trace.server.get('/integrations/catalog')).status).toBe(200)
+    await trace.expectHealth(503, 'unavailable')
+    expect(trace.smsTo(phone)).toBe(0)
+    trace.fault('hang')
     expectSuccess(await waiting, ['expiresIn'])
-    await story.expectHealed(code)
+    await trace.expectHealed(code)
   })
 
   test.concurrent('that fills up while an SMS is on its way leaves its code good', async () => {
     // A cooldown shorter than a delivery may take is set at its end, which is what fails here.
-    await using story = await scene({ SMS_COOLDOWN_SECONDS: '1' })
+    await using trace = await scene({ SMS_COOLDOWN_SECONDS: '1' })
     const phone = freshPhone()
-    story.receiver.answer(() => {
-      story.fault('write', errno.ENOSPC)
+    trace.receiver.answer(() => {
+      trace.fault('write', errno.ENOSPC)
       return new Response()
     })
     // It was accepted, and that is what counts for whoever waits for it; the next one waits rather longer than a second.
-    expectSuccess(await story.send(phone), ['expiresIn'])
-    story.fault('write')
-    story.receiver.answer(() => new Response())
-    expectError(await story.send(phone), 429, 'cooldown_active')
-    expect(story.smsTo(phone)).toBe(1)
-    expectSuccess(await story.verify(phone, story.codeOf(phone)))
+    expectSuccess(await trace.send(phone), ['expiresIn'])
+    trace.fault('write')
+    trace.receiver.answer(() => new Response())
+    expectError(await trace.send(phone), 429, 'cooldown_active')
+    expect(trace.smsTo(phone)).toBe(1)
+    expectSuccess(await trace.verify(phone, trace.codeOf(phone)))
   })
 })
 
 /** Where the database of a server goes, and how it comes back. */
 const losses: readonly {
   name: string
-  lose(story: Scene, aside: string): void
-  restore(story: Scene, aside: string): void
+  lose(trace: Scene, aside: string): void
+  restore(trace: Scene, aside: string): void
 }[] = [
   {
     name: 'folder moved away',
@@ -268,117 +268,117 @@ const losses: readonly {
 ]
 
 test.concurrent('a database that is gone, or another, is not served from memory', async () => {
-  await using story = await scene()
+  await using trace = await scene()
   for (const { lose, restore } of losses) {
-    const aside = `${story.disk}.aside`
-    const code = await story.sent()
-    lose(story, aside)
-    await story.expectClosed(code)
-    restore(story, aside)
-    await story.expectHealed(code)
+    const aside = `${trace.disk}.aside`
+    const code = await trace.sent()
+    lose(trace, aside)
+    await trace.expectClosed(code)
+    restore(trace, aside)
+    await trace.expectHealed(code)
   }
-  await story.expectSoundFile()
+  await trace.expectSoundFile()
 })
 
 test.concurrent("another process's lock is waited for, not for ever, and holds up nobody else", async () => {
-  await using story = await scene()
-  const code = await story.sent()
-  const other = new Database(story.file)
+  await using trace = await scene()
+  const code = await trace.sent()
+  const other = new Database(trace.file)
   // The server may be writing its journal.
   other.run('PRAGMA busy_timeout = 30000')
   other.run('BEGIN IMMEDIATE')
   const phones = Array.from({ length: 20 }, () => freshPhone())
   let answered = 0
-  const sends = phones.map((phone) => story.send(phone).finally(() => answered++))
+  const sends = phones.map((phone) => trace.send(phone).finally(() => answered++))
   // What needs no write is answered all the while, one after the other.
   let turns = 0
   for (; answered === 0; turns++) {
-    expect((await story.server.get('/integrations/catalog')).status).toBe(200)
-    expect((await story.server.get('/platform/brands')).status).toBe(200)
+    expect((await trace.server.get('/integrations/catalog')).status).toBe(200)
+    expect((await trace.server.get('/platform/brands')).status).toBe(200)
   }
   expect(turns).toBeGreaterThan(3)
   for (const send of await Promise.all(sends)) expectError(send, 500, 'internal_error')
-  await story.expectHealth(503, 'unavailable')
-  const late = story.send(freshPhone())
+  await trace.expectHealth(503, 'unavailable')
+  const late = trace.send(freshPhone())
   other.run('ROLLBACK')
   other.close()
   expectSuccess(await late, ['expiresIn'])
-  expect(phones.map((phone) => story.smsTo(phone))).toEqual(phones.map(() => 0))
-  await story.expectHealed(code)
+  expect(phones.map((phone) => trace.smsTo(phone))).toEqual(phones.map(() => 0))
+  await trace.expectHealed(code)
 })
 
 test.concurrent.skipIf(!compiler)(
   'a clock that is set back an hour, and right again, lengthens nothing and shuts nobody out',
   async () => {
-    await using story = await scene({ GLOBAL_LIMIT_PER_MINUTE: '30', SMS_COOLDOWN_SECONDS: '30' })
-    const timestamp = () => Number(story.receiver.received.at(-1)?.headers.get('webhook-timestamp'))
-    const old = await story.sent()
+    await using trace = await scene({ GLOBAL_LIMIT_PER_MINUTE: '30', SMS_COOLDOWN_SECONDS: '30' })
+    const timestamp = () => Number(trace.receiver.received.at(-1)?.headers.get('webhook-timestamp'))
+    const old = await trace.sent()
     const wentAt = timestamp()
-    story.fault('clock', -3600)
+    trace.fault('clock', -3600)
     // The code is of a time to come: its life can't be told any more.
-    expectError(await story.verify(old.phone, old.otp), 404, 'not_found')
-    const again = await story.send(old.phone)
+    expectError(await trace.verify(old.phone, old.otp), 404, 'not_found')
+    const again = await trace.send(old.phone)
     expectError(again, 429, 'cooldown_active')
     expect(retryAfter(again)).toBeLessThanOrEqual(30)
-    const past = await story.sent()
+    const past = await trace.sent()
     expect(timestamp()).toBeLessThan(wentAt - 3500)
-    const wrong = await story.verify(past.phone, otherThan(past.otp))
+    const wrong = await trace.verify(past.phone, otherThan(past.otp))
     expectError(wrong, 401, 'mismatch')
-    await story.expectHealth(200, 'ok')
+    await trace.expectHealth(200, 'ok')
 
-    story.fault('clock')
-    expectError(await story.verify(past.phone, past.otp), 404, 'not_found')
+    trace.fault('clock')
+    expectError(await trace.verify(past.phone, past.otp), 404, 'not_found')
     // All of the windows of that hour are over: its cooldown too.
-    expectSuccess(await story.send(past.phone), ['expiresIn'])
-    expectSuccess(await story.verify(past.phone, story.codeOf(past.phone)))
+    expectSuccess(await trace.send(past.phone), ['expiresIn'])
+    expectSuccess(await trace.verify(past.phone, trace.codeOf(past.phone)))
   },
 )
 
 test.concurrent('a gateway that never answers holds up 500 sends and nobody else, and leaves nothing behind', async () => {
-  await using story = await scene({ PROVIDER_TIMEOUT_MS: '10000', PHONE_LIMIT_PER_MINUTE: '1' })
-  const codes = await Promise.all(Array.from({ length: 50 }, () => story.sent()))
-  const { pid } = story.server.child
+  await using trace = await scene({ PROVIDER_TIMEOUT_MS: '10000', PHONE_LIMIT_PER_MINUTE: '1' })
+  const codes = await Promise.all(Array.from({ length: 50 }, () => trace.sent()))
+  const { pid } = trace.server.child
   const before = { descriptors: descriptorsOf(pid), kibibytes: residentKibibytes(pid) }
-  story.receiver.received.length = 0
+  trace.receiver.received.length = 0
   const dead = new Promise<Response>(() => {})
-  story.receiver.answer(() => dead)
+  trace.receiver.answer(() => dead)
 
   const phones = Array.from({ length: 500 }, () => freshPhone())
   let answered = 0
   // Each on a connection of its own: fetch would keep half of them back.
-  const sends = phones.map((phone) => postOnSocket(story.server.url, { phone }).finally(() => answered++))
+  const sends = phones.map((phone) => postOnSocket(trace.server.url, { phone }).finally(() => answered++))
   // How many come through depends on the machine; each is answered while all of these wait.
   let turns = 0
   for (const { phone, otp } of codes) {
-    expectError(await story.verify(phone, otherThan(otp)), 401, 'mismatch')
-    expectSuccess(await story.verify(phone, otp))
-    await story.expectHealth(200, 'ok')
+    expectError(await trace.verify(phone, otherThan(otp)), 401, 'mismatch')
+    expectSuccess(await trace.verify(phone, otp))
+    await trace.expectHealth(200, 'ok')
     if (answered > 0) break
     turns++
   }
   expect(turns).toBeGreaterThan(3)
 
-  const tally = Map.groupBy(await Promise.all(sends), (answer) => answer)
-  expect(Object.fromEntries([...tally].map(([answer, alike]) => [answer, alike.length]))).toEqual({
+  const statKey = Map.groupBy(await Promise.all(sends), (answer) => answer)
+  expect(Object.fromEntries([...statKey].map(([answer, alike]) => [answer, alike.length]))).toEqual({
     '502 sms_failed': 500,
   })
   // A call that could not be made in time was not made: nothing comes out of it later.
-  const calls = story.receiver.received.length
-  expect(new Set(story.receiver.received.map(({ body }) => body.to)).size).toBe(calls)
+  const calls = trace.receiver.received.length
+  expect(new Set(trace.receiver.received.map(({ body }) => body.to)).size).toBe(calls)
   // The connections of calls that were given up are closed a moment later.
   while (descriptorsOf(pid) >= before.descriptors + 20) await Bun.sleep(20)
   expect(residentKibibytes(pid)).toBeLessThan(before.kibibytes + 100 * 1024)
 
-  story.receiver.answer(() => new Response())
+  trace.receiver.answer(() => new Response())
   for (const phone of [phones[0], phones[250], phones[499]] as string[]) {
-    expectError(await story.verify(phone, '123456'), 404, 'not_found')
+    expectError(await trace.verify(phone, '123456'), 404, 'not_found')
     // One a minute and one a cooldown: the failed ones do not count.
-    expectSuccess(await story.send(phone), ['expiresIn'])
-    expectSuccess(await story.verify(phone, story.codeOf(phone)))
+    expectSuccess(await trace.send(phone), ['expiresIn'])
+    expectSuccess(await trace.verify(phone, trace.codeOf(phone)))
   }
 
-  expect(await story.server.stop()).toBe(0)
-  const attempts = story.server.lines
+  expect(await trace.server.stop()).toBe(0)
+  const attempts = trace.server.lines
     .map((line) => JSON.parse(line))
     .filter(({ status }) => status === 502)
     .flatMap(({ attempts }) =>
@@ -542,7 +542,7 @@ interface Try {
 }
 
 /** Sends and verifies from many clients at once, until it is stopped. */
-function startLoad(story: Scene, clients: number) {
+function startLoad(trace: Scene, clients: number) {
   const tries: Try[] = []
   let moment = 0
   let stopping = false
@@ -551,8 +551,8 @@ function startLoad(story: Scene, clients: number) {
     while (!stopping) {
       const phone = freshPhone()
       const begun = ++moment
-      const sent = await story.send(phone)
-      const verified = sent.status === 200 ? await story.verify(phone, story.codeOf(phone)) : undefined
+      const sent = await trace.send(phone)
+      const verified = sent.status === 200 ? await trace.verify(phone, trace.codeOf(phone)) : undefined
       tries.push({ phone, begun, ended: ++moment, sent, verified })
       if (tries.length >= awaited.count) awaited.resolve()
     }

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createApp } from '../src/app.ts'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { createTestApp } from './support/app.ts'
 import { openTestDatabase } from './support/database.ts'
 import { createBrokenApp } from './support/rows.ts'
@@ -73,8 +73,8 @@ describe('the probes', () => {
 })
 
 test.concurrent('with SHUTDOWN_DELAY_SECONDS a stop goes on serving, not ready; a second signal ends it at once', async () => {
-  await using story = await serving({ SHUTDOWN_DELAY_SECONDS: '300' })
-  const { server } = story
+  await using trace = await serving({ SHUTDOWN_DELAY_SECONDS: '300' })
+  const { server } = trace
   expect(await probed(server.get)).toEqual(['200 ok', '200 ready', '200 ok'])
   server.child.kill('SIGTERM')
   await server.logged('stopping')
@@ -90,8 +90,8 @@ test.concurrent('with SHUTDOWN_DELAY_SECONDS a stop goes on serving, not ready; 
 
 test.concurrent('after SHUTDOWN_DELAY_SECONDS a stop ends as any other', async () => {
   // Long enough for a request on a busy machine.
-  await using story = await serving({ SHUTDOWN_DELAY_SECONDS: '6' })
-  const { server } = story
+  await using trace = await serving({ SHUTDOWN_DELAY_SECONDS: '6' })
+  const { server } = trace
   const startedAt = performance.now()
   server.child.kill('SIGTERM')
   await server.logged('stopping')

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { kannel as vendor } from '../src/adapters/sms/kannel.ts'
+import { kannel as double } from '../src/adapters/sms/kannel.ts'
+import { Settings } from '../src/config/settings.ts'
+import type { DeliveryReport, Outcome, Sms } from '../src/domain/messages/providers.ts'
 import type { Outbox } from '../src/domain/ports.ts'
-import type { Outcome, Receipt, Sms } from '../src/domain/providers.ts'
-import { Settings } from '../src/settings.ts'
 import { temporaryFolder } from './support/app.ts'
 import { Arrivals, type Submitted, startKannel, textOf, withoutKannel } from './support/kannel.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
@@ -37,7 +37,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
 
   function providerWith(env: Readonly<Record<string, string>> = {}) {
     const settings = new Settings({ ...kannel.env, ...env })
-    const make = vendor.configure(settings, 'plain')
+    const make = double.configure(settings, 'plain')
     expect(settings.problems).toEqual([])
     return make({ now: Date.now, outbox: {} as Outbox })
   }
@@ -59,7 +59,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       template: null,
       senderId: null,
       validitySeconds: null,
-      receiptUrl: receiver.urlFor(to),
+      callbackUrl: receiver.urlFor(to),
       ...fields,
     }
     return providerWith(env).send(sms, patienceMs)
@@ -68,9 +68,9 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
   const submitted = (to: string): Promise<Submitted> => kannel.submitted.take((message) => message.to === to)
 
   /** The first receipt for a number that says so. */
-  async function receipt(to: string, status: Receipt['status']): Promise<Receipt> {
-    const call = await receiver.calls.take((one) => one.to === to && one.receipt.status === status)
-    return call.receipt
+  async function report(to: string, status: DeliveryReport['status']): Promise<DeliveryReport> {
+    const call = await receiver.calls.take((one) => one.to === to && one.report.status === status)
+    return call.report
   }
 
   test('takes a text to its own fake SMSC', async () => {
@@ -85,8 +85,8 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     const message = await submitted('919812340002')
     expect(textOf(message)).toBe(withCode)
     expect(message).toMatchObject({ from: 'ACMEIN', coding: 0, udh: false, validity: '', tlvs: {} })
-    expect(await receipt('919812340002', 'pending')).toEqual({ status: 'pending', reason: null })
-    expect(await receipt('919812340002', 'delivered')).toEqual({ status: 'delivered', reason: null })
+    expect(await report('919812340002', 'pending')).toEqual({ status: 'pending', reason: null })
+    expect(await report('919812340002', 'delivered')).toEqual({ status: 'delivered', reason: null })
   })
 
   test('takes Hindi over SMPP as it is', async () => {
@@ -120,19 +120,19 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
   test('reports what the SMSC refuses, with its code', async () => {
     expect(await send('919812345000')).toEqual({ kind: 'accepted' })
     expect((await submitted('919812345000')).status).toBe(0x0b)
-    expect(await receipt('919812345000', 'failed')).toEqual({ status: 'failed', reason: '0x0000000b' })
+    expect(await report('919812345000', 'failed')).toEqual({ status: 'failed', reason: '0x0000000b' })
   })
 
   test('reports what the SMSC took and could not deliver, with its reason', async () => {
     expect(await send('919812345333')).toEqual({ kind: 'accepted' })
-    expect(await receipt('919812345333', 'pending')).toEqual({ status: 'pending', reason: null })
-    expect(await receipt('919812345333', 'failed')).toEqual({ status: 'failed', reason: 'err 640' })
+    expect(await report('919812345333', 'pending')).toEqual({ status: 'pending', reason: null })
+    expect(await report('919812345333', 'failed')).toEqual({ status: 'failed', reason: 'err 640' })
   })
 
   test('puts no text into the URLs of receipts', async () => {
     expect(await send('919812340007')).toEqual({ kind: 'accepted' })
     const call = await receiver.calls.take(
-      ({ to, receipt }) => to === '919812340007' && receipt.status === 'delivered',
+      ({ to, report }) => to === '919812340007' && report.status === 'delivered',
     )
     expect(call.url).toContain('answer=id%3A')
     expect(call.url).not.toContain('123456')
@@ -171,7 +171,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
 
   test('gives up what the SMSC has no room for, and reports it', async () => {
     expect(await send('919812345111')).toEqual({ kind: 'accepted' })
-    expect(await receipt('919812345111', 'failed')).toEqual({ status: 'failed', reason: 'retries exceeded' })
+    expect(await report('919812345111', 'failed')).toEqual({ status: 'failed', reason: 'retries exceeded' })
   })
 
   test('keeps a text while its link is down, and sends it when the link is back', async () => {
@@ -179,7 +179,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     expect(await send('919812340009')).toEqual({ kind: 'unknown', reason: 'queued' })
     await kannel.startSmsc()
     expect(textOf(await submitted('919812340009'))).toBe(withCode)
-    expect(await receipt('919812340009', 'delivered')).toEqual({ status: 'delivered', reason: null })
+    expect(await report('919812340009', 'delivered')).toEqual({ status: 'delivered', reason: null })
   })
 
   test('that is stopped has sent nothing; started again, it does', async () => {
@@ -237,7 +237,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       return stdout
     }
 
-    const receiptOfType = (type: string) => answered.take(({ query }) => query.get('type') === type)
+    const reportOfType = (type: string) => answered.take(({ query }) => query.get('type') === type)
 
     test('a code goes to the SMSC, is verified, and is told to be delivered', async () => {
       const phone = '919812340012'
@@ -252,7 +252,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         validity: expect.stringMatching(/^\d{15}\+$/),
       })
       expect((await server.post('/otp/verify', { phone, otp: text.slice(0, 6) })).status).toBe(200)
-      expect((await receiptOfType('1')).status).toBe(200)
+      expect((await reportOfType('1')).status).toBe(200)
       expect(await command('explain', sent.body.requestId)).toContain('; delivered, says its receipt')
     })
 
@@ -263,14 +263,14 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       const message = await submitted(phone)
       expect(message).toMatchObject({ from: 'ACMEOT', tlvs })
       expect(textOf(message)).toMatch(/^\d{6} is your Acme verification code\. [^\n]*$/)
-      expect((await receiptOfType('2')).status).toBe(200)
+      expect((await reportOfType('2')).status).toBe(200)
       expect(await command('explain', sent.body.requestId)).toContain('err 640')
     })
   })
 
   /** An HTTP server that Kannel's receipts come to; it hands them to the adapter. */
   function startReceiver() {
-    const calls = new Arrivals<{ to: string; url: string; receipt: Receipt }>()
+    const calls = new Arrivals<{ to: string; url: string; report: DeliveryReport }>()
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -278,8 +278,8 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
         const { pathname, searchParams } = new URL(url)
         const fields = Object.fromEntries(searchParams)
         const call = { url, fields, headers: headers.toJSON(), body: new Uint8Array() }
-        const receipts = providerWith().receipts?.read(call) ?? []
-        for (const receipt of receipts) calls.add({ to: pathname.slice(1), url, receipt })
+        const deliveryReports = providerWith().deliveryReports?.read(call) ?? []
+        for (const report of deliveryReports) calls.add({ to: pathname.slice(1), url, report })
         return new Response()
       },
     })

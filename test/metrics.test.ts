@@ -171,7 +171,7 @@ test('servers that hand over to each other share the metrics port too, and whoev
 /** Whether a server with these settings loads the client library. */
 async function loads(env: Readonly<Record<string, string>>): Promise<string> {
   const program = `
-    const [{ createApp }, { readConfig }] = await Promise.all([import('./src/app.ts'), import('./src/config.ts')])
+    const [{ createApp }, { readConfig }] = await Promise.all([import('./src/app.ts'), import('./src/config/config.ts')])
     const app = await createApp(readConfig(process.env))
     app.listen()
     await app.handle(new Request('http://localhost/health'))

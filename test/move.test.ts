@@ -6,11 +6,11 @@ import fc from 'fast-check'
 import { Client } from 'pg'
 import { openDatabase } from '../src/adapters/sqlite/database.ts'
 import * as schema from '../src/adapters/sqlite/schema.ts'
-import { openBooks } from '../src/books.ts'
-import { readBooksConfig, readDatabaseUrl } from '../src/books-config.ts'
+import { firstIdOf } from '../src/adapters/store/event-log.ts'
 import { move } from '../src/commands/move.ts'
-import { issueApp, putBrand } from '../src/domain/operator.ts'
-import { firstIdOf } from '../src/storage/journal-entry.ts'
+import { readDatabaseUrl, readStoreConfig } from '../src/config/store.ts'
+import { openContext } from '../src/context.ts'
+import { issueApp, putBrand } from '../src/domain/operator/operator.ts'
 import { inDatabase, isWhole, place } from './care/scene.ts'
 import { codeIn, createTestApp, otherThan } from './support/app.ts'
 import { tester } from './support/operator.ts'
@@ -63,19 +63,19 @@ const tables: readonly Table[] = [
   schema.consoleSessions,
   schema.consoleLinks,
   schema.outbox,
-  schema.tallies,
-  schema.receipts,
+  schema.statCounts,
+  schema.deliveryReports,
   schema.deliveries,
-  schema.stories,
+  schema.traces,
   schema.ledgers,
 ]
 
 /** A file with a brand and an app. */
 async function furnish(file: string): Promise<void> {
-  const books = await openBooks(readBooksConfig({ DATABASE_URL: `file:${file}`, SECRET_KEY: secretKey }))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await issueApp(books.acting(tester), 'shop')
-  await books.close()
+  const context = await openContext(readStoreConfig({ DATABASE_URL: `file:${file}`, SECRET_KEY: secretKey }))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await issueApp(context.acting(tester), 'shop')
+  await context.close()
 }
 
 function slugs(file: string): readonly string[] {
@@ -446,7 +446,7 @@ describe.skipIf(withoutPostgres !== undefined)(
     test('is refused where the secret is none that the file’s server had, though no key file tells of it', async () => {
       await using here = await scene()
       const service = await createTestApp({ DATABASE_URL: `file:${here.file}`, SECRET_KEY: secretKey })
-      await service.app.books.noteSecret()
+      await service.app.context.noteSecret()
       await service.close()
       const run = (SECRET_KEY: string, ...more: string[]) =>
         otpost(['move', '--from', `file:${here.file}`, '--keep', ...more], {
@@ -483,10 +483,10 @@ describe.skipIf(withoutPostgres !== undefined)(
       const { stdout } = await otpost(['brand', 'list', '--json'], env)
       for (const brand of facts.brands)
         expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining(brand))
-      const books = await openBooks(readBooksConfig(env))
-      expect(await books.apps.accepts(facts.app.appId, facts.app.apiKey)).toBe(true)
-      expect(await books.apps.accepts(facts.revokedApp.appId, facts.revokedApp.apiKey)).toBe(false)
-      await books.close()
+      const context = await openContext(readStoreConfig(env))
+      expect(await context.apps.accepts(facts.app.appId, facts.app.apiKey)).toBe(true)
+      expect(await context.apps.accepts(facts.revokedApp.appId, facts.revokedApp.apiKey)).toBe(false)
+      await context.close()
     })
 
     test.each([
@@ -651,7 +651,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
     case 'stories':
       return {
         requestId: id,
-        story: JSON.stringify([cameAt, 'send', 'shop', row.story, 'SMS', null, 2, [], null]),
+        trace: JSON.stringify([cameAt, 'send', 'shop', row.trace, 'SMS', null, 2, [], null]),
       }
     case 'deliveries':
       return {
@@ -660,7 +660,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
         attempt: index,
         segments: null,
         encoding: null,
-        receiptKey: `receipt-${index}`,
+        reportKey: `receipt-${index}`,
       }
     case 'receipts':
       return { ...row, key: `receipt-${index}` }
@@ -688,8 +688,8 @@ function asKept(table: Table, row: Drawn): unknown {
     kept[name] = row[property] ?? null
   switch (getTableName(table)) {
     case 'stories': {
-      const story = JSON.parse(String(row.story))
-      return storable({ ...kept, app: story[2], story })
+      const trace = JSON.parse(String(row.trace))
+      return storable({ ...kept, app: trace[2], trace })
     }
     case 'tallies':
       return storable({ ...kept, part: 0 })
@@ -730,20 +730,20 @@ function inOrder(rows: readonly unknown[]): readonly unknown[] {
 
 /** What the service reads of all that it keeps. */
 async function readings(env: Readonly<Record<string, string>>, drawn: readonly Drawn[][]): Promise<unknown> {
-  const books = await openBooks(readBooksConfig({ SECRET_KEY: secretKey, ...env }))
-  const ids = drawn[tables.indexOf(schema.stories)] ?? []
+  const context = await openContext(readStoreConfig({ SECRET_KEY: secretKey, ...env }))
+  const ids = drawn[tables.indexOf(schema.traces)] ?? []
   const read = {
-    brands: await books.brands.list(),
-    apps: await books.apps.list(),
-    requests: await books.requests.list(),
-    audit: await books.audit.list({ limit: 100 }),
-    sessions: await books.sessions.list(Date.now()),
-    hasLink: await books.sessions.hasLink(Date.now()),
-    outbox: await books.outbox.list({ limit: 100 }),
-    deliveries: await books.journal.deliveries({ limit: 100 }),
-    stories: await Promise.all(ids.map(({ requestId }) => books.journal.story(String(requestId)))),
+    brands: await context.brands.list(),
+    apps: await context.apps.list(),
+    requests: await context.requests.list(),
+    audit: await context.audit.list({ limit: 100 }),
+    sessions: await context.sessions.list(Date.now()),
+    hasLink: await context.sessions.hasLink(Date.now()),
+    outbox: await context.outbox.list({ limit: 100 }),
+    deliveries: await context.eventLog.deliveries({ limit: 100 }),
+    traces: await Promise.all(ids.map(({ requestId }) => context.eventLog.trace(String(requestId)))),
   }
-  await books.close()
+  await context.close()
   return JSON.parse(JSON.stringify(read))
 }
 

@@ -2,9 +2,9 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { openBooks } from '../src/books.ts'
-import { readConfig } from '../src/config.ts'
-import { putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
 import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'
@@ -50,9 +50,9 @@ async function scene() {
     },
     /** Makes an active brand before there is a server. */
     async brand(slug: string, displayName: string): Promise<void> {
-      const books = await openBooks(readConfig(database.env))
-      await putBrand(books.acting(tester), slug, { displayName })
-      await books.close()
+      const context = await openContext(readConfig(database.env))
+      await putBrand(context.acting(tester), slug, { displayName })
+      await context.close()
     },
     async start(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {
       const server = await startServer({ ...database.env, PROVIDER_TIMEOUT_MS: '30000', ...env })
@@ -117,16 +117,16 @@ async function accepts(url: URL): Promise<boolean> {
 }
 
 test.concurrent('a code arrives by webhook, signed, and verifies', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const server = await story.start(story.delivery)
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const server = await trace.start(trace.delivery)
   const sent = await server.post('/otp/send', { phone: '+1 (202) 555-0143' })
   expect(sent.status).toBe(200)
   expect(sent.body).toMatchObject({ success: true, expiresIn: 300 })
 
-  expect(story.receiver.received).toHaveLength(1)
-  const [call] = story.receiver.received
-  const payload = new Webhook(story.receiver.secret).verify(
+  expect(trace.receiver.received).toHaveLength(1)
+  const [call] = trace.receiver.received
+  const payload = new Webhook(trace.receiver.secret).verify(
     call?.raw ?? '',
     Object.fromEntries(call?.headers ?? []),
   ) as Record<string, string>
@@ -145,15 +145,15 @@ test.concurrent('a code arrives by webhook, signed, and verifies', async () => {
 })
 
 test.concurrent('a code arrives by e-mail, as text and as HTML, in the name of the brand, and verifies', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme & Söhne')
-  const server = await story.start(story.delivery)
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme & Söhne')
+  const server = await trace.start(trace.delivery)
   const email = 'Jane.Doe@example.com'
   const sent = await server.post('/otp/send', { channel: 'EMAIL', email })
   expect(sent.status).toBe(200)
 
-  expect(story.smtp.received).toHaveLength(1)
-  const [received] = story.smtp.received
+  expect(trace.smtp.received).toHaveLength(1)
+  const [received] = trace.smtp.received
   expect(received?.from).toBe('codes@shop.example')
   expect(received?.to).toEqual([email])
   expect(received?.mail.from).toEqual({ name: 'Acme & Söhne', address: 'codes@shop.example' })
@@ -164,27 +164,27 @@ test.concurrent('a code arrives by e-mail, as text and as HTML, in the name of t
   expect(received?.mail.subject).not.toContain(otp)
 
   expect(verdict(await server.post('/otp/verify', { email: email.toUpperCase(), otp }))).toBe('200')
-  expect(story.receiver.received).toHaveLength(0)
+  expect(trace.receiver.received).toHaveLength(0)
 })
 
 test.concurrent('a mail server that refuses leaves no code behind', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const server = await story.start(story.delivery)
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const server = await trace.start(trace.delivery)
   const email = 'jane@example.com'
-  story.smtp.refuse({ at: 'DATA', code: 554, message: 'no' })
+  trace.smtp.refuse({ at: 'DATA', code: 554, message: 'no' })
   expect(verdict(await server.post('/otp/send', { channel: 'EMAIL', email }))).toBe('502 sms_failed')
   expect(verdict(await server.post('/otp/verify', { email, otp: '123456' }))).toBe('404 not_found')
 })
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   test.concurrent(`code, attempts, cooldown and limits survive ${signal}`, async () => {
-    await using story = await scene()
-    await story.brand('acme', 'Acme')
-    await story.brand('other', 'Other')
+    await using trace = await scene()
+    await trace.brand('acme', 'Acme')
+    await trace.brand('other', 'Other')
     const settings = { SMS_COOLDOWN_SECONDS: '3600', PHONE_LIMIT_PER_HOUR: '1' }
     const neighbour = '12025550144'
-    const before = await story.start(settings)
+    const before = await trace.start(settings)
     expect(verdict(await before.post('/otp/send', { phone }))).toBe('200')
     expect(verdict(await before.post('/otp/send', { phone: neighbour }))).toBe('200')
     const [otp, otherOtp] = [await codeOf(before, phone), await codeOf(before, neighbour)]
@@ -194,7 +194,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const exitCode = await before.stop(signal)
     if (signal === 'SIGTERM') expect(exitCode).toBe(0)
 
-    const after = await story.start(settings)
+    const after = await trace.start(settings)
     expect(verdict(await after.post('/otp/send', { phone }))).toBe('429 cooldown_active')
     expect(verdict(await after.post('/otp/send', { phone, brandId: 'other' }))).toBe('429 rate_limited')
     expect(await guess(after, otherThan(otp))).toBe('401 mismatch')
@@ -208,41 +208,41 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
 }
 
 test.concurrent("what a command changes holds at the running server's next request", async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const server = await story.start({ SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '100' })
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const server = await trace.start({ SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '100' })
   const send = async (fields: object = {}) => verdict(await server.post('/otp/send', { phone, ...fields }))
   expect(await send()).toBe('200')
 
-  await story.command('brand', 'status', 'acme', 'suspended')
+  await trace.command('brand', 'status', 'acme', 'suspended')
   expect(await send()).toBe('403 brand_suspended')
   expect((await server.get('/platform/brands')).body.brands).toEqual([])
-  await story.command('brand', 'status', 'acme', 'active')
+  await trace.command('brand', 'status', 'acme', 'active')
   expect(await send()).toBe('200')
 
-  await story.command('brand', 'put', 'acme', '--name', 'Zenith')
+  await trace.command('brand', 'put', 'acme', '--name', 'Zenith')
   expect(await send()).toBe('200')
   const { body } = await server.get(`/outbox/messages?to=${phone}`)
   expect(body.messages.at(-1).text).toContain('Zenith')
 
-  const till = { appId: 'till', apiKey: (await story.command('app', 'issue', 'till')).trim() }
+  const till = { appId: 'till', apiKey: (await trace.command('app', 'issue', 'till')).trim() }
   expect(await send(till)).toBe('200')
-  await story.command('app', 'revoke', 'till')
+  await trace.command('app', 'revoke', 'till')
   expect(await send(till)).toBe('403 forbidden')
 
   expect(await send({ brandId: 'fresh' })).toBe('403 brand_not_approved')
-  await story.command('brand', 'put', 'fresh', '--name', 'Fresh')
+  await trace.command('brand', 'put', 'fresh', '--name', 'Fresh')
   expect(await send({ brandId: 'fresh' })).toBe('200')
 })
 
 test.concurrent('SIGTERM lets a send under way be answered, and refuses new connections', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
   // Mail stays in the outbox, so that there is a reader whose end tells that the server has begun to stop.
-  const server = await story.start({ SMS_PLAIN: 'webhook', ...story.receiver.env })
+  const server = await trace.start({ SMS_PLAIN: 'webhook', ...trace.receiver.env })
   const handedOver = Promise.withResolvers<void>()
   const gateway = held()
-  story.receiver.answer(() => {
+  trace.receiver.answer(() => {
     handedOver.resolve()
     return gateway.promise
   })
@@ -263,15 +263,15 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
   expect(told.at(-1)?.msg).toBe('stopped')
 
   // What was answered is kept.
-  const next = await story.start({ SMS_PLAIN: 'webhook', ...story.receiver.env })
-  const otp = codeIn(story.receiver.received[0]?.body.text)
+  const next = await trace.start({ SMS_PLAIN: 'webhook', ...trace.receiver.env })
+  const otp = codeIn(trace.receiver.received[0]?.body.text)
   expect(verdict(await next.post('/otp/verify', { phone, otp }))).toBe('200')
 })
 
 test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
-  await using story = await scene()
+  await using trace = await scene()
   const child = Bun.spawn(programLine(['serve']), {
-    env: programEnv({ ...story.database.env, PORT: '0' }),
+    env: programEnv({ ...trace.database.env, PORT: '0' }),
     stdout: 'pipe',
     stderr: 'ignore',
     // A server that does not end by itself ends the test with another code.
@@ -285,8 +285,8 @@ test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
 })
 
 test.concurrent('SIGTERM does not wait for clients that have sent half a request', async () => {
-  await using story = await scene()
-  const server = await story.start({ PROVIDER_TIMEOUT_MS: '60000' })
+  await using trace = await scene()
+  const server = await trace.start({ PROVIDER_TIMEOUT_MS: '60000' })
   const halves = [
     'POST /otp/send HTT',
     'POST /otp/send HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\ncontent-type: application/json\r\n\r\n{',
@@ -306,8 +306,8 @@ test.concurrent('SIGTERM does not wait for clients that have sent half a request
 }, 90_000)
 
 test.concurrent('SIGTERM ends whoever waits for the outbox at once, with an answer', async () => {
-  await using story = await scene()
-  const server = await story.start()
+  await using trace = await scene()
+  const server = await trace.start()
   const reader = await openRequest(server.url, '/outbox/messages?wait=60')
   const startedAt = performance.now()
   server.child.kill('SIGTERM')
@@ -319,10 +319,10 @@ test.concurrent('SIGTERM ends whoever waits for the outbox at once, with an answ
 })
 
 test.concurrent('a second server on a port is refused in words', async () => {
-  await using story = await scene()
-  const first = await story.start()
+  await using trace = await scene()
+  const first = await trace.start()
   const { port } = first.url
-  const second = await otpost(['serve'], { ...story.database.env, PORT: port })
+  const second = await otpost(['serve'], { ...trace.database.env, PORT: port })
   expect(second.code).toBe(1)
   expect(second.stderr).toContain(port)
   expect(second.stderr).toContain('REUSE_PORT')
@@ -332,32 +332,32 @@ test.concurrent('a second server on a port is refused in words', async () => {
 })
 
 test.concurrent('with REUSE_PORT=1 on both a second server takes over without a gap', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const first = await story.start({ REUSE_PORT: '1' })
-  const second = await story.start({ REUSE_PORT: '1', PORT: first.url.port })
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const first = await trace.start({ REUSE_PORT: '1' })
+  const second = await trace.start({ REUSE_PORT: '1', PORT: first.url.port })
   expect(second.url.port).toBe(first.url.port)
   expect(await first.stop()).toBe(0)
   expect(verdict(await second.post('/otp/send', { phone }))).toBe('200')
 })
 
 test.concurrent('two servers on one database keep every promise together', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const servers = await Promise.all([story.start(), story.start()])
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const servers = await Promise.all([trace.start(), trace.start()])
   const both = <T>(count: number, ask: (server: TestServer) => Promise<T>) =>
     Promise.all(Array.from({ length: count }, () => servers.map(ask)).flat())
-  const tally = (verdicts: readonly string[]) =>
+  const statKey = (verdicts: readonly string[]) =>
     Object.fromEntries(
       [...new Set(verdicts)].sort().map((it) => [it, verdicts.filter((v) => v === it).length]),
     )
 
   const sends = await both(4, (server) => server.post('/otp/send', { phone }).then(verdict))
-  expect(tally(sends)).toEqual({ '200': 1, '429 cooldown_active': 7 })
+  expect(statKey(sends)).toEqual({ '200': 1, '429 cooldown_active': 7 })
 
   const otp = await codeOf(servers[0], phone)
   const right = await both(8, (server) => server.post('/otp/verify', { phone, otp }).then(verdict))
-  expect(tally(right)).toEqual({ '200': 1, '404 not_found': 15 })
+  expect(statKey(right)).toEqual({ '200': 1, '404 not_found': 15 })
 
   const neighbour = '12025550144'
   expect(verdict(await servers[1].post('/otp/send', { phone: neighbour }))).toBe('200')
@@ -365,13 +365,13 @@ test.concurrent('two servers on one database keep every promise together', async
   const guesses = await both(8, (server) =>
     server.post('/otp/verify', { phone: neighbour, otp: wrong }).then(verdict),
   )
-  expect(tally(guesses)).toEqual({ '401 mismatch': 3, '429 max_attempts': 13 })
+  expect(statKey(guesses)).toEqual({ '401 mismatch': 3, '429 max_attempts': 13 })
 })
 
 test.concurrent('production refuses what reaches nobody, and names everything else that is wrong', async () => {
-  await using story = await scene()
+  await using trace = await scene()
   const wrong = {
-    ...story.database.env,
+    ...trace.database.env,
     NODE_ENV: 'production',
     OTP_SMS_MODE: 'hybrid',
     PORT: 'canary-1',
@@ -394,31 +394,31 @@ test.concurrent('production refuses what reaches nobody, and names everything el
   }
   expect(stdout + stderr).not.toContain('canary')
   expect(stderr).not.toMatch(/^\s+at /m)
-  if (store === 'sqlite') expect(existsSync(story.database.file)).toBe(false)
+  if (store === 'sqlite') expect(existsSync(trace.database.file)).toBe(false)
 })
 
 test.concurrent('production allows the outbox when OUTBOX_IN_PRODUCTION=1 says so', async () => {
-  await using story = await scene()
-  const server = await story.start({ NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1' })
+  await using trace = await scene()
+  const server = await trace.start({ NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1' })
   expect((await server.get('/outbox/messages')).status).toBe(200)
 })
 
 test.concurrent('the log is JSON lines that tell who, what and why, and nothing that is secret', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const secretKey = story.database.env.SECRET_KEY ?? 'canary-secret-key-of-the-server-itself'
-  const server = await story.start({ ...story.delivery, SECRET_KEY: secretKey })
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const secretKey = trace.database.env.SECRET_KEY ?? 'canary-secret-key-of-the-server-itself'
+  const server = await trace.start({ ...trace.delivery, SECRET_KEY: secretKey })
   const email = 'canary.jane@example.com'
   const words = 'canary words of a message'
   const wrongKey = 'canary-wrong-api-key'
 
   const sent = await server.post('/otp/send', { phone })
-  const code = codeIn(story.receiver.received[0]?.body.text)
+  const code = codeIn(trace.receiver.received[0]?.body.text)
   const wrong = otherThan(code)
   const mismatch = await server.post('/otp/verify', { phone, otp: wrong })
   await server.post('/otp/verify', { phone, otp: code })
   await server.post('/otp/send', { channel: 'EMAIL', email })
-  const mailCode = codeIn(story.smtp.received[0]?.mail.text)
+  const mailCode = codeIn(trace.smtp.received[0]?.mail.text)
   await server.post('/otp/verify', { email, otp: mailCode })
   const forbidden = await server.post('/otp/send', { phone, apiKey: wrongKey })
   await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
@@ -428,14 +428,14 @@ test.concurrent('the log is JSON lines that tell who, what and why, and nothing 
     headers: { 'content-type': 'application/json', authorization: `Bearer ${wrongKey}` },
     body: `{"apiKey":"${wrongKey}","phone":"${phone}"`,
   })
-  story.receiver.answer(() => new Response(words, { status: 500 }))
+  trace.receiver.answer(() => new Response(words, { status: 500 }))
   const failed = await server.post('/notify', {
     channel: 'SMS',
     brandId: 'acme',
     to: [phone],
     message: words,
   })
-  story.smtp.refuse({ at: 'RCPT', code: 550, message: `${email} is unknown` })
+  trace.smtp.refuse({ at: 'RCPT', code: 550, message: `${email} is unknown` })
   await server.post('/otp/resend', { channel: 'EMAIL', email })
   expect(await server.stop()).toBe(0)
 
@@ -461,13 +461,13 @@ test.concurrent('the log is JSON lines that tell who, what and why, and nothing 
 
   const written = [...server.lines, await server.stderr].join('\n')
   const canaries = [credentials.apiKey, wrongKey, code, wrong, mailCode, phone, email, words, secretKey]
-  for (const canary of [...canaries, story.receiver.secret]) expect(written).not.toContain(canary)
+  for (const canary of [...canaries, trace.receiver.secret]) expect(written).not.toContain(canary)
 })
 
 test.concurrent('the database tells no code, no recipient, no text and no key', async () => {
-  await using story = await scene()
-  await story.brand('acme', 'Acme')
-  const server = await story.start(story.delivery)
+  await using trace = await scene()
+  await trace.brand('acme', 'Acme')
+  const server = await trace.start(trace.delivery)
   const email = 'Canary.Jane@example.com'
   const words = 'canary words of a message'
   const secrets: string[] = [phone, '2025550143', email, email.toLowerCase(), words, credentials.apiKey]
@@ -475,31 +475,31 @@ test.concurrent('the database tells no code, no recipient, no text and no key', 
   await server.post('/otp/send', { channel: 'EMAIL', email })
   await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
   await server.post('/notify', { channel: 'EMAIL', to: [email], subject: words, html: `<p>${words}</p>` })
-  secrets.push(codeIn(story.receiver.received[0]?.body.text), codeIn(story.smtp.received[0]?.mail.text))
-  secrets.push((await story.command('app', 'issue', 'till')).trim())
-  expect(story.receiver.received).toHaveLength(2)
-  expect(story.smtp.received).toHaveLength(2)
+  secrets.push(codeIn(trace.receiver.received[0]?.body.text), codeIn(trace.smtp.received[0]?.mail.text))
+  secrets.push((await trace.command('app', 'issue', 'till')).trim())
+  expect(trace.receiver.received).toHaveLength(2)
+  expect(trace.smtp.received).toHaveLength(2)
 
   const found = (bytes: Buffer) => secrets.filter((secret) => bytes.includes(secret))
-  expect(found(await story.database.contents())).toEqual([])
+  expect(found(await trace.database.contents())).toEqual([])
   expect(await server.stop()).toBe(0)
-  expect(found(await story.database.contents())).toEqual([])
+  expect(found(await trace.database.contents())).toEqual([])
 
   // The search itself: what the outbox keeps for developers is found.
-  const developer = await story.start({ SMS_PLAIN: 'outbox' })
+  const developer = await trace.start({ SMS_PLAIN: 'outbox' })
   await developer.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  expect(found(await story.database.contents())).toEqual([phone, '2025550143', words])
+  expect(found(await trace.database.contents())).toEqual([phone, '2025550143', words])
 })
 
 test.concurrent.skipIf(store !== 'sqlite')(
   `the database, its log and the key are for the owner alone${sqliteAlone}`,
   async () => {
-    await using story = await scene()
+    await using trace = await scene()
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
-    const shared = join(story.folder, 'shared')
+    const shared = join(trace.folder, 'shared')
     mkdirSync(shared, { mode: 0o755 })
-    for (const folder of [join(story.folder, 'deep', 'data'), shared]) {
-      const server = await story.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
+    for (const folder of [join(trace.folder, 'deep', 'data'), shared]) {
+      const server = await trace.start({ DATABASE_URL: `file:${join(folder, 'otpost.db')}` })
       await server.get('/health')
       const files = readdirSync(folder).sort()
       expect(files).toEqual(['otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'])
@@ -507,8 +507,8 @@ test.concurrent.skipIf(store !== 'sqlite')(
         files.map((name) => `${name} 600`),
       )
     }
-    expect(modeOf(join(story.folder, 'deep', 'data'))).toBe('700')
-    expect(modeOf(join(story.folder, 'deep'))).toBe('700')
+    expect(modeOf(join(trace.folder, 'deep', 'data'))).toBe('700')
+    expect(modeOf(join(trace.folder, 'deep'))).toBe('700')
   },
 )
 

@@ -3,16 +3,16 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, codeIn, credentials, temporaryFolder } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
-import { otpost, startServer, type TestServer } from './support/server.ts'
-import { startSmtp } from './support/smtp.ts'
 import {
   type Asked,
+  type ProviderName,
+  providerNames,
+  providerSecrets,
   registered,
-  startVendors,
-  type VendorName,
-  vendorNames,
-  vendorSecrets,
-} from './support/vendors.ts'
+  startProviderDoubles,
+} from './support/provider-doubles.ts'
+import { otpost, startServer, type TestServer } from './support/server.ts'
+import { startSmtp } from './support/smtp.ts'
 
 // Every vendor through the real process, from the request of an application to what the operator reads afterwards. The
 // journal is read once the servers have ended, by when it is written; three servers share a database to save processes.
@@ -25,17 +25,17 @@ const customer = 'Canary Jane'
 const [smtpPassword, secretKey] = ['canary-smtp:pass/word@&%', 'canary-secret+key/of-the-server-itself=']
 
 /** The vendors of each route, as they are asked. */
-const order: Readonly<Record<Asked['route'], readonly VendorName[]>> = {
-  plain: vendorNames,
+const order: Readonly<Record<Asked['route'], readonly ProviderName[]>> = {
+  plain: providerNames,
   template: ['msg91', 'vonage', 'sns', 'webhook'],
 }
 
 /** How a code goes: by which vendor and route, after whom, and for which brand. */
 interface Way {
-  readonly name: VendorName
+  readonly name: ProviderName
   readonly route: Asked['route']
   /** Those that are asked before, and refuse. */
-  readonly before: readonly VendorName[]
+  readonly before: readonly ProviderName[]
   readonly brandId: string
   readonly brandName: string
 }
@@ -61,7 +61,7 @@ const refusals: Readonly<Record<Way['route'], Readonly<Record<string, string>>>>
 }
 
 /** What it calls the reason that a receipt gives. */
-const failures: Readonly<Record<VendorName, string>> = {
+const failures: Readonly<Record<ProviderName, string>> = {
   twilio: '30005',
   vonage: 'err-code 50',
   msg91: '16',
@@ -71,7 +71,7 @@ const failures: Readonly<Record<VendorName, string>> = {
 
 /** Who the message is from, and how it is registered, as each vendor is told. */
 const registrations: Readonly<
-  Record<Way['route'], Readonly<Partial<Record<VendorName, Record<string, unknown>>>>>
+  Record<Way['route'], Readonly<Partial<Record<ProviderName, Record<string, unknown>>>>>
 > = {
   plain: {
     twilio: {},
@@ -95,7 +95,7 @@ const registrations: Readonly<
 
 let folder: ReturnType<typeof temporaryFolder>
 let database: TestDatabase
-let vendors: ReturnType<typeof startVendors>
+let providerSpecs: ReturnType<typeof startProviderDoubles>
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let env: Record<string, string>
 /** All vendors on both routes; the mode is `template`, which for a brand without DLT is the plain route. */
@@ -103,12 +103,12 @@ let server: TestServer
 let hybrid: TestServer
 /** Twilio is down, and Vonage comes after it. */
 let limping: TestServer
-let downTwilio: ReturnType<typeof vendors.down>
+let downTwilio: ReturnType<typeof providerSpecs.down>
 let ahead: string
 
 /** The output of `otpost receipts`, and the URLs in it. */
-let receiptLines: string
-const receiptUrls = new Map<string, string>()
+let reportLines: string
+const callbackUrls = new Map<string, string>()
 
 /** What anyone could read: answers, logs, output of commands; and where. */
 const told: { where: string; text: string }[] = []
@@ -117,10 +117,10 @@ const requestIds = new Set<string>()
 beforeAll(async () => {
   folder = temporaryFolder()
   database = await openTestDatabase()
-  vendors = startVendors()
+  providerSpecs = startProviderDoubles()
   smtp = await startSmtp({ users: { codes: smtpPassword } })
   env = {
-    ...vendors.env,
+    ...providerSpecs.env,
     ...database.env,
     SECRET_KEY: secretKey,
     PUBLIC_URL: publicUrl,
@@ -132,7 +132,7 @@ beforeAll(async () => {
     MAIL_FROM: 'codes@shop.example',
     PROVIDER_TIMEOUT_MS: '30000',
   }
-  downTwilio = vendors.down('twilio')
+  downTwilio = providerSpecs.down('twilio')
   ahead = join(folder.path, 'ahead')
   const options = ['--dlt', '--entity', registered.entity, '--domain', 'shop.example']
   await command('brand', 'put', 'dlt', '--name', 'Ācme', ...options)
@@ -155,15 +155,15 @@ beforeAll(async () => {
       limping = started
     }),
     command('receipts').then((lines) => {
-      receiptLines = lines
+      reportLines = lines
     }),
   ])
-  for (const [, name = '', url = ''] of receiptLines.matchAll(/^(\w+): (https:\S+)$/gm)) {
-    receiptUrls.set(name, url)
+  for (const [, name = '', url = ''] of reportLines.matchAll(/^(\w+): (https:\S+)$/gm)) {
+    callbackUrls.set(name, url)
   }
   const phone = newPhone()
-  vendors.decide('msg91', phone, 'refused')
-  vendors.decide('vonage', phone, 'held')
+  providerSpecs.decide('msg91', phone, 'refused')
+  providerSpecs.decide('vonage', phone, 'held')
   timedOut = { phone, answer: ask(hybrid, '/otp/send', { phone, brandId: 'dlt' }) }
 })
 
@@ -174,7 +174,7 @@ let timedOut: { phone: string; answer: ReturnType<typeof ask> }
 const running = new Set<TestServer>()
 
 afterAll(async () => {
-  await vendors?.stop()
+  await providerSpecs?.stop()
   await Promise.all(Array.from(running, (one) => one.stop('SIGKILL')))
   await smtp?.stop()
   folder?.remove()
@@ -216,24 +216,24 @@ async function report(
   to: TestServer,
   message: Asked,
   status: 'delivered' | 'failed',
-  { forged = false, url = message.receiptUrl ?? receiptUrls.get(message.vendor) ?? '' } = {},
+  { forged = false, url = message.callbackUrl ?? callbackUrls.get(message.double) ?? '' } = {},
 ): Promise<Answer> {
-  const { url: called, ...init } = vendors.receipt(message, url, status, forged)
-  expect(called).toStartWith(`${publicUrl}/receipts/${message.vendor}/`)
+  const { url: called, ...init } = providerSpecs.report(message, url, status, forged)
+  expect(called).toStartWith(`${publicUrl}/receipts/${message.double}/`)
   return noted('receipt', await to.request(init.method, called.slice(publicUrl.length), init))
 }
 
 /** The vendors that were asked for a number, each with its route; and the code that all of them got. */
 function journeyOf(phone: string) {
-  const messages = vendors.askedFor(phone)
+  const messages = providerSpecs.askedFor(phone)
   const [code = '', ...others] = new Set(messages.map(({ text }) => codeIn(text)))
   expect(others).toEqual([])
-  return { messages, route: messages.map(({ vendor, route }) => `${vendor}/${route}`), code }
+  return { messages, route: messages.map(({ double, route }) => `${double}/${route}`), code }
 }
 
 /** The last that was asked to carry a message to a number. */
 function carrierOf(phone: string): Asked {
-  const last = vendors.askedFor(phone).at(-1)
+  const last = providerSpecs.askedFor(phone).at(-1)
   if (!last) throw new Error(`nobody was asked for ${phone}`)
   return last
 }
@@ -249,7 +249,7 @@ function kept(name: string): { id: string; carrier: Asked } {
 }
 
 test('the vendors that report at one URL have theirs printed', () => {
-  const lines = receiptLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
+  const lines = reportLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
   expect(lines.sort()).toEqual([
     '',
     `msg91: ${publicUrl}/receipts/msg91/TOKEN`,
@@ -268,7 +268,7 @@ describe('a code', () => {
       `goes by ${inWords(way)}, verifies, and is told to have %s`,
       async (status) => {
         const phone = newPhone()
-        for (const other of before) vendors.decide(other, phone, 'refused')
+        for (const other of before) providerSpecs.decide(other, phone, 'refused')
         const { verdict, id } = await ask(server, '/otp/send', { phone, brandId })
         expect(verdict).toBe(200)
         const journey = journeyOf(phone)
@@ -282,7 +282,7 @@ describe('a code', () => {
         expect((await ask(server, '/otp/verify', right)).verdict).toBe(200)
 
         // Would outrank what is told afterwards, were it taken.
-        const url = carrier.receiptUrl ?? receiptUrls.get(name) ?? ''
+        const url = carrier.callbackUrl ?? callbackUrls.get(name) ?? ''
         const elsewhere = url.replace(/.(?=..$)/, (digit) => (digit === 'A' ? 'B' : 'A'))
         expect((await report(server, carrier, 'delivered', { url: elsewhere })).status).toBe(404)
         if (name !== 'msg91') {
@@ -312,7 +312,7 @@ describe('a code', () => {
 describe('in hybrid mode', () => {
   test('a template that all refuse goes as a text by another, with the same code', async () => {
     const phone = newPhone()
-    for (const name of order.template) vendors.decide(name, phone, 'refused')
+    for (const name of order.template) providerSpecs.decide(name, phone, 'refused')
     const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
     expect(verdict).toBe(200)
     const { route, code } = journeyOf(phone)
@@ -330,8 +330,8 @@ describe('in hybrid mode', () => {
   test.each(['msg91', 'vonage', 'sns'] as const)('a number that %s rejects is the end', async (name) => {
     const phone = newPhone()
     const before = order.template.slice(0, order.template.indexOf(name))
-    for (const other of before) vendors.decide(other, phone, 'refused')
-    vendors.decide(name, phone, 'no such number')
+    for (const other of before) providerSpecs.decide(other, phone, 'refused')
+    providerSpecs.decide(name, phone, 'no such number')
     const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
     expect(verdict).toBe('502 sms_failed')
     const { route, code } = journeyOf(phone)
@@ -350,8 +350,8 @@ describe('in hybrid mode', () => {
     expect(route).toEqual(['msg91/template', 'vonage/template', 'twilio/plain'])
     expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(200)
     // What timed out may well arrive, and be the only one that does.
-    for (const message of vendors.askedFor(phone).slice(1)) {
-      const status = message.vendor === 'vonage' ? 'delivered' : 'failed'
+    for (const message of providerSpecs.askedFor(phone).slice(1)) {
+      const status = message.double === 'vonage' ? 'delivered' : 'failed'
       expect((await report(hybrid, message, status)).status).toBe(200)
     }
     sent.set('time-out', { id, carrier: carrierOf(phone) })
@@ -362,7 +362,7 @@ describe('a notification', () => {
   test('of which one number is rejected is told to have failed for one', async () => {
     const to = [newPhone(), newPhone(), newPhone()]
     const [one = '', two = '', three = ''] = to
-    vendors.decide('twilio', two, 'no such number')
+    providerSpecs.decide('twilio', two, 'no such number')
     const variables = { customerName: customer, orderId: 'A-1', orderDate: '2026-11-21' }
     const message = { brandId: 'acme', channel: 'SMS', to, templateKey: 'ORDER_PLACED', variables }
     const { verdict, id, body } = await ask(server, '/notify', message)
@@ -370,7 +370,7 @@ describe('a notification', () => {
     expect(body.message).toContain('1 of 3')
     const text = `Hi ${customer}, we received your Acme order A-1 on 2026-11-21. Thank you!`
     for (const phone of to) {
-      expect(vendors.askedFor(phone)).toEqual([expect.objectContaining({ vendor: 'twilio', text })])
+      expect(providerSpecs.askedFor(phone)).toEqual([expect.objectContaining({ double: 'twilio', text })])
     }
     expect((await report(server, carrierOf(one), 'delivered')).status).toBe(200)
     expect((await report(server, carrierOf(three), 'failed')).status).toBe(200)
@@ -400,7 +400,7 @@ test('a provider that is down is passed over, and asked again after a rest', asy
 })
 
 test('no vendor was asked for anything that its pages do not have', () => {
-  expect(vendors.problems).toEqual([])
+  expect(providerSpecs.problems).toEqual([])
 })
 
 describe('afterwards', () => {
@@ -411,7 +411,7 @@ describe('afterwards', () => {
     readonly status: string
   }
   let rows: readonly Row[]
-  const stories = new Map<string, string>()
+  const traces = new Map<string, string>()
 
   beforeAll(async () => {
     const bytes = async () => ({
@@ -440,7 +440,7 @@ describe('afterwards', () => {
       // What was not sent has failed its own test.
       ...names
         .filter((name) => sent.has(name))
-        .map(async (name) => void stories.set(name, await command('explain', kept(name).id))),
+        .map(async (name) => void traces.set(name, await command('explain', kept(name).id))),
     ])
   })
 
@@ -451,31 +451,31 @@ describe('afterwards', () => {
     rows.filter(({ requestId }) => requestId === kept(name).id).sort((a, b) => a.attempt - b.attempt)
 
   /** The row of a message that was taken, and what its receipt says. */
-  function taken({ vendor, route, id, to }: Asked, receipt: 'delivered' | 'failed' | null) {
-    const reason = receipt === 'failed' ? failures[vendor] : null
+  function taken({ double, route, id, to }: Asked, report: 'delivered' | 'failed' | null) {
+    const reason = report === 'failed' ? failures[double] : null
     return expect.objectContaining({
-      provider: vendor,
+      provider: double,
       route,
       recipient: masked(to),
       outcome: 'accepted',
-      status: receipt ?? 'accepted',
+      status: report ?? 'accepted',
       errorClass: null,
       reason: null,
-      vendorId: id,
-      receipt: receipt && { status: receipt, reason, at: expect.any(String) },
+      providerMessageId: id,
+      report: report && { status: report, reason, at: expect.any(String) },
     })
   }
 
-  function rejected(provider: VendorName, errorClass: 'content' | 'recipient', reason: string | undefined) {
+  function rejected(provider: ProviderName, errorClass: 'content' | 'recipient', reason: string | undefined) {
     const status = 'rejected'
-    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, receipt: null })
+    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, report: null })
   }
 
-  const refused = (vendor: VendorName, route: Asked['route']) =>
-    rejected(vendor, 'content', refusals[route][vendor])
+  const refused = (double: ProviderName, route: Asked['route']) =>
+    rejected(double, 'content', refusals[route][double])
 
   /** The attempts of a story, a line each. */
-  const attemptsIn = (name: string) => stories.get(name)?.match(/^ +\d+\. .*$/gm) ?? []
+  const attemptsIn = (name: string) => traces.get(name)?.match(/^ +\d+\. .*$/gm) ?? []
 
   for (const way of ways) {
     const { route, before, brandId } = way
@@ -542,7 +542,7 @@ describe('afterwards', () => {
         route: 'template',
         outcome: 'unknown',
         reason: 'time-out',
-        vendorId: null,
+        providerMessageId: null,
         status: 'delivered',
       }),
       taken(kept('time-out').carrier, 'failed'),
@@ -558,7 +558,7 @@ describe('afterwards', () => {
     expect(names.map(byTwilio)).toEqual(Array(5).fill('retryable'))
     expect(rowsOf('rest')).toEqual([
       taken(kept('rest').carrier, null),
-      expect.objectContaining({ provider: 'twilio', status: 'skipped', vendorId: null }),
+      expect.objectContaining({ provider: 'twilio', status: 'skipped', providerMessageId: null }),
     ])
     expect(['probe', 'recovered'].map(byTwilio)).toEqual(['accepted', 'accepted'])
     expect(attemptsIn('rest')[1]).toMatch(/twilio on the plain route .*keeps failing/)
@@ -573,7 +573,7 @@ describe('afterwards', () => {
     expect(all).toContainEqual(taken(one, 'delivered'))
     expect(all).toContainEqual(rejected('twilio', 'recipient', '21211'))
     expect(all).toContainEqual(taken(three, 'failed'))
-    expect(stories.get('notification')).toContain('500 notification_failed')
+    expect(traces.get('notification')).toContain('500 notification_failed')
     const lineOf = ({ to }: Asked) => attemptsIn('notification').find((line) => line.includes(masked(to)))
     expect(lineOf(one)).toMatch(/ORDER_PLACED.*: accepted .*; delivered/)
     expect(lineOf(two)).toMatch(/ORDER_PLACED.*: rejected .*\(21211\)/)
@@ -581,17 +581,17 @@ describe('afterwards', () => {
   })
 
   test('nothing that is secret is in any answer, log, file, or output', () => {
-    const secrets = [...Object.values(vendorSecrets), smtpPassword, secretKey, credentials.apiKey]
-    const phones = new Set(vendors.asked.map(({ to }) => to))
-    const codes = new Set(vendors.asked.flatMap(({ text }) => /^\d{6}/.exec(text) ?? []))
+    const secrets = [...Object.values(providerSecrets), smtpPassword, secretKey, credentials.apiKey]
+    const phones = new Set(providerSpecs.asked.map(({ to }) => to))
+    const codes = new Set(providerSpecs.asked.flatMap(({ text }) => /^\d{6}/.exec(text) ?? []))
     codes.add(codeIn(smtp.received[0]?.mail.text))
-    const urls = [...receiptUrls.values(), ...vendors.asked.map(({ receiptUrl = '' }) => receiptUrl)]
+    const urls = [...callbackUrls.values(), ...providerSpecs.asked.map(({ callbackUrl = '' }) => callbackUrl)]
     const tokens = new Set(urls.flatMap((url) => /[\w-]{16}$/.exec(url) ?? []))
     for (const all of [phones, codes, tokens]) expect(all.size).toBeGreaterThan(30)
 
     const nationalNumbers = Array.from(phones, (phone) => phone.slice(2))
     const hidden = [...secrets.flatMap(formsOf), ...nationalNumbers, mail, customer]
-    const ids = new Set([...requestIds, ...vendors.asked.map(({ id }) => id)])
+    const ids = new Set([...requestIds, ...providerSpecs.asked.map(({ id }) => id)])
     const finds = (text: string) => {
       // These are at random, and have digits too.
       let rest = text

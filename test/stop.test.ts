@@ -1,8 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { createApp } from '../src/app.ts'
-import { openBooks } from '../src/books.ts'
-import { readConfig } from '../src/config.ts'
-import { putBrand } from '../src/domain/operator.ts'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import { putBrand } from '../src/domain/operator/operator.ts'
 import { type Answer, credentials } from './support/app.ts'
 import { openTestDatabase } from './support/database.ts'
 import { type Ask, contradictions, History, load, NotServed, readBack } from './support/history.ts'
@@ -38,9 +38,9 @@ async function scene() {
     SMS_PLAIN: 'webhook',
     ...receiver.env,
   }
-  const books = await openBooks(readConfig(settings))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig(settings))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   const history = new History(receiver)
   const scene = {
     history,
@@ -80,7 +80,7 @@ async function scene() {
  * without its end is an error of its own.
  */
 class Client {
-  private connection: Connection | undefined
+  private connection: Queryable | undefined
 
   constructor(
     private readonly url: URL,
@@ -98,15 +98,15 @@ class Client {
 
   /** A POST as the shop; on a kept connection all of it is handed to the system before this returns. */
   readonly ask: Ask = (path, fields) => {
-    if (this.connection?.isOpen) return this.exchange(this.connection, path, fields)
+    if (this.connection?.isOpen) return this.httpRequest(this.connection, path, fields)
     return connect(this.url).then((connection) => {
       this.connection = connection
-      return this.exchange(connection, path, fields)
+      return this.httpRequest(connection, path, fields)
     })
   }
 
-  private async exchange(
-    connection: Connection,
+  private async httpRequest(
+    connection: Queryable,
     path: string,
     fields: Readonly<Record<string, unknown>>,
   ): Promise<Answer> {
@@ -128,7 +128,7 @@ class Client {
   }
 }
 
-type Connection = Awaited<ReturnType<typeof connect>>
+type Queryable = Awaited<ReturnType<typeof connect>>
 
 async function connect(url: URL) {
   let text = ''
@@ -215,9 +215,9 @@ function logOf(servers: readonly TestServer[]): object[] {
 }
 
 test('a stop answers what clients write as it begins, and tells them that their connections end', async () => {
-  await using story = await scene()
-  const { history } = story
-  const { app, url, lines } = await story.serve()
+  await using trace = await scene()
+  const { history } = trace
+  const { app, url, lines } = await trace.serve()
   const kept = Array.from({ length: 32 }, () => new Client(url, true))
   const fresh = Array.from({ length: 32 }, () => new Client(url, false))
   await Promise.all(
@@ -237,14 +237,14 @@ test('a stop answers what clients write as it begins, and tells them that their 
   expect(kept.filter((client) => client.isConnected)).toEqual([])
   await closed
   expect(logLines(history, lines)).toEqual({ 1: 96 })
-  await story.check(0)
+  await trace.check(0)
 })
 
 test('SIGTERM under load: what was begun is answered and kept, what is not served has no effect', async () => {
   const seed = newSeed()
-  await using story = await scene()
-  const { history } = story
-  const server = await story.start()
+  await using trace = await scene()
+  const { history } = trace
+  const server = await trace.start()
   const clients = Array.from({ length: 64 }, () => new Client(server.url, true))
   await Promise.all(clients.map((client) => client.connect()))
   let answersLeft = 300 + (seed % 300)
@@ -267,14 +267,14 @@ test('SIGTERM under load: what was begun is answered and kept, what is not serve
   expect(before.filter(({ requestId }) => requestId === undefined)).toEqual([])
   const answered = history.operations.filter(({ requestId }) => requestId !== undefined)
   expect(logLines(history, logOf([server]))).toEqual({ 1: answered.length })
-  await story.check(seed)
+  await trace.check(seed)
 })
 
 test('with REUSE_PORT=1 servers hand over under load, and keep every promise together', async () => {
   const seed = newSeed()
-  await using story = await scene()
-  const { history } = story
-  const servers = [await story.start({ REUSE_PORT: '1' })]
+  await using trace = await scene()
+  const { history } = trace
+  const servers = [await trace.start({ REUSE_PORT: '1' })]
   const [{ url } = { url: new URL('http://nobody') }] = servers
   const [handOvers, clients] = [2, 24]
   let isOver = false
@@ -297,7 +297,7 @@ test('with REUSE_PORT=1 servers hand over under load, and keep every promise tog
   )
   for (let handOver = 0; handOver < handOvers; handOver++) {
     const old = servers.at(-1)
-    servers.push(await story.start({ REUSE_PORT: '1', PORT: url.port }))
+    servers.push(await trace.start({ REUSE_PORT: '1', PORT: url.port }))
     await answers(50)
     expect(await old?.stop()).toBe(0)
     expect(await old?.stderr).toBe('')
@@ -312,5 +312,5 @@ test('with REUSE_PORT=1 servers hand over under load, and keep every promise tog
   // have been served, which is looked at with everything else.
   const answered = history.operations.filter(({ requestId }) => requestId !== undefined)
   expect(logLines(history, logOf(servers))).toEqual({ 1: answered.length })
-  await story.check(seed)
+  await trace.check(seed)
 })

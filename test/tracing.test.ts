@@ -93,13 +93,13 @@ function ask(server: TestServer, path: string, fields: object, headers: Readonly
 }
 
 test.concurrent('a request is a span; the steps of the store and the call of the provider are its children', async () => {
-  await using story = await scene()
-  const server = await story.start({ OTEL_SERVICE_NAME: 'codes', OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b' })
+  await using trace = await scene()
+  const server = await trace.start({ OTEL_SERVICE_NAME: 'codes', OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b' })
   const { status, body } = await server.post('/otp/send', { phone })
   expect(status).toBe(200)
   expect(await server.stop()).toBe(0)
 
-  const { request, children } = onlyTrace(story.collector.spans())
+  const { request, children } = onlyTrace(trace.collector.spans())
   expect(request).toMatchObject({ name: 'POST /otp/send', kind: 'SERVER', parentId: '', isError: false })
   expect(request.attributes).toEqual({
     'http.request.method': 'POST',
@@ -136,8 +136,8 @@ test.concurrent('a request is a span; the steps of the store and the call of the
 })
 
 test.concurrent('mail, resends and requests of integrators are traced too', async () => {
-  await using story = await scene()
-  const server = await story.start({ SMS_PLAIN: 'webhook,outbox' })
+  await using trace = await scene()
+  const server = await trace.start({ SMS_PLAIN: 'webhook,outbox' })
   await server.post('/otp/send', { channel: 'EMAIL', email })
   await server.post('/otp/resend', { phone })
   await server.post('/integrations/requests', {
@@ -147,7 +147,7 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
     brandName: 'Bikes',
   })
   expect(await server.stop()).toBe(0)
-  const traces = tracesIn(story.collector.spans())
+  const traces = tracesIn(trace.collector.spans())
   expect(traces.map(({ request }) => request.attributes['http.response.status_code'])).toEqual([
     200, 200, 201,
   ])
@@ -163,8 +163,8 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
 })
 
 test.concurrent("a caller's trace is continued, and its word on whether to record it is kept", async () => {
-  await using story = await scene()
-  const server = await story.start()
+  await using trace = await scene()
+  const server = await trace.start()
   const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
   const unrecorded = '4bf92f3577b34da6a3ce929d0e0e4736'
   await ask(server, '/otp/verify', { phone, otp: '123456' }, { traceparent: `00-${traceId}-${parentId}-01` })
@@ -177,7 +177,7 @@ test.concurrent("a caller's trace is continued, and its word on whether to recor
   await ask(server, '/otp/verify', { phone, otp: '123456' }, { traceparent: 'nonsense' })
   expect(await server.stop()).toBe(0)
 
-  const traces = tracesIn(story.collector.spans())
+  const traces = tracesIn(trace.collector.spans())
   expect(traces.map(({ children }) => names(children))).toEqual([
     ['store check', 'store guess'],
     ['store check', 'store guess'],
@@ -192,9 +192,9 @@ test.concurrent("a caller's trace is continued, and its word on whether to recor
 })
 
 test.concurrent('every child has the right parent, however many requests are under way', async () => {
-  await using story = await scene()
-  const { receiver, collector } = story
-  const server = await story.start()
+  await using trace = await scene()
+  const { receiver, collector } = trace
+  const server = await trace.start()
   // The gateway holds back all it gets until everybody is under way, and lets go in another order.
   const replies: ReturnType<typeof held>[] = []
   const sends = 100
@@ -261,13 +261,13 @@ test.concurrent('every child has the right parent, however many requests are und
 })
 
 test.concurrent('what fails is told by its kind: a provider, a step of the store, a request', async () => {
-  await using story = await scene()
-  const { receiver, collector } = story
-  const server = await story.start()
+  await using trace = await scene()
+  const { receiver, collector } = trace
+  const server = await trace.start()
   receiver.answer(() => new Response('out of credit', { status: 402 }))
   expect((await server.post('/otp/send', { phone })).status).toBe(502)
   expect((await server.post('/otp/verify', { phone, otp: '12' })).status).toBe(400)
-  await story.database.loseTables('ledgers')
+  await trace.database.loseTables('ledgers')
   expect((await server.post('/otp/verify', { phone, otp: '123456' })).status).toBe(500)
   expect(await server.stop()).toBe(0)
 
@@ -307,9 +307,9 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
 })
 
 test.concurrent('no byte tells a code, a key, a recipient or a text', async () => {
-  await using story = await scene()
-  const { receiver, collector } = story
-  const server = await story.start({ OTEL_EXPORTER_OTLP_HEADERS: 'api-key=the%20collectors%20key' })
+  await using trace = await scene()
+  const { receiver, collector } = trace
+  const server = await trace.start({ OTEL_EXPORTER_OTLP_HEADERS: 'api-key=the%20collectors%20key' })
   const words = 'a text for one pair of eyes'
   const sent = await server.post('/otp/send', { phone })
   const code = codeIn(receiver.received[0]?.body.text)
@@ -364,9 +364,9 @@ test.concurrent('no byte tells a code, a key, a recipient or a text', async () =
 })
 
 test.concurrent('spans are handed over while the server runs, to the endpoint of traces as it is', async () => {
-  await using story = await scene()
-  const { collector } = story
-  const server = await story.start({
+  await using trace = await scene()
+  const { collector } = trace
+  const server = await trace.start({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/of/traces`,
   })
@@ -379,18 +379,18 @@ test.concurrent('spans are handed over while the server runs, to the endpoint of
 })
 
 test.concurrent('what a sampler leaves out is not sent', async () => {
-  await using story = await scene()
+  await using trace = await scene()
   for (const env of [
     { OTEL_TRACES_SAMPLER: 'always_off' },
     { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
   ]) {
-    const server = await story.start(env)
+    const server = await trace.start(env)
     await server.post('/otp/verify', { phone, otp: '123456' })
     expect(await server.stop()).toBe(0)
     const logged = server.lines.flatMap((line) => JSON.parse(line).traceId ?? [])
     expect(logged).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)])
   }
-  expect(story.collector.batches).toEqual([])
+  expect(trace.collector.batches).toEqual([])
 })
 
 describe('a collector', () => {
@@ -405,8 +405,8 @@ describe('a collector', () => {
     ],
     ['that never answers', () => startCollector(() => new Promise<Response>(() => {}))],
   ])('%s slows neither requests nor the stop', async (_, start) => {
-    await using story = await scene(start())
-    const server = await story.start()
+    await using trace = await scene(start())
+    const server = await trace.start()
     // As many spans as begin an export at once, while requests go on.
     for (let round = 0; round < 12; round++) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => server.get('/health/live')))
@@ -431,9 +431,9 @@ describe('a collector', () => {
 
   test.concurrent('that refuses is told of once in a minute, with how many spans it was about', async () => {
     const words = 'what a collector answers'
-    await using story = await scene(startCollector(() => new Response(words, { status: 400 })))
-    const { collector } = story
-    const server = await story.start()
+    await using trace = await scene(startCollector(() => new Response(words, { status: 400 })))
+    const { collector } = trace
+    const server = await trace.start()
     for (let round = 0; round < 12; round++) {
       await Promise.all(Array.from({ length: 100 }, () => server.get('/health/live')))
     }
@@ -457,10 +457,10 @@ describe('a collector', () => {
 
 // A binary holds all modules in one.
 test.concurrent.skipIf(binary !== undefined)('without an endpoint nothing of it is loaded', async () => {
-  await using story = await scene()
+  await using trace = await scene()
   const preload = join(import.meta.dir, 'support/loaded.ts')
   const loadedBy = async (env: Readonly<Record<string, string>>) => {
-    const server = await story.start(env, preload)
+    const server = await trace.start(env, preload)
     expect((await server.post('/otp/send', { phone })).status).toBe(200)
     expect(await server.stop()).toBe(0)
     expect(server.lines.some((line) => line.includes('traceId'))).toBe(env.OTEL_EXPORTER_OTLP_ENDPOINT !== '')
@@ -474,7 +474,7 @@ test.concurrent.skipIf(binary !== undefined)('without an endpoint nothing of it 
     OTEL_SERVICE_NAME: 'other',
   }
   expect(await loadedBy(off)).toEqual(['src/adapters/tracing/settings.ts'])
-  const on = await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: story.collector.url })
+  const on = await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: trace.collector.url })
   expect(on).toContain('src/adapters/tracing/tracing.ts')
   expect(on.some((path) => path.startsWith('@opentelemetry/sdk-trace/'))).toBe(true)
 })

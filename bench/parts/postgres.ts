@@ -262,17 +262,17 @@ async function drive(
   const walBytes = (await observer.walBytes()) - walBefore
 
   const requests = loads.reduce((sum, load) => sum + load.requests, 0)
-  const { steps, look, check, journal, other } = statements
+  const { steps, look, check, eventLog, other } = statements
   const microseconds = (ticks: number) => (ticks * 1e6) / ticksPerSecond / requests
   return {
     perSecond: loads.reduce((sum, load) => sum + load.perSecond, 0),
     p50Ms: loads.reduce((sum, load) => sum + load.p50Ms * load.requests, 0) / requests,
     p99Ms: Math.max(...loads.map((load) => load.p99Ms)),
-    roundTrips: (steps.calls + look.calls + check.calls + journal.calls + other.calls) / answered,
+    roundTrips: (steps.calls + look.calls + check.calls + eventLog.calls + other.calls) / answered,
     stepTrips: steps.calls / answered,
     checkTrips: check.calls / answered,
-    lookTrips: look.calls / answered,
-    transactions: (steps.calls + journal.calls) / answered,
+    pollTrips: look.calls / answered,
+    transactions: (steps.calls + eventLog.calls) / answered,
     walBytes: walBytes / answered,
     otpostUs: microseconds(used.otpost),
     databaseUs: microseconds(used.database),
@@ -296,15 +296,15 @@ async function measureWork(scene: Scene): Promise<Work[]> {
     const draws = workload.to === 'recipients' ? sent : [{ seed: newSeed(), population: 0 }]
     const { draws: next, answered, statements } = await drive(scene, nodes, workload, draws, driven)
     if (workload === send) sent = next
-    const { steps, look, check, journal, other, nestedLooks, nestedWrites } = statements
+    const { steps, look, check, eventLog, other, nestedPolls, nestedWrites } = statements
     found.push({
       kind,
-      rowsLocked: nestedLooks.calls / answered,
+      rowsLocked: nestedPolls.calls / answered,
       rowsWritten: nestedWrites.rows / answered,
       blocksHit: steps.blocksHit / answered,
       blocksDirtied: steps.blocksDirtied / answered,
       stepMs: steps.ms / steps.calls,
-      stepShare: steps.ms / (steps.ms + look.ms + check.ms + journal.ms + other.ms),
+      stepShare: steps.ms / (steps.ms + look.ms + check.ms + eventLog.ms + other.ms),
     })
   }
   await scene.close(nodes)

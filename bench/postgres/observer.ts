@@ -18,9 +18,9 @@ export interface Statements {
   readonly look: StatementUse
   /** Looks at a limit that is not counted: whether an address has failed to give credentials too often. */
   readonly check: StatementUse
-  readonly journal: StatementUse
+  readonly eventLog: StatementUse
   readonly other: StatementUse
-  readonly nestedLooks: StatementUse
+  readonly nestedPolls: StatementUse
   readonly nestedWrites: StatementUse
 }
 
@@ -65,9 +65,9 @@ export class Observer {
       steps: nothing,
       look: nothing,
       check: nothing,
-      journal: nothing,
+      eventLog: nothing,
       other: nothing,
-      nestedLooks: nothing,
+      nestedPolls: nothing,
       nestedWrites: nothing,
     }
     for (const row of rows) {
@@ -91,10 +91,10 @@ function kindOf(query: string, isTopLevel: boolean): keyof Statements | undefine
     if (query.includes('otpost_steps(')) return 'steps'
     if (query.includes('FROM revision')) return 'look'
     if (query.includes('FROM ledgers WHERE subject = $1) AS state')) return 'check'
-    return query.includes('otpost_keep_entries(') ? 'journal' : 'other'
+    return query.includes('otpost_keep_entries(') ? 'eventLog' : 'other'
   }
   if (!/\bledgers\b/.test(query)) return undefined
-  return /^\s*SELECT/i.test(query) ? 'nestedLooks' : 'nestedWrites'
+  return /^\s*SELECT/i.test(query) ? 'nestedPolls' : 'nestedWrites'
 }
 
 /**
@@ -110,11 +110,11 @@ export async function storageIn(
     )
     return Number(row?.rows) < 100 ? undefined : Number(row?.bytes) / Number(row?.rows)
   }
-  const [ledgerBytes, storyBytes, deliveryBytes] = [
+  const [ledgerBytes, traceBytes, deliveryBytes] = [
     await bytesOf('ledgers'),
     await bytesOf('stories'),
     await bytesOf('deliveries'),
   ]
-  if (ledgerBytes === undefined || storyBytes === undefined || deliveryBytes === undefined) return undefined
-  return { ledgerBytes, storyBytes, deliveryBytes }
+  if (ledgerBytes === undefined || traceBytes === undefined || deliveryBytes === undefined) return undefined
+  return { ledgerBytes, traceBytes, deliveryBytes }
 }

@@ -44,7 +44,7 @@ export interface Point {
   readonly roundTrips: number
   readonly stepTrips: number
   readonly checkTrips: number
-  readonly lookTrips: number
+  readonly pollTrips: number
   /** Transactions that write, a request. Each statement is one of its own. */
   readonly transactions: number
   readonly walBytes: number
@@ -73,7 +73,7 @@ export interface Work {
 /** Bytes of a row with its places in indexes and the room between rows. */
 export interface Storage {
   readonly ledgerBytes: number
-  readonly storyBytes: number
+  readonly traceBytes: number
   readonly deliveryBytes: number
 }
 

@@ -6,7 +6,7 @@ import { percentile, slope } from '../statistics.ts'
 import { Client, type Service } from './client.ts'
 import { Gateway, providerTimeoutMs } from './gateway.ts'
 import { Random } from './random.ts'
-import { Stories } from './stories.ts'
+import { Traces } from './stories.ts'
 
 const help = `bun run soak [SECONDS] [--seed NUMBER] [--binary PATH]
 
@@ -63,7 +63,7 @@ const databaseFile = await bench.database('soak')
 const port = freePort()
 const service: Service = { url: new URL(`http://127.0.0.1:${port}`), isUp: false, starts: 0 }
 const client = new Client(service)
-const stories = new Stories(client, gateway, random)
+const traces = new Traces(client, gateway, random)
 const violations = client.violations
 const faultLines: string[] = []
 print(`seed ${options.seed}`)
@@ -100,7 +100,7 @@ function startTraffic(): { quiet(work: () => void): Promise<void>; stop(): Promi
       await gate
       if (service.isUp) {
         underWay += 1
-        await stories.tell()
+        await traces.tell()
         underWay -= 1
         if (underWay === 0) settled()
       }
@@ -227,7 +227,7 @@ function verdict(): void {
   for (const violation of violations.slice(0, shown)) print(`violation: ${violation}`)
   for (const line of faultLines.slice(0, shown)) print(`log: ${line}`)
   for (const [holds, what] of rows) print(`${holds ? 'holds' : 'FAILS'}  ${what}`)
-  print([...stories.told].map(([story, count]) => `${story} ${whole(count)}`).join(', '))
+  print([...traces.told].map(([trace, count]) => `${trace} ${whole(count)}`).join(', '))
   process.exitCode = rows.every(([holds]) => holds) ? 0 : 1
 }
 

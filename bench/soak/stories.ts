@@ -11,13 +11,13 @@ interface Code {
 }
 
 /** How long a code lies before it is verified, so that restarts fall into its life. */
-const keptMs = { least: 1000, most: 60_000 } as const
+const retentionMs = { least: 1000, most: 60_000 } as const
 
 /**
  * What callers do, one story after another, each with a recipient of its own: and what must hold of it whatever fails
  * meanwhile. An answer that was lost leaves open what happened; everything that was answered stays true.
  */
-export class Stories {
+export class Traces {
   /** How often each was told. */
   readonly told = new Map<string, number>()
 
@@ -33,7 +33,7 @@ export class Stories {
 
   /** Tells one story to its end. */
   async tell(): Promise<void> {
-    const story = this.random.weighted([
+    const trace = this.random.weighted([
       [30, 'verify'],
       [12, 'keepForLater'],
       [12, 'verifyKept'],
@@ -44,8 +44,8 @@ export class Stories {
       [6, 'badInput'],
       [4, 'health'],
     ] as const)
-    this.told.set(story, (this.told.get(story) ?? 0) + 1)
-    await this[story]()
+    this.told.set(trace, (this.told.get(trace) ?? 0) + 1)
+    await this[trace]()
   }
 
   /** Some wrong codes, the right one several times at once, and once more. */
@@ -80,9 +80,9 @@ export class Stories {
   /** A send that was answered is on the disk: its code verifies, once, however often the server was killed since. */
   private async verifyKept(): Promise<void> {
     const [code] = this.fresh
-    if (!code || performance.now() - code.since < keptMs.least) return
+    if (!code || performance.now() - code.since < retentionMs.least) return
     this.fresh.shift()
-    if (performance.now() - code.since > keptMs.most) return
+    if (performance.now() - code.since > retentionMs.most) return
     const answer = await this.guessAt(code, code.otp)
     this.expect('a code sent a while ago', answer, '200')
     if (answer) this.used.push(code)

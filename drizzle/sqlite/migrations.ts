@@ -1,16 +1,16 @@
 import { listed, type Migration } from '../migration.ts'
 import init from './0000_init.sql' with { type: 'text' }
 import ledgers from './0001_ledgers.sql' with { type: 'text' }
-import journalTables from './0002_journal.sql' with { type: 'text' }
+import eventLogTables from './0002_journal.sql' with { type: 'text' }
 import operator from './0003_operator.sql' with { type: 'text' }
-import secretMarks from './0004_secret_marks.sql' with { type: 'text' }
-import journal from './meta/_journal.json'
+import keyFingerprints from './0004_secret_marks.sql' with { type: 'text' }
+import eventLog from './meta/_journal.json'
 
 /** All migrations for SQLite in order, imported as text so that a compiled binary carries them. */
-export const migrations: readonly Migration[] = listed('drizzle/sqlite/migrations.ts', journal, {
+export const migrations: readonly Migration[] = listed('drizzle/sqlite/migrations.ts', eventLog, {
   '0000_init': init,
   '0001_ledgers': ledgers,
-  '0002_journal': journalTables,
+  '0002_journal': eventLogTables,
   '0003_operator': operator,
-  '0004_secret_marks': secretMarks,
+  '0004_secret_marks': keyFingerprints,
 })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { actorName } from '../domain/audit.ts'
-import { linkMs, makeLink } from '../domain/console.ts'
-import { OperatorError } from '../domain/operator.ts'
+import { actorName } from '../domain/operator/audit.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
+import { linkMs, makeLink } from '../domain/operator/sessions.ts'
 import {
   commandActor,
   complain,
@@ -13,7 +13,7 @@ import {
   print,
   printTable,
   wholeNumber,
-  withServersBooks,
+  withServerContext,
 } from './common.ts'
 
 /** What a password must have at least (NIST SP 800-63B section 5.1.1). */
@@ -40,10 +40,10 @@ export function adminCommands(program: Command, env: Env): void {
     .command('link')
     .description('print a link that opens the console once, within ten minutes')
     .action(() =>
-      withServersBooks(env, async (books) => {
-        const { readConsoleOrigins } = await import('../config.ts')
+      withServerContext(env, async (context) => {
+        const { readConsoleOrigins } = await import('../config/config.ts')
         const { publicUrl, local, port } = readConsoleOrigins(env)
-        const token = await makeLink(books, await commandActor(env))
+        const token = await makeLink(context, await commandActor(env))
         complain(`it works once, and for ${linkMs / 60_000} minutes`)
         print(`${publicUrl ?? local}/admin/link#${token}`)
         if (publicUrl !== undefined) {
@@ -57,7 +57,7 @@ export function adminCommands(program: Command, env: Env): void {
     .command('log-out')
     .description('end every session of the console')
     .action(() =>
-      withServersBooks(env, async ({ sessions, now }) => {
+      withServerContext(env, async ({ sessions, now }) => {
         const ended = await sessions.endAll({
           at: now(),
           actor: await commandActor(env),
@@ -75,7 +75,7 @@ export function adminCommands(program: Command, env: Env): void {
     .option('--limit <count>', 'the latest so many', wholeNumber, 100)
     .option('--json', 'as a JSON array')
     .action((options: { since?: string; limit: number; json?: true }) =>
-      withServersBooks(env, async ({ audit, now }) => {
+      withServerContext(env, async ({ audit, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }
         const records = await audit.list({ ...since, limit: options.limit })
         const rows = [...records].reverse().map(({ id: _, at, actor, ...rest }) => ({

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { AppKey, IssuedApp } from '../domain/operator.ts'
-import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withBooks } from './common.ts'
+import type { AppKey, IssuedApp } from '../domain/operator/operator.ts'
+import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator/operator.ts'
+import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
 
 /** `otpost app …` */
 export function appCommands(program: Command, env: Env): void {
@@ -11,21 +11,25 @@ export function appCommands(program: Command, env: Env): void {
     .description('print the API key of a new app, once; only its hash is kept')
     .argument('<appId>')
     .action((appId: string) =>
-      withBooks(env, async (books) => print(await issueApp(books.acting(await commandActor(env)), appId))),
+      withContext(env, async (context) =>
+        print(await issueApp(context.acting(await commandActor(env)), appId)),
+      ),
     )
   app
     .command('rotate')
     .description('print a second API key of an app, once; the first goes on working until it is revoked')
     .argument('<appId>')
     .action((appId: string) =>
-      withBooks(env, async (books) => print(await rotateApp(books.acting(await commandActor(env)), appId))),
+      withContext(env, async (context) =>
+        print(await rotateApp(context.acting(await commandActor(env)), appId)),
+      ),
     )
   app
     .command('list')
     .description('list the issued apps, with each of their keys')
     .option('--json', 'as a JSON array')
     .action((options: { json?: true }) =>
-      withBooks(env, async ({ apps }) => {
+      withContext(env, async ({ apps }) => {
         const issued = await apps.list()
         if (options.json) {
           print(JSON.stringify(issued.map(appRow)))
@@ -46,8 +50,8 @@ export function appCommands(program: Command, env: Env): void {
     .argument('<appId>')
     .argument('<last4>', 'the last four characters of the key, as app list shows them')
     .action((appId: string, last4: string) =>
-      withBooks(env, async (books) => {
-        const left = await revokeKey(books.acting(await commandActor(env)), appId, last4)
+      withContext(env, async (context) => {
+        const left = await revokeKey(context.acting(await commandActor(env)), appId, last4)
         print(
           `the key …${last4.slice(-4)} of ${appId} is revoked; ${left === 0 ? 'it has no other' : 'its other one works'}`,
         )
@@ -58,9 +62,9 @@ export function appCommands(program: Command, env: Env): void {
     .description('make every key of an app stop working')
     .argument('<appId>')
     .action((appId: string) =>
-      withBooks(env, async (books) => {
+      withContext(env, async (context) => {
         const actor = await commandActor(env)
-        const worksStill = await revokeApp(books.acting(actor), appId, books.apps.configured)
+        const worksStill = await revokeApp(context.acting(actor), appId, context.apps.configured)
         print(`${appId} is revoked`)
         if (worksStill !== undefined) complain(worksStill)
       }),

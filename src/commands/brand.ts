@@ -1,5 +1,11 @@
 import { Argument, type Command, Option } from 'commander'
-import { type Brand, brandStatuses, registrationOf, type TemplateRegistration } from '../domain/brand.ts'
+import {
+  type Brand,
+  brandStatuses,
+  registrationOf,
+  type TemplateRegistration,
+} from '../domain/brands/brand.ts'
+import { templateKeys } from '../domain/messages/templates.ts'
 import {
   type BrandChange,
   brandStatus,
@@ -7,9 +13,8 @@ import {
   putBrand,
   registerTemplate,
   setBrandStatus,
-} from '../domain/operator.ts'
-import { templateKeys } from '../domain/templates.ts'
-import { commandActor, type Env, print, printTable, withBooks, yesNo } from './common.ts'
+} from '../domain/operator/operator.ts'
+import { commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
 
 /** `otpost brand …` */
 export function brandCommands(program: Command, env: Env): void {
@@ -30,8 +35,8 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--entity <id>', 'its id as a principal entity, for template routes (India: DLT)')
     .option('--no-entity', 'forget that id')
     .action((slug: string, options: BrandOptions) =>
-      withBooks(env, async (books) => {
-        const ports = books.acting(await commandActor(env))
+      withContext(env, async (context) => {
+        const ports = context.acting(await commandActor(env))
         print(JSON.stringify(brandRow(await putBrand(ports, slug, changeOf(options)))))
       }),
     )
@@ -40,7 +45,7 @@ export function brandCommands(program: Command, env: Env): void {
     .description('list the brands')
     .option('--json', 'as a JSON array')
     .action((options: { json?: true }) =>
-      withBooks(env, async ({ brands }) =>
+      withContext(env, async ({ brands }) =>
         printTable(options.json, (await brands.list()).map(brandRow), [
           ['BRAND', (row) => row.brandId],
           ['STATUS', (row) => row.status],
@@ -66,10 +71,10 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--sender <sender>', 'the sender id (header) it is registered under')
     .option('--remove', 'forget the registration')
     .action((slug: string, key: string, options: TemplateOptions) =>
-      withBooks(env, async (books) => {
-        const ports = books.acting(await commandActor(env))
-        const { vendorNames } = await import('../adapters/sms/index.ts')
-        const changed = await registerTemplate(ports, slug, key, registrationChange(options, vendorNames))
+      withContext(env, async (context) => {
+        const ports = context.acting(await commandActor(env))
+        const { providerNames } = await import('../adapters/sms/index.ts')
+        const changed = await registerTemplate(ports, slug, key, registrationChange(options, providerNames))
         print(JSON.stringify({ brandId: changed.slug, key, ...registrationOf(changed, key) }))
       }),
     )
@@ -79,8 +84,12 @@ export function brandCommands(program: Command, env: Env): void {
     .argument('<slug>')
     .addArgument(new Argument('<status>').choices(brandStatuses))
     .action((slug: string, status: string) =>
-      withBooks(env, async (books) => {
-        const changed = await setBrandStatus(books.acting(await commandActor(env)), slug, brandStatus(status))
+      withContext(env, async (context) => {
+        const changed = await setBrandStatus(
+          context.acting(await commandActor(env)),
+          slug,
+          brandStatus(status),
+        )
         print(`${changed.slug} is ${changed.status}`)
       }),
     )

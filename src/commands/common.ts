@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
-import type { Books } from '../books.ts'
-import type { BooksConfig } from '../books-config.ts'
-import type { Actor } from '../domain/audit.ts'
-import { OperatorError } from '../domain/operator.ts'
+import type { StoreConfig } from '../config/store.ts'
+import type { Context } from '../context.ts'
+import type { Actor } from '../domain/operator/audit.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
 
 // What the commands have in common: how they open the books, and how they speak.
 
@@ -13,35 +13,35 @@ export const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
 /** The environment that a command reads its settings from. */
 export type Env = Readonly<Record<string, string | undefined>>
 
-type Work = (books: Books, config: BooksConfig) => Promise<void>
+type Work = (context: Context, config: StoreConfig) => Promise<void>
 
 /** Opens the books for one command and closes them after it. */
-export async function withBooks(
+export async function withContext(
   env: Env,
   work: Work,
-  isUsable: (config: BooksConfig) => void = () => {},
+  isUsable: (config: StoreConfig) => void = () => {},
 ): Promise<void> {
-  const [{ openBooks }, { readBooksConfig }] = await Promise.all([
-    import('../books.ts'),
-    import('../books-config.ts'),
+  const [{ openContext }, { readStoreConfig }] = await Promise.all([
+    import('../context.ts'),
+    import('../config/store.ts'),
   ])
-  const config = readBooksConfig(env)
+  const config = readStoreConfig(env)
   if (config.database.kind === 'sqlite') requireKept(config.database.file)
   isUsable(config)
-  const books = await openBooks(config)
+  const context = await openContext(config)
   try {
-    await work(books, config)
+    await work(context, config)
   } finally {
-    await books.close()
+    await context.close()
   }
 }
 
 /** The same for a command that tells of what a server has done: where there is nothing, nothing is made. */
-export function withServersBooks(env: Env, work: Work): Promise<void> {
-  return withBooks(env, work, requireDatabase)
+export function withServerContext(env: Env, work: Work): Promise<void> {
+  return withContext(env, work, requireDatabase)
 }
 
-export function requireDatabase({ database }: Pick<BooksConfig, 'database'>): void {
+export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): void {
   if (database.kind === 'postgres' || existsSync(database.file)) return
   throw new OperatorError(
     `there is no database at ${database.name}, or this user may not look at it: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
@@ -57,7 +57,7 @@ function requireKept(file: string): void {
 }
 
 /** The file of an SQLite database, for a command that cares for files. */
-export function requireFile({ database }: Pick<BooksConfig, 'database'>, instead: string): string {
+export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead: string): string {
   if (database.kind === 'sqlite') {
     requireKept(database.file)
     return database.file

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ConfigError } from '../settings.ts'
+import { ConfigError } from '../config/settings.ts'
 
 /**
  * Adds the settings of a file to an environment, whose own go before them unless they are set to nothing. The file is

@@ -1,7 +1,7 @@
 import { get } from 'node:http'
 import type { Command } from 'commander'
-import { OperatorError } from '../domain/operator.ts'
-import { Settings } from '../settings.ts'
+import { Settings } from '../config/settings.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
 import { type Env, print, wholeNumber } from './common.ts'
 
 interface HealthOptions {

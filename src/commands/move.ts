@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { SecretKeys } from '../adapters/crypto/secret-file.ts'
-import type { PostgresTarget } from '../adapters/postgres/connection.ts'
-import type { DatabaseConfig } from '../books-config.ts'
-import { OperatorError } from '../domain/operator.ts'
+import type { PostgresTarget } from '../adapters/postgres/pool.ts'
+import type { Transferred } from '../adapters/store/transfer.ts'
+import type { DatabaseConfig } from '../config/store.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
 import type { Clock } from '../domain/ports.ts'
-import type { Transferred } from '../storage/transfer.ts'
 import { type Env, print, printTable } from './common.ts'
 
 /** `otpost move` */
@@ -29,7 +29,7 @@ interface MoveOptions {
 }
 
 async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promise<void> {
-  const { readBooksConfig, readDatabaseUrl } = await import('../books-config.ts')
+  const { readStoreConfig, readDatabaseUrl } = await import('../config/store.ts')
   const source = readDatabaseUrl(env, '--from', from)
   const target =
     to === undefined
@@ -38,7 +38,7 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
   const { file, server } = way(source, target)
   const { requireFileThere } = await import('../adapters/sqlite/export.ts')
   requireFileThere(file)
-  const { secretKeys: given } = readBooksConfig({ ...env, DATABASE_URL: `file:${file}` })
+  const { secretKeys: given } = readStoreConfig({ ...env, DATABASE_URL: `file:${file}` })
   const { advice, secretKeys } = await secretOf(file, given, force ?? false)
   const startedAt = performance.now()
   const { moved, asideFile } = await move(file, server, { keep: keep ?? false, secretKeys })
@@ -84,7 +84,7 @@ export async function move(
   target: PostgresTarget,
   { secretKeys, keep, now = Date.now }: MoveSettings,
 ): Promise<Moved> {
-  const [{ secretMarks }, { holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
+  const [{ keyFingerprints }, { holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
     import('../adapters/crypto/secrets.ts'),
     import('../adapters/sqlite/export.ts'),
     import('../adapters/postgres/import.ts'),
@@ -92,7 +92,7 @@ export async function move(
   const source = holdFile(file, now)
   let asideFile: string | null = null
   try {
-    const moved = await importAll(target, source, secretKeys && secretMarks(secretKeys), () => {
+    const moved = await importAll(target, source, secretKeys && keyFingerprints(secretKeys), () => {
       if (!keep) asideFile = source.setAside()
     })
     return { moved, asideFile }
@@ -132,19 +132,20 @@ async function secretOf(
   given: SecretKeys | undefined,
   isForced: boolean,
 ): Promise<{ advice: string; secretKeys: SecretKeys | undefined }> {
-  const [{ existsSync, readFileSync }, { secretKeysIn }, { secretMarks }, { marksIn }] = await Promise.all([
-    import('node:fs'),
-    import('../adapters/crypto/secret-file.ts'),
-    import('../adapters/crypto/secrets.ts'),
-    import('../adapters/sqlite/export.ts'),
-  ])
+  const [{ existsSync, readFileSync }, { secretKeysIn }, { keyFingerprints }, { fingerprintsIn }] =
+    await Promise.all([
+      import('node:fs'),
+      import('../adapters/crypto/secret-file.ts'),
+      import('../adapters/crypto/secrets.ts'),
+      import('../adapters/sqlite/export.ts'),
+    ])
   const keyFile = `${file}.key`
   const kept = existsSync(keyFile) ? secretKeysIn(readFileSync(keyFile, 'utf8')) : undefined
-  const noted = marksIn(file)
+  const noted = fingerprintsIn(file)
   if (noted.length > 0 && !isForced) {
     // Its server has told.
     const isServers = (keys: SecretKeys | undefined) =>
-      keys !== undefined && noted.every((mark) => secretMarks(keys).includes(mark))
+      keys !== undefined && noted.every((mark) => keyFingerprints(keys).includes(mark))
     const source = given ? 'SECRET_KEY' : keyFile
     if ((given ?? kept) && !isServers(given ?? kept)) {
       throw new OperatorError(

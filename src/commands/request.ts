@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { approveRequest, OperatorError, rejectRequest, requestIdOf } from '../domain/operator.ts'
-import type { KeptRequest } from '../domain/platform.ts'
-import { commandActor, complain, type Env, isoTime, print, printTable, withServersBooks } from './common.ts'
+import type { IntegrationRequestRecord } from '../domain/integration/integration.ts'
+import { approveRequest, OperatorError, rejectRequest, requestIdOf } from '../domain/operator/operator.ts'
+import { commandActor, complain, type Env, isoTime, print, printTable, withServerContext } from './common.ts'
 
 /** `otpost request …` */
 export function requestCommands(program: Command, env: Env): void {
@@ -14,7 +14,7 @@ export function requestCommands(program: Command, env: Env): void {
     .option('--pending', 'only those that wait for a decision')
     .option('--json', 'as a JSON array')
     .action((options: { pending?: true; json?: true }) =>
-      withServersBooks(env, async ({ requests }) => {
+      withServerContext(env, async ({ requests }) => {
         const all = [...(await requests.list())].reverse().map(requestRow)
         const rows = options.pending ? all.filter(({ status }) => status === 'pending') : all
         printTable(options.json, rows, [
@@ -33,7 +33,7 @@ export function requestCommands(program: Command, env: Env): void {
     .argument('<id>')
     .option('--json', 'as JSON')
     .action((id: string, options: { json?: true }) =>
-      withServersBooks(env, async ({ requests }) => {
+      withServerContext(env, async ({ requests }) => {
         const found = await requests.get(requestIdOf(id))
         if (!found) throw new OperatorError(`there is no request ${id}: see otpost request list`)
         const row = requestRow(found)
@@ -50,8 +50,8 @@ export function requestCommands(program: Command, env: Env): void {
     .requiredOption('--app <appId>', 'the id of the new app')
     .requiredOption('--brand <slug>', 'the id of the brand: a new one, or one that is there')
     .action((id: string, { app, brand }: { app: string; brand: string }) =>
-      withServersBooks(env, async (books) => {
-        const approval = await approveRequest(books.acting(await commandActor(env)), id, {
+      withServerContext(env, async (context) => {
+        const approval = await approveRequest(context.acting(await commandActor(env)), id, {
           appId: app,
           brandSlug: brand,
         })
@@ -68,8 +68,8 @@ export function requestCommands(program: Command, env: Env): void {
     .argument('<id>')
     .option('--reason <text>', 'why; kept for you, and sent to nobody', '')
     .action((id: string, { reason }: { reason: string }) =>
-      withServersBooks(env, async (books) => {
-        await rejectRequest(books.acting(await commandActor(env)), id, reason)
+      withServerContext(env, async (context) => {
+        await rejectRequest(context.acting(await commandActor(env)), id, reason)
         print(`request ${id} is rejected`)
       }),
     )
@@ -78,7 +78,7 @@ export function requestCommands(program: Command, env: Env): void {
 /** Of the names of a request's fields, in characters. */
 const nameWidth = 20
 
-function requestRow({ id, createdAt, decidedAt, ...rest }: KeptRequest) {
+function requestRow({ id, createdAt, decidedAt, ...rest }: IntegrationRequestRecord) {
   return {
     integrationRequestId: id,
     createdAt: isoTime(createdAt),

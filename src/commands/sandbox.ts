@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { brandProblems, nameKey } from '../domain/brand.ts'
-import { freshBrand, putBrand } from '../domain/operator.ts'
-import { notifyTemplateKeys } from '../domain/templates.ts'
+import { brandProblems, nameKey } from '../domain/brands/brand.ts'
+import { notifyTemplateKeys } from '../domain/messages/templates.ts'
+import { freshBrand, putBrand } from '../domain/operator/operator.ts'
 import { type Env, print } from './common.ts'
 import { serve } from './serve.ts'
 
@@ -46,14 +46,14 @@ export function sandboxCommands(program: Command, env: Env): void {
     .option('--until-stdin-closes', 'end also when standard input does, as when whoever started it is gone')
     .addHelpText('after', help)
     .action(async ({ brand = ['acme'], untilStdinCloses }: SandboxOptions) => {
-      const { readConfig } = await import('../config.ts')
+      const { readConfig } = await import('../config/config.ts')
       const brandIds = [...new Set(brand)]
       await serve(readConfig(sandboxEnv(env)), {
         demo: { ...application, brandId: brandIds[0] ?? '' },
         logFd: 2,
         ...(untilStdinCloses ? { until: inputEnds } : {}),
-        prepare: async ({ books }, listen) => {
-          const ports = books.acting({ by: 'command', name: 'sandbox' })
+        prepare: async ({ context }, listen) => {
+          const ports = context.acting({ by: 'command', name: 'sandbox' })
           for (const slug of brandIds) await putBrand(ports, slug, brandOf(slug))
           const url = listen().origin
           print(JSON.stringify({ url, ...application, brandIds, outboxUrl: `${url}/outbox` }))

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { App, Overrides } from '../app.ts'
-import type { Config } from '../config.ts'
-import { OperatorError } from '../domain/operator.ts'
-import { ConfigError } from '../settings.ts'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/settings.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
 import { version } from '../version.ts'
-import { type Env, exit, print, withBooks } from './common.ts'
+import { type Env, exit, print, withContext } from './common.ts'
 
 /** `otpost serve`, `demo` and `migrate`. */
 export function serveCommands(program: Command, env: Env): void {
@@ -25,15 +25,15 @@ export function serveCommands(program: Command, env: Env): void {
   program
     .command('migrate')
     .description('bring the database up to date')
-    .action(() => withBooks(env, async (_, config) => print(`${config.database.name} is up to date`)))
+    .action(() => withContext(env, async (_, config) => print(`${config.database.name} is up to date`)))
 }
 
 /** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
 async function parts() {
   const [app, config, demo, logger] = await Promise.all([
     import('../app.ts'),
-    import('../config.ts'),
-    import('../demo.ts'),
+    import('../config/config.ts'),
+    import('./demo.ts'),
     import('../adapters/log/logger.ts'),
   ])
   return { ...app, ...config, ...demo, ...logger }

@@ -1,4 +1,4 @@
-import type { Call } from './call.ts'
+import type { Call } from './events/request-context.ts'
 
 export type Channel = 'SMS' | 'EMAIL'
 

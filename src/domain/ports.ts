@@ -1,5 +1,5 @@
 import type { Channel } from './contact.ts'
-import type { SmsRoute } from './providers.ts'
+import type { SmsRoute } from './messages/providers.ts'
 
 /** The time in epoch milliseconds. */
 export type Clock = () => number
@@ -39,9 +39,9 @@ export interface Secrets {
    * What makes the URL of a receipt unguessable: 96 bits of an HMAC-SHA-256, in base64url, under the present
    * secret.
    */
-  receiptToken(about: string): string
+  callbackToken(about: string): string
   /** Whether this is the token of it, under any of the secrets; compares in constant time. */
-  isReceiptToken(about: string, token: string): boolean
+  isCallbackToken(about: string, token: string): boolean
 }
 
 /** A new API key: `otp_live_`, 256 random bits and a checksum, by which those who search for leaked keys know it. */

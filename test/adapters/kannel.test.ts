@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
-import { anySms, patienceMs, type Reply, startVendor, vendorTools } from '../support/vendor-server.ts'
+import { Settings } from '../../src/config/settings.ts'
+import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import {
+  anySms,
+  patienceMs,
+  providerTools,
+  type Reply,
+  startProviderDouble,
+} from '../support/provider-server.ts'
 
 const sms: Sms = {
   ...anySms,
@@ -21,10 +27,10 @@ function says(status: number, text: string): Reply {
   return () => new Response(text, { status, headers: { 'content-type': 'text/html' } })
 }
 
-let smsbox: ReturnType<typeof startVendor>
+let smsbox: ReturnType<typeof startProviderDouble>
 
 beforeEach(() => {
-  smsbox = startVendor(says(202, '0: Accepted for delivery'))
+  smsbox = startProviderDouble(says(202, '0: Accepted for delivery'))
 })
 
 afterEach(async () => {
@@ -44,7 +50,7 @@ function provider(env: Readonly<Record<string, string>> = {}) {
   const settings = new Settings({ ...environment(), ...env })
   const make = kannel.configure(settings, 'plain')
   expect(settings.problems).toEqual([])
-  return make(vendorTools)
+  return make(providerTools)
 }
 
 /** Hands over one SMS; its outcome must not repeat what is nobody's business. */
@@ -111,7 +117,7 @@ describe('the request', () => {
   })
 
   test('asks for receipts of all kinds at the URL of the attempt, its percent signs doubled', async () => {
-    await send({ receiptUrl: 'https://otp.example/a%20b/receipts/kannel/x.1.token' })
+    await send({ callbackUrl: 'https://otp.example/a%20b/receipts/kannel/x.1.token' })
     expect(kannelHeaders()).toMatchObject({
       'dlr-mask': '31',
       'dlr-url':
@@ -265,17 +271,17 @@ describe('the answer', () => {
 describe('a receipt', () => {
   const read = (query: string) => {
     const url = `https://otp.example/receipts/kannel/x.1.token?${query}`
-    const call: ReceiptCall = {
+    const call: CallbackRequest = {
       url,
       fields: Object.fromEntries(new URL(url).searchParams),
       headers: {},
       body: new Uint8Array(),
     }
-    return provider().receipts?.read(call)
+    return provider().deliveryReports?.read(call)
   }
 
   test('comes to a URL that only its message had', () => {
-    expect(provider().receipts?.namedBy).toBe('attempt')
+    expect(provider().deliveryReports?.namedBy).toBe('attempt')
   })
 
   test.each<[string, string, string | null]>([

@@ -1,12 +1,18 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { msg91 } from '../../src/adapters/sms/msg91.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
-import { anySms, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import { Settings } from '../../src/config/settings.ts'
+import type {
+  CallbackRequest,
+  DeliveryReport,
+  Outcome,
+  Sms,
+  SmsRoute,
+} from '../../src/domain/messages/providers.ts'
+import { anySms, patienceMs, providerTools, startProviderDouble } from '../support/provider-server.ts'
 
 const authKey = '123456AbCdEfGh7890'
-const vendorId = '5762846b4f8d285d378b4567'
-const accepted = { type: 'success', message: vendorId }
+const providerMessageId = '5762846b4f8d285d378b4567'
+const accepted = { type: 'success', message: providerMessageId }
 
 /** On the route given: India's rules make it the vendor's template that is sent on the one, and our text on the other. */
 const messages: Readonly<Record<SmsRoute, Sms>> = {
@@ -31,11 +37,11 @@ const messages: Readonly<Record<SmsRoute, Sms>> = {
 
 const routes = ['plain', 'template'] as const
 
-let vendor: ReturnType<typeof startVendor>
+let double: ReturnType<typeof startProviderDouble>
 
 /** How the vendor answers the next calls. */
 function answer(body: unknown, status = 200): void {
-  vendor.answer(() =>
+  double.answer(() =>
     typeof body === 'string' ? new Response(body, { status }) : Response.json(body, { status }),
   )
 }
@@ -44,19 +50,19 @@ function answer(body: unknown, status = 200): void {
 const outcomes: Outcome[] = []
 
 beforeEach(() => {
-  vendor = startVendor(() => Response.json(accepted))
+  double = startProviderDouble(() => Response.json(accepted))
 })
 
 afterEach(async () => {
-  await vendor.stop()
+  await double.stop()
   const said = JSON.stringify(outcomes.splice(0))
   for (const secret of [authKey, '123456', '9812345678', 'verification', 'Acme'])
     expect(said).not.toContain(secret)
 })
 
-function providerOf(route: SmsRoute, url = vendor.url) {
+function providerOf(route: SmsRoute, url = double.url) {
   const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN', MSG91_BASE_URL: url })
-  const provider = msg91.configure(settings, route)(vendorTools)
+  const provider = msg91.configure(settings, route)(providerTools)
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -65,7 +71,7 @@ async function send(
   route: SmsRoute = 'template',
   {
     timeoutMs = patienceMs,
-    url = vendor.url,
+    url = double.url,
     ...changes
   }: Partial<Sms> & { timeoutMs?: number; url?: string } = {},
 ): Promise<Outcome> {
@@ -76,13 +82,13 @@ async function send(
 
 /** The only call that the vendor got. */
 function onlyCall() {
-  const call = vendor.onlyCall()
+  const call = double.onlyCall()
   return { ...call, body: JSON.parse(call.body) }
 }
 
 describe('the template route', () => {
   test('asks for its template, filled with our variables', async () => {
-    expect(await send('template')).toEqual({ kind: 'accepted', vendorId })
+    expect(await send('template')).toEqual({ kind: 'accepted', providerMessageId })
     const { method, path, body } = onlyCall()
     expect({ method, path, body }).toEqual({
       method: 'POST',
@@ -119,13 +125,13 @@ describe('the template route', () => {
       reason: 'no template id',
       unasked: true,
     })
-    expect(vendor.received).toHaveLength(0)
+    expect(double.received).toHaveLength(0)
   })
 })
 
 describe('the plain route', () => {
   test('gives the text', async () => {
-    expect(await send('plain')).toEqual({ kind: 'accepted', vendorId })
+    expect(await send('plain')).toEqual({ kind: 'accepted', providerMessageId })
     const { method, path, body } = onlyCall()
     expect({ method, path, body }).toEqual({
       method: 'POST',
@@ -309,14 +315,14 @@ describe('an answer', () => {
     ['a string', '"success"'],
     ['an array', [accepted]],
     ['an empty object', {}],
-    ['no type', { message: vendorId }],
-    ['another type', { type: 'warning', message: vendorId }],
-    ['another case', { type: 'SUCCESS', message: vendorId }],
+    ['no type', { message: providerMessageId }],
+    ['another type', { type: 'warning', message: providerMessageId }],
+    ['another case', { type: 'SUCCESS', message: providerMessageId }],
     ['no message', { type: 'success' }],
     ['an empty message', { type: 'success', message: '' }],
     ['a blank message', { type: 'success', message: ' ' }],
     ['a number for a message', { type: 'success', message: 1 }],
-    ['a list for a message', { type: 'success', message: [vendorId] }],
+    ['a list for a message', { type: 'success', message: [providerMessageId] }],
   ])('of 200 that can not be understood leaves the outcome open: %s', async (_, body) => {
     answer(body)
     expect(await send('template')).toEqual({ kind: 'unknown', reason: 'unreadable answer' })
@@ -324,17 +330,17 @@ describe('an answer', () => {
   })
 
   test.each([301, 302, 303, 307, 308])('of %i is not followed', async (status) => {
-    const elsewhere = startVendor(() => Response.json(accepted))
-    vendor.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
+    const elsewhere = startProviderDouble(() => Response.json(accepted))
+    double.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
     expect(await send()).toEqual(rejected('account', `HTTP ${status}`))
     await elsewhere.stop()
-    expect(vendor.received).toHaveLength(1)
+    expect(double.received).toHaveLength(1)
     expect(elsewhere.received).toHaveLength(0)
   })
 
   test('that never comes leaves the outcome open', async () => {
     const never = Promise.withResolvers<Response>()
-    vendor.answer(() => never.promise)
+    double.answer(() => never.promise)
     const outcome = await send('template', { timeoutMs: 60 })
     never.resolve(new Response())
     expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out' })
@@ -355,7 +361,7 @@ describe('an answer', () => {
   test.each(routes)(
     'of a host that does not listen is none: nothing was sent on the %s route',
     async (route) => {
-      await vendor.stop()
+      await double.stop()
       expect((await send(route)).kind).toBe('retryable')
     },
   )
@@ -376,7 +382,7 @@ describe('its settings', () => {
     ['template', 'https://control.msg91.com/api/v5/flow'],
   ] as const)('need no address: the %s route has one', async (route, url) => {
     const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN' })
-    const provider = msg91.configure(settings, route)(vendorTools)
+    const provider = msg91.configure(settings, route)(providerTools)
     expect(settings.problems).toEqual([])
     const answer = Object.assign(async () => Response.json(accepted), { preconnect: fetch.preconnect })
     const network = spyOn(globalThis, 'fetch').mockImplementation(answer)
@@ -395,19 +401,19 @@ describe('its settings', () => {
   })
 
   test('may end the address with a slash', async () => {
-    await send('template', { url: `${vendor.url}/` })
+    await send('template', { url: `${double.url}/` })
     expect(onlyCall().path).toBe('/api/v5/flow')
   })
 })
 
 describe('receipts', () => {
-  const receipts = () => {
-    const { receipts } = providerOf('template')
-    if (!receipts) throw new Error('there is no reader of receipts')
-    return receipts
+  const deliveryReports = () => {
+    const { deliveryReports } = providerOf('template')
+    if (!deliveryReports) throw new Error('there is no reader of receipts')
+    return deliveryReports
   }
 
-  const call = (given: Partial<ReceiptCall>): ReceiptCall => ({
+  const call = (given: Partial<CallbackRequest>): CallbackRequest => ({
     url: 'https://otp.example/receipts/msg91/token',
     fields: {},
     headers: {},
@@ -415,13 +421,13 @@ describe('receipts', () => {
     ...given,
   })
 
-  const json = (value: unknown): ReceiptCall =>
+  const json = (value: unknown): CallbackRequest =>
     call({
       headers: { 'content-type': 'application/json' },
       body: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
     })
 
-  const form = (data: string): ReceiptCall =>
+  const form = (data: string): CallbackRequest =>
     call({
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       fields: { data },
@@ -442,7 +448,7 @@ describe('receipts', () => {
     desc: 'DELIVERED',
     failedReason: 'no such number 919812345678',
   })
-  const v2 = (status: unknown, requestId: unknown = vendorId) => ({
+  const v2 = (status: unknown, requestId: unknown = providerMessageId) => ({
     senderId: 'ACMEIN',
     requestId,
     report: [report(status)],
@@ -453,49 +459,49 @@ describe('receipts', () => {
   const v3 = (status: unknown) => ({
     ...report(status),
     senderId: 'ACMEIN',
-    requestId: vendorId,
+    requestId: providerMessageId,
     userId: '271234',
     campaignName: 'Sendhttp',
   })
 
   test('name the message by the request', () => {
-    expect(receipts().namedBy).toBe('vendorId')
-    expect(receipts().answer).toBeUndefined()
+    expect(deliveryReports().namedBy).toBe('providerMessageId')
+    expect(deliveryReports().answer).toBeUndefined()
   })
 
-  const rows: [unknown, Receipt][] = [
-    ['1', { vendorId, status: 'delivered', reason: null }],
-    ['2', { vendorId, status: 'failed', reason: '2' }],
-    ['9', { vendorId, status: 'failed', reason: '9' }],
-    ['16', { vendorId, status: 'failed', reason: '16' }],
-    ['17', { vendorId, status: 'failed', reason: '17' }],
-    ['25', { vendorId, status: 'failed', reason: '25' }],
-    [1, { vendorId, status: 'delivered', reason: null }],
-    [16, { vendorId, status: 'failed', reason: '16' }],
-    ['0', { vendorId, status: 'pending', reason: null }],
-    ['3', { vendorId, status: 'pending', reason: null }],
-    ['919812345678', { vendorId, status: 'pending', reason: null }],
-    ['', { vendorId, status: 'pending', reason: null }],
+  const rows: [unknown, DeliveryReport][] = [
+    ['1', { providerMessageId, status: 'delivered', reason: null }],
+    ['2', { providerMessageId, status: 'failed', reason: '2' }],
+    ['9', { providerMessageId, status: 'failed', reason: '9' }],
+    ['16', { providerMessageId, status: 'failed', reason: '16' }],
+    ['17', { providerMessageId, status: 'failed', reason: '17' }],
+    ['25', { providerMessageId, status: 'failed', reason: '25' }],
+    [1, { providerMessageId, status: 'delivered', reason: null }],
+    [16, { providerMessageId, status: 'failed', reason: '16' }],
+    ['0', { providerMessageId, status: 'pending', reason: null }],
+    ['3', { providerMessageId, status: 'pending', reason: null }],
+    ['919812345678', { providerMessageId, status: 'pending', reason: null }],
+    ['', { providerMessageId, status: 'pending', reason: null }],
   ]
 
-  test.each(rows)('of version 2 with status %p', (status, receipt) => {
-    expect(receipts().read(form(JSON.stringify([v2(status)])))).toEqual([receipt])
+  test.each(rows)('of version 2 with status %p', (status, report) => {
+    expect(deliveryReports().read(form(JSON.stringify([v2(status)])))).toEqual([report])
   })
 
-  test.each(rows)('of version 3 with status %p', (status, receipt) => {
-    expect(receipts().read(json(v3(status)))).toEqual([receipt])
+  test.each(rows)('of version 3 with status %p', (status, report) => {
+    expect(deliveryReports().read(json(v3(status)))).toEqual([report])
   })
 
   test('tell of several requests at once', () => {
-    expect(receipts().read(form(JSON.stringify([v2('1', 'one'), v2('2', 'two')])))).toEqual([
-      { vendorId: 'one', status: 'delivered', reason: null },
-      { vendorId: 'two', status: 'failed', reason: '2' },
+    expect(deliveryReports().read(form(JSON.stringify([v2('1', 'one'), v2('2', 'two')])))).toEqual([
+      { providerMessageId: 'one', status: 'delivered', reason: null },
+      { providerMessageId: 'two', status: 'failed', reason: '2' },
     ])
   })
 
   test('that name no request are passed over beside those that do', () => {
-    expect(receipts().read(form(JSON.stringify([v2('2', ''), v2('1')])))).toEqual([
-      { vendorId, status: 'delivered', reason: null },
+    expect(deliveryReports().read(form(JSON.stringify([v2('2', ''), v2('1')])))).toEqual([
+      { providerMessageId, status: 'delivered', reason: null },
     ])
   })
 
@@ -503,7 +509,7 @@ describe('receipts', () => {
     { data: [{ meta: '0', INMSID: '0', description: 'DELIVERED', ts: 1_726_729_500 }], event: 'delivered' },
   ]
 
-  test.each<[string, ReceiptCall]>([
+  test.each<[string, CallbackRequest]>([
     ['nothing', call({})],
     ['no JSON', json('delivered')],
     ['a broken-off object', json('{"requestId":"57')],
@@ -517,12 +523,12 @@ describe('receipts', () => {
     ['no request', json({ status: '1' })],
     ['an empty request', json({ ...v3('1'), requestId: '' })],
     ['a number for a request', json({ ...v3('1'), requestId: 5 })],
-    ['no status', json({ requestId: vendorId })],
+    ['no status', json({ requestId: providerMessageId })],
     ['a list for a status', json({ ...v3('1'), status: ['1'] })],
     ['no report', form(JSON.stringify([{ ...v2('1'), report: [] }]))],
     ['a report that is none', form(JSON.stringify([{ ...v2('1'), report: 'DELIVERED' }]))],
     ['an empty report', form(JSON.stringify([{ ...v2('1'), report: [null] }]))],
   ])('are refused when they are none: %s', (_, given) => {
-    expect(() => receipts().read(given)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
+    expect(() => deliveryReports().read(given)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
   })
 })

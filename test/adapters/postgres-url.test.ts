@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
-import { readConfig } from '../../src/config.ts'
-import { ConfigError } from '../../src/settings.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/settings.ts'
 
 const secretKey = 's'.repeat(32)
 const password = 'hush-hush'

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SmtpServer, SmtpSettings } from '../../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
-import { Settings } from '../../src/settings.ts'
+import { Settings } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { selfSigned } from '../support/smtp.ts'
 

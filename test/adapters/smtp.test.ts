@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSmtpMailer } from '../../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
+import { Settings } from '../../src/config/settings.ts'
 import { email } from '../../src/domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
+import type { Mail, Mailer, Outcome } from '../../src/domain/messages/providers.ts'
 import { temporaryFolder } from '../support/app.ts'
 import {
   type Refusal,
@@ -49,8 +49,8 @@ const patienceMs = 10_000
 const passingMs = 3000
 
 /** What the mailer calls the mail, at its first attempt. */
-const vendorId = `${mail.requestId}.1@shop.example`
-const accepted: Outcome = { kind: 'accepted', vendorId }
+const providerMessageId = `${mail.requestId}.1@shop.example`
+const accepted: Outcome = { kind: 'accepted', providerMessageId }
 
 type Server = Awaited<ReturnType<typeof startSmtp>>
 
@@ -108,11 +108,17 @@ describe.concurrent('a mail', () => {
 
   test('has a Message-ID of the sender’s domain, the request and the attempt, by which the mailer knows it', async () => {
     await using post = await scene()
-    const vendorIds = [`${mail.requestId}.1@shop.example`, `${mail.requestId}.2@shop.example`]
-    expect(await post.send({}, 1)).toEqual({ kind: 'accepted', vendorId: vendorIds[0] ?? '' })
-    expect(await post.send({}, 2)).toEqual({ kind: 'accepted', vendorId: vendorIds[1] ?? '' })
+    const providerMessageIds = [`${mail.requestId}.1@shop.example`, `${mail.requestId}.2@shop.example`]
+    expect(await post.send({}, 1)).toEqual({
+      kind: 'accepted',
+      providerMessageId: providerMessageIds[0] ?? '',
+    })
+    expect(await post.send({}, 2)).toEqual({
+      kind: 'accepted',
+      providerMessageId: providerMessageIds[1] ?? '',
+    })
     const received = post.server.received.map(({ mail }) => mail)
-    expect(received.map(({ messageId }) => messageId)).toEqual(vendorIds.map((id) => `<${id}>`))
+    expect(received.map(({ messageId }) => messageId)).toEqual(providerMessageIds.map((id) => `<${id}>`))
     const requestIds = received[0]?.headers.filter(({ key }) => key === 'x-request-id')
     expect(requestIds?.map(({ value }) => value)).toEqual([mail.requestId])
   })
@@ -120,7 +126,7 @@ describe.concurrent('a mail', () => {
   test('has a Message-ID in ASCII also where the sender’s domain is not', async () => {
     await using post = await scene({}, ({ url }) => url, { MAIL_FROM: 'codes@bücher.example' })
     const id = `${mail.requestId}.1@xn--bcher-kva.example`
-    expect(await post.send()).toEqual({ kind: 'accepted', vendorId: id })
+    expect(await post.send()).toEqual({ kind: 'accepted', providerMessageId: id })
     expect(post.server.received[0]?.mail.messageId).toBe(`<${id}>`)
   })
 
@@ -383,7 +389,7 @@ describe.concurrent('a connection that breaks off', () => {
 
     test('after the final dot leaves it open, and nothing is sent again', async () => {
       const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop' }, { env })
-      expect(outcomes).toEqual([{ kind: 'unknown', reason: 'ECONNECTION', vendorId }])
+      expect(outcomes).toEqual([{ kind: 'unknown', reason: 'ECONNECTION', providerMessageId }])
       expect(contents).toHaveLength(1)
     })
   })
@@ -416,13 +422,13 @@ describe.concurrent('a connection that breaks off', () => {
     const before = await sendTo({ at: 'RCPT', by: 'reset' })
     expect(before.outcomes).toMatchObject([{ kind: 'retryable' }])
     const after = await sendTo({ at: 'content', by: 'reset' })
-    expect(after.outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
+    expect(after.outcomes).toMatchObject([{ kind: 'unknown', providerMessageId }])
     expect(after.contents).toHaveLength(1)
   })
 
   test('after the final dot of a later mail leaves that one open, and nothing is sent again', async () => {
     const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop', after: 1 }, { mails: 2 })
-    expect(outcomes).toEqual([accepted, { kind: 'unknown', reason: 'ECONNECTION', vendorId }])
+    expect(outcomes).toEqual([accepted, { kind: 'unknown', reason: 'ECONNECTION', providerMessageId }])
     expect(contents).toHaveLength(2)
   })
 })
@@ -481,7 +487,7 @@ describe.concurrent('a reply', () => {
         { at: 'content', by },
         { timeoutMs: by === '' ? passingMs : patienceMs },
       )
-      expect(outcomes).toMatchObject([{ kind: 'unknown', vendorId }])
+      expect(outcomes).toMatchObject([{ kind: 'unknown', providerMessageId }])
     },
   )
 
@@ -498,7 +504,11 @@ describe('a server that does not answer', () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
-    expect(await mailer.send(mail, 1, passingMs)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
+    expect(await mailer.send(mail, 1, passingMs)).toEqual({
+      kind: 'unknown',
+      reason: 'time-out',
+      providerMessageId,
+    })
     const tookMs = performance.now() - startedAt
     await silent.connected
     mailer.close()
@@ -510,13 +520,13 @@ describe('a server that does not answer', () => {
 
   test.each(beforeContent)('at %s has not been sent anything', async (at) => {
     const { outcomes, contents } = await sendTo({ at, by: 'hang' }, { timeoutMs: 100 })
-    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
+    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', providerMessageId }])
     expect(contents).toEqual([])
   })
 
   test('after the final dot leaves it open, and nothing is sent again', async () => {
     const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: passingMs })
-    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', vendorId }])
+    expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', providerMessageId }])
     expect(contents).toHaveLength(1)
   })
 
@@ -549,7 +559,11 @@ describe('a server that does not answer', () => {
   test('for as long as a mail may stall is hung up on, before the time of the mail is up', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url, {}, 60)
-    expect(await mailer.send(mail, 1, patienceMs)).toEqual({ kind: 'unknown', reason: 'time-out', vendorId })
+    expect(await mailer.send(mail, 1, patienceMs)).toEqual({
+      kind: 'unknown',
+      reason: 'time-out',
+      providerMessageId,
+    })
     mailer.close()
     silent.stop()
   })

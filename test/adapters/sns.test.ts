@@ -3,10 +3,16 @@ import { createHash, createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { sns } from '../../src/adapters/sms/sns.ts'
+import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
-import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import {
+  anySms,
+  passingMs,
+  patienceMs,
+  providerTools,
+  startProviderDouble,
+} from '../support/provider-server.ts'
 
 const accessKeyId = 'AKIDEXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
@@ -56,17 +62,17 @@ function refusal(code: string, message = `Not ${plain.text.replace('&', '&amp;')
 </ErrorResponse>`
 }
 
-let vendor: ReturnType<typeof startVendor>
+let double: ReturnType<typeof startProviderDouble>
 
 /** Every outcome and receipt of a test: none may give anything away. */
 const told: unknown[] = []
 
 beforeEach(() => {
-  vendor = startVendor(() => new Response(published))
+  double = startProviderDouble(() => new Response(published))
 })
 
 afterEach(async () => {
-  await vendor.stop()
+  await double.stop()
   const said = JSON.stringify(told.splice(0))
   const secrets = [
     accessKeyId,
@@ -85,10 +91,10 @@ function providerOf(env: Record<string, string> = {}) {
     AWS_REGION: 'ap-south-1',
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    SNS_BASE_URL: vendor.url,
+    SNS_BASE_URL: double.url,
     ...env,
   })
-  const provider = sns.configure(settings, 'plain')({ ...vendorTools, now: () => now })
+  const provider = sns.configure(settings, 'plain')({ ...providerTools, now: () => now })
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -100,7 +106,7 @@ async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} }
 }
 
 function onlyCall() {
-  const call = vendor.onlyCall()
+  const call = double.onlyCall()
   return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
 }
 
@@ -206,7 +212,7 @@ describe('the signature', () => {
         hostname: '127.0.0.1',
         path: '/',
         query: {},
-        headers: { host: vendor.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+        headers: { host: double.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
         body,
       },
       { signingDate: new Date(now) },
@@ -224,8 +230,8 @@ describe('the answer', () => {
     ['on one line', published.replace(/\s*\n\s*/g, '')],
     ['with a sequence', published.replace('</MessageId>', '</MessageId><SequenceNumber>1</SequenceNumber>')],
   ])('of a message that is taken, %s', async (_, text) => {
-    vendor.answer(() => new Response(text))
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: messageId })
+    double.answer(() => new Response(text))
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: messageId })
   })
 
   test.each([
@@ -267,13 +273,13 @@ describe('the answer', () => {
     [500, 'SomethingNew', 'retryable'],
     [400, 'constructor', 'content'],
   ])('HTTP %i with %s is of the class %s', async (status, code, meaning) => {
-    vendor.answer(() => new Response(refusal(code), { status }))
+    double.answer(() => new Response(refusal(code), { status }))
     expect(await send()).toEqual(classed(meaning, code))
   })
 
   test('tells by its message that it is the number that is invalid', async () => {
     const message = `Invalid parameter: PhoneNumber Reason: +${plain.to} is not valid to publish to`
-    vendor.answer(() => new Response(refusal('InvalidParameter', message), { status: 400 }))
+    double.answer(() => new Response(refusal('InvalidParameter', message), { status: 400 }))
     expect(await send()).toEqual(classed('recipient', 'InvalidParameter'))
   })
 
@@ -289,7 +295,7 @@ describe('the answer', () => {
     [502, 'retryable'],
     [503, 'retryable'],
   ])('HTTP %i without a word is of the class %s', async (status, meaning) => {
-    vendor.answer(() => new Response(null, { status }))
+    double.answer(() => new Response(null, { status }))
     expect(await send()).toEqual(classed(meaning, `HTTP ${status}`))
   })
 
@@ -299,7 +305,7 @@ describe('the answer', () => {
     ['a code with a number in it', refusal(`A ${plain.to}`)],
     ['what a success looks like', published],
   ])('HTTP 400 with %s is told by its status', async (_, text) => {
-    vendor.answer(() => new Response(text, { status: 400 }))
+    double.answer(() => new Response(text, { status: 400 }))
     expect(await send()).toEqual(classed('content', 'HTTP 400'))
   })
 
@@ -315,26 +321,26 @@ describe('the answer', () => {
     ['an error', refusal('InternalError')],
     ['JSON', `{"PublishResponse":{"PublishResult":{"MessageId":"${messageId}"}}}`],
   ])('200 with %s leaves the outcome unknown', async (_, text) => {
-    vendor.answer(() => new Response(text))
+    double.answer(() => new Response(text))
     expect(await send()).toEqual(classed('unknown', 'unreadable answer'))
   })
 
   test.each([500, 503, 429])('HTTP %i is not tried again', async (status) => {
-    vendor.answer(() => new Response(null, { status }))
+    double.answer(() => new Response(null, { status }))
     await send()
-    expect(vendor.received).toHaveLength(1)
+    expect(double.received).toHaveLength(1)
   })
 
   test('that does not come in time leaves the outcome unknown', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
-    vendor.answer(() => promise)
+    double.answer(() => promise)
     expect(await send({}, { timeoutMs: passingMs })).toEqual(classed('unknown', 'time-out'))
     resolve(new Response())
-    expect(vendor.received).toHaveLength(1)
+    expect(double.received).toHaveLength(1)
   })
 
   test('of nobody is retryable: nothing was sent', async () => {
-    await vendor.stop()
+    await double.stop()
     expect((await send()).kind).toBe('retryable')
   })
 })
@@ -390,7 +396,7 @@ function delivery(...records: (string | Uint8Array)[]) {
   }
 }
 
-function callOf(body: unknown, headers: Record<string, string> = {}): ReceiptCall {
+function callOf(body: unknown, headers: Record<string, string> = {}): CallbackRequest {
   return {
     url: 'https://otp.example/receipts/sns/dGhlIHRva2Vu',
     fields: {},
@@ -401,7 +407,7 @@ function callOf(body: unknown, headers: Record<string, string> = {}): ReceiptCal
 }
 
 function read(body: unknown, headers: Record<string, string> = {}, env: Record<string, string> = {}) {
-  const news = providerOf(env).receipts?.read(callOf(body, headers))
+  const news = providerOf(env).deliveryReports?.read(callOf(body, headers))
   told.push(news)
   return news
 }
@@ -415,7 +421,7 @@ function failureOf(run: () => unknown): string | undefined {
   return undefined
 }
 
-const arrived = { vendorId: messageId, status: 'delivered' as const, reason: null }
+const arrived = { providerMessageId: messageId, status: 'delivered' as const, reason: null }
 const control = JSON.stringify({
   messageType: 'CONTROL_MESSAGE',
   owner: 'CloudwatchLogs',
@@ -427,7 +433,7 @@ const control = JSON.stringify({
 
 describe('a receipt', () => {
   test('is named by the id of the message', () => {
-    expect(providerOf().receipts?.namedBy).toBe('vendorId')
+    expect(providerOf().deliveryReports?.namedBy).toBe('providerMessageId')
   })
 
   test.each([
@@ -442,19 +448,19 @@ describe('a receipt', () => {
     ['SOMETHING_NEW', undefined, { status: 'pending', reason: null }],
   ])('with %s and %s', (status, response, news) => {
     const body = delivery(gzipSync(logs(log(status, messageId, response))))
-    expect(read(body)).toEqual([{ vendorId: messageId, ...news } as never])
+    expect(read(body)).toEqual([{ providerMessageId: messageId, ...news } as never])
   })
 
   test('that says nothing of the delivery', () => {
     const body = delivery(gzipSync(logs({ notification: { messageId }, status: 'FAILURE' })))
-    expect(read(body)).toEqual([{ vendorId: messageId, status: 'failed', reason: 'FAILURE' }])
+    expect(read(body)).toEqual([{ providerMessageId: messageId, status: 'failed', reason: 'FAILURE' }])
   })
 
   test('comes with others, in events, records, and packs that are joined', () => {
     const [one, two, three, four, five] = ['1', '2', '3', '4', '5'].map((id) => log('SUCCESS', id))
     const joined = Buffer.concat([gzipSync(logs(three)), gzipSync(control), gzipSync(logs(four))])
     const news = read(delivery(gzipSync(logs(one, two)), joined, gzipSync(`${logs(five)}\n`)))
-    expect(news?.map(({ vendorId }) => vendorId)).toEqual(['1', '2', '3', '4', '5'])
+    expect(news?.map(({ providerMessageId }) => providerMessageId)).toEqual(['1', '2', '3', '4', '5'])
   })
 
   test('may be packed as a whole', () => {
@@ -547,7 +553,7 @@ describe('what Firehose is answered', () => {
     ['plain', JSON.stringify(delivery(gzipSync(control)))],
     ['packed', gzipSync(JSON.stringify(delivery(gzipSync(control))))],
   ])('names its request, which is %s, and the time', (_, body) => {
-    expect(providerOf().receipts?.answer?.(callOf(body), now)).toEqual({ requestId, timestamp: now })
+    expect(providerOf().deliveryReports?.answer?.(callOf(body), now)).toEqual({ requestId, timestamp: now })
   })
 })
 

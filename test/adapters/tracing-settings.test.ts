@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { readConfig } from '../../src/config.ts'
-import { ConfigError } from '../../src/settings.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { ConfigError } from '../../src/config/settings.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' } as const
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ProviderTools } from '../../src/adapters/sms/provider.ts'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
-import type { VendorTools } from '../../src/adapters/sms/vendor.ts'
-import type { Outcome, Sms } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
+import { Settings } from '../../src/config/settings.ts'
+import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
 
 // Two programs that nobody here wrote: Twilio's own OpenAPI document, and Prism, which answers as it says and refuses what
 // it does not allow. Both are large, and so are no dependencies of the service's.
@@ -42,11 +42,11 @@ const sms: Sms = {
   template: null,
   senderId: null,
   validitySeconds: 300,
-  receiptUrl: 'https://otp.example/receipts/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0',
+  callbackUrl: 'https://otp.example/receipts/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0',
 }
 
 const unused = () => Promise.reject(new Error('an SMS for Twilio is none for the outbox'))
-const tools: VendorTools = {
+const tools: ProviderTools = {
   now: Date.now,
   outbox: { add: unused, list: unused, get: unused, wait: unused },
 }
@@ -205,13 +205,13 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
   test('has what is sent, from a number', async () => {
     const { outcome, form, answer } = await send()
     expect(answer.status).toBe(201)
-    expect(outcome).toEqual({ kind: 'accepted', vendorId: JSON.parse(answer.body).sid })
+    expect(outcome).toEqual({ kind: 'accepted', providerMessageId: JSON.parse(answer.body).sid })
     expect([...form.keys()]).toEqual(['To', 'From', 'Body', 'ValidityPeriod', 'StatusCallback'])
     expect(undeclared(form)).toEqual([])
   })
 
   test('has what is sent, from a messaging service and with no more than is needed', async () => {
-    const { outcome, form, answer } = await send({ validitySeconds: null, receiptUrl: null }, {}, service)
+    const { outcome, form, answer } = await send({ validitySeconds: null, callbackUrl: null }, {}, service)
     expect(answer.status).toBe(201)
     expect(outcome.kind).toBe('accepted')
     expect([...form.keys()]).toEqual(['To', 'MessagingServiceSid', 'Body'])
@@ -267,7 +267,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     expect(examples.length).toBeGreaterThan(0)
     for (const example of examples) {
       const { outcome, answer } = await send({}, { headers: { prefer: `example=${example}` } })
-      expect(outcome).toEqual({ kind: 'accepted', vendorId: JSON.parse(answer.body).sid })
+      expect(outcome).toEqual({ kind: 'accepted', providerMessageId: JSON.parse(answer.body).sid })
     }
   })
 
@@ -296,10 +296,10 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
         sid,
         status,
         kind: outcome.kind,
-        vendorId: 'vendorId' in outcome ? outcome.vendorId : undefined,
+        providerMessageId: 'providerMessageId' in outcome ? outcome.providerMessageId : undefined,
       }
       expect(said.kind === 'accepted').toBe(isTaken)
-      expect(said.vendorId).toBe(isTaken ? sid : undefined)
+      expect(said.providerMessageId).toBe(isTaken ? sid : undefined)
       kinds.add(outcome.kind)
     }
     expect(kinds).toContain('accepted')

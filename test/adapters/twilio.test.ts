@@ -1,10 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { twilio } from '../../src/adapters/sms/twilio.ts'
+import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
-import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import {
+  anySms,
+  passingMs,
+  patienceMs,
+  providerTools,
+  startProviderDouble,
+} from '../support/provider-server.ts'
 
 const account = 'AC0123456789abcdef0123456789abcdef'
 const token = 'canary0123456789abcdef0123456789'
@@ -56,10 +62,10 @@ function refused(status: number, code: number): Response {
   )
 }
 
-let server: ReturnType<typeof startVendor>
+let server: ReturnType<typeof startProviderDouble>
 
 beforeEach(() => {
-  server = startVendor(() => created({}))
+  server = startProviderDouble(() => created({}))
 })
 
 afterEach(async () => {
@@ -74,7 +80,7 @@ function provider(env: Record<string, string> = {}) {
     TWILIO_BASE_URL: server.url,
     ...env,
   })
-  const made = twilio.configure(settings, 'plain')(vendorTools)
+  const made = twilio.configure(settings, 'plain')(providerTools)
   expect(settings.problems).toEqual([])
   return made
 }
@@ -101,7 +107,7 @@ test('it carries plain messages alone', () => {
 
 describe('the request', () => {
   test('is a POST of a form to the messages of the account', async () => {
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: sid })
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid })
     const { method, path, headers, fields } = onlyCall()
     expect(method).toBe('POST')
     expect(path).toBe(`/2010-04-01/Accounts/${account}/Messages.json`)
@@ -115,14 +121,14 @@ describe('the request', () => {
   })
 
   test('takes with it for how long, and where to tell what became of it', async () => {
-    const receiptUrl = 'https://otp.example/receipts/twilio/d2a0b3f6.1.Xy_z-0'
-    await send({ validitySeconds: 300, receiptUrl })
+    const callbackUrl = 'https://otp.example/receipts/twilio/d2a0b3f6.1.Xy_z-0'
+    await send({ validitySeconds: 300, callbackUrl })
     expect(onlyCall().fields).toEqual([
       ['To', '+12025550143'],
       ['From', '+15005550006'],
       ['Body', sms.text],
       ['ValidityPeriod', '300'],
-      ['StatusCallback', receiptUrl],
+      ['StatusCallback', callbackUrl],
     ])
   })
 
@@ -172,20 +178,20 @@ describe('the request', () => {
 describe('an answer of success', () => {
   test.each([200, 201, 202])('may have the status %p', async (status) => {
     server.answer(() => Response.json(message({}), { status }))
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: sid })
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid })
   })
 
   test.each(['queued', 'accepted', 'scheduled', 'sending', 'sent', 'delivered', 'read'])(
     'may say that the message is %s',
     async (status) => {
       server.answer(() => created({ status }))
-      expect(await send()).toEqual({ kind: 'accepted', vendorId: sid })
+      expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid })
     },
   )
 
   test('may be about an MMS, which a long text is made in some places', async () => {
     server.answer(() => created({ sid: sid.replace('SM', 'MM') }))
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: sid.replace('SM', 'MM') })
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid.replace('SM', 'MM') })
   })
 
   test.each<[Record<string, unknown>, Outcome]>([
@@ -217,7 +223,7 @@ describe('an answer of success', () => {
     ['a status that every object has', 'constructor'],
   ])('with %s leaves it open, under its name', async (_, status) => {
     server.answer(() => created({ status }))
-    expect(await send()).toEqual({ kind: 'unknown', reason: 'unreadable answer', vendorId: sid })
+    expect(await send()).toEqual({ kind: 'unknown', reason: 'unreadable answer', providerMessageId: sid })
   })
 
   const whole = JSON.stringify(message({}))
@@ -365,7 +371,7 @@ describe("Twilio's error", () => {
     [503, { kind: 'retryable', reason: 'HTTP 503' }],
     [504, { kind: 'retryable', reason: 'HTTP 504' }],
   ])('without a body goes by the status %p', async (status, outcome) => {
-    const elsewhere = startVendor(() => created({}))
+    const elsewhere = startProviderDouble(() => created({}))
     server.answer(() => new Response(null, { status, headers: { location: elsewhere.url } }))
     expect(await send()).toEqual(outcome)
     expect(elsewhere.received).toHaveLength(0)
@@ -423,7 +429,11 @@ describe('a receipt', () => {
     return createHmac('sha1', key).update(signed).digest('base64')
   }
 
-  function callOf(form: Record<string, string>, headers: Record<string, string>, address = url): ReceiptCall {
+  function callOf(
+    form: Record<string, string>,
+    headers: Record<string, string>,
+    address = url,
+  ): CallbackRequest {
     const body = Buffer.from(new URLSearchParams(form).toString())
     const query = Object.fromEntries(new URL(address).searchParams)
     return { url: address, fields: { ...query, ...form }, headers, body }
@@ -442,10 +452,10 @@ describe('a receipt', () => {
     }
   }
 
-  function read(call: ReceiptCall, env: Record<string, string> = {}) {
-    const { receipts } = provider(env)
-    if (!receipts) throw new Error('it reads no receipts')
-    return receipts.read(call)
+  function read(call: CallbackRequest, env: Record<string, string> = {}) {
+    const { deliveryReports } = provider(env)
+    if (!deliveryReports) throw new Error('it reads no receipts')
+    return deliveryReports.read(call)
   }
 
   function readSigned(fields: Record<string, string>) {
@@ -466,7 +476,7 @@ describe('a receipt', () => {
   }
 
   test('comes to a URL of the attempt', () => {
-    expect(provider().receipts?.namedBy).toBe('attempt')
+    expect(provider().deliveryReports?.namedBy).toBe('attempt')
   })
 
   test.each(['delivered', 'read'])('that says %s is one of delivery', (MessageStatus) => {
@@ -509,7 +519,7 @@ describe('a receipt', () => {
   const given = form({ MessageStatus: 'delivered' })
   const good = signatureOf(given)
 
-  test.each<[string, ReceiptCall]>([
+  test.each<[string, CallbackRequest]>([
     ['no signature', callOf(given, {})],
     ['an empty signature', callOf(given, { 'x-twilio-signature': '' })],
     ['half a signature', callOf(given, { 'x-twilio-signature': good.slice(0, 14) })],

@@ -1,10 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { vonage } from '../../src/adapters/sms/vonage.ts'
+import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { Outcome, ReceiptCall, Sms } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
-import { anySms, passingMs, patienceMs, startVendor, vendorTools } from '../support/vendor-server.ts'
+import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
+import {
+  anySms,
+  passingMs,
+  patienceMs,
+  providerTools,
+  startProviderDouble,
+} from '../support/provider-server.ts'
 
 const apiSecret = 'abcdef0123456789'
 const signatureSecret = 'my_secret_key_for_testing'
@@ -45,17 +51,17 @@ function answerOf(...messages: object[]) {
   return { 'message-count': String(messages.length), messages }
 }
 
-let vendor: ReturnType<typeof startVendor>
+let double: ReturnType<typeof startProviderDouble>
 
 /** Every outcome and receipt of a test: none may give anything away. */
 const told: unknown[] = []
 
 beforeEach(() => {
-  vendor = startVendor(() => Response.json(answerOf(taken)))
+  double = startProviderDouble(() => Response.json(answerOf(taken)))
 })
 
 afterEach(async () => {
-  await vendor.stop()
+  await double.stop()
   const said = JSON.stringify(told.splice(0))
   for (const secret of [apiSecret, '123456', '9812345678', 'Acme', 'Refused', 'verification']) {
     expect(said).not.toContain(secret)
@@ -67,10 +73,10 @@ function providerOf(env: Record<string, string> = {}) {
     VONAGE_API_KEY: 'abcd1234',
     VONAGE_API_SECRET: apiSecret,
     VONAGE_FROM: 'Acme',
-    VONAGE_BASE_URL: vendor.url,
+    VONAGE_BASE_URL: double.url,
     ...env,
   })
-  const provider = vonage.configure(settings, 'plain')(vendorTools)
+  const provider = vonage.configure(settings, 'plain')(providerTools)
   expect(settings.problems).toEqual([])
   return provider
 }
@@ -82,7 +88,7 @@ async function send(sms: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} }
 }
 
 function onlyCall() {
-  const call = vendor.onlyCall()
+  const call = double.onlyCall()
   return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
 }
 
@@ -143,9 +149,9 @@ describe('the request', () => {
   })
 
   test('names where the receipt may come', async () => {
-    const receiptUrl = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
-    await send({ receiptUrl })
-    expect(onlyCall().form.callback).toBe(receiptUrl)
+    const callbackUrl = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
+    await send({ callbackUrl })
+    expect(onlyCall().form.callback).toBe(callbackUrl)
   })
 
   test('has digits alone for a number that is the sender', async () => {
@@ -156,23 +162,23 @@ describe('the request', () => {
 
 describe('the answer', () => {
   test('of a message that is taken', async () => {
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: '0A0000000123ABCD1' })
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: '0A0000000123ABCD1' })
   })
 
   test('of a long message that is taken in parts', async () => {
-    vendor.answer(() => Response.json(answerOf(taken, { ...taken, 'message-id': '0A0000000123ABCD2' })))
-    expect(await send()).toEqual({ kind: 'accepted', vendorId: '0A0000000123ABCD1' })
+    double.answer(() => Response.json(answerOf(taken, { ...taken, 'message-id': '0A0000000123ABCD2' })))
+    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: '0A0000000123ABCD1' })
   })
 
   test('of a long message of which a part is refused, and a part is out', async () => {
-    vendor.answer(() => Response.json(answerOf(taken, refused('9'))))
+    double.answer(() => Response.json(answerOf(taken, refused('9'))))
     expect(await send()).toEqual({ kind: 'unknown', reason: 'taken in part' })
-    vendor.answer(() => Response.json(answerOf(refused('9'), refused('1'))))
+    double.answer(() => Response.json(answerOf(refused('9'), refused('1'))))
     expect(await send()).toEqual({ kind: 'rejected', scope: 'account', reason: 'status 9' })
   })
 
   test('that gives no id', async () => {
-    vendor.answer(() => Response.json(answerOf({ status: '0' })))
+    double.answer(() => Response.json(answerOf({ status: '0' })))
     expect(await send()).toEqual({ kind: 'accepted' })
   })
 
@@ -198,7 +204,7 @@ describe('the answer', () => {
     ['33', 'recipient'],
     ['99', 'content'],
   ])('with status %s is of the class %s', async (status, meaning) => {
-    vendor.answer(() => Response.json(answerOf(refused(status))))
+    double.answer(() => Response.json(answerOf(refused(status))))
     expect(await send()).toEqual(classed(meaning, `status ${status}`))
   })
 
@@ -212,12 +218,12 @@ describe('the answer', () => {
     [500, 'retryable'],
     [503, 'retryable'],
   ])('HTTP %i without a word is of the class %s', async (status, meaning) => {
-    vendor.answer(() => new Response('<html>no</html>', { status }))
+    double.answer(() => new Response('<html>no</html>', { status }))
     expect(await send()).toEqual(classed(meaning, `HTTP ${status}`))
   })
 
   test('HTTP 401 that has a status is of its class', async () => {
-    vendor.answer(() => Response.json(answerOf(refused('8')), { status: 401 }))
+    double.answer(() => Response.json(answerOf(refused('8')), { status: 401 }))
     expect(await send()).toEqual(classed('account', 'status 8'))
   })
 
@@ -226,7 +232,7 @@ describe('the answer', () => {
     ['302 that says it is taken', answerOf(taken), 302, classed('account', 'HTTP 302')],
     ['503 with a status not listed', answerOf(refused('98')), 503, classed('retryable', 'status 98')],
   ])('HTTP %s is no acceptance', async (_, body, status, outcome) => {
-    vendor.answer(() => Response.json(body, { status }))
+    double.answer(() => Response.json(body, { status }))
     expect(await send()).toEqual(outcome)
   })
 
@@ -246,27 +252,27 @@ describe('the answer', () => {
     ['a status in words', '{"messages":[{"status":"919812345678"}]}'],
     ['what another API says', '{"message_uuid":"aaaaaaaa-bbbb-cccc-dddd-0123456789ab"}'],
   ])('200 with %s leaves the outcome unknown', async (_, body) => {
-    vendor.answer(() => new Response(body, { headers: { 'content-type': 'application/json' } }))
+    double.answer(() => new Response(body, { headers: { 'content-type': 'application/json' } }))
     expect((await send()).kind).not.toBe('accepted')
     expect(told.at(-1)).toEqual(classed('unknown', 'unreadable answer'))
   })
 
   test('that does not come in time leaves the outcome unknown', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
-    vendor.answer(() => promise)
+    double.answer(() => promise)
     expect(await send({}, { timeoutMs: passingMs })).toEqual(classed('unknown', 'time-out'))
     resolve(new Response())
-    expect(vendor.received).toHaveLength(1)
+    expect(double.received).toHaveLength(1)
   })
 
   test('of nobody is retryable: nothing was sent', async () => {
-    await vendor.stop()
+    await double.stop()
     expect((await send()).kind).toBe('retryable')
   })
 })
 
 /** "Understanding the delivery receipt", whose fields are strings throughout. */
-const receipt = {
+const report = {
   'err-code': '0',
   'message-timestamp': '2026-10-25 12:10:29',
   messageId: '0B00000127FDBC63',
@@ -280,18 +286,18 @@ const receipt = {
 }
 
 function read(changes: Record<string, string> = {}, env: Record<string, string> = {}) {
-  return readCall({ fields: { ...receipt, ...changes } }, env)
+  return readCall({ fields: { ...report, ...changes } }, env)
 }
 
-function readCall(call: Partial<ReceiptCall>, env: Record<string, string> = {}) {
-  const { receipts } = providerOf(env)
+function readCall(call: Partial<CallbackRequest>, env: Record<string, string> = {}) {
+  const { deliveryReports } = providerOf(env)
   const url = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
-  const news = receipts?.read({ url, fields: {}, headers: {}, body: new Uint8Array(), ...call })
+  const news = deliveryReports?.read({ url, fields: {}, headers: {}, body: new Uint8Array(), ...call })
   told.push(news)
   return news
 }
 
-function json(value: unknown): Partial<ReceiptCall> {
+function json(value: unknown): Partial<CallbackRequest> {
   return { headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(value)) }
 }
 
@@ -305,10 +311,10 @@ function failureOf(run: () => unknown): string | undefined {
 }
 
 describe('a receipt', () => {
-  const vendorId = receipt.messageId
+  const providerMessageId = report.messageId
 
   test('is named by the attempt', () => {
-    expect(providerOf().receipts?.namedBy).toBe('attempt')
+    expect(providerOf().deliveryReports?.namedBy).toBe('attempt')
   })
 
   test.each([
@@ -326,27 +332,27 @@ describe('a receipt', () => {
   })
 
   test('of a failure without a code', () => {
-    const { 'err-code': _, ...rest } = receipt
+    const { 'err-code': _, ...rest } = report
     expect(readCall(json({ ...rest, status: 'rejected' }))).toEqual([
       { status: 'failed', reason: 'rejected' },
     ])
   })
 
   test('may be JSON', () => {
-    expect(readCall(json(receipt))).toEqual([{ status: 'delivered', reason: null }])
-    const call = json({ ...receipt, status: 'failed', 'err-code': 6 })
+    expect(readCall(json(report))).toEqual([{ status: 'delivered', reason: null }])
+    const call = json({ ...report, status: 'failed', 'err-code': 6 })
     const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
     expect(readCall({ ...call, headers })).toEqual([{ status: 'failed', reason: 'err-code 6' }])
   })
 
-  test.each<[string, Partial<ReceiptCall>]>([
+  test.each<[string, Partial<CallbackRequest>]>([
     ['nothing', {}],
-    ['no status', { fields: { messageId: vendorId } }],
+    ['no status', { fields: { messageId: providerMessageId } }],
     ['no message', { fields: { status: 'delivered' } }],
     ['no JSON', { ...json({}), body: Buffer.from('{"status":') }],
     ['null', json(null)],
-    ['a list', json([receipt])],
-    ['another type', json({ ...receipt, status: { is: 'delivered' } })],
+    ['a list', json([report])],
+    ['another type', json({ ...report, status: { is: 'delivered' } })],
   ])('that is %s is refused', (_, call) => {
     expect(failureOf(() => readCall(call))).toBe('validation_error')
   })
@@ -360,7 +366,7 @@ function signed(fields: Record<string, string>, method = 'sha256') {
 }
 
 describe('a signed receipt', () => {
-  const fields = { ...receipt, timestamp: '1582650446', nonce: 'ec11dd3e-1e7f', 'client-ref': 'a=b&c' }
+  const fields = { ...report, timestamp: '1582650446', nonce: 'ec11dd3e-1e7f', 'client-ref': 'a=b&c' }
   const env = { VONAGE_SIGNATURE_SECRET: signatureSecret }
   const news = [{ status: 'delivered' as const, reason: null }]
 
@@ -439,6 +445,6 @@ test.each([
     VONAGE_FROM: 'c',
     PUBLIC_URL,
   })
-  const provider = vonage.configure(settings, 'plain')(vendorTools)
-  expect(provider.receipts !== undefined).toBe(canReport)
+  const provider = vonage.configure(settings, 'plain')(providerTools)
+  expect(provider.deliveryReports !== undefined).toBe(canReport)
 })

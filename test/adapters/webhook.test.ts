@@ -5,8 +5,8 @@ import { discard } from '../../src/adapters/sms/discard.ts'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
-import type { Outcome, Sms, SmsRoute } from '../../src/domain/providers.ts'
-import { Settings } from '../../src/settings.ts'
+import { Settings } from '../../src/config/settings.ts'
+import type { Outcome, Sms, SmsRoute } from '../../src/domain/messages/providers.ts'
 import { held, type Received, startReceiver } from '../support/receiver.ts'
 
 const message = {
@@ -18,7 +18,7 @@ const message = {
   text: 'Grüße aus Köln: "1 €" 🎁',
   senderId: null,
   validitySeconds: null,
-  receiptUrl: null,
+  callbackUrl: null,
 } satisfies Partial<Sms>
 
 const template = {
@@ -28,7 +28,7 @@ const template = {
   entityId: '1101',
 }
 
-const accepted: Outcome = { kind: 'accepted', vendorId: message.id }
+const accepted: Outcome = { kind: 'accepted', providerMessageId: message.id }
 
 const outbox = createOutbox(openDatabase(':memory:'), Date.now)
 
@@ -205,7 +205,7 @@ describe('no answer', () => {
     expect(await send('plain', { timeoutMs: passingMs })).toEqual({
       kind: 'unknown',
       reason: 'time-out',
-      vendorId: message.id,
+      providerMessageId: message.id,
     })
     const tookMs = performance.now() - startedAt
     never.release(new Response())
@@ -262,7 +262,7 @@ describe('no answer', () => {
     })
     const outcome = await send('plain', { url: gateway.url, timeoutMs: 60 })
     gateway.stop()
-    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out', vendorId: message.id })
+    expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out', providerMessageId: message.id })
   })
 
   // A client may repeat a request over a new connection when an idle one turns out to be closed; a message must not be.

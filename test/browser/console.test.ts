@@ -34,7 +34,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => browser?.close())
 
-interface Story {
+interface RequestTrace {
   readonly page: Page
   readonly server: ConsoleServer
   /** What the server hands its SMS to, if the story is told with it. */
@@ -48,9 +48,9 @@ interface Story {
 }
 
 /** A story of the console, which begins at the form to sign in; at its end no page must have done what it should not. */
-function story(
+function trace(
   name: string,
-  tell: (story: Story) => Promise<void>,
+  tell: (trace: RequestTrace) => Promise<void>,
   {
     env,
     prepare,
@@ -159,7 +159,7 @@ const errorOfSend = async (
 ): Promise<string | undefined> => (await server.post('/otp/send', { brandId, phone })).body.error
 
 describe('an operator', () => {
-  story(
+  trace(
     'lets an integrator in: sees who asks, approves, hands over the key, which is never seen again',
     async ({ page, server, goto, refusals }) => {
       const asked = await server.postAs('/integrations/requests', request)
@@ -209,7 +209,7 @@ describe('an operator', () => {
     { permissions: ['clipboard-read', 'clipboard-write'] },
   )
 
-  story(
+  trace(
     'does all of this without JavaScript',
     async ({ page, server }) => {
       await server.postAs('/integrations/requests', request)
@@ -241,7 +241,7 @@ describe('an operator', () => {
 })
 
 describe('sessions', () => {
-  story('begin by a link of the command once, and can be ended from another', async (at) => {
+  trace('begin by a link of the command once, and can be ended from another', async (at) => {
     const { page, server, another, refusals } = at
     expect(await textOf(page.getByRole('heading', { level: 1 }))).toBe('Sign in')
     expect(await page.evaluate('document.activeElement.id')).toBe('password')
@@ -277,7 +277,7 @@ describe('sessions', () => {
     await headed(page, 'Sign in')
   })
 
-  story('are not begun by guessing: after ten tries the form says how long to wait', async (at) => {
+  trace('are not begun by guessing: after ten tries the form says how long to wait', async (at) => {
     const { page, server, another, refusals } = at
     await page.getByLabel('Password').fill('not the password')
     await page.keyboard.press('Enter')
@@ -300,7 +300,7 @@ describe('sessions', () => {
 })
 
 describe('brands', () => {
-  story('a suspended one is refused at the next call, once the operator has said yes', async (at) => {
+  trace('a suspended one is refused at the next call, once the operator has said yes', async (at) => {
     const { page, server, goto } = at
     await signIn(page)
     await goto('/admin/brands/acme')
@@ -326,7 +326,7 @@ describe('brands', () => {
     expect(await errorOfSend(server, 'acme', '12025550145')).toBeUndefined()
   })
 
-  story('show how their messages will read, while they are typed', async ({ page, goto, refusals }) => {
+  trace('show how their messages will read, while they are typed', async ({ page, goto, refusals }) => {
     await signIn(page)
     await goto('/admin/brands/new')
     const preview = part(page, 'A code for it')
@@ -383,7 +383,7 @@ describe('brands', () => {
   })
 })
 
-story('a key is issued, gets a second beside it, and is revoked when that one is in use', async (at) => {
+trace('a key is issued, gets a second beside it, and is revoked when that one is in use', async (at) => {
   const { page, server, goto } = at
   const errorWith = async (apiKey: string): Promise<string> => {
     const body = { appId: 'till', apiKey, brandId: 'acme', channel: 'SMS', to: [] }
@@ -418,7 +418,7 @@ story('a key is issued, gets a second beside it, and is revoked when that one is
 })
 
 describe('deliveries', () => {
-  story(
+  trace(
     'are found by a number that stands in no address, page by page, and tell their story',
     async (at) => {
       const { page, server, refusals } = at
@@ -463,16 +463,16 @@ describe('deliveries', () => {
       await page.getByRole('heading', { name: /^Attempt 1 outbox accepted/ }).waitFor()
       await button(page, 'Copy the story').click()
       await button(page, 'Copied').first().waitFor()
-      const story = await page.evaluate<string>('navigator.clipboard.readText()')
-      expect(story).toContain(last.body.requestId)
-      expect(story).toContain('12*******99')
+      const trace = await page.evaluate<string>('navigator.clipboard.readText()')
+      expect(trace).toContain(last.body.requestId)
+      expect(trace).toContain('12*******99')
       expect(await page.content()).not.toContain('12025550199')
     },
     { permissions: ['clipboard-read', 'clipboard-write'] },
   )
 })
 
-story('what others have typed is text wherever it stands, and fits on a phone', async (at) => {
+trace('what others have typed is text wherever it stands, and fits on a phone', async (at) => {
   const { page, server, goto } = at
   await page.setViewportSize(narrow)
   const hostile = '<img src=x onerror="attacked=1"><b>'
@@ -554,7 +554,7 @@ const inkOf = (page: Page) =>
     return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? ''
   })()`)
 
-story(
+trace(
   'the overview tells what has gone on, and goes on telling without a reload',
   async ({ page, server, gateway }) => {
     const stat = async (label: string) =>
@@ -711,7 +711,7 @@ async function expectGoodLooks(page: Page, what: string): Promise<void> {
   expect(await page.getByRole('heading', { level: 1 }).count(), what).toBe(1)
 }
 
-story(
+trace(
   'every page is for everyone: on a phone and a desktop, in light and dark, by keyboard, for screen readers',
   async ({ page, server, gateway, goto, another, refusals }) => {
     const stranger = await another('/admin/login')
@@ -783,11 +783,11 @@ story(
   },
   {
     isWithGateway: true,
-    prepare: async (books) => {
-      await setUp(books)
-      const until = books.now()
+    prepare: async (context) => {
+      await setUp(context)
+      const until = context.now()
       // Some of everything: what axe and the Tab key cost grows with the rows.
-      await livePast(books, { from: until - 26 * 3_600_000, until, sends: 40 })
+      await livePast(context, { from: until - 26 * 3_600_000, until, sends: 40 })
     },
   },
 )

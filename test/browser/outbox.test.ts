@@ -25,15 +25,15 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => browser?.close())
 
-interface Story {
+interface RequestTrace {
   readonly page: Page
   readonly demo: DemoProcess
 }
 
 /** A story of the page; at its end the page must have done nothing that it should not. */
-function story(
+function trace(
   name: string,
-  tell: (story: Story) => Promise<void>,
+  tell: (trace: RequestTrace) => Promise<void>,
   {
     hash = '',
     hostileMail = false,
@@ -98,7 +98,7 @@ async function expectNoOverflow(page: Page): Promise<void> {
 }
 
 describe('a newcomer', () => {
-  story('sends a code by SMS, sees it arrive as on a phone, and verifies it', async ({ page }) => {
+  trace('sends a code by SMS, sees it arrive as on a phone, and verifies it', async ({ page }) => {
     await page.getByRole('heading', { name: 'Nothing has been sent yet' }).waitFor()
     await page.locator('#no-recipients', { hasText: 'No recipients yet' }).waitFor()
     expect(await textOf(page.locator('#messages pre'))).toContain('/otp/send')
@@ -130,7 +130,7 @@ describe('a newcomer', () => {
     await expectNoOverflow(page)
   })
 
-  story('sends a code by e-mail, sees the mail in a frame and as text, and verifies it', async ({ page }) => {
+  trace('sends a code by e-mail, sees the mail in a frame and as text, and verifies it', async ({ page }) => {
     await page.getByRole('radio', { name: 'E-mail' }).check()
     expect(await page.locator('#try input[name=recipient]').inputValue()).toBe('ada@example.com')
     const code = await sendCode(page)
@@ -159,7 +159,7 @@ describe('a newcomer', () => {
 })
 
 describe('the form', () => {
-  story('shows the cooldown in words, and the code from before it stays good', async ({ page }) => {
+  trace('shows the cooldown in words, and the code from before it stays good', async ({ page }) => {
     await sendCode(page)
     await page.locator('#resend').click()
     await bad(page).getByText('cooldown_active', { exact: true }).waitFor()
@@ -174,7 +174,7 @@ describe('the form', () => {
     expect(await articles(page).count()).toBe(1)
   })
 
-  story('shows a mismatch for a wrong code, and the lock after three', async ({ page }) => {
+  trace('shows a mismatch for a wrong code, and the lock after three', async ({ page }) => {
     const code = await sendCode(page)
     await page.locator('#try input[name=otp]').fill(otherThan(code))
     for (const guess of [1, 2, 3]) {
@@ -190,7 +190,7 @@ describe('the form', () => {
 })
 
 describe('messages', () => {
-  story('of another client appear without a reload, and wait unread beside the chosen ones', async (at) => {
+  trace('of another client appear without a reload, and wait unread beside the chosen ones', async (at) => {
     const { page, demo } = at
     const sms = (to: string, message: string) => demo.post('/notify', { channel: 'SMS', to: [to], message })
     await live(page).waitFor()
@@ -209,7 +209,7 @@ describe('messages', () => {
     expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
   })
 
-  story(
+  trace(
     'to one recipient are shown by a link, however the number is spelled, and come in live there',
     async ({ page, demo }) => {
       await page.getByRole('heading', { name: 'Nothing for this recipient yet' }).waitFor()
@@ -229,7 +229,7 @@ describe('messages', () => {
     { viewport: narrow, hash: `#to=${encodeURIComponent('+1 (202) 555-0143')}` },
   )
 
-  story(
+  trace(
     'are reached by keyboard: one tab stop for the list, arrow keys within it',
     async ({ page, demo }) => {
       const numbers = ['12025550101', '12025550102', '12025550103']
@@ -268,7 +268,7 @@ describe('messages', () => {
     },
   )
 
-  story(
+  trace(
     'are only ever text, and a mail can do nothing',
     async ({ page, demo }) => {
       const asked: string[] = []
@@ -321,7 +321,7 @@ describe('messages', () => {
   )
 })
 
-story(
+trace(
   'a server that was away is noticed, and what it sends after it has come back',
   async ({ page, demo }) => {
     await demo.post('/notify', { channel: 'SMS', to: ['12025550143'], message: 'Before' })

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { Books } from '../../src/books.ts'
+import type { Context } from '../../src/context.ts'
 import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../support/browser.ts'
 import { signIn, startConsole } from '../support/console-browser.ts'
 import { livePast, setUp } from '../support/past.ts'
@@ -25,22 +25,22 @@ const sendsPerHour = 150
 /** A code that one provider could not take and the next one did. */
 let rescued = ''
 
-async function prepare(books: Books): Promise<void> {
-  await setUp(books)
-  const until = books.now()
-  await livePast(books, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
+async function prepare(context: Context): Promise<void> {
+  await setUp(context)
+  const until = context.now()
+  await livePast(context, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
   // The hour under way has all of its traffic by now: else every curve would fall at its end.
   const from = until - (until % hourMs)
   const missing = Math.round(sendsPerHour * (1 - (until - from) / hourMs))
-  await livePast(books, { from, until, sends: missing }, 8)
-  const rows = await books.journal.deliveries({ limit: 10_000 })
-  const second = rows.findLast(({ attempt, receipt }) => attempt === 2 && receipt?.status === 'delivered')
+  await livePast(context, { from, until, sends: missing }, 8)
+  const rows = await context.eventLog.deliveries({ limit: 10_000 })
+  const second = rows.findLast(({ attempt, report }) => attempt === 2 && report?.status === 'delivered')
   if (!second) throw new Error('in this past no provider has stood in for another')
   rescued = second.requestId
 }
 
 // In the place of the vendors. Twilio has its trouble with some numbers; Vonage takes all.
-const vendors = Bun.serve({
+const providerSpecs = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   async fetch(request) {
@@ -54,7 +54,7 @@ const vendors = Bun.serve({
     return Response.json({ sid, status: 'queued' }, { status: 201 })
   },
 })
-const vendorUrl = `http://127.0.0.1:${vendors.port}`
+const providerUrl = `http://127.0.0.1:${providerSpecs.port}`
 await using browser = await launchBrowser()
 await using server = await startConsole({
   prepare,
@@ -62,11 +62,11 @@ await using server = await startConsole({
     PUBLIC_URL: 'https://otp.example.com',
     GLOBAL_LIMIT_PER_MINUTE: '120',
     SMS_PLAIN: 'twilio,vonage',
-    TWILIO_BASE_URL: vendorUrl,
+    TWILIO_BASE_URL: providerUrl,
     TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
     TWILIO_AUTH_TOKEN: 'of-nobody',
     TWILIO_FROM: '+12025550100',
-    VONAGE_BASE_URL: vendorUrl,
+    VONAGE_BASE_URL: providerUrl,
     VONAGE_API_KEY: '00000000',
     VONAGE_API_SECRET: 'of-nobody',
     VONAGE_FROM: 'Acme',
@@ -114,5 +114,5 @@ for (const visitor of visitors) {
   if (wrong.length > 0) throw new Error(wrong.join('\n'))
   await visitor[Symbol.asyncDispose]()
 }
-await vendors.stop(true)
+await providerSpecs.stop(true)
 process.stdout.write(`docs/screenshots is new\n`)

@@ -13,9 +13,9 @@ import {
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { programEnv, programLine } from '../support/program.ts'
@@ -45,9 +45,9 @@ async function filled(file: string, rows: number): Promise<void> {
 
 test('a backup of a server under load holds all that was answered before it, and hinders nobody', async () => {
   using here = place()
-  const books = await openBooks(readConfig(here.env))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig(here.env))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })
   running.add(server)
   const answers: { status: number; requestId: string }[] = []

@@ -18,7 +18,7 @@ import {
   serverDatabaseFindings,
   serverFinding,
   settingWarnings,
-} from '../../src/domain/doctor.ts'
+} from '../../src/commands/doctor/checks.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
@@ -253,7 +253,7 @@ describe.concurrent('otpost doctor', () => {
     await using ahead = answering({ headers: { date: new Date(Date.now() + 3_600_000).toUTCString() } })
     const service = await createTestApp(here.env)
     service.clock.now = Date.now() + 7_200_000
-    await service.journalOf(await service.post('/otp/send', { phone: '12025550143' }))
+    await service.eventsOf(await service.post('/otp/send', { phone: '12025550143' }))
     await service.close()
     const { of, failures } = await examined({ ...here.env, ...webhookAt(ahead.url) })
     expect(of('clock')).toEqual([
@@ -340,7 +340,7 @@ describe('findings', () => {
     fullPageWrites: true,
     synchronousCommit: 'on',
     standbys: { awaited: 0, connected: 0, isHidden: false },
-    secretMarks: [],
+    keyFingerprints: [],
     hasTls: true,
     isLocal: true,
     mostConnections: 100,
@@ -440,7 +440,7 @@ describe('findings', () => {
     checked: 'quick',
     schema: 'current',
     logBytes: 0,
-    secretMarks: [],
+    keyFingerprints: [],
     lastRequestAt: null,
   } as const
   test.each([

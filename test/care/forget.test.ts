@@ -80,7 +80,7 @@ async function populated(
     brandName: 'Example',
   })
   expect(asked.status).toBe(201)
-  for (const answer of [...anns, ...bobs, ...both]) await service.journalOf(answer)
+  for (const answer of [...anns, ...bobs, ...both]) await service.eventsOf(answer)
   return { anns, bobs, both }
 }
 
@@ -148,7 +148,7 @@ test('receipts go with the deliveries that they are about', async () => {
     PUBLIC_URL: 'https://otp.example.com',
   }
   const service = await createTestApp(env)
-  for (const phone of [ann, bob]) await service.journalOf(await service.post('/otp/send', { phone }))
+  for (const phone of [ann, bob]) await service.eventsOf(await service.post('/otp/send', { phone }))
   const ids = receiver.received.map(({ body }) => body.id)
   await receiver.stop()
   await service.close()
@@ -192,7 +192,7 @@ sqliteOnly(
     const sent = await service.post('/otp/send', { phone: ann })
     const verified = await service.post('/otp/verify', { phone: ann, otp: '000000' })
     const likeness = await service.post('/otp/send', { phone: `49${'0'.repeat(9)}89` })
-    for (const answer of [sent, verified, likeness]) await service.journalOf(answer)
+    for (const answer of [sent, verified, likeness]) await service.eventsOf(answer)
     await service.close()
     await here.query("UPDATE stories SET story = json_remove(story, '$[9]')")
     const text = await ok(env, 'forget', ann)
@@ -207,12 +207,12 @@ test('what is known under a former secret is found as long as that is named', as
   await using here = await scene()
   const former = 'the-former-secret-of-32-bytes-or-more'
   const before = await createTestApp({ ...here.env, SECRET_KEY: former })
-  await before.journalOf(await before.post('/otp/send', { phone: ann }))
+  await before.eventsOf(await before.post('/otp/send', { phone: ann }))
   await before.close()
   const env = { ...here.env, SECRET_KEY: `${secretKey},${former}` }
   const after = await createTestApp(env)
   after.clock.now = before.clock.now + 61_000
-  await after.journalOf(await after.post('/otp/send', { phone: ann }))
+  await after.eventsOf(await after.post('/otp/send', { phone: ann }))
   await after.close()
   expect(await ok(env, 'forget', ann)).toStartWith('erased: 2 requests, 2 deliveries, ')
   const traces = [former, secretKey].flatMap((key) =>

@@ -1,9 +1,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { tester } from '../support/operator.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { inDatabase, isWhole, place } from './scene.ts'
@@ -49,9 +49,9 @@ const mebibyte = 2 ** 20
 
 test('a server beside a reader that never stops answers all, and its log stays within what that reader allows', async () => {
   using here = place()
-  const books = await openBooks(readConfig(here.env))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig(here.env))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   const server = await startServer({ ...here.env, SMS_PLAIN: 'discard' })
   running.add(server)
   const logMebibytes = () => statSync(`${here.file}-wal`).size / mebibyte

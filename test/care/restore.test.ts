@@ -13,9 +13,9 @@ import {
 import { join } from 'node:path'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { RestoreStep } from '../../src/adapters/sqlite/restore.ts'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { issueApp, putBrand, revokeApp, setBrandStatus } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { issueApp, putBrand, revokeApp, setBrandStatus } from '../../src/domain/operator/operator.ts'
 import { createTestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
@@ -32,9 +32,9 @@ function verdict({ status, body }: { status: number; body: { error?: string } })
 
 /** Brands of a database, one of which tells which it is. */
 async function marked(file: string, slug: string): Promise<void> {
-  const books = await openBooks(readConfig({ DATABASE_URL: `file:${file}` }))
-  await putBrand(books.acting(tester), slug, { displayName: slug })
-  await books.close()
+  const context = await openContext(readConfig({ DATABASE_URL: `file:${file}` }))
+  await putBrand(context.acting(tester), slug, { displayName: slug })
+  await context.close()
 }
 
 function slugs(file: string): readonly string[] {
@@ -108,7 +108,7 @@ test('codes do not come back, whatever became of them since; limits, brands and 
   await before.post('/otp/send', { phone: '12025550144' })
   const unused = await before.lastCode('12025550144')
   const sent = await before.post('/otp/send', { channel: 'EMAIL', email: 'ann@example.com' })
-  await before.journalOf(sent)
+  await before.eventsOf(sent)
   inDatabase(here.file, (driver) => {
     driver.exec(
       "INSERT INTO console_sessions VALUES ('s', 1, 1, 9e15, 'link'); INSERT INTO console_links VALUES ('l', 9e15)",
@@ -141,8 +141,8 @@ test('codes do not come back, whatever became of them since; limits, brands and 
     expect(verdict(await after.post('/otp/verify', { phone: to, otp }))).toBe('404 not_found')
   }
   expect(verdict(await after.post('/otp/send', { phone }))).toBe('429 cooldown_active')
-  expect((await after.journalOf(sent)).story?.operation).toBe('send')
-  const entries = await after.app.books.audit.list({ limit: 10 })
+  expect((await after.eventsOf(sent)).trace?.operation).toBe('send')
+  const entries = await after.app.context.audit.list({ limit: 10 })
   expect(entries.find(({ action }) => action === 'data.restored')).toMatchObject({
     actor: { by: 'command', name: 'test' },
     target: 'database',
@@ -156,14 +156,14 @@ test('codes do not come back, whatever became of them since; limits, brands and 
 
 test('says what had been withdrawn since, what else comes back, and that the secret is missing', async () => {
   using here = place()
-  const books = await openBooks(readConfig(here.env))
-  const operator = books.acting(tester)
+  const context = await openContext(readConfig(here.env))
+  const operator = context.acting(tester)
   await putBrand(operator, 'acme', { displayName: 'Acme' })
   await putBrand(operator, 'globex', { displayName: 'Globex' })
   for (const appId of ['shop', 'stolen']) await issueApp(operator, appId)
-  await books.close()
+  await context.close()
   await here.backUp(here.at('backup.db'))
-  const later = await openBooks(readConfig(here.env))
+  const later = await openContext(readConfig(here.env))
   await revokeApp(later.acting(tester), 'stolen')
   await setBrandStatus(later.acting(tester), 'globex', 'suspended')
   await later.close()

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { openBooks } from '../../src/books.ts'
-import { readBooksConfig } from '../../src/books-config.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import { openContext } from '../../src/context.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { inDatabase, place } from './scene.ts'
@@ -20,9 +20,9 @@ const phone = '12025550143'
 async function served(here: ReturnType<typeof place>, settings: Readonly<Record<string, string>>) {
   const service = await createTestApp({ ...here.env, ...settings })
   // As it does when it listens.
-  await service.app.books.noteSecret()
+  await service.app.context.noteSecret()
   const sent = await service.post('/otp/send', { phone })
-  await service.journalOf(sent)
+  await service.eventsOf(sent)
   await service.close()
 }
 
@@ -70,14 +70,14 @@ test('a command must know former secrets too, for as long as the server does', a
   using here = place()
   await served(here, { SECRET_KEY: `${own},${former}` })
   const known = async (SECRET_KEY: string) => {
-    const books = await openBooks(readBooksConfig({ ...here.env, SECRET_KEY }))
+    const context = await openContext(readStoreConfig({ ...here.env, SECRET_KEY }))
     try {
-      books.requireSecret()
+      context.requireSecret()
       return true
     } catch {
       return false
     } finally {
-      await books.close()
+      await context.close()
     }
   }
   expect([await known(own), await known(`${former},${own}`)]).toEqual([false, true])
@@ -90,12 +90,12 @@ test('a server goes on with whatever secret it is given, and warns where that is
   const warnings = async (settings: Readonly<Record<string, string>> = {}) => {
     const said: string[] = []
     const warn = (_: object, message: string) => void said.push(message)
-    const books = await openBooks(readBooksConfig({ ...here.env, ...settings }), {
+    const context = await openContext(readStoreConfig({ ...here.env, ...settings }), {
       serves: true,
       log: { info: () => {}, warn, error: warn },
     })
-    await books.noteSecret()
-    await books.close()
+    await context.noteSecret()
+    await context.close()
     return said
   }
   expect(await warnings()).toEqual([])

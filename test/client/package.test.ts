@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import packageJson from '../../package.json'
 import { contract, currentDescription, type Description } from '../../release/contract.ts'
 import { assemblePackage } from '../../release/package.ts'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -51,9 +51,9 @@ beforeAll(async () => {
   })
 
   const database = { DATABASE_URL: `file:${here('data/otpost.db')}` }
-  const books = await openBooks(readConfig(database))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig(database))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   server = await startServer(database)
   ending.defer(async () => void (await server.stop()))
   others = startOthers()

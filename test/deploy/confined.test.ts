@@ -261,7 +261,7 @@ function makeMachine(): void {
   )
   for (const [name, script] of [
     ['hello', hello],
-    ['story', story],
+    ['story', trace],
     ['ending', ending],
   ] as const) {
     write(name, script)
@@ -279,7 +279,7 @@ function write(path: string, text: string): void {
 }
 
 /** Told in the machine, once the unit is started; each line is a fact. */
-const story = `#!/bin/bash
+const trace = `#!/bin/bash
 exec >/told 2>&1
 fact() { systemctl show otpost --property="$1"; }
 grep -q -m1 '"msg":"listening"' <(tail --follow --lines=+1 /log)

@@ -6,7 +6,7 @@ import { StatefulSet } from 'kubernetes-models/apps/v1'
 import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
 import packageJson from '../../package.json'
 import { exit } from '../../src/commands/common.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../support/app.ts'
 import {
   type Composed,

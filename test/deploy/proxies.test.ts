@@ -3,10 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { longestNotifyMs } from '../../src/domain/notify.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { longestNotifyMs } from '../../src/domain/messages/notify.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { freePorts } from '../support/ports.ts'
@@ -48,9 +48,9 @@ beforeAll(async () => {
     SMS_PLAIN: 'webhook',
     ...receiver.env,
   }
-  const books = await openBooks(readConfig(settings))
-  await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-  await books.close()
+  const context = await openContext(readConfig(settings))
+  await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+  await context.close()
   server = await startServer({
     ...settings,
     PROVIDER_TIMEOUT_MS: '30000',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Command, type Option } from 'commander'
-import { vendorNames } from '../../src/adapters/sms/index.ts'
-import { readConfig } from '../../src/config.ts'
+import { providerNames } from '../../src/adapters/sms/index.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { root } from './pages.ts'
 
 // What the program knows: its commands with their options, and its settings.
@@ -80,7 +80,7 @@ export function settingNames(): ReadonlySet<string> {
         },
       },
     )
-  for (const vendor of vendorNames) {
+  for (const double of providerNames) {
     for (const [route, mode] of [
       ['SMS_PLAIN', 'plain'],
       ['SMS_TEMPLATE', 'template'],
@@ -88,7 +88,7 @@ export function settingNames(): ReadonlySet<string> {
       // What a variable says decides about others: once with none of them set, once with all.
       for (const other of [undefined, 'x']) {
         const given = {
-          [route]: vendor,
+          [route]: double,
           OTP_SMS_MODE: mode,
           OTEL_SDK_DISABLED: 'false',
           OTEL_TRACES_EXPORTER: 'otlp',

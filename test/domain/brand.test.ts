@@ -10,7 +10,7 @@ import {
   mayBecome,
   nameKey,
   notifyBrand,
-} from '../../src/domain/brand.ts'
+} from '../../src/domain/brands/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { newCall } from '../support/calls.ts'
 

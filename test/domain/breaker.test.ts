@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { type BreakerChange, Breakers } from '../../src/domain/breaker.ts'
-import type { Outcome } from '../../src/domain/providers.ts'
+import { type BreakerChange, Breakers } from '../../src/domain/messages/breaker.ts'
+import type { Outcome } from '../../src/domain/messages/providers.ts'
 
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
 const accepted: Outcome = { kind: 'accepted' }
@@ -25,11 +25,11 @@ describe('the states of circuit breakers', () => {
     fail('twilio', 2)
     fail('vonage', 1, { kind: 'unknown', reason: 'time-out' })
     expect(state()).toEqual([
-      { provider: 'twilio', state: 'works', failuresInARow: 2, restMs: 0 },
-      { provider: 'vonage', state: 'works', failuresInARow: 1, restMs: 0 },
+      { provider: 'twilio', state: 'works', failuresInARow: 2, openMs: 0 },
+      { provider: 'vonage', state: 'works', failuresInARow: 1, openMs: 0 },
     ])
     breakers.begin('twilio')(accepted)
-    expect(state()).toEqual([{ provider: 'vonage', state: 'works', failuresInARow: 1, restMs: 0 }])
+    expect(state()).toEqual([{ provider: 'vonage', state: 'works', failuresInARow: 1, openMs: 0 }])
   })
 
   test('what says nothing against a provider does not count', () => {
@@ -40,13 +40,13 @@ describe('the states of circuit breakers', () => {
 
   test('tell how long the rest still lasts, and agree with who is passed over', () => {
     fail('twilio', 5)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, restMs: 10_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 10_000 }])
     now += 9999
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, restMs: 1 }])
-    expect(breakers.rests('twilio')).toBe(true)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 1 }])
+    expect(breakers.isOpen('twilio')).toBe(true)
     now += 1
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, restMs: 0 }])
-    expect(breakers.rests('twilio')).toBe(false)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, openMs: 0 }])
+    expect(breakers.isOpen('twilio')).toBe(false)
   })
 
   test('are probed while one message is under way, and rest for twice as long after it fails', () => {
@@ -54,10 +54,10 @@ describe('the states of circuit breakers', () => {
     now += 10_000
     const end = breakers.begin('twilio')
     now += 60_000
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, restMs: 0 }])
-    expect(breakers.rests('twilio')).toBe(true)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, openMs: 0 }])
+    expect(breakers.isOpen('twilio')).toBe(true)
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, restMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, openMs: 20_000 }])
     now += 20_000
     breakers.begin('twilio')(accepted)
     expect(state()).toEqual([])
@@ -70,7 +70,7 @@ describe('the states of circuit breakers', () => {
     breakers.begin('twilio')(accepted)
     expect(state()).toEqual([])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
   })
 
   test('a probe of a rest that is over says nothing new about the next rest', () => {
@@ -82,29 +82,29 @@ describe('the states of circuit breakers', () => {
     now += 10_000
     const endNext = breakers.begin('twilio')
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, restMs: 0 }])
-    expect(breakers.rests('twilio')).toBe(true)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, openMs: 0 }])
+    expect(breakers.isOpen('twilio')).toBe(true)
     endNext(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, restMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, openMs: 20_000 }])
   })
 
   test('are a moment, not a view: what comes later does not change them', () => {
     fail('twilio', 1)
     const before = state()
     fail('twilio', 4)
-    expect(before).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+    expect(before).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
   })
 })
 
 describe('what another server has found', () => {
-  const heard = { provider: 'twilio', failures: 5, restMs: 10_000 }
+  const heard = { provider: 'twilio', failures: 5, openMs: 10_000 }
 
   test('lets a provider rest here for as long as there', () => {
     breakers.hear([{ ...heard, leftMs: 4000 }])
-    expect(breakers.rests('twilio')).toBe(true)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, restMs: 4000 }])
+    expect(breakers.isOpen('twilio')).toBe(true)
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 4000 }])
     now += 4000
-    expect(breakers.rests('twilio')).toBe(false)
+    expect(breakers.isOpen('twilio')).toBe(false)
   })
 
   test('that is over counts for nothing', () => {
@@ -115,7 +115,7 @@ describe('what another server has found', () => {
   test('is over when nobody says so any more', () => {
     breakers.hear([{ ...heard, leftMs: 4000 }])
     breakers.hear([])
-    expect(breakers.rests('twilio')).toBe(false)
+    expect(breakers.isOpen('twilio')).toBe(false)
     expect(state()).toEqual([])
   })
 
@@ -123,14 +123,14 @@ describe('what another server has found', () => {
     fail('twilio', 5)
     breakers.hear([{ ...heard, leftMs: 4000 }])
     breakers.hear([])
-    expect(state()).toMatchObject([{ provider: 'twilio', state: 'rests', restMs: 10_000 }])
+    expect(state()).toMatchObject([{ provider: 'twilio', state: 'rests', openMs: 10_000 }])
   })
 
   test('lengthens a rest when a probe there has failed', () => {
     breakers.hear([{ ...heard, leftMs: 4000 }])
     now += 4000
-    breakers.hear([{ ...heard, failures: 6, restMs: 20_000, leftMs: 20_000 }])
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, restMs: 20_000 }])
+    breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, openMs: 20_000 }])
   })
 
   test('that a provider works again, while this one probes it, makes the probe a message as any other', () => {
@@ -144,7 +144,7 @@ describe('what another server has found', () => {
     const end = breakers.begin('twilio')
     breakers.hear([])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, restMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
     expect(told).toEqual([])
   })
 
@@ -152,10 +152,10 @@ describe('what another server has found', () => {
     breakers.hear([{ ...heard, leftMs: 10_000 }])
     now += 10_000
     const end = breakers.begin('twilio')
-    breakers.hear([{ ...heard, failures: 6, restMs: 20_000, leftMs: 20_000 }])
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, restMs: 0 }])
+    breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, openMs: 0 }])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, restMs: 40_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, openMs: 40_000 }])
   })
 
   test('is told anew by the probe of this one', () => {
@@ -170,7 +170,7 @@ describe('what another server has found', () => {
     now += 20_000
     own.begin('twilio')(accepted)
     expect(changes).toEqual([
-      { provider: 'twilio', state: 'rests', restMs: 20_000, failures: 6 },
+      { provider: 'twilio', state: 'rests', openMs: 20_000, failures: 6 },
       { provider: 'twilio', state: 'works' },
     ])
   })

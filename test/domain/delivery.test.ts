@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Breakers } from '../../src/domain/breaker.ts'
+import { Breakers } from '../../src/domain/messages/breaker.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -8,11 +8,18 @@ import {
   type Routing,
   routesOf,
   type SmsMode,
-} from '../../src/domain/delivery.ts'
-import type { Mail, Outcome, Sms, SmsMessage, SmsProvider, SmsRoute } from '../../src/domain/providers.ts'
+} from '../../src/domain/messages/delivery.ts'
+import type {
+  Mail,
+  Outcome,
+  Sms,
+  SmsMessage,
+  SmsProvider,
+  SmsRoute,
+} from '../../src/domain/messages/providers.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
 
-const accepted: Outcome = { kind: 'accepted', vendorId: 'V1' }
+const accepted: Outcome = { kind: 'accepted', providerMessageId: 'V1' }
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
 const timedOut: Outcome = { kind: 'unknown', reason: 'time-out' }
 const rejectedNumber: Outcome = { kind: 'rejected', scope: 'recipient', reason: 'no such number' }
@@ -257,7 +264,7 @@ describe('what a provider is asked', () => {
       template: null,
       senderId: null,
       validitySeconds: 300,
-      receiptUrl: null,
+      callbackUrl: null,
     })
   })
 
@@ -286,23 +293,28 @@ describe('what a provider is asked', () => {
   test('a URL for receipts where the provider reports on each attempt, and the key by which they are found', async () => {
     const { ports } = world({})
     const urls: (string | null)[] = []
-    const provider = (name: string, namedBy: 'attempt' | 'vendorId'): SmsProvider => ({
+    const provider = (name: string, namedBy: 'attempt' | 'providerMessageId'): SmsProvider => ({
       name,
-      receipts: { namedBy, read: () => [] },
-      async send({ receiptUrl }) {
-        urls.push(receiptUrl)
+      deliveryReports: { namedBy, read: () => [] },
+      async send({ callbackUrl }) {
+        urls.push(callbackUrl)
         return name === 'c' ? accepted : { kind: 'rejected', scope: 'content', reason: 'no' }
       },
     })
     const call = newCall()
     const smsRoutes = {
       template: [],
-      plain: [provider('a', 'attempt'), provider('b', 'vendorId'), provider('c', 'vendorId')],
+      plain: [
+        provider('a', 'attempt'),
+        provider('b', 'providerMessageId'),
+        provider('c', 'providerMessageId'),
+      ],
     }
-    const receiptUrl = (name: string, requestId: string, attempt: number) => `${name} ${requestId} ${attempt}`
-    await deliverSms({ ...ports, smsRoutes, receiptUrl }, call, message, plain)
+    const callbackUrl = (name: string, requestId: string, attempt: number) =>
+      `${name} ${requestId} ${attempt}`
+    await deliverSms({ ...ports, smsRoutes, callbackUrl }, call, message, plain)
     expect(urls).toEqual(['a request 1 1', null, null])
-    expect(call.trail.attempts.map(({ receiptKey }) => receiptKey)).toEqual(['request 1.1', null, 'c:V1'])
+    expect(call.trail.attempts.map(({ reportKey }) => reportKey)).toEqual(['request 1.1', null, 'c:V1'])
   })
 })
 
@@ -432,8 +444,8 @@ describe('a provider that keeps failing', () => {
     breakers.begin('a')(accepted)
     for (let count = 0; count < 9; count++) breakers.begin('a')({ ...down, unasked: true })
     expect(told).toEqual([
-      { provider: 'a', state: 'rests', restMs: 10_000, failures: 5 },
-      { provider: 'a', state: 'rests', restMs: 20_000, failures: 8 },
+      { provider: 'a', state: 'rests', openMs: 10_000, failures: 5 },
+      { provider: 'a', state: 'rests', openMs: 20_000, failures: 8 },
       { provider: 'a', state: 'works' },
     ])
   })
@@ -457,18 +469,18 @@ describe('what is told of an attempt', () => {
       position: null,
       recipientSubject: 'hash of the recipient',
       segments: { count: 1, encoding: 'GSM-7' },
-      receiptKey: null,
+      reportKey: null,
     } as const
     expect(call.trail.attempts).toEqual([
       {
         ...about,
         ...{ attempt: 1, route: 'template', provider: 'a', outcome: 'unknown', errorClass: 'unknown' },
-        ...{ reason: 'time-out', vendorId: null, at: 1_000_000, durationMs: 3000 },
+        ...{ reason: 'time-out', providerMessageId: null, at: 1_000_000, durationMs: 3000 },
       },
       {
         ...about,
         ...{ attempt: 2, route: 'plain', provider: 'b', outcome: 'accepted', errorClass: null },
-        ...{ reason: null, vendorId: 'V1', at: 1_003_000, durationMs: 20 },
+        ...{ reason: null, providerMessageId: 'V1', at: 1_003_000, durationMs: 20 },
       },
     ])
   })
@@ -478,11 +490,11 @@ describe('what is told of an attempt', () => {
     ['one with blanks', 'a b', null],
     ['one that is too long', 'x'.repeat(201), null],
     ['one that tells the number', 'id-12025550143', null],
-  ])('of the ids of vendors, %s', async (_, vendorId, kept) => {
-    const { ports } = world({ plain: [['a', { kind: 'accepted', vendorId }]] })
+  ])('of the ids of vendors, %s', async (_, providerMessageId, kept) => {
+    const { ports } = world({ plain: [['a', { kind: 'accepted', providerMessageId }]] })
     const call = newCall()
     await deliverSms(ports, call, message, plain)
-    expect(call.trail.attempts[0]?.vendorId).toBe(kept)
+    expect(call.trail.attempts[0]?.providerMessageId).toBe(kept)
   })
 
   test.each([
@@ -530,8 +542,8 @@ describe('handing over a mail', () => {
         ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer' },
         template: 'LOGIN_OTP',
         ...{ recipient: 'a***@example.com', position: null, recipientSubject: 'hash of ann', segments: null },
-        ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', vendorId: null },
-        ...{ receiptKey: null, durationMs: 0 },
+        ...{ outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503', providerMessageId: null },
+        ...{ reportKey: null, durationMs: 0 },
       },
     ])
   })

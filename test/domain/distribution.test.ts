@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { newDistribution, observe } from '../../src/domain/distribution.ts'
+import { newDistribution, observe } from '../../src/domain/events/distribution.ts'
 
 test('a value falls under the first bound that it is not above', () => {
   const distribution = newDistribution([1, 2, 4])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { escapeHtml, frameMail, otpMail } from '../../src/domain/emails.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { escapeHtml, frameMail, otpMail } from '../../src/domain/messages/emails.ts'
 
 const nasty = `<script>alert("1")</script>&'`
 const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;'

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import type { Standing } from '../../src/domain/call.ts'
-import { explain } from '../../src/domain/explain.ts'
+import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.ts'
+import { explain } from '../../src/domain/events/explain.ts'
+import type { LimitStatus } from '../../src/domain/events/request-context.ts'
 import { type FailureKind, failureMessages } from '../../src/domain/failures.ts'
-import type { Delivery, Story } from '../../src/domain/journal.ts'
-import type { LimitName } from '../../src/domain/limits.ts'
+import type { LimitName } from '../../src/domain/otp/limits.ts'
 
 const at = Date.UTC(2026, 0, 31, 23, 59, 58, 700)
 const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
 
-const story: Story = {
+const trace: RequestTrace = {
   requestId,
   at,
   operation: 'send',
@@ -39,31 +39,31 @@ const delivery: Delivery = {
   outcome: 'accepted',
   errorClass: null,
   reason: null,
-  vendorId: null,
-  receiptKey: null,
+  providerMessageId: null,
+  reportKey: null,
   durationMs: 99,
-  receipt: null,
+  report: null,
 }
 
-function standing(limit: LimitName, max: number, used: number | null, seconds?: number): Standing {
+function limitStatus(limit: LimitName, max: number, used: number | null, seconds?: number): LimitStatus {
   return { limit, max, used, endsAt: seconds === undefined ? null : at + seconds * 1000, refused: false }
 }
 
 const refused = (status: number, error: string, message: string | null = null) => ({
-  ...story,
+  ...trace,
   end: { status, error, message, durationMs: 5 },
 })
 
 describe('a whole story', () => {
   test('of a code that fell back from the template route and was delivered', () => {
     const limits = [
-      standing('cooldown', 1, 1, 30),
-      standing('phone-minute', 3, 1, 60),
-      standing('recipient-hour', 10, 4, 1800),
-      standing('app-minute', 10, 7, 12),
+      limitStatus('cooldown', 1, 1, 30),
+      limitStatus('phone-minute', 3, 1, 60),
+      limitStatus('recipient-hour', 10, 4, 1800),
+      limitStatus('app-minute', 10, 7, 12),
     ]
     expect(
-      explain({ ...story, limits }, [
+      explain({ ...trace, limits }, [
         {
           ...delivery,
           route: 'template',
@@ -83,11 +83,11 @@ describe('a whole story', () => {
         {
           ...delivery,
           attempt: 3,
-          vendorId: 'V-1',
-          receiptKey: 'key',
+          providerMessageId: 'V-1',
+          reportKey: 'key',
           segments: { count: 2, encoding: 'UCS-2' },
           durationMs: 1049,
-          receipt: { status: 'delivered', reason: null, at: at + 5000 },
+          report: { status: 'delivered', reason: null, at: at + 5000 },
         },
       ]),
     ).toEqual([
@@ -117,7 +117,7 @@ describe('a whole story', () => {
   test('of a code that no provider took', () => {
     const failed = refused(502, 'sms_failed')
     expect(
-      explain({ ...failed, operation: 'resend', limits: [standing('app-minute', 10, 1, 60)] }, [
+      explain({ ...failed, operation: 'resend', limits: [limitStatus('app-minute', 10, 1, 60)] }, [
         { ...delivery, outcome: 'retryable', errorClass: 'retryable', reason: 'HTTP 503' },
         {
           ...delivery,
@@ -161,7 +161,7 @@ describe('a whole story', () => {
   })
 
   test('of a send that the cooldown refused', () => {
-    const limits = [{ ...standing('cooldown', 1, 1, 21), refused: true }]
+    const limits = [{ ...limitStatus('cooldown', 1, 1, 21), refused: true }]
     expect(explain({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop asked for a code by SMS to 12*******43, for brand acme (POST /otp/send).',
@@ -181,7 +181,7 @@ describe('a whole story', () => {
   })
 
   test('of a verify whose code was wrong', () => {
-    const limits = [standing('app-minute', 10, null), standing('failures', 100, null)]
+    const limits = [limitStatus('app-minute', 10, null), limitStatus('failures', 100, null)]
     expect(explain({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop asked for a code to be checked of 12*******43, for brand acme (POST /otp/verify).',
@@ -216,7 +216,7 @@ describe('a whole story', () => {
       brand: null,
       recipient: null,
       recipients: 2,
-      limits: [standing('app-minute', 10, 2, 60)],
+      limits: [limitStatus('app-minute', 10, 2, 60)],
     } as const
     expect(
       explain(asked, [
@@ -252,8 +252,8 @@ describe('a whole story', () => {
   })
 
   test('that has no end', () => {
-    const limits = [standing('app-minute', 10, 1, 60)]
-    expect(explain({ ...story, limits, end: null }, [])).toEqual([
+    const limits = [limitStatus('app-minute', 10, 1, 60)]
+    expect(explain({ ...trace, limits, end: null }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
       'On 2026-01-31 23:59:58 UTC app shop asked for a code by SMS to 12*******43, for brand acme (POST /otp/send).',
       'It was let through and then never answered: it is still under way, or the server ended meanwhile. What was handed over in its last moments may not be listed here.',
@@ -273,20 +273,20 @@ describe('a whole story', () => {
 describe('what the receipts of an attempt said', () => {
   const rows: readonly (readonly [string, Partial<Delivery>, string])[] = [
     ['nothing, and none is expected', {}, 'accepted after 99 ms'],
-    ['nothing yet', { receiptKey: 'key' }, 'accepted after 99 ms; no receipt has come'],
+    ['nothing yet', { reportKey: 'key' }, 'accepted after 99 ms; no receipt has come'],
     [
       'that it is on its way',
-      { receiptKey: 'key', receipt: { status: 'pending', reason: null, at } },
+      { reportKey: 'key', report: { status: 'pending', reason: null, at } },
       'accepted after 99 ms; on its way, says its receipt of 2026-01-31 23:59:58 UTC',
     ],
     [
       'that it failed, and why',
-      { receiptKey: 'key', receipt: { status: 'failed', reason: 'absent', at } },
+      { reportKey: 'key', report: { status: 'failed', reason: 'absent', at } },
       'accepted after 99 ms; NOT delivered, says its receipt of 2026-01-31 23:59:58 UTC (absent)',
     ],
     [
       'that it failed',
-      { receiptKey: 'key', receipt: { status: 'failed', reason: null, at } },
+      { reportKey: 'key', report: { status: 'failed', reason: null, at } },
       'accepted after 99 ms; NOT delivered, says its receipt of 2026-01-31 23:59:58 UTC',
     ],
     [
@@ -295,7 +295,7 @@ describe('what the receipts of an attempt said', () => {
         outcome: 'unknown',
         errorClass: 'unknown',
         reason: 'time-out',
-        receipt: { status: 'delivered', reason: null, at },
+        report: { status: 'delivered', reason: null, at },
       },
       'left it open, after 99 ms (time-out): it may have been sent or not; delivered, says its receipt of 2026-01-31 23:59:58 UTC',
     ],
@@ -305,20 +305,20 @@ describe('what the receipts of an attempt said', () => {
         outcome: 'rejected',
         errorClass: 'recipient',
         reason: 'no such number',
-        receipt: { status: 'delivered', reason: null, at },
+        report: { status: 'delivered', reason: null, at },
       },
       'rejected after 99 ms because of the recipient (no such number)',
     ],
   ]
   test.each([...rows])('%s', (_, properties, words) => {
-    const lines = explain(story, [{ ...delivery, ...properties }])
+    const lines = explain(trace, [{ ...delivery, ...properties }])
     expect(lines.find((line) => line.startsWith('  1. '))).toEndWith(`: ${words}`)
   })
 
   test('what is known to be delivered or failed is not told as a time-out', () => {
     const lost = { ...delivery, outcome: 'unknown', errorClass: 'unknown', reason: 'time-out' } as const
-    const told = (status: 'delivered' | 'failed', vendorId: string | null = null) =>
-      explain(story, [{ ...lost, vendorId, receipt: { status, reason: null, at } }])
+    const told = (status: 'delivered' | 'failed', providerMessageId: string | null = null) =>
+      explain(trace, [{ ...lost, providerMessageId, report: { status, reason: null, at } }])
     expect(told('delivered')).not.toContain('What to do')
     expect(told('failed').slice(-2)).toEqual([
       'What to do',
@@ -345,7 +345,7 @@ describe('a refusal is told in words and once', () => {
 
   test.each(kinds)('%s', (kind) => {
     const message = kind === 'validation_error' ? 'phone is not valid' : null
-    const limits = [{ ...standing('phone-minute', 3, 3, 60), refused: limiting.includes(kind) }]
+    const limits = [{ ...limitStatus('phone-minute', 3, 3, 60), refused: limiting.includes(kind) }]
     const lines = explain({ ...refused(400, kind, message), limits }, [])
     const told = lines.filter((line) => line.startsWith('  REFUSED  '))
     expect(told).toHaveLength(delivering.includes(kind) ? 0 : 1)
@@ -356,7 +356,7 @@ describe('a refusal is told in words and once', () => {
 
   test('for each limit there is', () => {
     for (const limit of ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'] as const) {
-      const limits = [{ ...standing(limit, 3, 3, 60), refused: true }]
+      const limits = [{ ...limitStatus(limit, 3, 3, 60), refused: true }]
       const told = explain({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
         /REFUSED/.test(line),
       )
@@ -367,7 +367,7 @@ describe('a refusal is told in words and once', () => {
 
   test('the same advice is given once', () => {
     const failing = { ...delivery, outcome: 'rejected', errorClass: 'account', reason: 'no credit' } as const
-    const lines = explain(story, [failing, { ...failing, attempt: 2 }])
+    const lines = explain(trace, [failing, { ...failing, attempt: 2 }])
     expect(lines.slice(lines.indexOf('What to do'))).toHaveLength(2)
   })
 })

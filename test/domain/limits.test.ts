@@ -13,7 +13,7 @@ import {
   secondsUntil,
   sendLimits,
   type Window,
-} from '../../src/domain/limits.ts'
+} from '../../src/domain/otp/limits.ts'
 import { clockToleranceMs } from '../../src/domain/ports.ts'
 
 const now = 1_000_000
@@ -40,25 +40,25 @@ describe('a window of before the clock was set back', () => {
   const later = now + 3_600_000
 
   test('is cut to what one opened now would last, and counts on', () => {
-    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt: later } })
-    const taking = { subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }
-    expect(admission).toEqual({ admitted: true, takings: [taking] })
-    expect(changes.at(-1)).toEqual(taking)
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt: later } })
+    const grant = { subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }
+    expect(decision).toEqual({ admitted: true, grants: [grant] })
+    expect(changes.at(-1)).toEqual(grant)
   })
 
   test('is left alone where it is ahead by no more than requests overtake each other by', () => {
     const endsAt = now + 60_000 + clockToleranceMs
-    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt } })
-    expect(admission).toEqual({
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt } })
+    expect(decision).toEqual({
       admitted: true,
-      takings: [{ subject: 'someone', name: 'minute', count: 2, endsAt }],
+      grants: [{ subject: 'someone', name: 'minute', count: 2, endsAt }],
     })
     expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt }])
   })
 
   test('refuses while it is full, and is stored as cut all the same: it must not stay shut for an hour', () => {
-    const { admission, changes } = decideOn([claim('minute')], { minute: { count: 2, endsAt: later } })
-    expect(admission).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: now + 60_000 })
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 2, endsAt: later } })
+    expect(decision).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: now + 60_000 })
     expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }])
   })
 })
@@ -78,15 +78,15 @@ describe('one limit', () => {
   ]
 
   test.each(rows)('%s', (_, window, expected) => {
-    const { admission, changes } = decideOn([claim('minute')], window ? { minute: window } : {})
+    const { decision, changes } = decideOn([claim('minute')], window ? { minute: window } : {})
     if (expected === 'refused') {
-      expect(admission).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: window?.endsAt ?? 0 })
+      expect(decision).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: window?.endsAt ?? 0 })
       expect(changes).toEqual([])
       return
     }
-    const taking = { subject: 'someone', name: 'minute', count: expected.count, endsAt: expected.endsAt }
-    expect(admission).toEqual({ admitted: true, takings: [taking] })
-    expect(changes).toEqual([taking])
+    const grant = { subject: 'someone', name: 'minute', count: expected.count, endsAt: expected.endsAt }
+    expect(decision).toEqual({ admitted: true, grants: [grant] })
+    expect(changes).toEqual([grant])
   })
 })
 
@@ -94,17 +94,17 @@ describe('a list of limits', () => {
   const full = { count: 2, endsAt: now + 1000 }
 
   test('the first that is used up refuses all, whatever stands before and behind it', () => {
-    const { admission, changes } = decideOn([claim('a'), claim('b'), claim('c')], {
+    const { decision, changes } = decideOn([claim('a'), claim('b'), claim('c')], {
       b: full,
       c: { count: 2, endsAt: now + 9000 },
     })
-    expect(admission).toEqual({ admitted: false, refusedBy: claim('b'), endsAt: now + 1000 })
+    expect(decision).toEqual({ admitted: false, refusedBy: claim('b'), endsAt: now + 1000 })
     expect(changes).toEqual([])
   })
 
   test('all are taken, in order', () => {
-    const { admission } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
-    expect(granted(admission, now)).toEqual([
+    const { decision } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
+    expect(granted(decision, now)).toEqual([
       { subject: 'someone', name: 'a', count: 1, endsAt: now + 60_000 },
       { subject: 'someone', name: 'b', count: 1, endsAt: now + 1 },
     ])
@@ -112,8 +112,8 @@ describe('a list of limits', () => {
 
   test('a claim that is not counted refuses, but takes nothing', () => {
     const uncounted = claim('a', { counted: false })
-    expect(decideOn([uncounted], { a: full }).admission.admitted).toBe(false)
-    expect(decideOn([uncounted], {})).toEqual({ admission: { admitted: true, takings: [] }, changes: [] })
+    expect(decideOn([uncounted], { a: full }).decision.admitted).toBe(false)
+    expect(decideOn([uncounted], {})).toEqual({ decision: { admitted: true, grants: [] }, changes: [] })
   })
 })
 
@@ -193,10 +193,10 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   })
 
   test('the cooldown is found among the takings of an SMS, and there is none among those of a mail', () => {
-    const takings = (claims: readonly Claim[]) => granted(decide(claims, () => undefined, now).admission, now)
-    expect(cooldownOf(takings(send('SMS')), 'acme')?.endsAt).toBe(now + 12_000)
-    expect(cooldownOf(takings(send('SMS')), 'globex')).toBeUndefined()
-    expect(cooldownOf(takings(send('EMAIL')), 'acme')).toBeUndefined()
+    const grants = (claims: readonly Claim[]) => granted(decide(claims, () => undefined, now).decision, now)
+    expect(cooldownOf(grants(send('SMS')), 'acme')?.endsAt).toBe(now + 12_000)
+    expect(cooldownOf(grants(send('SMS')), 'globex')).toBeUndefined()
+    expect(cooldownOf(grants(send('EMAIL')), 'acme')).toBeUndefined()
   })
 
   test('the others', () => {

@@ -9,7 +9,7 @@ import {
   type Template,
   templateOf,
   templateVariables,
-} from '../../src/domain/templates.ts'
+} from '../../src/domain/messages/templates.ts'
 
 function template(key: string): Template {
   const found = templateOf(key)

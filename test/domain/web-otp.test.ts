@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
-import { boundText, notifyTemplates, render, renderOtp } from '../../src/domain/templates.ts'
+import { boundText, notifyTemplates, render, renderOtp } from '../../src/domain/messages/templates.ts'
 
 const code = '012345'
 const domain = 'shop.example'

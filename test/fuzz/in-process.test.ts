@@ -2,8 +2,8 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import pino from 'pino'
 import { createApp } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import { issueApp, putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { issueApp, putBrand } from '../../src/domain/operator/operator.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { drawShots, fuzzBrands, fuzzEnv, fuzzRuns, fuzzSeed, Run, type Sent } from '../support/fuzz.ts'
 import { tester } from '../support/operator.ts'
@@ -94,8 +94,8 @@ test('no input makes the service say, log or keep what it must not', async () =>
   const app = await createApp(config, { now: () => clock.now, log: logger })
   ending.defer(() => app.close())
   for (const [slug, brand] of Object.entries(fuzzBrands))
-    await putBrand(app.books.acting(tester), slug, brand)
-  const issued = await issueApp(app.books.acting(tester), 'till')
+    await putBrand(app.context.acting(tester), slug, brand)
+  const issued = await issueApp(app.context.acting(tester), 'till')
   const run = new Run(receiver, smtp, [issued, receiver.secret])
 
   const call = async (sent: Sent) => {

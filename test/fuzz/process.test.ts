@@ -1,8 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import { openBooks } from '../../src/books.ts'
-import { readConfig } from '../../src/config.ts'
-import { issueApp, putBrand } from '../../src/domain/operator.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { openContext } from '../../src/context.ts'
+import { issueApp, putBrand } from '../../src/domain/operator/operator.ts'
 import { openTestDatabase } from '../support/database.ts'
 import {
   Draw,
@@ -12,11 +12,11 @@ import {
   fuzzEnv,
   fuzzRuns,
   fuzzSeed,
+  keyFingerprint,
   type Reply,
   Run,
   type Sent,
   type Shot,
-  secretMark,
 } from '../support/fuzz.ts'
 import { tester } from '../support/operator.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -72,10 +72,10 @@ test('no bytes on a socket make the process fail, nor say, log or keep what it m
     // Each request comes from an address of its own: limits of an address would end the run before it began.
     TRUSTED_PROXIES: '127.0.0.1',
   }
-  const books = await openBooks(readConfig(env))
-  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(books.acting(tester), slug, brand)
-  const issued = await issueApp(books.acting(tester), 'till')
-  await books.close()
+  const context = await openContext(readConfig(env))
+  for (const [slug, brand] of Object.entries(fuzzBrands)) await putBrand(context.acting(tester), slug, brand)
+  const issued = await issueApp(context.acting(tester), 'till')
+  await context.close()
   const server = await startServer(env)
   running.add(server.child)
   ending.defer(async () => void (await server.stop('SIGKILL')))
@@ -219,15 +219,15 @@ function drawTalk(draw: Draw, run: Run): Talk {
     }
     case 'head': {
       const wrong = draw.pick([
-        [`X-Large: ${secretMark}${'x'.repeat(20_000)}`],
-        Array.from({ length: 300 }, (_, index) => `X-${index}: ${secretMark}`),
+        [`X-Large: ${keyFingerprint}${'x'.repeat(20_000)}`],
+        Array.from({ length: 300 }, (_, index) => `X-${index}: ${keyFingerprint}`),
         [`Cookie: ${'a=b; '.repeat(5000)}`],
         ['No colon here'],
         [': no name'],
         ['X Y: z'],
         ['X-Space : z'],
         ['X-Folded: a', ' b'],
-        [`X-Nul: a\u0000${secretMark}`],
+        [`X-Nul: a\u0000${keyFingerprint}`],
         ['X-Bare: a\rb'],
         ['X-Line: a\nX-Injected: b'],
         ['\u00e9: z'],
@@ -258,7 +258,7 @@ function drawTalk(draw: Draw, run: Run): Talk {
         'PRI * HTTP/2.0',
         `GET ${target} HTTP/0.9`,
         `\r\n\r\nPOST ${target} HTTP/1.1`,
-        `${secretMark} ${secretMark} ${secretMark}`,
+        `${keyFingerprint} ${keyFingerprint} ${keyFingerprint}`,
       ])
       const bytes = message(some, [close, lengthOf(body)], body, line)
       // A version that is not spoken: RFC 9110 section 15.6.6.
@@ -273,12 +273,12 @@ function drawTalk(draw: Draw, run: Run): Talk {
         `${hex}\r\n${body}\r\n0\r\n`,
         `ffffffffffffffff\r\n${body}`,
         `-1\r\n${body}\r\n0\r\n\r\n`,
-        `${hex};${secretMark}="x"\r\n${body}\r\n0\r\n\r\n`,
+        `${hex};${keyFingerprint}="x"\r\n${body}\r\n0\r\n\r\n`,
         `${hex};${'x'.repeat(20_000)}\r\n${body}\r\n0\r\n\r\n`,
         `${hex}\r\n${body}xx\r\n0\r\n\r\n`,
         `${hex}\n${body}\n0\n\n`,
         `0\r\n\r\n${body}`,
-        `${hex}\r\n${body}\r\n0\r\nX-Trailer: ${secretMark}\r\n\r\n`,
+        `${hex}\r\n${body}\r\n0\r\nX-Trailer: ${keyFingerprint}\r\n\r\n`,
       ])
       return { ...talk, bytes: message(some, [close, 'Transfer-Encoding: chunked'], Buffer.from(wrong)) }
     }
@@ -310,7 +310,7 @@ function formOf(draw: Draw): Pick<Talk, 'bytes' | 'requests'> {
     '/%68ealth',
     '/\u00e9',
     '/"<>\\^`{|}',
-    `/health?${secretMark}`,
+    `/health?${keyFingerprint}`,
   ])
   const shot: Shot = { kind: 'form', method, target, headers: {}, body: undefined, recent: 0 }
   const close = 'Connection: close'
@@ -320,7 +320,7 @@ function formOf(draw: Draw): Pick<Talk, 'bytes' | 'requests'> {
     [`${method} ${target} HTTP/1.0`, 'Host: localhost'],
     [`${method} http://localhost${target} HTTP/1.1`, 'Host: other.example', close],
     [`${method} ${target} HTTP/1.1`, 'Host: ', close],
-    [`${method} ${target} HTTP/1.1`, `Host: <${secretMark}>`, close],
+    [`${method} ${target} HTTP/1.1`, `Host: <${keyFingerprint}>`, close],
     [`${method} ${target} HTTP/1.1`, 'Host: a/b?c#d', close],
     [`${method} ${target} HTTP/1.1`, 'Host: localhost:99999', close],
     [`${method} ${target} HTTP/1.1`, `Host: ${'a'.repeat(5000)}`, close],
@@ -402,28 +402,28 @@ function judgeTalk(
   heard: Buffer,
   number: number,
 ): number {
-  const story = () =>
+  const trace = () =>
     `socket ${number} (${kind}): ${JSON.stringify(bytes.toString('latin1').slice(0, 1500))}\n    heard: ${JSON.stringify(heard.toString('latin1').slice(0, 800))}`
   const replies = repliesOf(heard)
   if (!replies) {
-    run.problem(`what came back is no HTTP\n    ${story()}`)
+    run.problem(`what came back is no HTTP\n    ${trace()}`)
     return 0
   }
   let answered = 0
   for (const reply of replies) {
     if (!reply.headers.has('x-request-id')) {
       if (![...bareStatuses, ...bare].includes(reply.status) || reply.text !== '') {
-        run.problem(`an answer without an envelope\n    ${story()}`)
+        run.problem(`an answer without an envelope\n    ${trace()}`)
       }
       continue
     }
     const sent = requests[answered]
     answered++
-    if (sent) run.judge({ ...sent, number }, reply, `\n    ${story()}`)
-    else run.problem(`an answer to no request\n    ${story()}`)
+    if (sent) run.judge({ ...sent, number }, reply, `\n    ${trace()}`)
+    else run.problem(`an answer to no request\n    ${trace()}`)
   }
   if (whole && answered !== requests.length) {
-    run.problem(`${answered} answers to ${requests.length} requests\n    ${story()}`)
+    run.problem(`${answered} answers to ${requests.length} requests\n    ${trace()}`)
   }
   return answered
 }

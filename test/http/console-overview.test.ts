@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { type Concern, concernsOf } from '../../src/adapters/http/console/concerns.ts'
-import type { OverviewModel, Shell } from '../../src/adapters/http/console/models.ts'
-import { auditPage } from '../../src/adapters/http/console/pages/audit.tsx'
-import { linkPage, loginPage } from '../../src/adapters/http/console/pages/login.tsx'
-import { overviewPage } from '../../src/adapters/http/console/pages/overview.tsx'
-import { problemPage } from '../../src/adapters/http/console/pages/problem.tsx'
-import { settingsPage } from '../../src/adapters/http/console/pages/settings.tsx'
-import { ago, counted, duration, percent } from '../../src/adapters/http/console/words.ts'
-import type { Figures, ProviderHealth, Statistics } from '../../src/domain/statistics.ts'
+import { type Concern, concernsOf } from '../../src/adapters/console/concerns.ts'
+import type { OverviewModel, PageContext } from '../../src/adapters/console/models.ts'
+import { auditPage } from '../../src/adapters/console/pages/audit.tsx'
+import { linkPage, loginPage } from '../../src/adapters/console/pages/login.tsx'
+import { overviewPage } from '../../src/adapters/console/pages/overview.tsx'
+import { problemPage } from '../../src/adapters/console/pages/problem.tsx'
+import { settingsPage } from '../../src/adapters/console/pages/settings.tsx'
+import { ago, counted, duration, percent } from '../../src/adapters/console/words.ts'
+import type { Figures, ProviderHealth, Statistics } from '../../src/domain/events/statistics.ts'
 
 // The overview and the pages around it as text: what a browser would not show well, since it forgives.
 
@@ -16,7 +16,7 @@ const now = Date.UTC(2026, 2, 1, 12, 30)
 /** Text that would be something else if a page did not escape it. */
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&amp;`
 
-const shell: Shell = {
+const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'token-of-the-form',
   pendingRequests: 2,
@@ -47,7 +47,7 @@ const provider: ProviderHealth = {
   routes: ['plain'],
   state: 'works',
   failuresInARow: 0,
-  restMs: 0,
+  openMs: 0,
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
 }
 
@@ -87,7 +87,7 @@ function overview(
 /** The pages, with hostile text wherever text comes from elsewhere. */
 const pages: readonly (readonly [name: string, html: string])[] = [
   ['login', loginPage({ problem: hostile })],
-  ['problem', problemPage(shell, { status: 404, title: hostile, text: hostile })],
+  ['problem', problemPage(pageContext, { status: 404, title: hostile, text: hostile })],
   [
     'problem without a session',
     problemPage(null, { status: 401, title: hostile, text: hostile, hasLogin: true }),
@@ -95,7 +95,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
   [
     'overview',
     overviewPage(
-      shell,
+      pageContext,
       overview(
         { sends: 40, sendsFailed: 12, verified: 9 },
         {
@@ -110,7 +110,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
             },
             { limit: 'cooldown', app: null, brand: hostile, recipient: hostile, refusals: 1, endsAt: now },
           ],
-          providers: [{ ...provider, name: hostile, state: 'rests', failuresInARow: 5, restMs: 120_000 }],
+          providers: [{ ...provider, name: hostile, state: 'rests', failuresInARow: 5, openMs: 120_000 }],
         },
         {
           byChannel: [{ name: hostile, ...none }],
@@ -123,7 +123,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
   ],
   [
     'settings',
-    settingsPage(shell, {
+    settingsPage(pageContext, {
       settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile }],
       sessions: [{ id: hostile, startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
       databaseName: hostile,
@@ -132,7 +132,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
   ],
   [
     'audit',
-    auditPage(shell, {
+    auditPage(pageContext, {
       records: [
         {
           id: 7,
@@ -176,61 +176,62 @@ function textOf(html: string): string {
   return text.replaceAll(/\s+/g, ' ')
 }
 
-describe.each([...pages, ['link', linkPage()], ['overview of nothing', overviewPage(shell, overview())]])(
-  'the page %s',
-  (_name, html) => {
-    const elements = elementsOf(html)
+describe.each([
+  ...pages,
+  ['link', linkPage()],
+  ['overview of nothing', overviewPage(pageContext, overview())],
+])('the page %s', (_name, html) => {
+  const elements = elementsOf(html)
 
-    test('makes no element of text from elsewhere', () => {
-      expect(elements.length).toBeGreaterThan(10)
-      expect(elements.filter(({ tag }) => tag === 'img')).toEqual([])
-      expect(html).not.toContain('<script>alert')
-    })
+  test('makes no element of text from elsewhere', () => {
+    expect(elements.length).toBeGreaterThan(10)
+    expect(elements.filter(({ tag }) => tag === 'img')).toEqual([])
+    expect(html).not.toContain('<script>alert')
+  })
 
-    test('has nothing that its policy forbids', () => {
-      for (const { tag, attributes } of elements) {
-        expect(tag).not.toBe('style')
-        expect([...attributes.keys()].filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
-        if (tag === 'script') expect(attributes.get('src')).toStartWith('/admin/')
-      }
-      expect(html).not.toMatch(/<script[^>]*>[^<]/)
-    })
+  test('has nothing that its policy forbids', () => {
+    for (const { tag, attributes } of elements) {
+      expect(tag).not.toBe('style')
+      expect([...attributes.keys()].filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
+      if (tag === 'script') expect(attributes.get('src')).toStartWith('/admin/')
+    }
+    expect(html).not.toMatch(/<script[^>]*>[^<]/)
+  })
 
-    test('leads nowhere but to this server', () => {
-      const targets = elements
-        .filter(({ attributes }) => attributes.get('rel') !== 'icon')
-        .flatMap(({ attributes }) =>
-          ['href', 'src', 'action', 'formaction'].map((name) => attributes.get(name)),
-        )
-        .filter((target) => target !== undefined)
-      expect(targets.length).toBeGreaterThan(0)
-      for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#)/)
-    })
-
-    test('names every control, and has one title, one main part and one first heading', () => {
-      const labelled = elements
-        .filter(({ tag }) => tag === 'label')
-        .map(({ attributes }) => attributes.get('for'))
-      const controls = elements.filter(
-        ({ tag, attributes }) =>
-          /^(?:input|select|textarea)$/.test(tag) &&
-          attributes.get('type') !== 'hidden' &&
-          !attributes.has('hidden'),
+  test('leads nowhere but to this server', () => {
+    const targets = elements
+      .filter(({ attributes }) => attributes.get('rel') !== 'icon')
+      .flatMap(({ attributes }) =>
+        ['href', 'src', 'action', 'formaction'].map((name) => attributes.get(name)),
       )
-      for (const { attributes } of controls) expect(labelled).toContain(attributes.get('id'))
-      for (const tag of ['title', 'main', 'h1']) {
-        expect(elements.filter((element) => element.tag === tag)).toHaveLength(1)
-      }
-    })
+      .filter((target) => target !== undefined)
+    expect(targets.length).toBeGreaterThan(0)
+    for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#)/)
+  })
 
-    test('proves with each form of a session that it came from there', () => {
-      for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
-        const begins = /action="\/admin\/(?:login|link)"/.test(form)
-        expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
-      }
-    })
-  },
-)
+  test('names every control, and has one title, one main part and one first heading', () => {
+    const labelled = elements
+      .filter(({ tag }) => tag === 'label')
+      .map(({ attributes }) => attributes.get('for'))
+    const controls = elements.filter(
+      ({ tag, attributes }) =>
+        /^(?:input|select|textarea)$/.test(tag) &&
+        attributes.get('type') !== 'hidden' &&
+        !attributes.has('hidden'),
+    )
+    for (const { attributes } of controls) expect(labelled).toContain(attributes.get('id'))
+    for (const tag of ['title', 'main', 'h1']) {
+      expect(elements.filter((element) => element.tag === tag)).toHaveLength(1)
+    }
+  })
+
+  test('proves with each form of a session that it came from there', () => {
+    for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
+      const begins = /action="\/admin\/(?:login|link)"/.test(form)
+      expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
+    }
+  })
+})
 
 describe('text from elsewhere', () => {
   test.each(pages)('stands in the page %s as it was written', (_name, html) => {
@@ -238,7 +239,7 @@ describe('text from elsewhere', () => {
   })
 
   test('is one part of a path', () => {
-    const html = settingsPage(shell, {
+    const html = settingsPage(pageContext, {
       settings: [],
       sessions: [{ id: '../a?b', startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
       databaseName: 'otpost.db',
@@ -251,7 +252,9 @@ describe('text from elsewhere', () => {
 describe('the overview', () => {
   const figures = (model: OverviewModel) =>
     [
-      ...overviewPage(shell, model).matchAll(/<dt>([^<]*)<\/dt><dd><span class="figure">([^<]*)<\/span>/g),
+      ...overviewPage(pageContext, model).matchAll(
+        /<dt>([^<]*)<\/dt><dd><span class="figure">([^<]*)<\/span>/g,
+      ),
     ].map(([, name, value]) => `${name} ${value}`)
 
   test('says that there is no conversion where nothing was sent', () => {
@@ -287,7 +290,7 @@ describe('the overview', () => {
   })
 
   test('has in its table what its chart draws', () => {
-    const html = overviewPage(shell, overview({ sends: 31, verified: 17, sendsFailed: 5 }))
+    const html = overviewPage(pageContext, overview({ sends: 31, verified: 17, sendsFailed: 5 }))
     const chart = elementsOf(html).find(({ attributes }) => attributes.get('id') === 'chart-codes')
     const written = (chart?.attributes.get('data-chart') ?? '').replaceAll('&quot;', '"')
     const data = JSON.parse(written) as { at: number[]; lines: { label: string; values: number[] }[] }
@@ -313,27 +316,27 @@ describe('the overview', () => {
       { upToSeconds: null, count: 1 },
     ]
     const model = overview({}, {}, { verifyTimes: { count: 4, bins, medianSeconds, p90Seconds } })
-    expect(textOf(overviewPage(shell, model))).toContain(words)
+    expect(textOf(overviewPage(pageContext, model))).toContain(words)
   })
 
   test('marks the period that it shows', () => {
-    const elements = elementsOf(overviewPage(shell, overview({}, {}, { period: 'month' })))
+    const elements = elementsOf(overviewPage(pageContext, overview({}, {}, { period: 'month' })))
     const current = elements.filter(({ attributes }) => attributes.get('aria-current') === 'true')
     expect(current.map(({ attributes }) => attributes.get('href'))).toEqual(['/admin?period=month'])
   })
 
   test('says that all is well', () => {
-    const quiet = overviewPage(shell, overview({}, { providers: [provider] }))
+    const quiet = overviewPage(pageContext, overview({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
       'All is well No code was sent in the last 24 hours. Every provider works.',
     )
-    const good = overviewPage(shell, overview({ sends: 1, verified: 1 }))
+    const good = overviewPage(pageContext, overview({ sends: 1, verified: 1 }))
     expect(textOf(good)).toContain('All is well 1 code sent in the last 24 hours, 100 % of them verified.')
   })
 })
 
 describe('what is wrong', () => {
-  const rests: ProviderHealth = { ...provider, state: 'rests', failuresInARow: 5, restMs: 120_000 }
+  const isOpen: ProviderHealth = { ...provider, state: 'rests', failuresInARow: 5, openMs: 120_000 }
   const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
 
   test('is nothing on a quiet day, and nothing where little fails', () => {
@@ -353,9 +356,9 @@ describe('what is wrong', () => {
     ],
     ['beside one of another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
     ['beside one of another channel', [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }], alone],
-    ['beside one that rests too', [{ ...rests, name: 'twilio' }], alone],
+    ['beside one that rests too', [{ ...isOpen, name: 'twilio' }], alone],
   ])('is a provider that rests %s', (_case, others, meanwhile) => {
-    expect(texts(concernsOf(overview({}, { providers: [rests, ...others] })))[0]).toBe(
+    expect(texts(concernsOf(overview({}, { providers: [isOpen, ...others] })))[0]).toBe(
       `bad: Provider kannel rests for 2 min after 5 failures in a row; ${meanwhile}.`,
     )
   })
@@ -401,7 +404,7 @@ describe('what is wrong', () => {
 })
 
 test('settings hide a secret, and tell it from what is not set', () => {
-  const html = settingsPage(shell, {
+  const html = settingsPage(pageContext, {
     settings: [
       { name: 'SECRET_KEY', source: 'environment', value: null },
       { name: 'MAIL_FROM', source: 'default', value: '' },
@@ -422,14 +425,14 @@ test('a problem leads on: into the console, to the sign-in, or nowhere where the
       .filter(({ attributes }) => attributes.get('class')?.startsWith('button'))
       .map(({ attributes }) => attributes.get('href'))
   const model = { status: 401, title: 'The session is over', text: 'Sign in again.' }
-  expect(links(problemPage(shell, model))).toEqual(['/admin'])
+  expect(links(problemPage(pageContext, model))).toEqual(['/admin'])
   expect(links(problemPage(null, { ...model, hasLogin: true }))).toEqual(['/admin/login'])
   expect(links(problemPage(null, { ...model, hasLogin: false }))).toEqual([])
 })
 
 test('the audit log leads to the brand or the request that was changed, and to what came before', () => {
   const entry = { at: now, actor: { by: 'console', name: 'a1b2' }, details: {} } as const
-  const html = auditPage(shell, {
+  const html = auditPage(pageContext, {
     records: [
       { ...entry, id: 14, action: 'brand.status', target: 'acme' },
       { ...entry, id: 13, action: 'request.approved', target: 'r/1' },
@@ -476,7 +479,7 @@ describe('words', () => {
   })
 
   test('of time are the same in the browser', async () => {
-    const file = new URL('../../src/adapters/http/console/ago.js', import.meta.url)
+    const file = new URL('../../src/adapters/console/ago.js', import.meta.url)
     // As a module of its own, since the server imports this file as text.
     const script = URL.createObjectURL(new Blob([await Bun.file(file).text()], { type: 'text/javascript' }))
     const browser = (await import(script)) as { ago: typeof ago }

@@ -4,23 +4,23 @@ import type {
   BrandModel,
   DeliveriesModel,
   KeyModel,
+  PageContext,
   RequestModel,
   RequestsModel,
-  Shell,
-  StoryModel,
-} from '../../src/adapters/http/console/models.ts'
-import { appsPage } from '../../src/adapters/http/console/pages/apps.tsx'
-import { brandPage, brandsPage, previewFragment } from '../../src/adapters/http/console/pages/brands.tsx'
-import { deliveriesPage, storyPage } from '../../src/adapters/http/console/pages/deliveries.tsx'
-import { keyPage } from '../../src/adapters/http/console/pages/key.tsx'
-import { requestPage, requestsPage } from '../../src/adapters/http/console/pages/requests.tsx'
+  TraceModel,
+} from '../../src/adapters/console/models.ts'
+import { appsPage } from '../../src/adapters/console/pages/apps.tsx'
+import { brandPage, brandsPage, previewFragment } from '../../src/adapters/console/pages/brands.tsx'
+import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deliveries.tsx'
+import { keyPage } from '../../src/adapters/console/pages/key.tsx'
+import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
-import type { Brand } from '../../src/domain/brand.ts'
-import { explain } from '../../src/domain/explain.ts'
-import type { Delivery, Story } from '../../src/domain/journal.ts'
-import type { KeptRequest } from '../../src/domain/platform.ts'
-import { previewOf, previewsOf } from '../../src/domain/preview.ts'
-import { templateOf } from '../../src/domain/templates.ts'
+import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.ts'
+import { explain } from '../../src/domain/events/explain.ts'
+import type { IntegrationRequestRecord } from '../../src/domain/integration/integration.ts'
+import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
+import { templateOf } from '../../src/domain/messages/templates.ts'
 
 /** What breaks out of text, of an attribute in either quotes, and of a comment, where it is not escaped. */
 const hostile = `--></title></textarea><script>alert(1)</script>"'><img src=x onerror="alert(2)" style="color:red">`
@@ -74,7 +74,7 @@ async function expectInert(html: string): Promise<void> {
   }
 }
 
-const shell: Shell = {
+const pageContext: PageContext = {
   version: '1.2.3',
   csrfToken: 'the-token-of-this-session',
   pendingRequests: 2,
@@ -84,7 +84,7 @@ const shell: Shell = {
 }
 
 describe('Requests, brands, apps and deliveries', () => {
-  const kept: KeptRequest = {
+  const kept: IntegrationRequestRecord = {
     id: '0a3f6a52-6f0c-4d7e-9d39-0f6a2f0a9a01',
     createdAt: now - 60_000,
     companyName: 'Globex',
@@ -173,10 +173,10 @@ describe('Requests, brands, apps and deliveries', () => {
     outcome: 'accepted',
     errorClass: null,
     reason: null,
-    vendorId: 'SM42',
-    receiptKey: 'twilio:SM42',
+    providerMessageId: 'SM42',
+    reportKey: 'twilio:SM42',
     durationMs: 412,
-    receipt: null,
+    report: null,
   }
   const nothingFound = { requestId: null, recipient: null }
   const deliveries: DeliveriesModel = {
@@ -186,7 +186,7 @@ describe('Requests, brands, apps and deliveries', () => {
     isLater: false,
     problem: null,
   }
-  const story: Story = {
+  const trace: RequestTrace = {
     requestId,
     at: now - 61_000,
     operation: 'send',
@@ -203,12 +203,12 @@ describe('Requests, brands, apps and deliveries', () => {
     end: { status: 200, error: null, message: null, durationMs: 1200 },
   }
 
-  function storyModel(change: Partial<Story>, rows: readonly Delivery[]): StoryModel {
-    const changed = { ...story, ...change }
-    return { story: changed, deliveries: rows, lines: explain(changed, rows) }
+  function traceModel(change: Partial<RequestTrace>, rows: readonly Delivery[]): TraceModel {
+    const changed = { ...trace, ...change }
+    return { trace: changed, deliveries: rows, lines: explain(changed, rows) }
   }
 
-  const hostileRequest: KeptRequest = {
+  const hostileRequest: IntegrationRequestRecord = {
     ...kept,
     id: hostile,
     companyName: hostile,
@@ -240,10 +240,10 @@ describe('Requests, brands, apps and deliveries', () => {
     outcome: 'unknown',
     errorClass: 'content',
     reason: hostile,
-    vendorId: hostile,
-    receipt: { status: 'failed', reason: hostile, at: now },
+    providerMessageId: hostile,
+    report: { status: 'failed', reason: hostile, at: now },
   }
-  const hostilePages: readonly (readonly [string, (shell: Shell) => string])[] = [
+  const hostilePages: readonly (readonly [string, (pageContext: PageContext) => string])[] = [
     [
       'requests',
       (around) =>
@@ -367,9 +367,9 @@ describe('Requests, brands, apps and deliveries', () => {
     [
       'a story',
       (around) =>
-        storyPage(
+        tracePage(
           around,
-          storyModel(
+          traceModel(
             {
               requestId: hostile,
               app: hostile,
@@ -391,7 +391,7 @@ describe('Requests, brands, apps and deliveries', () => {
 
   for (const [name, page] of hostilePages) {
     test(`shows hostile text as text: ${name}`, async () => {
-      const html = page({ ...shell, flash: { tone: 'bad', text: hostile } })
+      const html = page({ ...pageContext, flash: { tone: 'bad', text: hostile } })
       await expectInert(html)
       const { text } = await read(html)
       // In the flash at least; where a page shows more of it, none of that became an element either.
@@ -411,10 +411,10 @@ describe('Requests, brands, apps and deliveries', () => {
 
   test('every form proves that it came from this session', async () => {
     const pages = [
-      ...hostilePages.map(([, page]) => page(shell)),
-      appsPage(shell, apps),
-      brandPage(shell, brandModel(brand)),
-      requestPage(shell, request),
+      ...hostilePages.map(([, page]) => page(pageContext)),
+      appsPage(pageContext, apps),
+      brandPage(pageContext, brandModel(brand)),
+      requestPage(pageContext, request),
     ]
     for (const html of pages) {
       const forms = html.split('<form').slice(1)
@@ -429,7 +429,7 @@ describe('Requests, brands, apps and deliveries', () => {
 
   test('every control has a label, and no two share an id', async () => {
     for (const [, page] of hostilePages) {
-      const { elements, all } = await read(page(shell))
+      const { elements, all } = await read(page(pageContext))
       const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? [])
       const visible = [...all('input').filter((each) => each.get('type') !== 'hidden'), ...all('textarea')]
       const labelled = new Set(all('label').map((label) => label.get('for')))
@@ -464,11 +464,11 @@ describe('Requests, brands, apps and deliveries', () => {
 
   test('a request waits with the forms that decide it, and afterwards shows what was decided', async () => {
     const path = `/admin/requests/${kept.id}`
-    expect(await forms(requestPage(shell, request))).toEqual([
+    expect(await forms(requestPage(pageContext, request))).toEqual([
       [`${path}/approve`, { appId: 'globex-shop', brandSlug: 'globex' }],
       [`${path}/reject`, {}],
     ])
-    const decided: KeptRequest = {
+    const decided: IntegrationRequestRecord = {
       ...kept,
       status: 'approved',
       decidedAt: now,
@@ -476,18 +476,18 @@ describe('Requests, brands, apps and deliveries', () => {
       appId: 'globex-web',
       brandSlug: 'globex',
     }
-    const page = requestPage(shell, { ...request, request: decided })
+    const page = requestPage(pageContext, { ...request, request: decided })
     expect(await forms(page)).toEqual([])
     expect(await words(page)).toContain('brand globex, app globex-web')
-    const list = requestsPage(shell, { ...requests, pending: [], decided: [decided] })
+    const list = requestsPage(pageContext, { ...requests, pending: [], decided: [decided] })
     expect((await read(list)).all('a').map((link) => link.get('href'))).toContain(path)
     expect(await words(list)).toContain('Nobody is waiting')
     expect(await words(list)).toContain('https://otp.example.com/integrations/requests')
   })
 
   test('a stranger’s address is a link only where it leads to a web page, and writes to one person', async () => {
-    const linksOf = async (change: Partial<KeptRequest>) => {
-      const { all } = await read(requestPage(shell, { ...request, request: { ...kept, ...change } }))
+    const linksOf = async (change: Partial<IntegrationRequestRecord>) => {
+      const { all } = await read(requestPage(pageContext, { ...request, request: { ...kept, ...change } }))
       return all('a').flatMap((link) => link.get('href') ?? [])
     }
     expect(await linksOf({ website: 'https://globex.example/' })).toContain('https://globex.example/')
@@ -499,7 +499,7 @@ describe('Requests, brands, apps and deliveries', () => {
   })
 
   test('a key is shown with a line that sends with it, whatever the app is called', async () => {
-    const page = keyPage(shell, { ...key, appId: `it's "$HOME" \`id\` \\` })
+    const page = keyPage(pageContext, { ...key, appId: `it's "$HOME" \`id\` \\` })
     expect(await words(page)).toContain('It will never be shown again.')
     const { all } = await read(page)
     expect(all('button').map((button) => button.get('data-copy'))).toContain(key.apiKey)
@@ -523,8 +523,8 @@ describe('Requests, brands, apps and deliveries', () => {
   })
 
   test('a second key says how to change over', async () => {
-    expect(await words(keyPage(shell, key))).not.toContain('revoke the old one')
-    const second = await words(keyPage(shell, { ...key, hasOther: true, brandSlug: null }))
+    expect(await words(keyPage(pageContext, key))).not.toContain('revoke the old one')
+    const second = await words(keyPage(pageContext, { ...key, hasOther: true, brandSlug: null }))
     expect(second).toContain('Both keys of shop work now.')
     expect(second).toContain('Put the slug of an active brand for BRAND')
   })
@@ -533,7 +533,9 @@ describe('Requests, brands, apps and deliveries', () => {
     const newer = { ...appKey, lastFour: 'Qz1c', lastUsedAt: null }
     const old = { ...appKey, lastFour: 'dead', revokedAt: now }
     const withKeys = (keys: AppsModel['apps'][number]['keys']) =>
-      forms(appsPage(shell, { ...apps, apps: [{ appId: 'shop', createdAt: now, revokedAt: null, keys }] }))
+      forms(
+        appsPage(pageContext, { ...apps, apps: [{ appId: 'shop', createdAt: now, revokedAt: null, keys }] }),
+      )
     const issue = ['/admin/apps/issue', { appId: '' }] as const
     const revoke = ['/admin/apps/revoke', { appId: 'shop' }] as const
     expect(await withKeys([old, appKey])).toEqual([['/admin/apps/rotate', { appId: 'shop' }], revoke, issue])
@@ -543,13 +545,13 @@ describe('Requests, brands, apps and deliveries', () => {
       ['/admin/apps/revoke-key', { appId: 'shop', key: 'Qz1c' }],
       issue,
     ])
-    const page = await words(appsPage(shell, { ...apps, apps: [] }))
+    const page = await words(appsPage(pageContext, { ...apps, apps: [] }))
     expect(page).toContain('otpost app issue APPID')
     expect(page).toContain('legacy')
   })
 
   test('a brand is changed by one form, moved by buttons, and its templates registered one by one', async () => {
-    const page = brandPage(shell, brandModel(brand))
+    const page = brandPage(pageContext, brandModel(brand))
     const all = await forms(page)
     expect(all.find(([action]) => action === '/admin/brands/acme')).toEqual([
       '/admin/brands/acme',
@@ -572,7 +574,7 @@ describe('Requests, brands, apps and deliveries', () => {
       ['/admin/brands/acme/templates/LOGIN_OTP', { remove: '1' }],
     ])
     expect(page).toMatch(/<textarea[^>]* name="ids"[^>]*>msg91=64f0<\/textarea>/)
-    const fresh = await forms(brandPage(shell, { ...brandModel(brand), brand: null, nextStatuses: [] }))
+    const fresh = await forms(brandPage(pageContext, { ...brandModel(brand), brand: null, nextStatuses: [] }))
     expect(fresh.map(([action]) => action)).toEqual(['/admin/brands'])
   })
 
@@ -607,8 +609,8 @@ describe('Requests, brands, apps and deliveries', () => {
   })
 
   test('deliveries link to their story, and lead on without a recipient in an address', async () => {
-    const failed: Delivery = { ...delivery, receipt: { status: 'failed', reason: '30006', at: now } }
-    const page = deliveriesPage(shell, {
+    const failed: Delivery = { ...delivery, report: { status: 'failed', reason: '30006', at: now } }
+    const page = deliveriesPage(pageContext, {
       ...deliveries,
       rows: [failed],
       search: { requestId: null, recipient: { hash: 'hash-of-a-recipient', masked: '12*******43' } },
@@ -643,7 +645,7 @@ describe('Requests, brands, apps and deliveries', () => {
     ['a search is none', { problem: 'Search for a request id.' }, 'Show all deliveries'],
   ] as const) {
     test(`deliveries say what it means that ${state}`, async () => {
-      const page = deliveriesPage(shell, { ...deliveries, rows: [], ...change })
+      const page = deliveriesPage(pageContext, { ...deliveries, rows: [], ...change })
       expect(await words(page)).toContain(told)
     })
   }
@@ -653,16 +655,16 @@ describe('Requests, brands, apps and deliveries', () => {
     outcome: 'unknown',
     errorClass: 'unknown',
     reason: 'time-out',
-    vendorId: null,
-    receiptKey: null,
+    providerMessageId: null,
+    reportKey: null,
     durationMs: 4000,
   }
   const next: Delivery = { ...delivery, attempt: 2, provider: 'vonage', at: delivery.at + 4000 }
-  const stories: readonly (readonly [string, StoryModel])[] = [
-    ['a code that two providers were asked for', storyModel({}, [left, next])],
+  const traces: readonly (readonly [string, TraceModel])[] = [
+    ['a code that two providers were asked for', traceModel({}, [left, next])],
     [
       'a code that a limit refused',
-      storyModel(
+      traceModel(
         {
           limits: [
             { limit: 'cooldown', max: 1, used: 1, endsAt: now, refused: false },
@@ -675,15 +677,15 @@ describe('Requests, brands, apps and deliveries', () => {
     ],
     [
       'a code that was wrong',
-      storyModel(
+      traceModel(
         { operation: 'verify', end: { status: 401, error: 'mismatch', message: null, durationMs: 2 } },
         [],
       ),
     ],
-    ['a request that was never answered', storyModel({ end: null }, [])],
+    ['a request that was never answered', traceModel({ end: null }, [])],
     [
       'a notification to several',
-      storyModel({ operation: 'notify', recipient: null, recipients: 2 }, [
+      traceModel({ operation: 'notify', recipient: null, recipients: 2 }, [
         { ...delivery, position: 1 },
         {
           ...delivery,
@@ -692,15 +694,15 @@ describe('Requests, brands, apps and deliveries', () => {
           outcome: 'rejected',
           errorClass: 'recipient',
           reason: '21211',
-          vendorId: null,
-          receiptKey: null,
+          providerMessageId: null,
+          reportKey: null,
         },
       ]),
     ],
   ]
-  for (const [name, model] of stories) {
+  for (const [name, model] of traces) {
     test(`a story tells all that explain does: ${name}`, async () => {
-      const page = storyPage(shell, model)
+      const page = tracePage(pageContext, model)
       const text = await words(page)
       const headings = ['Checks', 'Delivery', 'What to do']
       for (const line of model.lines) {
@@ -714,8 +716,8 @@ describe('Requests, brands, apps and deliveries', () => {
   }
 
   test('a story shows how far each limit was used up, beside its line', async () => {
-    const { lines } = storyModel({}, [])
-    const html = storyPage(shell, storyModel({}, []))
+    const { lines } = traceModel({}, [])
+    const html = tracePage(pageContext, traceModel({}, []))
     const line = lines.find((each) => each.includes('calls of this app in a minute'))
     expect(line).toContain('this was 4 of 10')
     const item = html.split('<li').find((part) => part.includes('calls of this app in a minute')) ?? ''

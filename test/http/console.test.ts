@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
-import { makeLink } from '../../src/domain/console.ts'
-import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator.ts'
+import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator/operator.ts'
+import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
@@ -55,11 +55,11 @@ describe('where no password is set', () => {
     for (const path of ['/admin/login', '/admin/logout', '/admin/apps/issue']) {
       expect((await visitor.post(path, { password, appId: 'shop' })).status).toBe(404)
     }
-    expect(await app.app.books.apps.list()).toEqual([])
+    expect(await app.app.context.apps.list()).toEqual([])
   })
 
   test('a link of the command opens it, once', async () => {
-    const token = await makeLink(app.app.books, tester)
+    const token = await makeLink(app.app.context, tester)
     expect((await visitor.get('/admin/link')).status).toBe(200)
     expect((await visitor.post('/admin/link', { token: `${token}x` })).status).toBe(401)
     const entered = await visitor.post('/admin/link', { token })
@@ -74,14 +74,14 @@ describe('where no password is set', () => {
   })
 
   test('of many who use a link at once, one is let in', async () => {
-    const token = await makeLink(app.app.books, tester)
+    const token = await makeLink(app.app.context, tester)
     const visitors = Array.from({ length: 20 }, () => new Visitor(app))
     const answers = await Promise.all(visitors.map((each) => each.post('/admin/link', { token })))
     expect(answers.map(({ status }) => status).sort()).toEqual([303, ...Array(19).fill(401)])
   })
 
   test('a session that has ended is told so', async () => {
-    await visitor.post('/admin/link', { token: await makeLink(app.app.books, tester) })
+    await visitor.post('/admin/link', { token: await makeLink(app.app.context, tester) })
     expect((await visitor.get('/admin')).status).toBe(200)
     app.advance(30 * 60)
     for (const { status, html } of [
@@ -93,7 +93,7 @@ describe('where no password is set', () => {
   })
 
   test('a link is over after ten minutes', async () => {
-    const token = await makeLink(app.app.books, tester)
+    const token = await makeLink(app.app.context, tester)
     app.advance(600)
     expect((await visitor.get('/admin/link')).status).toBe(404)
     expect((await visitor.post('/admin/link', { token })).status).toBe(401)
@@ -158,7 +158,7 @@ describe('signing in', () => {
     visitor.cookies.set('__Host-otpost', 'of-another-console-by-the-same-name-and-gone')
     expect((await visitor.get('/admin')).status).toBe(200)
     expect((await visitor.post('/admin/brands/acme/status', { status: 'suspended' })).status).toBe(303)
-    expect((await app.app.books.brands.bySlug('acme'))?.status).toBe('suspended')
+    expect((await app.app.context.brands.bySlug('acme'))?.status).toBe('suspended')
   })
 
   test('HEAD is answered as GET is', async () => {
@@ -170,7 +170,7 @@ describe('signing in', () => {
     await visitor.enter()
     const [token = ''] = visitor.cookies.values()
     expect(token).toHaveLength(43)
-    const sessions = await app.app.books.sessions.list(app.clock.now)
+    const sessions = await app.app.context.sessions.list(app.clock.now)
     expect(JSON.stringify([sessions, app.lines])).not.toContain(token)
   })
 
@@ -265,7 +265,7 @@ describe('a session', () => {
 
   test('can be ended by another', async () => {
     const idsOf = async () =>
-      (await app.app.books.sessions.list(app.clock.now)).map(({ tokenSha256 }) => tokenSha256.slice(0, 8))
+      (await app.app.context.sessions.list(app.clock.now)).map(({ tokenSha256 }) => tokenSha256.slice(0, 8))
     const own = await idsOf()
     const other = await new Visitor(app).enter()
     const [id] = (await idsOf()).filter((each) => !own.includes(each))
@@ -287,14 +287,14 @@ describe('a session', () => {
       await visitor.post('/admin/apps/issue', { appId: 'till' }, { origin: 'https://evil.example' }),
     ]
     expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403])
-    expect(await app.app.books.apps.list()).toEqual([])
+    expect(await app.app.context.apps.list()).toEqual([])
     expect((await visitor.post('/admin/apps/issue', { appId: 'till' })).status).toBe(200)
   })
 
   test('is not begun by a form without a session', async () => {
     const stranger = new Visitor(app)
     expect((await stranger.post('/admin/apps/issue', { appId: 'till' })).status).toBe(401)
-    expect(await app.app.books.apps.list()).toEqual([])
+    expect(await app.app.context.apps.list()).toEqual([])
   })
 
   test('bodies that are no forms are refused', async () => {
@@ -345,18 +345,18 @@ describe('what a session does', () => {
     expect(
       (await visitor.post(`/admin/requests/${id}/approve`, { appId: 'till2', brandSlug: 'globex' })).status,
     ).toBe(409)
-    expect((await app.app.books.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
+    expect((await app.app.context.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
   })
 
   test('of two who approve at once one succeeds, and one key works', async () => {
     const { body } = await app.postRaw('/integrations/requests', asked)
-    const ports = app.app.books.acting(tester)
+    const ports = app.app.context.acting(tester)
     const how = { appId: 'till', brandSlug: 'globex' }
     const outcomes = await Promise.allSettled(
       Array.from({ length: 10 }, () => approveRequest(ports, body.integrationRequestId, how)),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect((await app.app.books.apps.list())[0]?.keys).toHaveLength(1)
+    expect((await app.app.context.apps.list())[0]?.keys).toHaveLength(1)
   })
 
   test('rejects a request with a reason', async () => {
@@ -366,12 +366,12 @@ describe('what a session does', () => {
     expect((await visitor.post(`/admin/requests/${id}/reject`, { reason: 'no contract yet' })).status).toBe(
       303,
     )
-    expect(await app.app.books.requests.get(id)).toMatchObject({
+    expect(await app.app.context.requests.get(id)).toMatchObject({
       status: 'rejected',
       reason: 'no contract yet',
       decidedBy: expect.stringMatching(/^console [\w-]{8}$/),
     })
-    expect(await app.app.books.brands.bySlug('globex')).toBeUndefined()
+    expect(await app.app.context.brands.bySlug('globex')).toBeUndefined()
   })
 
   test('suspends a brand, which is refused at the next call', async () => {
@@ -414,7 +414,7 @@ describe('what a session does', () => {
   test('makes and edits brands by the rules of the commands', async () => {
     const brand = { slug: 'Initech', displayName: 'Initech', notifyTemplates: 'ORDER_PLACED' }
     expect((await visitor.post('/admin/brands', brand)).status).toBe(303)
-    expect(await app.app.books.brands.bySlug('initech')).toMatchObject({
+    expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
       displayName: 'Initech',
       status: 'active',
       notifyTemplates: ['ORDER_PLACED'],
@@ -426,7 +426,7 @@ describe('what a session does', () => {
     expect(bad.status).toBe(409)
     // Nothing that was typed is lost.
     expect(bad.html).toContain('value="no good"')
-    expect(await app.app.books.brands.list()).toHaveLength(2)
+    expect(await app.app.context.brands.list()).toHaveLength(2)
     const edited = {
       displayName: 'Initech GmbH',
       domain: 'Initech.example',
@@ -434,7 +434,7 @@ describe('what a session does', () => {
       entityId: '1101',
     }
     expect((await visitor.post('/admin/brands/initech', edited)).status).toBe(303)
-    expect(await app.app.books.brands.bySlug('initech')).toMatchObject({
+    expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
       displayName: 'Initech GmbH',
       notifyTemplates: [],
       dltEnabled: true,
@@ -447,13 +447,13 @@ describe('what a session does', () => {
     const { html } = await visitor.get('/admin/brands/acme')
     const was = /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
     expect(JSON.parse(was)).toMatchObject({ displayName: 'Acme', domain: '' })
-    await putBrand(app.app.books.acting(tester), 'acme', {
+    await putBrand(app.app.context.acting(tester), 'acme', {
       displayName: 'Acme & Co',
       domain: ' Shop.example ',
     })
     const saved = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', dltEnabled: 'on' })
     expect(saved.status).toBe(303)
-    expect(await app.app.books.brands.bySlug('acme')).toMatchObject({
+    expect(await app.app.context.brands.bySlug('acme')).toMatchObject({
       displayName: 'Acme & Co',
       domain: 'shop.example',
       dltEnabled: true,
@@ -468,7 +468,7 @@ describe('what a session does', () => {
     const path = '/admin/brands/acme/templates/LOGIN_OTP'
     const entered = { id: '1107', senderId: 'ACMEIN', ids: 'msg91=65a\r\ntwilio = HX1\n' }
     expect((await visitor.post(path, entered)).status).toBe(303)
-    const registered = async () => (await app.app.books.brands.bySlug('acme'))?.registrations
+    const registered = async () => (await app.app.context.brands.bySlug('acme'))?.registrations
     expect(await registered()).toEqual({
       LOGIN_OTP: { id: '1107', senderId: 'ACMEIN', ids: { msg91: '65a', twilio: 'HX1' } },
     })
@@ -538,8 +538,8 @@ describe('what a session does', () => {
     app.advance(8)
     await app.post('/otp/send', { phone: '12025550143' })
     await app.post('/otp/verify', { phone: '12025550143', otp: await app.lastCode('12025550143') })
-    await app.journalOf(send)
-    const statistics = await app.app.books.journal.statistics('hour', app.clock.now)
+    await app.eventsOf(send)
+    const statistics = await app.app.context.eventLog.statistics('hour', app.clock.now)
     expect(statistics.totals).toMatchObject({ sends: 1, verified: 1, limited: 1, accepted: 1 })
     expect(statistics.byProvider).toMatchObject([{ name: 'outbox', sends: 1, verified: 1, accepted: 1 }])
     expect(statistics.verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
@@ -561,9 +561,9 @@ describe('what a session does', () => {
       // What they got since is no code.
       const notified = await app.post('/notify', { channel, brandId: 'acme', to: [to], ...content })
       expect(notified.status).toBe(200)
-      await app.journalOf(await app.post('/otp/verify', { [field]: to, otp }))
+      await app.eventsOf(await app.post('/otp/verify', { [field]: to, otp }))
     }
-    const { byChannel, byProvider, verifyTimes } = await app.app.books.journal.statistics(
+    const { byChannel, byProvider, verifyTimes } = await app.app.context.eventLog.statistics(
       'hour',
       app.clock.now,
     )
@@ -589,21 +589,21 @@ describe('what a session does', () => {
   })
 
   test('leaves no trace where nothing was changed', async () => {
-    const acting = app.app.books.acting(tester)
-    const before = await app.app.books.audit.list({ limit: 10 })
+    const acting = app.app.context.acting(tester)
+    const before = await app.app.context.audit.list({ limit: 10 })
     await putBrand(acting, 'acme', {})
     await putBrand(acting, 'acme', { displayName: 'Acme', domain: null })
     await registerTemplate(acting, 'acme', 'LOGIN_OTP', null)
-    expect(await app.app.books.audit.list({ limit: 10 })).toEqual(before)
+    expect(await app.app.context.audit.list({ limit: 10 })).toEqual(before)
   })
 
   test('leaves a trace of every change, with who it was', async () => {
-    await putBrand(app.app.books.acting(tester), 'globex', { displayName: 'Globex' })
-    await issueApp(app.app.books.acting(tester), 'till')
+    await putBrand(app.app.context.acting(tester), 'globex', { displayName: 'Globex' })
+    await issueApp(app.app.context.acting(tester), 'till')
     await visitor.post('/admin/apps/rotate', { appId: 'till' })
     await visitor.post('/admin/brands/globex/status', { status: 'suspended' })
-    const records = await app.app.books.audit.list({ limit: 10 })
-    const [session = ''] = (await app.app.books.sessions.list(app.clock.now)).map(({ tokenSha256 }) =>
+    const records = await app.app.context.audit.list({ limit: 10 })
+    const [session = ''] = (await app.app.context.sessions.list(app.clock.now)).map(({ tokenSha256 }) =>
       tokenSha256.slice(0, 8),
     )
     const console = { by: 'console', name: session }
@@ -683,7 +683,7 @@ test('another password, or none, ends the sessions that the password began', asy
   await open({ ...database.env, ADMIN_PASSWORD_HASH: passwordHash })
   const byPassword = await visitor.enter()
   const byLink = new Visitor(app)
-  await byLink.post('/admin/link', { token: await makeLink(app.app.books, tester) })
+  await byLink.post('/admin/link', { token: await makeLink(app.app.context, tester) })
   const statuses = async (visitors: readonly Visitor[]) =>
     Promise.all(visitors.map((each) => each.get('/admin').then(({ status }) => status)))
   expect(await statuses([byPassword, byLink])).toEqual([200, 200])

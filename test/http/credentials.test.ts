@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { issueApp, revokeApp } from '../../src/domain/operator.ts'
+import { issueApp, revokeApp } from '../../src/domain/operator/operator.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
@@ -116,18 +116,18 @@ describe('without any application', () => {
 
 describe('an application issued by command', () => {
   test('is known at the next request, beside those of APP_CREDENTIALS, until it is revoked', async () => {
-    const { books } = app.app
+    const { context } = app.app
     const send = (key: string, id = 'mobile') =>
       app.post('/otp/send', { appId: id, apiKey: key, phone: freshPhone() })
     expectError(await send('guess'), 403, 'forbidden')
-    const key = await issueApp(books.acting(tester), 'mobile')
+    const key = await issueApp(context.acting(tester), 'mobile')
     expectSuccess(await send(key), ['expiresIn'])
     expectError(await send(apiKey), 403, 'forbidden')
     expectError(await send(key, appId), 403, 'forbidden')
     expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
-    await revokeApp(books.acting(tester), 'mobile')
+    await revokeApp(context.acting(tester), 'mobile')
     expectError(await send(key), 403, 'forbidden')
-    const next = await issueApp(books.acting(tester), 'mobile')
+    const next = await issueApp(context.acting(tester), 'mobile')
     expect(next).not.toBe(key)
     expectSuccess(await send(next), ['expiresIn'])
     expectError(await send(key), 403, 'forbidden')

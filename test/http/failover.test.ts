@@ -89,8 +89,8 @@ async function send(fields: Readonly<Record<string, unknown>> = {}): Promise<Ans
 
 /** What each of these answered requests was tried on, in order. */
 async function tried(...answers: readonly Answer[]): Promise<string[]> {
-  const journals = await Promise.all(answers.map((answer) => app.journalOf(answer)))
-  return journals.map(({ deliveries }) =>
+  const eventLogs = await Promise.all(answers.map((answer) => app.eventsOf(answer)))
+  return eventLogs.map(({ deliveries }) =>
     deliveries.map(({ provider, route, outcome }) => `${provider}/${route} ${outcome}`).join(', '),
   )
 }
@@ -114,7 +114,7 @@ test('a dead gateway costs no caller a code, is passed over after five failures,
   const used = 'webhook/plain accepted'
   expect(await tried(before, probe, after)).toEqual([skipped, used, used])
   expect(gateway.asked).toHaveLength(2)
-  const { deliveries } = await app.journalOf(before)
+  const { deliveries } = await app.eventsOf(before)
   expect(deliveries.map(({ attempt, durationMs }) => [attempt, durationMs])).toEqual([
     [1, 0],
     [2, 0],
@@ -169,7 +169,7 @@ test('a gateway that rests is asked all the same where there is no other', async
   const answer = await send()
   expectSuccess(answer, ['expiresIn'])
   expect(await tried(answer)).toEqual(['webhook/plain accepted'])
-  expect((await app.journalOf(answer)).deliveries).toMatchObject([{ durationMs: 1234 }])
+  expect((await app.eventsOf(answer)).deliveries).toMatchObject([{ durationMs: 1234 }])
 })
 
 test('a gateway that refuses messages for what they are does not rest', async () => {

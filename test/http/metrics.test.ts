@@ -268,7 +268,7 @@ describe('the circuit breakers', () => {
         failures: told.value('otpost_provider_failures_in_a_row', { provider: 'webhook' }),
       }
     }
-    const [works, rests, probed] = [
+    const [works, isOpen, probed] = [
       [1, 0, 0],
       [0, 1, 0],
       [0, 0, 1],
@@ -277,7 +277,7 @@ describe('the circuit breakers', () => {
     for (let failure = 0; failure < 4; failure++) await app.post('/otp/send', { phone: freshPhone() })
     expect(await state()).toEqual({ webhook: works, outbox: works, failures: 4 })
     await app.post('/otp/send', { phone: freshPhone() })
-    expect(await state()).toEqual({ webhook: rests, outbox: works, failures: 5 })
+    expect(await state()).toEqual({ webhook: isOpen, outbox: works, failures: 5 })
     elapsedMs += 10_000
     app.advance(10)
     expect((await state()).webhook).toEqual(probed)
@@ -306,8 +306,8 @@ describe('the store', () => {
       app.post('/otp/send', { phone: freshPhone() }),
       app.post('/otp/send', { phone: freshPhone() }),
     ])
-    await app.journalOf(first)
-    await app.journalOf(second)
+    await app.eventsOf(first)
+    await app.eventsOf(second)
     const after = await scrape()
     const grown = (name: string) => (after.value(name) ?? 0) - (before.value(name) ?? 0)
     expect(grown('otpost_store_commit_batch_size_count')).toBeGreaterThan(0)

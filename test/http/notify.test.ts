@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Attempt } from '../../src/domain/call.ts'
+import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
 import {

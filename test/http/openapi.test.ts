@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import type { OutboxPorts } from '../../src/adapters/http/outbox.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
+import type { OutboxPorts } from '../../src/adapters/outbox/routes.ts'
 import { version } from '../../src/version.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -34,7 +34,7 @@ interface Document extends Json {
 }
 
 /** A request that was made, and its answer. */
-interface Exchange {
+interface HttpRequest {
   readonly operation: string
   readonly body?: unknown
   readonly answer: Answer
@@ -47,7 +47,7 @@ const json = 'application/json'
 
 let document: Document
 let ajv: Ajv2020
-const exchanges: Exchange[] = []
+const httpRequests: HttpRequest[] = []
 const wrongTurns: string[] = []
 
 beforeAll(async () => {
@@ -130,11 +130,11 @@ test('each request of the tour gets the answer that it is there for', () => {
 })
 
 test('each answer is one that the description has, in status, code, body and headers', () => {
-  expect(exchanges.flatMap(problemsOf)).toEqual([])
+  expect(httpRequests.flatMap(problemsOf)).toEqual([])
 })
 
 test('each request that is accepted fits the described body', () => {
-  const accepted = exchanges.filter(({ body, answer }) => body !== undefined && answer.status < 300)
+  const accepted = httpRequests.filter(({ body, answer }) => body !== undefined && answer.status < 300)
   expect(accepted.length).toBeGreaterThan(10)
   const unfit = accepted.filter(({ operation, body }) => !compile(operation, 'requestBody')(body))
   expect(unfit.map(({ operation, body }) => ({ operation, body }))).toEqual([])
@@ -153,7 +153,7 @@ test('each request that is refused for a field of its own does not fit the descr
     'invalid_otp_format',
     'invalid_contact',
   ])
-  const refused = exchanges.filter(
+  const refused = httpRequests.filter(
     ({ body, answer }) => body !== undefined && ofFields.has(answer.body.error),
   )
   expect(new Set(refused.map(({ answer }) => answer.body.error))).toEqual(ofFields)
@@ -172,7 +172,7 @@ const notProvoked = [
 ]
 
 test('each described answer can be seen, but for a few that nothing from outside can cause', () => {
-  const seen = new Set(exchanges.map(pairOf))
+  const seen = new Set(httpRequests.map(pairOf))
   const unseen = describedPairs().filter((pair) => !seen.has(pair))
   expect(unseen.sort()).toEqual(notProvoked)
 })
@@ -502,9 +502,9 @@ async function look(
 }
 
 function keep(operation: string, answer: Answer, expected: string, body?: unknown): void {
-  const exchange = { operation, answer, ...(body === undefined ? {} : { body }) }
-  exchanges.push(exchange)
-  const pair = pairOf(exchange)
+  const httpRequest = { operation, answer, ...(body === undefined ? {} : { body }) }
+  httpRequests.push(httpRequest)
+  const pair = pairOf(httpRequest)
   if (pair !== `${operation} ${expected}`) {
     wrongTurns.push(`${JSON.stringify(body)} was to get ${expected}, got ${pair}`)
   }
@@ -537,7 +537,7 @@ function compile(operation: string, place: string): ValidateFunction {
 }
 
 /** An answer as one line: the operation, its status and, of a failure, the code. */
-function pairOf({ operation, answer: { status, body } }: Exchange): string {
+function pairOf({ operation, answer: { status, body } }: HttpRequest): string {
   return `${operation} ${status}${body.error === undefined ? '' : ` ${body.error}`}`
 }
 
@@ -558,9 +558,9 @@ function describedPairs(): string[] {
   )
 }
 
-function problemsOf(exchange: Exchange): string[] {
-  const { operation, answer } = exchange
-  const problem = (text: string) => `${pairOf(exchange)}: ${text}`
+function problemsOf(httpRequest: HttpRequest): string[] {
+  const { operation, answer } = httpRequest
+  const problem = (text: string) => `${pairOf(httpRequest)}: ${text}`
   const described = document.paths[pathOf(operation)]?.[operation.split(' ')[0]?.toLowerCase() ?? '']
   const response = described?.responses[answer.status]
   if (!response) return [problem('this status is not described')]

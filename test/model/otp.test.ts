@@ -3,27 +3,27 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
-import { createAppBook as createPostgresAppBook } from '../../src/adapters/postgres/apps.ts'
-import { createBrandBook as createPostgresBrandBook } from '../../src/adapters/postgres/brands.ts'
+import { createAppStore as createPostgresAppStore } from '../../src/adapters/postgres/apps.ts'
+import { createBrandStore as createPostgresBrandStore } from '../../src/adapters/postgres/brands.ts'
 import * as postgres from '../../src/adapters/postgres/database.ts'
-import { createOperatorBook as createPostgresOperatorBook } from '../../src/adapters/postgres/operator.ts'
-import { createOtpStore as createPostgresOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createOperatorStore as createPostgresOperatorStore } from '../../src/adapters/postgres/operator.ts'
+import { createOtpStore as createPostgresOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
-import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
+import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { createApps, type KeyStore } from '../../src/adapters/store/keys.ts'
+import type { Storage } from '../../src/adapters/store/store.ts'
 import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import type { LimitSettings } from '../../src/domain/limits.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import type { Mailer, Outcome, SmsProvider } from '../../src/domain/messages/providers.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
+import type { LimitSettings } from '../../src/domain/otp/limits.ts'
+import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
+import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import type { Clock } from '../../src/domain/ports.ts'
-import type { Mailer, Outcome, SmsProvider } from '../../src/domain/providers.ts'
-import { type SendOtpPorts, sendOtp } from '../../src/domain/send-otp.ts'
-import { verifyOtp } from '../../src/domain/verify-otp.ts'
-import { createApps, type KeyBook } from '../../src/storage/keys.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newCall } from '../support/calls.ts'
@@ -98,7 +98,7 @@ interface ModelRecord {
 interface ModelSend {
   readonly scope: string
   readonly record: ModelRecord
-  readonly takings: { readonly key: string; readonly window: ModelWindow }[]
+  readonly grants: { readonly key: string; readonly window: ModelWindow }[]
   readonly cooldown: ModelWindow | undefined
   readonly cooldownKey: string
 }
@@ -124,7 +124,7 @@ class Model {
 
   /** A send that was let through: it counts, and its code takes the place of the one before (spec 3.1, design D15). */
   begin(brand: BrandSlug, person: Person, code: string): ModelSend {
-    const takings = this.sendLimits(brand, person).map(([key, , lastsMs]) => ({
+    const grants = this.sendLimits(brand, person).map(([key, , lastsMs]) => ({
       key,
       window: this.count(key, lastsMs),
     }))
@@ -133,9 +133,9 @@ class Model {
     this.records.set(scope, record)
     this.codes.set(scope, [...(this.codes.get(scope) ?? []), code])
     const cooldownKey = `cooldown ${scope}`
-    const cooldown = takings.find(({ key }) => key === cooldownKey)?.window
+    const cooldown = grants.find(({ key }) => key === cooldownKey)?.window
     if (cooldown) this.leases.add(cooldown)
-    return { scope, record, takings, cooldown, cooldownKey }
+    return { scope, record, grants, cooldown, cooldownKey }
   }
 
   /** The end of a delivery. */
@@ -159,7 +159,7 @@ class Model {
       return
     }
     if (this.records.get(send.scope) === send.record) this.records.delete(send.scope)
-    for (const { key, window } of send.takings) {
+    for (const { key, window } of send.grants) {
       // The global limit counts requests, delivered or not (spec 8); the others count what was sent (spec 3.1).
       if (key === globalKey || this.windows.get(key) !== window) continue
       window.count--
@@ -367,15 +367,15 @@ class Service {
 
 type Adapters = Pick<SendOtpPorts, 'apps' | 'brands' | 'store'>
 
-function appsOf(book: KeyBook): Adapters['apps'] {
-  return createApps(book, sha256, new Map([[credentials.appId, credentials.apiKey]]))
+function appsOf(store: KeyStore): Adapters['apps'] {
+  return createApps(store, sha256, new Map([[credentials.appId, credentials.apiKey]]))
 }
 
 function onSqlite(database: Database, reopen: () => Promise<Database>): Home {
   return {
     adapters: {
-      apps: appsOf(createAppBook(database)),
-      brands: createBrandBook(database),
+      apps: appsOf(createAppStore(database)),
+      brands: createBrandStore(database),
       store: createOtpStore(database, saltedHash),
     },
     sweep: createSweep(database),
@@ -387,8 +387,8 @@ function onSqlite(database: Database, reopen: () => Promise<Database>): Home {
 function onPostgres(database: postgres.Database, reopen: () => Promise<postgres.Database>): Home {
   return {
     adapters: {
-      apps: appsOf(createPostgresAppBook(database)),
-      brands: createPostgresBrandBook(database),
+      apps: appsOf(createPostgresAppStore(database)),
+      brands: createPostgresBrandStore(database),
       store: createPostgresOtpStore(database),
     },
     // By the same name each time, so that none waits until the one before it is taken for dead.
@@ -689,7 +689,7 @@ describe.skipIf(withoutPostgres !== undefined)(
     beforeAll(async () => {
       own = await freshDatabase()
       const database = await open(() => 0)
-      await makeBrands({ operator: createPostgresOperatorBook(database), now: () => 0, actor: tester })
+      await makeBrands({ operator: createPostgresOperatorStore(database), now: () => 0, actor: tester })
       await database.close()
     })
     beforeEach(() => reached.clear())

@@ -8,13 +8,13 @@ import {
   setDefaultTimeout,
   test,
 } from 'bun:test'
-import { openBooks } from '../../src/books.ts'
-import { readBooksConfig } from '../../src/books-config.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import { openContext } from '../../src/context.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import { putBrand } from '../../src/domain/operator.ts'
-import type { OtpStore } from '../../src/domain/otp.ts'
-import { verifyOtp } from '../../src/domain/verify-otp.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
+import type { OtpStore } from '../../src/domain/otp/store.ts'
+import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
 import { newCall } from '../support/calls.ts'
 import { openTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
@@ -38,7 +38,7 @@ function atOnce(count: number, request: (index: number) => Promise<Answer>): Pro
 }
 
 /** How often each answer came, by status and code. */
-function tally(answers: readonly Answer[]): Record<string, number> {
+function statKey(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of answers) {
     const answer = status === 200 ? '200' : `${status} ${body.error}`
@@ -75,18 +75,18 @@ describe('concurrent requests', () => {
     await start()
     await sendSms()
     const code = smsCode()
-    expect(tally(await atOnce(50, () => verifySms(code)))).toEqual({ '200': 1, '404 not_found': 49 })
+    expect(statKey(await atOnce(50, () => verifySms(code)))).toEqual({ '200': 1, '404 not_found': 49 })
   })
 
   test('of 50 wrong answers three are compared, and then the right one is refused too', async () => {
     await start()
     await sendSms()
     const code = smsCode()
-    expect(tally(await atOnce(50, () => verifySms(otherThan(code))))).toEqual({
+    expect(statKey(await atOnce(50, () => verifySms(otherThan(code))))).toEqual({
       '401 mismatch': 3,
       '429 max_attempts': 47,
     })
-    expect(tally([await verifySms(code)])).toEqual({ '429 max_attempts': 1 })
+    expect(statKey([await verifySms(code)])).toEqual({ '429 max_attempts': 1 })
   })
 
   test('of right and wrong answers mixed, at most one verifies and at most three are compared and wrong', async () => {
@@ -103,14 +103,14 @@ describe('concurrent requests', () => {
     })
     const locked: Record<string, number> = { '401 mismatch': 3, '429 max_attempts': 47 }
     const may = store === 'sqlite' ? [verified(2)] : [verified(2), verified(1), verified(0), locked]
-    expect(may).toContainEqual({ '401 mismatch': 0, ...tally(answers) })
+    expect(may).toContainEqual({ '401 mismatch': 0, ...statKey(answers) })
   })
 
   test('of 50 sends to one phone one is delivered, and the others are told to wait', async () => {
     await start()
-    expect(tally(await atOnce(50, () => sendSms()))).toEqual({ '200': 1, '429 cooldown_active': 49 })
+    expect(statKey(await atOnce(50, () => sendSms()))).toEqual({ '200': 1, '429 cooldown_active': 49 })
     expect(receiver.received).toHaveLength(1)
-    expect(tally([await verifySms(smsCode())])).toEqual({ '200': 1 })
+    expect(statKey([await verifySms(smsCode())])).toEqual({ '200': 1 })
   })
 
   test('a send that fails lets a later one pass, however many were refused beside it', async () => {
@@ -123,12 +123,12 @@ describe('concurrent requests', () => {
       sendSms().finally(() => {
         if (--others === 0) failure.release(refusedByProvider())
       })
-    expect(tally(await atOnce(50, sent))).toEqual({
+    expect(statKey(await atOnce(50, sent))).toEqual({
       '502 sms_failed': 1,
       '429 cooldown_active': 49,
     })
     receiver.answer(() => new Response())
-    expect(tally([await sendSms()])).toEqual({ '200': 1 })
+    expect(statKey([await sendSms()])).toEqual({ '200': 1 })
     expect(receiver.received).toHaveLength(2)
   })
 
@@ -142,8 +142,8 @@ describe('concurrent requests', () => {
       await start(env)
       for (const slug of manyBrands) await app.brand(slug)
       const answers = await atOnce(60, (index) => sendSms({ brandId: manyBrands[index % manyBrands.length] }))
-      expect(tally(answers)['200']).toBe(max)
-      expect(tally(answers)['429 rate_limited']).toBeGreaterThanOrEqual(manyBrands.length - max)
+      expect(statKey(answers)['200']).toBe(max)
+      expect(statKey(answers)['429 rate_limited']).toBeGreaterThanOrEqual(manyBrands.length - max)
       expect(receiver.received).toHaveLength(max)
     },
   )
@@ -156,7 +156,7 @@ describe('concurrent requests', () => {
       if (index % 3 === 1) return app.post('/otp/verify', { phone: number, otp: '123456' })
       return app.post('/notify', { channel: 'SMS', brandId: 'acme', to: [number], message: 'Hi' })
     })
-    expect(tally(answers)['429 rate_limited']).toBe(50)
+    expect(statKey(answers)['429 rate_limited']).toBe(50)
     expect(answers.every(({ status }) => [200, 404, 429].includes(status))).toBe(true)
   })
 
@@ -164,8 +164,8 @@ describe('concurrent requests', () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '10' })
     receiver.answer(refusedByProvider)
     const answers = await atOnce(30, (index) => sendSms({ phone: `1202555${1000 + index}` }))
-    expect(tally(answers)).toEqual({ '502 sms_failed': 10, '429 rate_limited': 20 })
-    expect(tally([await sendSms()])).toEqual({ '429 rate_limited': 1 })
+    expect(statKey(answers)).toEqual({ '502 sms_failed': 10, '429 rate_limited': 20 })
+    expect(statKey([await sendSms()])).toEqual({ '429 rate_limited': 1 })
     expect(receiver.received).toHaveLength(10)
   })
 
@@ -173,7 +173,7 @@ describe('concurrent requests', () => {
     await start({ EMAIL_LIMIT_PER_HOUR: '7' })
     await app.brand('globex')
     const answers = await atOnce(50, (index) => sendMail({ brandId: index % 2 ? 'acme' : 'globex' }))
-    expect(tally(answers)).toEqual({ '200': 7, '429 rate_limited': 43 })
+    expect(statKey(answers)).toEqual({ '200': 7, '429 rate_limited': 43 })
     expect(await app.outbox(address)).toHaveLength(7)
   })
 
@@ -182,11 +182,11 @@ describe('concurrent requests', () => {
     const guessWrong = async () => {
       await sendMail()
       const wrong = otherThan(await mailCode())
-      return tally(await atOnce(30, () => verifyMail(wrong)))
+      return statKey(await atOnce(30, () => verifyMail(wrong)))
     }
     expect(await guessWrong()).toEqual({ '401 mismatch': 3, '429 max_attempts': 27 })
     expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 28 })
-    expect(tally([await verifyMail(await mailCode())])).toEqual({ '429 rate_limited': 1 })
+    expect(statKey([await verifyMail(await mailCode())])).toEqual({ '429 rate_limited': 1 })
   })
 
   test('an answer to the old code that races a resend harms neither the new code nor the count', async () => {
@@ -208,7 +208,7 @@ describe('concurrent requests', () => {
       expect((await verifyMail(old)).status).not.toBe(200)
       // At most three answers to the old code met the new one; it is locked only if all of them did.
       const charged = racing.filter(({ body }) => body.error === 'mismatch').length
-      expect(tally([await verifyMail(fresh)])).toEqual(
+      expect(statKey([await verifyMail(fresh)])).toEqual(
         charged === 2 ? { '429 max_attempts': 1 } : { '200': 1 },
       )
     }
@@ -219,7 +219,7 @@ describe('concurrent requests', () => {
     await sendMail()
     const old = await mailCode()
     // The real store, but for a pause before its step.
-    const { store } = app.app.books
+    const { store } = app.app.context
     const replaced = Promise.withResolvers<void>()
     const allWait = Promise.withResolvers<void>()
     let waiting = 0
@@ -233,7 +233,7 @@ describe('concurrent requests', () => {
       },
     }
     const { limits } = readConfig({})
-    const ports = { ...app.app.books, store: paused, limits: { ...limits, globalPerMinute: 1000 } }
+    const ports = { ...app.app.context, store: paused, limits: { ...limits, globalPerMinute: 1000 } }
     const underWay = Array.from({ length: 2 }, async () => {
       const call = newCall()
       const body = { ...credentials, brandId: 'acme', email: address, otp: old }
@@ -243,11 +243,11 @@ describe('concurrent requests', () => {
       )
     })
     await allWait.promise
-    expect(tally([await app.post('/otp/resend', mailbox)])).toEqual({ '200': 1 })
+    expect(statKey([await app.post('/otp/resend', mailbox)])).toEqual({ '200': 1 })
     replaced.resolve()
     // They come after the resend, so they are wrong guesses at the new code.
     expect(await Promise.all(underWay)).toEqual(['mismatch', 'mismatch'])
-    expect(tally([await verifyMail(await mailCode())])).toEqual({ '200': 1 })
+    expect(statKey([await verifyMail(await mailCode())])).toEqual({ '200': 1 })
   })
 
   test('the late failure of a send touches neither the code nor the limits of the next one', async () => {
@@ -262,26 +262,26 @@ describe('concurrent requests', () => {
     await arrived.promise
     receiver.answer(() => new Response())
     app.advance(61)
-    expect(tally([await sendSms()])).toEqual({ '200': 1 })
+    expect(statKey([await sendSms()])).toEqual({ '200': 1 })
     late.release(refusedByProvider())
-    expect(tally([await first])).toEqual({ '502 sms_failed': 1 })
-    expect(tally([await sendSms()])).toEqual({ '429 cooldown_active': 1 })
-    expect(tally([await verifySms(smsCode(0))])).toEqual({ '401 mismatch': 1 })
-    expect(tally([await verifySms(smsCode(1))])).toEqual({ '200': 1 })
+    expect(statKey([await first])).toEqual({ '502 sms_failed': 1 })
+    expect(statKey([await sendSms()])).toEqual({ '429 cooldown_active': 1 })
+    expect(statKey([await verifySms(smsCode(0))])).toEqual({ '401 mismatch': 1 })
+    expect(statKey([await verifySms(smsCode(1))])).toEqual({ '200': 1 })
   })
 
   test('of 400 wrong keys at once 300 are judged, and then the right one is refused too, until the minute is over', async () => {
     await start()
     const wrongKey = () => app.post('/otp/verify', { ...mailbox, otp: '123456', apiKey: 'wrong' })
-    expect(tally(await atOnce(400, wrongKey))).toEqual({ '403 forbidden': 300, '429 rate_limited': 100 })
-    expect(tally([await sendMail()])).toEqual({ '429 rate_limited': 1 })
+    expect(statKey(await atOnce(400, wrongKey))).toEqual({ '403 forbidden': 300, '429 rate_limited': 100 })
+    expect(statKey([await sendMail()])).toEqual({ '429 rate_limited': 1 })
     app.advance(60)
-    expect(tally([await sendMail()])).toEqual({ '200': 1 })
+    expect(statKey([await sendMail()])).toEqual({ '200': 1 })
   })
 
   test('of three sends to one mailbox at once one code verifies', async () => {
     await start()
-    expect(tally(await atOnce(3, () => sendMail()))).toEqual({ '200': 3 })
+    expect(statKey(await atOnce(3, () => sendMail()))).toEqual({ '200': 3 })
     const codes = (await app.outbox(address)).map(({ text }) => codeIn(text))
     const verdicts: Answer[] = []
     for (const code of codes) verdicts.push(await verifyMail(code))
@@ -292,16 +292,16 @@ describe('concurrent requests', () => {
   sqliteOnly('of ten sends to one mailbox at once only the code sent last verifies', async () => {
     await start()
     const sends = await atOnce(10, () => sendMail())
-    expect(tally(sends)).toEqual({ '200': 10 })
+    expect(statKey(sends)).toEqual({ '200': 10 })
     const codes = (await app.outbox(address)).map(({ text }) => codeIn(text))
     const last = codes.at(-1) ?? ''
     for (const older of codes
       .slice(0, -1)
       .filter((code) => code !== last)
       .slice(0, 2)) {
-      expect(tally([await verifyMail(older)])).toEqual({ '401 mismatch': 1 })
+      expect(statKey([await verifyMail(older)])).toEqual({ '401 mismatch': 1 })
     }
-    expect(tally([await verifyMail(last)])).toEqual({ '200': 1 })
+    expect(statKey([await verifyMail(last)])).toEqual({ '200': 1 })
   })
 })
 
@@ -333,9 +333,9 @@ describe.each(processes)('%d server processes on one database', (count) => {
     }
     const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], env)
     if (made.code !== 0) throw new Error(made.stderr)
-    const books = await openBooks(readBooksConfig(env))
-    await Promise.all(manyBrands.map((slug) => putBrand(books.acting(tester), slug, { displayName: slug })))
-    await books.close()
+    const context = await openContext(readStoreConfig(env))
+    await Promise.all(manyBrands.map((slug) => putBrand(context.acting(tester), slug, { displayName: slug })))
+    await context.close()
     servers = await Promise.all(Array.from({ length: count }, () => startServer(env)))
   })
 
@@ -369,7 +369,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
       atOnce(30, () => post('/otp/verify', { phone: to, otp: codeOf(to) })),
     )
     for (const each of await Promise.all(answers)) {
-      expect(tally(each)).toEqual({ '200': 1, '404 not_found': 29 })
+      expect(statKey(each)).toEqual({ '200': 1, '404 not_found': 29 })
     }
   })
 
@@ -379,10 +379,10 @@ describe.each(processes)('%d server processes on one database', (count) => {
       atOnce(30, () => post('/otp/verify', { phone: to, otp: otherThan(codeOf(to)) })),
     )
     for (const each of await Promise.all(answers)) {
-      expect(tally(each)).toEqual({ '401 mismatch': 3, '429 max_attempts': 27 })
+      expect(statKey(each)).toEqual({ '401 mismatch': 3, '429 max_attempts': 27 })
     }
     for (const to of phones(2)) {
-      expect(tally([await post('/otp/verify', { phone: to, otp: codeOf(to) })])).toEqual({
+      expect(statKey([await post('/otp/verify', { phone: to, otp: codeOf(to) })])).toEqual({
         '429 max_attempts': 1,
       })
     }
@@ -391,7 +391,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
   test('of 30 sends to each of six phones one is delivered', async () => {
     const answers = phones(3).map((to) => atOnce(30, () => post('/otp/send', { phone: to })))
     for (const each of await Promise.all(answers)) {
-      expect(tally(each)).toEqual({ '200': 1, '429 cooldown_active': 29 })
+      expect(statKey(each)).toEqual({ '200': 1, '429 cooldown_active': 29 })
     }
     for (const to of phones(3)) expect(codesOf(to)).toHaveLength(1)
   })
@@ -401,14 +401,14 @@ describe.each(processes)('%d server processes on one database', (count) => {
     const answers = await atOnce(40, (index) =>
       post('/otp/send', { phone: to, brandId: manyBrands[index % manyBrands.length] }),
     )
-    expect(tally(answers)['200']).toBe(3)
+    expect(statKey(answers)['200']).toBe(3)
     expect(codesOf(to)).toHaveLength(3)
     expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true)
   })
 
   test('a mailbox gets no more mails than its limit', async () => {
     const answers = await atOnce(40, () => post('/otp/send', mailbox))
-    expect(tally(answers)).toEqual({ '200': 7, '429 rate_limited': 33 })
+    expect(statKey(answers)).toEqual({ '200': 7, '429 rate_limited': 33 })
   })
 
   test('wrong answers over several codes never pass the failure budget', async () => {
@@ -417,7 +417,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     const guessWrong = async () => {
       await post('/otp/send', { ...press, channel: 'EMAIL', email })
       const otp = otherThan(await mailCode(email))
-      return tally(await atOnce(20, () => post('/otp/verify', { ...press, email, otp })))
+      return statKey(await atOnce(20, () => post('/otp/verify', { ...press, email, otp })))
     }
     expect(await guessWrong()).toEqual({ '401 mismatch': 3, '429 max_attempts': 17 })
     expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 18 })
@@ -428,7 +428,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     const answers = await atOnce(globalLimit + 50, () =>
       post('/otp/verify', { ...kiosk, phone: '12025550105', otp: '123456' }),
     )
-    expect(tally(answers)).toEqual({ '404 not_found': globalLimit, '429 rate_limited': 50 })
+    expect(statKey(answers)).toEqual({ '404 not_found': globalLimit, '429 rate_limited': 50 })
   })
 
   test('a code is dead in all processes as soon as a resend was answered by one of them', async () => {
@@ -447,8 +447,8 @@ describe.each(processes)('%d server processes on one database', (count) => {
       expect([200, 401, 404]).toContain(racing[1].status)
       const fresh = await mailCode(press.email)
       if (fresh === otp) continue
-      expect(tally([await two.post('/otp/verify', { ...press, otp })])).toEqual({ '401 mismatch': 1 })
-      expect(tally([await two.post('/otp/verify', { ...press, otp: fresh })])).toEqual({ '200': 1 })
+      expect(statKey([await two.post('/otp/verify', { ...press, otp })])).toEqual({ '401 mismatch': 1 })
+      expect(statKey([await two.post('/otp/verify', { ...press, otp: fresh })])).toEqual({ '200': 1 })
     }
   })
 })

@@ -26,13 +26,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
   'of two nodes, one ten seconds behind and one ahead,',
   () => {
     let postgres: PostgresServer
-    let story: Scene
+    let trace: Scene
     let behind: Node
     let ahead: Node
 
     beforeAll(async () => {
       postgres = await startPostgres()
-      story = await openScene(postgres, {
+      trace = await openScene(postgres, {
         env: {
           OTP_TTL_SECONDS: String(ttlMs / 1000),
           SMS_COOLDOWN_SECONDS: String(cooldownMs / 1000),
@@ -40,7 +40,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
         },
       })
       const start = (name: string, aheadMs: number) =>
-        story.start(name, {
+        trace.start(name, {
           env: { CLOCK_AHEAD_MS: String(aheadMs) },
           preload: join(import.meta.dir, 'other-clock.ts'),
         })
@@ -48,7 +48,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       ahead = await start('ahead', 10_000)
     })
     afterAll(async () => {
-      await story?.[Symbol.asyncDispose]()
+      await trace?.[Symbol.asyncDispose]()
       await postgres?.[Symbol.asyncDispose]()
     })
 
@@ -68,7 +68,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
     async function sendBy(node: Node, phone: string): Promise<Seen & { readonly otp: string }> {
       const seen = await ask(node, '/otp/send', { phone })
       expectSuccess(seen.answer, ['expiresIn'])
-      return { ...seen, otp: story.history.codesOf(phone).at(-1) ?? '' }
+      return { ...seen, otp: trace.history.codesOf(phone).at(-1) ?? '' }
     }
 
     const toldBy = ({ answer }: Seen): string =>

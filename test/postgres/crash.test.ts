@@ -15,9 +15,9 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
   test('crashes and comes back: it is told in the envelope, heals by itself, and every answer holds', async () => {
     const seed = newSeed()
     await using postgres = await startPostgres()
-    await using story = await openScene(postgres)
-    const { history } = story
-    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name)))
+    await using trace = await openScene(postgres)
+    const { history } = trace
+    const nodes = await Promise.all(['one', 'two'].map((name) => trace.start(name)))
     const asks = () => nodes.map(({ ask }) => ask)
 
     const crashes: object[] = []
@@ -26,7 +26,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
       let isOver = false
       let answersLeft = 200 + (seed % 100)
       const enough = Promise.withResolvers<void>()
-      const loading = story.load(
+      const loading = trace.load(
         asks,
         { seed: seed + round, clients: 16, phones, goesOn: () => !isOver },
         () => {
@@ -34,23 +34,23 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
         },
       )
       await enough.promise
-      const refusalsBefore = story.refusals().count
+      const refusalsBefore = trace.refusals().count
       let startedAt: number | undefined
       await postgres.stop('immediate')
       const downAt = performance.now()
-      const healing = story.untilHealed(nodes, () => startedAt)
+      const healing = trace.untilHealed(nodes, () => startedAt)
       // What was under way has been told by then, and some of what came later.
-      while (story.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
-      const smsBefore = story.receiver.received.length
+      while (trace.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
+      const smsBefore = trace.receiver.received.length
       for (const { server } of nodes) expect((await server.get('/health')).status).toBe(503)
-      expect(story.receiver.received).toHaveLength(smsBefore)
+      expect(trace.receiver.received).toHaveLength(smsBefore)
       await postgres.start()
       startedAt = performance.now()
       const downMs = Math.round(startedAt - downAt)
       const healedAfterMs = await healing
       crashes.push({
         downMs,
-        refusals: story.refusals().count - refusalsBefore,
+        refusals: trace.refusals().count - refusalsBefore,
         healedAfterMs,
       })
       answersLeft = 100
@@ -60,10 +60,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     }
 
     const [one] = nodes
-    if (one) await story.check(one, `FAULTS_SEED=${seed}`)
-    story.expectEnough(10, `FAULTS_SEED=${seed}`)
-    expect(story.refusals().longestMs).toBeLessThan(longestAnswerMs)
-    tell('crash', { requests: history.operations.length, ...story.refusals(), crashes })
+    if (one) await trace.check(one, `FAULTS_SEED=${seed}`)
+    trace.expectEnough(10, `FAULTS_SEED=${seed}`)
+    expect(trace.refusals().longestMs).toBeLessThan(longestAnswerMs)
+    tell('crash', { requests: history.operations.length, ...trace.refusals(), crashes })
     for (const { server } of nodes) expect(await server.stop()).toBe(0)
   })
 
@@ -71,9 +71,9 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     const seed = newSeed()
     const random = randomNumbers(seed)
     await using postgres = await startPostgres()
-    await using story = await openScene(postgres)
-    const { history } = story
-    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name)))
+    await using trace = await openScene(postgres)
+    const { history } = trace
+    const nodes = await Promise.all(['one', 'two'].map((name) => trace.start(name)))
 
     let cuts = 0
     let answers = 0
@@ -87,7 +87,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
       ])
       if (row?.is_cut) cuts++
     }
-    const loading = story.load(
+    const loading = trace.load(
       () => nodes.map(({ ask }) => ask),
       { seed, clients: 16, phones: phonesOf(80), goesOn: () => answers < 500 || cuts < 25 },
       () => {
@@ -101,16 +101,16 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     await loading
     isOver = true
     await cutting
-    await story.untilHealed(nodes, () => performance.now())
+    await trace.untilHealed(nodes, () => performance.now())
 
     const [one, two] = nodes
-    if (two) await story.check(two, `FAULTS_SEED=${seed}`)
-    story.expectEnough(10, `FAULTS_SEED=${seed}`)
+    if (two) await trace.check(two, `FAULTS_SEED=${seed}`)
+    trace.expectEnough(10, `FAULTS_SEED=${seed}`)
     // Some were cut in the middle of something.
-    expect(story.refusals().count).toBeGreaterThan(0)
-    expect(story.refusals().longestMs).toBeLessThan(longestAnswerMs)
+    expect(trace.refusals().count).toBeGreaterThan(0)
+    expect(trace.refusals().longestMs).toBeLessThan(longestAnswerMs)
     expect((await one?.server.get('/health'))?.status).toBe(200)
-    tell('cuts', { requests: history.operations.length, answers, cuts, ...story.refusals() })
+    tell('cuts', { requests: history.operations.length, answers, cuts, ...trace.refusals() })
     for (const { server } of nodes) expect(await server.stop()).toBe(0)
   })
 })

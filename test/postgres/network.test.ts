@@ -17,7 +17,7 @@ const longestAnswerMs = connectMs + statementMs + 10_000
 describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose network to PostgreSQL', () => {
   let postgres: PostgresServer
   let proxy: TcpProxy
-  let story: Scene
+  let trace: Scene
   /** Reaches the database by way of the proxy. */
   let far: Node
   let near: Node
@@ -25,23 +25,23 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
   beforeAll(async () => {
     postgres = await startPostgres()
     proxy = await startTcpProxy(postgres.port)
-    story = await openScene(postgres)
+    trace = await openScene(postgres)
     const env = {
       DATABASE_CONNECT_TIMEOUT_MS: String(connectMs),
       DATABASE_STATEMENT_TIMEOUT_MS: String(statementMs),
     }
-    far = await story.start('far', { port: proxy.port, env })
+    far = await trace.start('far', { port: proxy.port, env })
     // Nothing is wrong with its network: what is slow on a busy machine is waited for.
     const patience = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIMEOUT_MS: '30000' }
-    near = await story.start('near', { env: patience })
+    near = await trace.start('near', { env: patience })
   })
   afterAll(async () => {
-    await story?.[Symbol.asyncDispose]()
+    await trace?.[Symbol.asyncDispose]()
     await proxy?.[Symbol.asyncDispose]()
     await postgres?.[Symbol.asyncDispose]()
   })
 
-  const smsTo = (phone: string) => story.history.codesOf(phone)
+  const smsTo = (phone: string) => trace.history.codesOf(phone)
   const send = (node: Node, phone: string) => node.server.post('/otp/send', { phone })
   const verify = (node: Node, phone: string, otp: string | undefined) =>
     node.server.post('/otp/verify', { phone, otp })

@@ -24,13 +24,13 @@ const changeHoldsMs = 1000
 
 describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () => {
   let postgres: PostgresServer
-  let story: Scene
+  let trace: Scene
   const nodes = new Map<string, Node>()
   const present = () => [...nodes.values()]
 
   beforeAll(async () => {
     postgres = await startPostgres()
-    story = await openScene(postgres, {
+    trace = await openScene(postgres, {
       isEmpty: true,
       env: {
         ADMIN_PASSWORD_HASH: passwordHash,
@@ -41,13 +41,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     })
   })
   afterAll(async () => {
-    await story?.[Symbol.asyncDispose]()
+    await trace?.[Symbol.asyncDispose]()
     await postgres?.[Symbol.asyncDispose]()
   })
 
   /** Runs a command as an operator does, beside the nodes; resolves to what it prints. */
   async function command(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await otpost(args, story.settings)
+    const { code, stdout, stderr } = await otpost(args, trace.settings)
     if (code !== 0) throw new Error(stderr)
     return stdout.trim()
   }
@@ -81,16 +81,16 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
   }
 
   test('start at once on an empty database: one makes the schema, and all serve', async () => {
-    for (const node of await Promise.all(names.map((name) => story.start(name)))) nodes.set(node.name, node)
+    for (const node of await Promise.all(names.map((name) => trace.start(name)))) nodes.set(node.name, node)
     const applied = await queryOnce(
-      story.databaseUrl,
+      trace.databaseUrl,
       'SELECT hash, xmin::text AS transaction FROM __drizzle_migrations',
     )
     expect(applied.map(({ hash }) => hash).sort()).toEqual(migrations.map(({ tag }) => tag).sort())
     expect(new Set(applied.map(({ transaction }) => transaction)).size).toBe(1)
     await command('brand', 'put', 'acme', '--name', 'Acme')
     for (const { ask } of present()) {
-      expect((await story.history.send(ask, '/otp/send', freshPhone())).verdict).toBe('200')
+      expect((await trace.history.send(ask, '/otp/send', freshPhone())).verdict).toBe('200')
     }
   })
 
@@ -103,7 +103,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       let answers = 0
       let kills = 0
       let isOver = false
-      const loading = story.load(
+      const loading = trace.load(
         () => [...alive.values()].map(({ ask }) => ask),
         { seed, clients: 10, phones: phonesOf(40, 1000 * count), goesOn: () => !isOver },
         () => {
@@ -117,7 +117,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
         const node = alive.get(name)
         alive.delete(name)
         await node?.kill()
-        const next = await story.start(name)
+        const next = await trace.start(name)
         alive.set(name, next)
         nodes.set(name, next)
       }
@@ -127,11 +127,11 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       await loading
 
       const [one] = present()
-      if (one) await story.check(one, `FAULTS_SEED=${seed - count}`)
-      story.expectEnough(10, `FAULTS_SEED=${seed - count}`)
+      if (one) await trace.check(one, `FAULTS_SEED=${seed - count}`)
+      trace.expectEnough(10, `FAULTS_SEED=${seed - count}`)
       // A node that is killed is nothing to the others.
-      expect(story.refusals().count).toBe(0)
-      tell(`${count} nodes`, { requests: story.history.operations.length, answers, kills })
+      expect(trace.refusals().count).toBe(0)
+      tell(`${count} nodes`, { requests: trace.history.operations.length, answers, kills })
     },
   )
 
@@ -145,7 +145,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
   test('confirm a right code once, and judge three wrong ones', async () => {
     const phone = freshPhone()
     await sendTo(phone)
-    const otp = story.history.codesOf(phone)[0] ?? ''
+    const otp = trace.history.codesOf(phone)[0] ?? ''
     expect(await allAtOnce(50, '/otp/verify', () => ({ phone, otp }))).toEqual({
       '200': 1,
       '404 not_found': 49,
@@ -153,7 +153,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
 
     const other = freshPhone()
     await sendTo(other)
-    const wrong = otherThan(story.history.codesOf(other)[0] ?? '')
+    const wrong = otherThan(trace.history.codesOf(other)[0] ?? '')
     expect(await allAtOnce(50, '/otp/verify', () => ({ phone: other, otp: wrong }))).toEqual({
       '401 mismatch': 3,
       '429 max_attempts': 47,
@@ -167,8 +167,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     const phone = freshPhone()
     // The one message is on its way until the others have been answered: no cooldown ends before, however long that takes.
     const gateway = held()
-    story.receiver.answer(({ body }) => {
-      story.history.deliver(body)
+    trace.receiver.answer(({ body }) => {
+      trace.history.deliver(body)
       return gateway.promise
     })
     let others = 39
@@ -179,20 +179,20 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       '200': 1,
       '429 cooldown_active': 39,
     })
-    story.receiver.answer(({ body }) => {
-      story.history.deliver(body)
+    trace.receiver.answer(({ body }) => {
+      trace.history.deliver(body)
       return new Response(null, { status: 204 })
     })
-    expect(story.history.codesOf(phone)).toHaveLength(1)
+    expect(trace.history.codesOf(phone)).toHaveLength(1)
     // Three a minute of the phone, over all brands.
     const other = freshPhone()
     const counts = await allAtOnce(40, '/otp/send', (index) => ({ phone: other, brandId: brands[index % 5] }))
     expect(counts['200']).toBe(3)
-    expect(story.history.codesOf(other)).toHaveLength(3)
+    expect(trace.history.codesOf(other)).toHaveLength(3)
     // So many a minute of an application.
     const limited = await Promise.all(
       ['five', 'six'].map((name) =>
-        story.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '20', ...asApp('small') } }),
+        trace.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '20', ...asApp('small') } }),
       ),
     )
     const fields = { appId: 'small', phone: freshPhone(), otp: '123456' }

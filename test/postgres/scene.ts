@@ -1,6 +1,6 @@
-import { openBooks } from '../../src/books.ts'
-import { readBooksConfig } from '../../src/books-config.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import { openContext } from '../../src/context.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import type { Answer } from '../support/app.ts'
 import { type Ask, contradictions, History, type Load, load, readBack } from '../support/history.ts'
 import { tester } from '../support/operator.ts'
@@ -59,9 +59,9 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
     ...env,
   }
   if (!isEmpty) {
-    const books = await openBooks(readBooksConfig(settings))
-    await putBrand(books.acting(tester), 'acme', { displayName: 'Acme' })
-    await books.close()
+    const context = await openContext(readStoreConfig(settings))
+    await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
+    await context.close()
   }
   const history = new History(receiver)
   /** What is asked beside the nodes. */

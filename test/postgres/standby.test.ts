@@ -3,7 +3,7 @@ import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { conditionOf } from '../../src/adapters/postgres/condition.ts'
-import { serverDatabaseFindings } from '../../src/domain/doctor.ts'
+import { serverDatabaseFindings } from '../../src/commands/doctor/checks.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -84,17 +84,17 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
   test('is killed under load and the standby promoted: nothing answered is lost, nothing consumed verifies again', async () => {
     const seed = newSeed()
     await using primary = await startPostgres()
-    await using story = await openScene(primary)
+    await using trace = await openScene(primary)
     await using standby = await startStandby(primary)
     // As a virtual address or a load balancer would lead the nodes to whoever is the primary.
     await using proxy = await startTcpProxy(primary.port)
-    const { history } = story
-    const nodes = await Promise.all(['one', 'two'].map((name) => story.start(name, { port: proxy.port })))
+    const { history } = trace
+    const nodes = await Promise.all(['one', 'two'].map((name) => trace.start(name, { port: proxy.port })))
 
     let isOver = false
     let answersLeft = 300 + (seed % 100)
     const enough = Promise.withResolvers<void>()
-    const loading = story.load(
+    const loading = trace.load(
       () => nodes.map(({ ask }) => ask),
       { seed, clients: 16, phones: phonesOf(60), goesOn: () => !isOver },
       () => {
@@ -105,19 +105,19 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     await primary.stop('immediate')
     const downAt = performance.now()
     let promotedAt: number | undefined
-    const healing = story.untilHealed(nodes, () => promotedAt)
+    const healing = trace.untilHealed(nodes, () => promotedAt)
     // A server that only follows changes nothing, and so nothing is sent.
     proxy.leadTo(standby.port)
-    const refusalsBefore = story.refusals().count
-    while (story.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
-    const smsBefore = story.receiver.received.length
+    const refusalsBefore = trace.refusals().count
+    while (trace.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
+    const smsBefore = trace.receiver.received.length
     const healths = await Promise.all(nodes.map(({ server }) => server.get('/health')))
     expect(healths.map(({ status }) => status)).toEqual([503, 503])
-    expect(story.receiver.received).toHaveLength(smsBefore)
+    expect(trace.receiver.received).toHaveLength(smsBefore)
 
     await standby.ask('SELECT pg_promote(true, 60)')
     promotedAt = performance.now()
-    story.movedTo(standby.port)
+    trace.movedTo(standby.port)
     const healedAfterMs = await healing
     answersLeft = 100
     while (answersLeft > 0) await Bun.sleep(5)
@@ -125,25 +125,25 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     await loading
 
     const [one] = nodes
-    if (one) await story.check(one, `FAULTS_SEED=${seed}`)
-    story.expectEnough(5, `FAULTS_SEED=${seed}`)
+    if (one) await trace.check(one, `FAULTS_SEED=${seed}`)
+    trace.expectEnough(5, `FAULTS_SEED=${seed}`)
     const downMs = Math.round(promotedAt - downAt)
-    tell('failover', { requests: history.operations.length, ...story.refusals(), downMs, healedAfterMs })
+    tell('failover', { requests: history.operations.length, ...trace.refusals(), downMs, healedAfterMs })
     for (const { server } of nodes) expect(await server.stop()).toBe(0)
   })
 
   test('whose standby is away confirms nothing and sends nothing, and goes on when it is back', async () => {
     await using primary = await startPostgres()
-    await using story = await openScene(primary)
+    await using trace = await openScene(primary)
     await using standby = await startStandby(primary)
-    const node = await story.start('one', { env: { DATABASE_STATEMENT_TIMEOUT_MS: '5000' } })
+    const node = await trace.start('one', { env: { DATABASE_STATEMENT_TIMEOUT_MS: '5000' } })
     const [phone, other] = ['12025550143', '12025550144']
     const ask = async (path: string, fields: Readonly<Record<string, unknown>>) => {
       const { status, body } = await node.server.post(path, fields)
       return body.error === undefined ? String(status) : `${status} ${body.error}`
     }
     expect(await ask('/otp/send', { phone })).toBe('200')
-    const [otp] = story.history.codesOf(phone)
+    const [otp] = trace.history.codesOf(phone)
     const doctors = await doctorsOn(primary)
     expect(await durability(doctors)).toEqual([
       expect.stringMatching(/^ok: .*waits for 1 standby \(.*; 1 of those it may be is connected/),
@@ -155,7 +155,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     expect(await durability(doctors)).toEqual([away, away])
     expect(await ask('/otp/send', { phone: other })).toBe('500 internal_error')
     expect(await ask('/otp/verify', { phone, otp })).toBe('500 internal_error')
-    expect(story.history.codesOf(other)).toEqual([])
+    expect(trace.history.codesOf(other)).toEqual([])
     expect((await node.server.get('/health')).status).toBe(503)
     await standby.start()
     while ((await ask('/otp/send', { phone: '12025550145' })) !== '200') await Bun.sleep(10)
@@ -163,7 +163,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     expect(await ask('/otp/verify', { phone, otp })).toBe('200')
     expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
     expect(await ask('/otp/send', { phone: other })).toBe('429 cooldown_active')
-    expect(story.history.codesOf(other)).toEqual([])
+    expect(trace.history.codesOf(other)).toEqual([])
     expect(await node.server.stop()).toBe(0)
   })
 })

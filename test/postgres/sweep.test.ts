@@ -20,9 +20,9 @@ const watch = `
 describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQL', () => {
   test('one sweeps, and another when that is gone', async () => {
     await using postgres = await startPostgres()
-    await using story = await openScene(postgres)
+    await using trace = await openScene(postgres)
     const query = (text: string, values: readonly unknown[] = []) =>
-      queryOnce(story.databaseUrl, text, values)
+      queryOnce(trace.databaseUrl, text, values)
     await query(watch)
     /** Makes more rows that are over than one step of the sweep looks at. */
     const addOld = async () => {
@@ -51,7 +51,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQ
       }))
     }
 
-    const first = await Promise.all(['one', 'two', 'three'].map((name) => story.start(name)))
+    const first = await Promise.all(['one', 'two', 'three'].map((name) => trace.start(name)))
     await addOld()
     await swept()
     const before = await sweeps()

@@ -1,8 +1,8 @@
 import { sha256 } from '../../src/adapters/crypto/secrets.ts'
-import { putBrand } from '../../src/domain/operator.ts'
-import type { SendOtpPorts } from '../../src/domain/send-otp.ts'
-import { createApps, type KeyBook } from '../../src/storage/keys.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import { createApps, type KeyStore } from '../../src/adapters/store/keys.ts'
+import type { Storage } from '../../src/adapters/store/store.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
+import type { SendOtpPorts } from '../../src/domain/otp/send.ts'
 import { brands, type Profile } from './history.ts'
 import type { Random } from './random.ts'
 
@@ -71,8 +71,8 @@ export interface Calls {
   note(what: string): void
 }
 
-export function appsOf(book: KeyBook): SendOtpPorts['apps'] {
-  return createApps(book, sha256, new Map(Object.entries(apiKeys)))
+export function appsOf(store: KeyStore): SendOtpPorts['apps'] {
+  return createApps(store, sha256, new Map(Object.entries(apiKeys)))
 }
 
 /** Makes the brands of every history. */

@@ -1,7 +1,7 @@
-import type { SmsMode } from '../../src/domain/delivery.ts'
 import type { FailureKind } from '../../src/domain/failures.ts'
-import type { LimitSettings } from '../../src/domain/limits.ts'
-import type { Outcome, SmsRoute } from '../../src/domain/providers.ts'
+import type { SmsMode } from '../../src/domain/messages/delivery.ts'
+import type { Outcome, SmsRoute } from '../../src/domain/messages/providers.ts'
+import type { LimitSettings } from '../../src/domain/otp/limits.ts'
 
 // What was seen of one history from outside the domain: what clients asked for and were told, what providers were handed
 // and answered, and at which step each call of a port was carried out. Nothing here knows how a code or a limit is kept.

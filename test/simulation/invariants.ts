@@ -1,4 +1,4 @@
-import { routesOf } from '../../src/domain/delivery.ts'
+import { routesOf } from '../../src/domain/messages/delivery.ts'
 import {
   brands,
   type Handover,
@@ -330,7 +330,7 @@ export class Invariants {
     if (globalPerMinute <= 100) {
       const counted = this.history.operations
         .filter(({ app }) => app === operation.app)
-        .flatMap((other) => admissions(other))
+        .flatMap((other) => decisions(other))
       if (!fits(upTo(counted, last.order), globalPerMinute, 60_000)) {
         broken(`${name(operation)} is more than ${globalPerMinute} requests a minute of ${operation.app}`)
       }
@@ -561,7 +561,7 @@ function isLimited(answer: Operation['answer']): boolean {
 }
 
 /** The calls at which the limits counted a request, or may have. */
-function admissions(operation: Operation): Counted[] {
+function decisions(operation: Operation): Counted[] {
   if (isLimited(operation.answer)) return []
   if (operation.kind === 'send') {
     const isSure = operation.handovers.length > 0

@@ -1,10 +1,10 @@
 import { Client } from 'pg'
-import { createAppBook } from '../../src/adapters/postgres/apps.ts'
-import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
-import { DatabaseUnavailable, StatementError } from '../../src/adapters/postgres/connection.ts'
+import { createAppStore } from '../../src/adapters/postgres/apps.ts'
+import { createBrandStore } from '../../src/adapters/postgres/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
-import { createOperatorBook } from '../../src/adapters/postgres/operator.ts'
-import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createOperatorStore } from '../../src/adapters/postgres/operator.ts'
+import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
+import { DatabaseUnavailable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { tester } from '../support/operator.ts'
@@ -55,7 +55,7 @@ export class PostgresGround implements Ground {
     await side.connect()
     const ground = new PostgresGround(url, side)
     const { database } = await ground.server(0)
-    await makeBrands({ operator: createOperatorBook(database), now: () => 0, actor: tester })
+    await makeBrands({ operator: createOperatorStore(database), now: () => 0, actor: tester })
     return ground
   }
 
@@ -129,8 +129,8 @@ export class PostgresGround implements Ground {
       database,
       network,
       store: createOtpStore(database),
-      brands: createBrandBook(database),
-      apps: appsOf(createAppBook(database)),
+      brands: createBrandStore(database),
+      apps: appsOf(createAppStore(database)),
       sweep: createSweep(database, `node ${++this.opened}`),
     }
     this.servers[index] = server

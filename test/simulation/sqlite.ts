@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
+import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { operatorOf } from '../support/operator.ts'
 import { appsOf, type Breakage, type Ground, makeBrands, type Server, type Site, turn } from './ground.ts'
@@ -190,8 +190,8 @@ function serverOn(database: Database): SqliteServer {
   return {
     database,
     store: createOtpStore(database, saltedHash),
-    brands: createBrandBook(database),
-    apps: appsOf(createAppBook(database)),
+    brands: createBrandStore(database),
+    apps: appsOf(createAppStore(database)),
     sweep: createSweep(database),
   }
 }

@@ -1,12 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import type { AuditEntry, AuditReader } from '../../src/domain/audit.ts'
-import type { Brand } from '../../src/domain/brand.ts'
-import type { ConsoleSession, ConsoleStore } from '../../src/domain/console.ts'
-import type { Claim, Taking } from '../../src/domain/limits.ts'
-import type { AppBook, BrandBook, OperatorBook, RequestBook } from '../../src/domain/operator.ts'
-import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp.ts'
-import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/platform.ts'
+import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { IntegrationRequest, IntegrationRequests } from '../../src/domain/integration/integration.ts'
+import type { AuditEntry, AuditReader } from '../../src/domain/operator/audit.ts'
+import type {
+  AppStore,
+  BrandStore,
+  IntegrationRequestStore,
+  OperatorStore,
+} from '../../src/domain/operator/operator.ts'
+import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
+import type { Claim, Grant } from '../../src/domain/otp/limits.ts'
+import type { GuessAttempt, OtpRecord, OtpStore } from '../../src/domain/otp/store.ts'
 import {
   type Apps,
   type Clock,
@@ -21,10 +26,10 @@ import { storeBrand, tester } from '../support/operator.ts'
 /** The ports of one store, on data of their own. */
 export interface Stores {
   readonly otps: OtpStore
-  readonly brands: BrandBook
-  readonly operator: OperatorBook
-  readonly apps: AppBook & Apps
-  readonly requests: IntegrationRequests & RequestBook
+  readonly brands: BrandStore
+  readonly operator: OperatorStore
+  readonly apps: AppStore & Apps
+  readonly requests: IntegrationRequests & IntegrationRequestStore
   readonly audit: AuditReader
   readonly sessions: ConsoleStore
   readonly outbox: Outbox
@@ -130,10 +135,10 @@ async function begin(
   properties: Partial<OtpRecord> = {},
   claims: readonly Claim[] = [],
   now = start,
-): Promise<readonly Taking[]> {
-  const admission = await store.beginSend(claims, record(properties), now)
-  if (!admission.admitted) throw new Error(`refused by ${admission.refusedBy.name}`)
-  return admission.takings
+): Promise<readonly Grant[]> {
+  const decision = await store.beginSend(claims, record(properties), now)
+  if (!decision.admitted) throw new Error(`refused by ${decision.refusedBy.name}`)
+  return decision.grants
 }
 
 function guessing(code: string, properties: Partial<GuessAttempt> = {}): GuessAttempt {
@@ -157,7 +162,7 @@ function testLimits(store: () => OtpStore): void {
       await store().admit([claim({ max: 1 })], start)
       expect(await store().admit([claim({ max: 1 })], start + 60_000)).toEqual({
         admitted: true,
-        takings: [{ subject: 'someone', name: 'minute', count: 1, endsAt: start + 120_000 }],
+        grants: [{ subject: 'someone', name: 'minute', count: 1, endsAt: start + 120_000 }],
       })
     })
 
@@ -185,7 +190,7 @@ function testLimits(store: () => OtpStore): void {
 
     test('a claim that is not counted is refused where the limit is used up, and takes nothing', async () => {
       const uncounted = claim({ max: 1, counted: false })
-      expect(await store().admit([uncounted], start)).toEqual({ admitted: true, takings: [] })
+      expect(await store().admit([uncounted], start)).toEqual({ admitted: true, grants: [] })
       await store().admit([claim({ max: 1 })], start)
       expect((await store().admit([uncounted], start)).admitted).toBe(false)
     })
@@ -213,14 +218,14 @@ function testLimits(store: () => OtpStore): void {
     })
 
     test('concurrent requests never pass a limit', async () => {
-      const admissions = await Promise.all(
+      const decisions = await Promise.all(
         Array.from({ length: 40 }, () => store().admit([claim({ max: 7 })], start)),
       )
-      expect(admissions.filter(({ admitted }) => admitted)).toHaveLength(7)
+      expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(7)
     })
 
     test('a list of no claims is admitted', async () => {
-      expect(await store().admit([], start)).toEqual({ admitted: true, takings: [] })
+      expect(await store().admit([], start)).toEqual({ admitted: true, grants: [] })
     })
   })
 }
@@ -350,67 +355,67 @@ function testCodes(store: () => OtpStore): void {
 
   describe('the end of a send', () => {
     test('an abandoned send takes its code and its takings away', async () => {
-      const takings = await begin(store(), {}, [claim({ max: 1 })])
-      await store().abandonSend(record(), takings, start)
+      const grants = await begin(store(), {}, [claim({ max: 1 })])
+      await store().abandonSend(record(), grants, start)
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
-      const [taking] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
+      const [grant] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
       // Nothing had been counted, so the window opens anew.
-      expect(taking?.endsAt).toBe(start + 70_000)
+      expect(grant?.endsAt).toBe(start + 70_000)
     })
 
     test('a send abandoned late leaves a newer code alone', async () => {
-      const takings = await begin(store())
+      const grants = await begin(store())
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2') })
-      await store().abandonSend(record(), takings, start)
+      await store().abandonSend(record(), grants, start)
       expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'verified' })
     })
 
     test('a send abandoned late gives nothing back to a later window', async () => {
-      const takings = await begin(store(), {}, [claim({ max: 1 })])
+      const grants = await begin(store(), {}, [claim({ max: 1 })])
       await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 60_000)
-      await store().abandonSend(record(), takings, start)
+      await store().abandonSend(record(), grants, start)
       expect((await store().admit([claim({ max: 1 })], start + 60_001)).admitted).toBe(false)
     })
 
     test('one taking is given back of several in a window, which ends as before', async () => {
       await store().admit([claim({ max: 2 })], start)
-      const takings = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
-      await store().abandonSend(record(), takings, start)
+      const grants = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
+      await store().abandonSend(record(), grants, start)
       expect((await store().admit([claim({ max: 2 })], start + 2000)).admitted).toBe(true)
       expect(await store().admit([claim({ max: 2 })], start + 2000)).toMatchObject({ endsAt: start + 60_000 })
     })
 
     test('a moved end holds for the window of the taking', async () => {
-      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!taking) throw new Error('nothing was taken')
-      await store().moveEnd(taking, start + 5000, start)
+      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!grant) throw new Error('nothing was taken')
+      await store().reschedule(grant, start + 5000, start)
       expect(await store().check(claim({ max: 1 }), start + 4999)).toMatchObject({ endsAt: start + 5000 })
       expect((await store().check(claim({ max: 1 }), start + 5000)).admitted).toBe(true)
     })
 
     test('a window that is over is opened again: a delivery may outlast its lease', async () => {
-      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!taking) throw new Error('nothing was taken')
+      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ name: 'other', max: 1 })], start + 60_000)
-      await store().moveEnd(taking, start + 120_000, start + 60_000)
+      await store().reschedule(grant, start + 120_000, start + 60_000)
       expect((await store().check(claim({ max: 1 }), start + 119_999)).admitted).toBe(false)
       expect((await store().check(claim({ max: 1 }), start + 120_000)).admitted).toBe(true)
     })
 
     test('a later window lasts until a moved end that comes after its own', async () => {
-      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!taking) throw new Error('nothing was taken')
+      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ max: 1 })], start + 60_000)
-      await store().moveEnd(taking, start + 130_000, start + 61_000)
+      await store().reschedule(grant, start + 130_000, start + 61_000)
       expect((await store().check(claim({ max: 1 }), start + 129_999)).admitted).toBe(false)
       expect((await store().check(claim({ max: 1 }), start + 130_000)).admitted).toBe(true)
     })
 
     test('a moved end does not cut a later window', async () => {
-      const [taking] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!taking) throw new Error('nothing was taken')
+      const [grant] = await begin(store(), {}, [claim({ max: 1 })])
+      if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ max: 1 })], start + 60_000)
-      await store().moveEnd(taking, start + 60_001, start + 60_000)
+      await store().reschedule(grant, start + 60_001, start + 60_000)
       expect((await store().check(claim({ max: 1 }), start + 119_999)).admitted).toBe(false)
     })
   })
@@ -419,7 +424,7 @@ function testCodes(store: () => OtpStore): void {
     test('its codes and limits move over, and are found under the new name alone', async () => {
       await begin(store(), {}, [claim({ max: 2 })])
       await store().guess(guessing('wrong'), start)
-      await store().adopt('someone anew', ['nobody', 'someone'], start)
+      await store().rekey('someone anew', ['nobody', 'someone'], start)
       const moved = { ...scope, subject: 'someone anew' }
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
       expect((await store().check(claim({ max: 1 }), start)).admitted).toBe(true)
@@ -434,7 +439,7 @@ function testCodes(store: () => OtpStore): void {
       ])
       const newer = { createdAt: start + 1, expiresAt: start + 300_001 }
       await begin(store(), newer, [claim({})], start + 1)
-      await store().adopt('someone anew', ['someone'], start + 1)
+      await store().rekey('someone anew', ['someone'], start + 1)
       const moved = { ...scope, subject: 'someone anew' }
       const anew = claim({ subject: 'someone anew', max: 2 })
       expect(await store().check(anew, start + 1)).toMatchObject({ admitted: false, endsAt: start + 60_001 })
@@ -449,23 +454,23 @@ function testCodes(store: () => OtpStore): void {
     ])('a window of the %s name that is over counts for nothing', async (_, over, open) => {
       await store().admit([claim({ subject: over })], start)
       await store().admit([claim({ subject: open })], start + 60_000)
-      await store().adopt('someone anew', ['someone'], start + 60_000)
-      const admission = await store().admit([claim({ subject: 'someone anew' })], start + 60_001)
-      const [taking] = admission.admitted ? admission.takings : []
-      expect(taking).toMatchObject({ count: 2, endsAt: start + 120_000 })
+      await store().rekey('someone anew', ['someone'], start + 60_000)
+      const decision = await store().admit([claim({ subject: 'someone anew' })], start + 60_001)
+      const [grant] = decision.admitted ? decision.grants : []
+      expect(grant).toMatchObject({ count: 2, endsAt: start + 120_000 })
     })
 
     test('a subject that is its own former name keeps everything', async () => {
       await begin(store(), {}, [claim({ max: 1 })])
-      await store().adopt('someone', ['someone'], start)
+      await store().rekey('someone', ['someone'], start)
       expect((await store().check(claim({ max: 1 }), start)).admitted).toBe(false)
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
     })
 
     test('where nothing is kept nothing is done', async () => {
-      await store().adopt('someone anew', ['someone'], start)
+      await store().rekey('someone anew', ['someone'], start)
       await begin(store(), { subject: 'someone anew' })
-      await store().adopt('someone anew', ['someone'], start)
+      await store().rekey('someone anew', ['someone'], start)
       const moved = { ...scope, subject: 'someone anew' }
       expect(await store().guess(guessing('right', { scope: moved }), start)).toEqual({ kind: 'verified' })
     })
@@ -535,7 +540,7 @@ function brand(properties: Partial<Brand> = {}): Brand {
   }
 }
 
-function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
+function testBrands(store: () => BrandStore, operator: () => OperatorStore): void {
   const edit = (slug: string, change: (current: Brand | undefined) => Brand) =>
     storeBrand({ operator: operator() }, slug, change)
   const put = (given: Brand) => edit(given.slug, () => given)
@@ -556,9 +561,9 @@ function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
         brand({ slug: 'c', status: 'suspended', dltEnabled: false, loginIdEnabled: true }),
       ]) {
         expect(await put(stored)).toEqual(stored)
-        expect(await book().bySlug(stored.slug)).toEqual(stored)
+        expect(await store().bySlug(stored.slug)).toEqual(stored)
       }
-      expect(await book().bySlug('d')).toBeUndefined()
+      expect(await store().bySlug('d')).toBeUndefined()
     })
 
     test('an edit sees the brand as it is and stores what it makes of it', async () => {
@@ -567,8 +572,8 @@ function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
         return brand()
       })
       await edit('acme', (current) => brand({ displayName: `${current?.displayName} & Co` }))
-      expect(await book().bySlug('acme')).toEqual(brand({ displayName: 'Acme & Co' }))
-      expect(await book().byName('acme')).toBeUndefined()
+      expect(await store().bySlug('acme')).toEqual(brand({ displayName: 'Acme & Co' }))
+      expect(await store().byName('acme')).toBeUndefined()
     })
 
     test('an edit that throws stores nothing and fails with what it threw', async () => {
@@ -578,7 +583,7 @@ function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
         throw error
       })
       expect(await failing.catch((thrown: unknown) => thrown)).toBe(error)
-      expect(await book().bySlug('acme')).toEqual(brand())
+      expect(await store().bySlug('acme')).toEqual(brand())
     })
 
     test('concurrent edits are all kept', async () => {
@@ -588,32 +593,32 @@ function testBrands(book: () => BrandBook, operator: () => OperatorBook): void {
           edit('acme', (current) => brand({ displayName: `${current?.displayName}x` })),
         ),
       )
-      expect((await book().bySlug('acme'))?.displayName).toBe('x'.repeat(20))
+      expect((await store().bySlug('acme'))?.displayName).toBe('x'.repeat(20))
     })
 
     test('the list is in order of the slugs', async () => {
       for (const slug of ['b', 'c-1', 'a', 'c']) await put(brand({ slug }))
-      expect((await book().list()).map(({ slug }) => slug)).toEqual(['a', 'b', 'c', 'c-1'])
+      expect((await store().list()).map(({ slug }) => slug)).toEqual(['a', 'b', 'c', 'c-1'])
     })
 
     test('a name is found in its comparable form', async () => {
       await put(brand({ slug: 'sohne', displayName: 'Mu\u0308ller & SO\u0308HNE' }))
-      expect((await book().byName('m\u00fcller & s\u00f6hne'))?.slug).toBe('sohne')
-      expect(await book().byName('sohne')).toBeUndefined()
+      expect((await store().byName('m\u00fcller & s\u00f6hne'))?.slug).toBe('sohne')
+      expect(await store().byName('sohne')).toBeUndefined()
     })
 
     test('of brands that share a name an active one is found, then the first by slug', async () => {
       await put(brand({ slug: 'a', status: 'suspended' }))
       await put(brand({ slug: 'b', status: 'pending' }))
-      expect((await book().byName('acme'))?.slug).toBe('a')
+      expect((await store().byName('acme'))?.slug).toBe('a')
       await put(brand({ slug: 'd' }))
       await put(brand({ slug: 'c' }))
-      expect((await book().byName('acme'))?.slug).toBe('c')
+      expect((await store().byName('acme'))?.slug).toBe('c')
     })
   })
 }
 
-function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): void {
+function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): void {
   const entry = { action: 'app.issued', target: 'shop', details: {} } as const
   const by = (now = start) => ({ actor: tester, now })
   const ending = (name: string) => `…${name.slice(0, 3)}`
@@ -636,7 +641,7 @@ function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): voi
         ['__proto__', 'key', false],
       ]
       for (const [appId, apiKey, accepted] of tried) {
-        expect({ appId, apiKey, accepted: await book().accepts(appId, apiKey) }).toEqual({
+        expect({ appId, apiKey, accepted: await store().accepts(appId, apiKey) }).toEqual({
           appId,
           apiKey,
           accepted,
@@ -647,9 +652,9 @@ function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): voi
     test('an app may have two keys, both of which are accepted', async () => {
       await add('shop', 'first')
       await add('shop', 'second')
-      expect(await book().accepts('shop', 'first')).toBe(true)
-      expect(await book().accepts('shop', 'second')).toBe(true)
-      expect(await book().accepts('shop', 'third')).toBe(false)
+      expect(await store().accepts('shop', 'first')).toBe(true)
+      expect(await store().accepts('shop', 'second')).toBe(true)
+      expect(await store().accepts('shop', 'third')).toBe(false)
     })
 
     test('a decision sees the keys as they are, so that of concurrent ones each sees those before it', async () => {
@@ -673,9 +678,9 @@ function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): voi
         revokedKeys: [ending('first')],
         entry,
       }))
-      expect(await book().accepts('shop', 'first')).toBe(false)
-      expect(await book().accepts('shop', 'second')).toBe(true)
-      expect(await book().accepts('kiosk', 'first of another')).toBe(true)
+      expect(await store().accepts('shop', 'first')).toBe(false)
+      expect(await store().accepts('shop', 'second')).toBe(true)
+      expect(await store().accepts('kiosk', 'first of another')).toBe(true)
     })
 
     test('the list tells the keys of each app, by appId, and when the last was revoked', async () => {
@@ -689,12 +694,12 @@ function testApps(book: () => AppBook & Apps, operator: () => OperatorBook): voi
       const b = { lastFour: ending('b'), createdAt: start + 1, revokedAt: null, lastUsedAt: null }
       const c = { lastFour: ending('c'), createdAt: start + 2, revokedAt: null, lastUsedAt: null }
       const kiosk = { appId: 'kiosk', createdAt: start + 1, revokedAt: null, keys: [b] }
-      expect(await book().list()).toEqual([
+      expect(await store().list()).toEqual([
         kiosk,
         { appId: 'shop', createdAt: start, revokedAt: null, keys: [a, c] },
       ])
       await revoke('c', start + 4)
-      expect(await book().list()).toEqual([
+      expect(await store().list()).toEqual([
         kiosk,
         {
           appId: 'shop',
@@ -763,8 +768,8 @@ function testRequests(stores: () => Stores): void {
       await requests.add(request)
       const seen: (string | undefined)[] = []
       const decide = (status: 'approved' | 'rejected') =>
-        operator.change({ requestId: 'request 1' }, { actor: tester, now: start + 5 }, (matters) => {
-          seen.push(matters.request?.status)
+        operator.change({ requestId: 'request 1' }, { actor: tester, now: start + 5 }, (current) => {
+          seen.push(current.request?.status)
           return {
             verdict: { status, reason: null, appId: 'shop', brandSlug: 'acme' },
             entry: { action: `request.${status}`, target: 'request 1', details: {} },

@@ -8,8 +8,8 @@ import {
   type Pool,
   type PostgresTarget,
   StatementError,
-} from '../../src/adapters/postgres/connection.ts'
-import { Gate } from '../../src/adapters/postgres/gate.ts'
+} from '../../src/adapters/postgres/pool.ts'
+import { ReconnectBackoff } from '../../src/adapters/postgres/reconnect-backoff.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPgBouncer, withoutPgBouncer } from '../support/pgbouncer.ts'
 import { type PostgresServer, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
@@ -29,46 +29,46 @@ const endless = { name: 'endless', text: 'SELECT pg_sleep(600)' }
 
 describe('the gate before a database', () => {
   test('lets all through while all is well', () => {
-    const gate = new Gate(() => 0.5)
-    gate.enter()
-    gate.enter()
-    expect(gate.isShut(0)).toBe(false)
-    expect(gate.succeeded()).toBe(false)
-    expect(gate.isShut(0)).toBe(false)
+    const backoff = new ReconnectBackoff(() => 0.5)
+    backoff.enter()
+    backoff.enter()
+    expect(backoff.isShut(0)).toBe(false)
+    expect(backoff.succeeded()).toBe(false)
+    expect(backoff.isShut(0)).toBe(false)
   })
 
   test('after a failure, lets one try when a pause is over, and all when that one has succeeded', () => {
-    const gate = new Gate(() => 1)
-    gate.enter()
-    gate.failed(1000)
-    expect(gate.isShut(1099)).toBe(true)
-    expect(gate.isShut(1100)).toBe(false)
-    gate.enter()
-    expect(gate.isShut(5000)).toBe(true)
-    expect(gate.succeeded()).toBe(true)
-    expect(gate.isShut(5000)).toBe(false)
+    const backoff = new ReconnectBackoff(() => 1)
+    backoff.enter()
+    backoff.failed(1000)
+    expect(backoff.isShut(1099)).toBe(true)
+    expect(backoff.isShut(1100)).toBe(false)
+    backoff.enter()
+    expect(backoff.isShut(5000)).toBe(true)
+    expect(backoff.succeeded()).toBe(true)
+    expect(backoff.isShut(5000)).toBe(false)
   })
 
   test.each([
     [0, [50, 100, 200, 400, 800, 1000, 1000]],
     [1, [100, 200, 400, 800, 1600, 2000, 2000]],
   ])('pauses longer after each failure, to an end, by chance %p', (chance, pauses) => {
-    const gate = new Gate(() => chance)
+    const backoff = new ReconnectBackoff(() => chance)
     let now = 0
     for (const pauseMs of pauses) {
-      gate.enter()
-      gate.failed(now)
-      expect(gate.isShut(now + pauseMs - 1)).toBe(true)
+      backoff.enter()
+      backoff.failed(now)
+      expect(backoff.isShut(now + pauseMs - 1)).toBe(true)
       now += pauseMs
-      expect(gate.isShut(now)).toBe(false)
+      expect(backoff.isShut(now)).toBe(false)
     }
   })
 
   test('counts those that tried at once as one failure', () => {
-    const gate = new Gate(() => 1)
-    for (let attempt = 0; attempt < 5; attempt++) gate.enter()
-    for (let attempt = 0; attempt < 5; attempt++) gate.failed(attempt)
-    expect(gate.isShut(100)).toBe(false)
+    const backoff = new ReconnectBackoff(() => 1)
+    for (let attempt = 0; attempt < 5; attempt++) backoff.enter()
+    for (let attempt = 0; attempt < 5; attempt++) backoff.failed(attempt)
+    expect(backoff.isShut(100)).toBe(false)
   })
 })
 

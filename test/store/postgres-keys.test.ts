@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pg from 'pg'
 import { migrations } from '../../drizzle/postgres/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import type { Connection } from '../../src/adapters/postgres/connection.ts'
 import { ormOn } from '../../src/adapters/postgres/database.ts'
-import { createJournalBook } from '../../src/adapters/postgres/journal.ts'
-import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createEventLogStore } from '../../src/adapters/postgres/event-log.ts'
+import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
+import type { Queryable } from '../../src/adapters/postgres/pool.ts'
 import { createSteps } from '../../src/adapters/postgres/steps.ts'
-import type { Claim } from '../../src/domain/limits.ts'
-import { firstIdOf } from '../../src/storage/journal-entry.ts'
+import { firstIdOf } from '../../src/adapters/store/event-log.ts'
+import type { Claim } from '../../src/domain/otp/limits.ts'
 import { databaseUrl, sharedPostgres } from '../support/postgres.ts'
 
 // On a distributed PostgreSQL, a statement that concerns one key is answered by one node. Here the tables that every request
@@ -18,10 +18,10 @@ import { databaseUrl, sharedPostgres } from '../support/postgres.ts'
 /** The tables that requests write, and what each is spread by. */
 const keyOf = {
   ledgers: 'subject',
-  stories: 'app',
+  traces: 'app',
   deliveries: 'recipient_hash',
-  receipts: 'key',
-  tallies: 'part',
+  deliveryReports: 'key',
+  statCounts: 'part',
 } as const
 const partitions = 8
 
@@ -73,7 +73,7 @@ describe('each statement of a step, where tables are spread by hash of their key
   let client: pg.Client
   let name: string
   let ran: Ran[] = []
-  let connection: Connection
+  let connection: Queryable
 
   beforeAll(async () => {
     const { url } = await sharedPostgres()
@@ -194,7 +194,7 @@ describe('each statement of a step, where tables are spread by hash of their key
         ),
       ),
       await statementsOf(() =>
-        otps.moveEnd({ subject, name: 'minute', endsAt: start + 60_000, count: 1 }, start + 90_000, start),
+        otps.reschedule({ subject, name: 'minute', endsAt: start + 60_000, count: 1 }, start + 90_000, start),
       ),
       await statementsOf(() => otps.check(claim({}), start)),
     ]
@@ -226,16 +226,16 @@ describe('each statement of a step, where tables are spread by hash of their key
   test('reaches one part: of a subject under a new name', async () => {
     const { otps, close } = store()
     const statements = await statementsOf(() =>
-      otps.adopt('its new name', [subjects[2] ?? '', 'nobody'], start),
+      otps.rekey('its new name', [subjects[2] ?? '', 'nobody'], start),
     )
     close()
     expect(statements.length).toBeGreaterThan(4)
   })
 
   test('reaches one part: of the journal, receipts and tallies', async () => {
-    const journal = createJournalBook({ orm: ormOn(connection), pool: connection }, 5)
+    const eventLog = createEventLogStore({ orm: ormOn(connection), pool: connection }, 5)
     const requestId = `${firstIdOf(start)}7000-8000-000000000001`
-    const story = (id: string, operation: 'send' | 'verify') =>
+    const trace = (id: string, operation: 'send' | 'verify') =>
       [
         id,
         [start, operation, 'shop', 'acme', 'SMS', '1***3', null, [], [200, null, null, 12], 'hash'],
@@ -247,8 +247,8 @@ describe('each statement of a step, where tables are spread by hash of their key
     ]
     const counts = [[start, 'send', 'SMS', 'acme', '', 'ok', 1] as const]
     const kept = await statementsOf(() =>
-      journal.keepEntries(
-        [[requestId, story(requestId, 'send')[1], [attempt]], story(`${requestId}2`, 'verify')],
+      eventLog.saveEntries(
+        [[requestId, trace(requestId, 'send')[1], [attempt]], trace(`${requestId}2`, 'verify')],
         counts,
       ),
     )
@@ -256,12 +256,12 @@ describe('each statement of a step, where tables are spread by hash of their key
       expect.arrayContaining(['INSERT INTO stories', 'INSERT INTO deliveries', 'INSERT INTO tallies']),
     )
     await statementsOf(() =>
-      journal.keepReceipts('twilio', [
+      eventLog.saveReports('twilio', [
         ['R1', { status: 'failed', reason: null, at: start }],
         ['R1', { status: 'delivered', reason: null, at: start + 1 }],
         ['R2', { status: 'pending', reason: null, at: start }],
       ]),
     )
-    await statementsOf(() => journal.lastProviderOf(['hash'], 'acme'))
+    await statementsOf(() => eventLog.lastProviderOf(['hash'], 'acme'))
   })
 })

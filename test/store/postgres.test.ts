@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createAppBook } from '../../src/adapters/postgres/apps.ts'
-import { createBrandBook } from '../../src/adapters/postgres/brands.ts'
-import { type Connection, type Pool, StatementError } from '../../src/adapters/postgres/connection.ts'
+import { createAppStore } from '../../src/adapters/postgres/apps.ts'
+import { createBrandStore } from '../../src/adapters/postgres/brands.ts'
 import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
 import { type Database, openDatabase, plainErrors } from '../../src/adapters/postgres/database.ts'
-import { createRequestBook } from '../../src/adapters/postgres/integration-requests.ts'
-import { createAuditReader, createOperatorBook } from '../../src/adapters/postgres/operator.ts'
-import { createOtpStore } from '../../src/adapters/postgres/otps.ts'
+import { createIntegrationRequestStore } from '../../src/adapters/postgres/integration-requests.ts'
+import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/key-fingerprints.ts'
+import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
+import { createAuditReader, createOperatorStore } from '../../src/adapters/postgres/operator.ts'
+import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
-import { createRestingProviders } from '../../src/adapters/postgres/resting.ts'
-import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/secret-marks.ts'
+import { type Pool, type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
-import { openBooks } from '../../src/books.ts'
-import { readBooksConfig } from '../../src/books-config.ts'
-import type { Claim } from '../../src/domain/limits.ts'
+import { createApps } from '../../src/adapters/store/keys.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import { openContext } from '../../src/context.ts'
+import type { Claim } from '../../src/domain/otp/limits.ts'
 import type { OutboxMessage } from '../../src/domain/ports.ts'
-import { createApps } from '../../src/storage/keys.ts'
 import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
@@ -31,10 +31,10 @@ testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
   const opened = await database.open(now)
   return {
     otps: createOtpStore(opened),
-    brands: createBrandBook(opened),
-    operator: createOperatorBook(opened),
-    apps: createApps(createAppBook(opened), hashKey, credentials),
-    requests: createRequestBook(opened),
+    brands: createBrandStore(opened),
+    operator: createOperatorStore(opened),
+    apps: createApps(createAppStore(opened), hashKey, credentials),
+    requests: createIntegrationRequestStore(opened),
     audit: createAuditReader(opened),
     sessions: createConsoleStore(opened),
     outbox: createOutbox(opened),
@@ -49,18 +49,20 @@ describe('the secret of the servers on a database', () => {
     await opened.pool.rows('TRUNCATE secret_marks', [])
   })
   afterEach(() => opened.close())
-  type Marks = readonly [string, ...string[]]
+  type Fingerprints = readonly [string, ...string[]]
   const refusal = async (check: Promise<void>) => {
     const problem: unknown = await check.catch((error: unknown) => error)
     if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY does not have the secret')
     return problem
   }
-  const begins = async (...marks: Marks) => !(await refusal(beginWithSecret(opened, marks)))
-  const commands = async (...marks: Marks) => !(await refusal(requireSecret(opened, marks)))
+  const begins = async (...fingerprints: Fingerprints) =>
+    !(await refusal(beginWithSecret(opened, fingerprints)))
+  const commands = async (...fingerprints: Fingerprints) =>
+    !(await refusal(requireSecret(opened, fingerprints)))
   /** Begins with one after another; tells with which it was let in. */
-  const lets = async (...each: readonly Marks[]) => {
+  const lets = async (...each: readonly Fingerprints[]) => {
     const begun: string[] = []
-    for (const marks of each) if (await begins(...marks)) begun.push(marks.join())
+    for (const fingerprints of each) if (await begins(...fingerprints)) begun.push(fingerprints.join())
     return begun
   }
 
@@ -81,7 +83,7 @@ describe('the secret of the servers on a database', () => {
       ['old', 'new'],
       ['new', 'old'],
     ] as const
-    expect(await lets(...both)).toEqual(both.map((marks) => marks.join()))
+    expect(await lets(...both)).toEqual(both.map((fingerprints) => fingerprints.join()))
     expect(await lets(['old'], ['new'], ['new', 'old'], ['old'], ['new'])).toEqual(['new', 'new,old', 'new'])
     expect(await lets(['old'], ['other', 'old'])).toEqual([])
   })
@@ -111,8 +113,8 @@ describe('the secret of the servers on a database', () => {
   test('is what whoever opens the books is held to', async () => {
     const opens = async (secret: string, serves: boolean) => {
       const env = { DATABASE_URL: database.url, SECRET_KEY: secret.repeat(32) }
-      const opening = openBooks(readBooksConfig(env), { serves })
-      return !(await refusal(opening.then((books) => books.close())))
+      const opening = openContext(readStoreConfig(env), { serves })
+      return !(await refusal(opening.then((context) => context.close())))
     }
     expect([await opens('a', false), await opens('b', true), await opens('a', false)]).toEqual([
       true,
@@ -174,7 +176,7 @@ test('a message is seen after every one with a lower id', async () => {
 test('a node that hears no answer any more holds up no message of another', async () => {
   const opened = await database.open(() => 0)
   /** What is asked is done, and nobody gets to know. */
-  const deaf = (connection: Connection): Connection => ({
+  const deaf = (connection: Queryable): Queryable => ({
     query: async (...asked) => {
       await connection.query(...asked)
       reached.resolve()
@@ -205,7 +207,7 @@ test('a node that hears no answer any more holds up no message of another', asyn
 
 test('what the database refuses is told without the values that it was given', async () => {
   const opened = await database.open(() => 0)
-  const { add } = plainErrors(createRequestBook(opened))
+  const { add } = plainErrors(createIntegrationRequestStore(opened))
   const request = {
     ...{ id: 'id', createdAt: 0, companyName: 'a company', contactName: 'Jane', brandName: 'Acme' },
     ...{ contactEmail: 'jane@example.com', channels: [], website: null, useCase: null },
@@ -310,12 +312,12 @@ test('a database of another encoding is refused', async () => {
 test('a sweep that finds nothing gives no node anything to read again, and one that removes a rest does', async () => {
   const opened = await database.open(() => 0)
   const sweep = createSweep(opened, 'this node')
-  const { tell } = createRestingProviders(opened)
+  const { tell } = createOpenCircuits(opened)
   const revision = async () => Number((await opened.pool.rows('SELECT number FROM revision', []))[0]?.[0])
   const before = await revision()
   for (let step = 0; step < 3; step++) await sweep(100_000, keepAll)
   expect(await revision()).toBe(before)
-  await tell('twilio', { failures: 5, restMs: 1000, restsUntil: 1000 })
+  await tell('twilio', { failures: 5, openMs: 1000, openUntil: 1000 })
   expect(await revision()).toBe(before + 1)
   await sweep(100_000, keepAll)
   expect(await revision()).toBe(before + 2)

@@ -4,22 +4,22 @@ import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import { createAppBook } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandBook } from '../../src/adapters/sqlite/brands.ts'
+import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
+import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
 import { createConsoleStore } from '../../src/adapters/sqlite/console.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import {
+  createIntegrationRequestStore,
   createIntegrationRequests,
-  createRequestBook,
 } from '../../src/adapters/sqlite/integration-requests.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
-import { createAuditReader, createOperatorBook } from '../../src/adapters/sqlite/operator.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createAuditReader, createOperatorStore } from '../../src/adapters/sqlite/operator.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
-import type { Claim } from '../../src/domain/limits.ts'
-import { createApps } from '../../src/storage/keys.ts'
+import { createApps } from '../../src/adapters/store/keys.ts'
+import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
@@ -29,10 +29,10 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
   return {
     otps: createOtpStore(database, saltedHash),
-    brands: createBrandBook(database),
-    operator: createOperatorBook(database),
-    apps: createApps(createAppBook(database), hashKey, credentials),
-    requests: { ...createIntegrationRequests(database), ...createRequestBook(database) },
+    brands: createBrandStore(database),
+    operator: createOperatorStore(database),
+    apps: createApps(createAppStore(database), hashKey, credentials),
+    requests: { ...createIntegrationRequests(database), ...createIntegrationRequestStore(database) },
     audit: createAuditReader(database),
     sessions: createConsoleStore(database),
     outbox: createOutbox(database, now),
@@ -220,13 +220,13 @@ describe('SQLite', () => {
     })
 
     test('a database of this program is opened again as it is', async () => {
-      await createOperatorBook(database).change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
+      await createOperatorStore(database).change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
         newKey: { sha256: 'k'.repeat(43), lastFour: 'kkkk' },
         entry: { action: 'app.issued', target: 'shop', details: {} },
       }))
       await database.close()
       database = openDatabase(file)
-      expect(await createAppBook(database).list()).toEqual([
+      expect(await createAppStore(database).list()).toEqual([
         {
           appId: 'shop',
           createdAt: 1,
@@ -509,10 +509,10 @@ describe('SQLite', () => {
     test('windows and codes that are over are dropped with the next write, and an empty ledger with them', async () => {
       const store = createOtpStore(database, saltedHash)
       await store.admit([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], 0)
-      const admission = await store.admit([claim({ name: 'other', windowMs: 10 })], 60_000)
+      const decision = await store.admit([claim({ name: 'other', windowMs: 10 })], 60_000)
       expect(stateOf('someone')).toBe('{"windows":[["hour",1,3600000],["other",1,60010]]}')
       const record = { id: 'r', subject: 'someone', brandSlug: 'acme' }
-      await store.abandonSend(record, admission.admitted ? admission.takings : [], 3_600_000)
+      await store.abandonSend(record, decision.admitted ? decision.grants : [], 3_600_000)
       expect(stateOf('someone')).toBeUndefined()
     })
 
@@ -520,10 +520,10 @@ describe('SQLite', () => {
       const store = createOtpStore(database, saltedHash)
       const subjects = Array.from({ length: 2500 }, (_, index) => `subject ${index}`)
       const admitted = async () => {
-        const admissions = await Promise.all(
+        const decisions = await Promise.all(
           subjects.map((subject) => store.admit([claim({ subject, max: 1 })], 0)),
         )
-        return admissions.filter((admission) => admission.admitted).length
+        return decisions.filter((decision) => decision.admitted).length
       }
       expect(await admitted()).toBe(2500)
       expect(await admitted()).toBe(0)
@@ -576,7 +576,7 @@ describe('SQLite', () => {
 
     test('what operators leave goes with its time, and what has waited for them for as long', async () => {
       const run = (statement: string) => database.orm.run(sql.raw(statement))
-      const keptFrom = { ...keepAll, audit: now - 1, requests: now - 2 }
+      const retainAfter = { ...keepAll, audit: now - 1, requests: now - 2 }
       for (const at of [now - 2, now - 1]) {
         run(
           `INSERT INTO audit (at, by, name, action, target, details) VALUES (${at}, 'command', 'a', 'a', 'a', '{}')`,
@@ -597,17 +597,17 @@ describe('SQLite', () => {
         run(`INSERT INTO console_links VALUES ('${endsAt}', ${endsAt})`)
       }
       const minute = 60_000
-      for (const [stepMs, keptMs] of [
+      for (const [stepMs, retentionMs] of [
         [minute, 2 * 60 * minute],
         [60 * minute, 2 * day],
         [day, 400 * day],
       ] as const) {
-        for (const at of [now - keptMs - 1, now - keptMs]) {
+        for (const at of [now - retentionMs - 1, now - retentionMs]) {
           run(`INSERT INTO tallies VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', 1)`)
         }
       }
       const sweep = createSweep(database)
-      while (!(await sweep(now, keptFrom)).isRound);
+      while (!(await sweep(now, retainAfter)).isRound);
       expect(['audit', 'console_sessions', 'console_links', 'tallies'].map(count)).toEqual([1, 1, 1, 3])
       expect(all('SELECT id FROM integration_requests ORDER BY id')).toEqual([
         { id: 'waiting' },

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { fileStats, sqliteVersion } from '../../src/adapters/sqlite/file-stats.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
-import type { WriterStats } from '../../src/storage/storage.ts'
+import type { WriterStats } from '../../src/adapters/store/store.ts'
 import { temporaryFolder } from '../support/app.ts'
 
 // What the store tells of itself.
@@ -84,7 +84,7 @@ describe('a writer', () => {
 })
 
 describe('the thread of a database', () => {
-  const entry = new URL('../../src/database-thread.ts', import.meta.url).href
+  const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
 
   test('tells what its writer has done, and how many calls wait for it', async () => {
     const database = openDatabase(join(folder.path, 'otpost.db'))
@@ -116,9 +116,9 @@ describe('the thread of a database', () => {
         1,
       )
     expect(queueLength()).toBe(0)
-    const admissions = Array.from({ length: 100 }, (_, subject) => claim(`${subject}`))
+    const decisions = Array.from({ length: 100 }, (_, subject) => claim(`${subject}`))
     expect(queueLength()).toBe(100)
-    await Promise.all(admissions)
+    await Promise.all(decisions)
     expect(queueLength()).toBe(0)
     const { queue, batchSizes, commitSeconds, lost } = await work.stats()
     expect({ queue, lost }).toEqual({ queue: 0, lost: 0 })

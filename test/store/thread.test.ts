@@ -3,13 +3,13 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otps.ts'
+import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import type { Claim } from '../../src/domain/limits.ts'
+import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { testOtpStore } from './contract.ts'
 
-const entry = new URL('../../src/database-thread.ts', import.meta.url).href
+const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
 
 /** A database of its own, written by a thread as a server's is. */
 function threaded() {
@@ -77,7 +77,7 @@ describe('the thread of a database', () => {
 
   test('what it rejects with has the message and the code of what was thrown there', async () => {
     const message = { channel: 'FAX' } as never
-    const error = await scene.work.keepMessage(message).catch((thrown: unknown) => thrown)
+    const error = await scene.work.saveMessage(message).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ name: 'SqliteError', code: expect.stringMatching(/^SQLITE_CONSTRAINT/) })
   })
@@ -115,7 +115,7 @@ describe('the thread of a database', () => {
     const endless: { self?: unknown } = {}
     endless.self = endless
     const [bad, good] = await Promise.allSettled([
-      (async () => scene.work.keepMessage(endless as never))(),
+      (async () => scene.work.saveMessage(endless as never))(),
       scene.work.admit([claim], 1),
     ])
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])

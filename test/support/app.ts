@@ -1,6 +1,6 @@
 import { createApp, type Overrides } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import type { Brand } from '../../src/domain/brand.ts'
+import { readConfig } from '../../src/config/config.ts'
+import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { OutboxEntry } from '../../src/domain/ports.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
 import { storeBrand } from './operator.ts'
@@ -56,7 +56,7 @@ export async function createTestApp(
     },
     /** Makes or replaces a brand. */
     brand(slug: string, properties: Partial<Brand> = {}): Promise<Brand> {
-      return storeBrand(app.books, slug, () => ({
+      return storeBrand(app.context, slug, () => ({
         slug,
         displayName: slug,
         status: 'active',
@@ -104,15 +104,15 @@ export async function createTestApp(
       return codeIn((await test.outbox(to)).at(-1)?.text)
     },
     /** What the journal has of an answered request. */
-    async journalOf({ body: { requestId } }: Pick<Answer, 'body'>) {
+    async eventsOf({ body: { requestId } }: Pick<Answer, 'body'>) {
       // It is told of a request in the turn after the answer.
       await new Promise((resolve) => setImmediate(resolve))
-      const { journal } = app.books
-      const [story, deliveries] = await Promise.all([
-        journal.story(requestId),
-        journal.deliveries({ requestId, limit: 1000 }),
+      const { eventLog } = app.context
+      const [trace, deliveries] = await Promise.all([
+        eventLog.trace(requestId),
+        eventLog.deliveries({ requestId, limit: 1000 }),
       ])
-      return { story, deliveries }
+      return { trace, deliveries }
     },
     async close(): Promise<void> {
       await app.close()

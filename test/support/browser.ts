@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
-import { demo } from '../../src/demo.ts'
+import { demo } from '../../src/commands/demo.ts'
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
 import { programEnv, programLine } from './program.ts'

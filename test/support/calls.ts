@@ -1,7 +1,7 @@
-import { Breakers } from '../../src/domain/breaker.ts'
-import type { Call } from '../../src/domain/call.ts'
-import type { DeliveryPorts } from '../../src/domain/delivery.ts'
-import type { Journal } from '../../src/domain/journal.ts'
+import type { EventLog } from '../../src/domain/events/event-log.ts'
+import type { Call } from '../../src/domain/events/request-context.ts'
+import { Breakers } from '../../src/domain/messages/breaker.ts'
+import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 
 /** A request that has just come. */
@@ -16,7 +16,7 @@ export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {
 }
 
 /** A journal that nothing is kept in. */
-export const noJournal: Journal = {
+export const noEventLog: EventLog = {
   note: () => {},
   end: () => {},
 }
@@ -24,11 +24,11 @@ export const noJournal: Journal = {
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(
   stopwatch: Clock,
-): Pick<DeliveryPorts, 'breakers' | 'journal' | 'segmentsOf' | 'receiptUrl'> {
+): Pick<DeliveryPorts, 'breakers' | 'eventLog' | 'segmentsOf' | 'callbackUrl'> {
   return {
     breakers: new Breakers(stopwatch),
-    journal: noJournal,
+    eventLog: noEventLog,
     segmentsOf: () => ({ count: 1, encoding: 'GSM-7' }),
-    receiptUrl: () => null,
+    callbackUrl: () => null,
   }
 }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
-import { type Books, openBooks } from '../../src/books.ts'
-import { readBooksConfig } from '../../src/books-config.ts'
-import { putBrand } from '../../src/domain/operator.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
+import { type Context, openContext } from '../../src/context.ts'
+import { putBrand } from '../../src/domain/operator/operator.ts'
 import { password, passwordHash } from './console.ts'
 import { openTestDatabase } from './database.ts'
 import { tester } from './operator.ts'
@@ -11,23 +11,23 @@ export interface ConsoleScene {
   /** Settings beside those of `startServer`. */
   readonly env?: Readonly<Record<string, string>>
   /** What the database holds when the server starts, beside the brand `acme`. */
-  readonly prepare?: (books: Books) => Promise<void>
+  readonly prepare?: (context: Context) => Promise<void>
 }
 
 /** A server process of the test's own with the console, over a database with an active brand `acme`. */
 export async function startConsole({ env = {}, prepare }: ConsoleScene = {}) {
   const database = await openTestDatabase()
   const own = { ...database.env, ...env }
-  const books = await openBooks(readBooksConfig(own))
+  const context = await openContext(readStoreConfig(own))
   try {
-    await putBrand(books.acting(tester), 'acme', {
+    await putBrand(context.acting(tester), 'acme', {
       displayName: 'Acme',
       notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED'],
       loginIdEnabled: true,
     })
-    await prepare?.(books)
+    await prepare?.(context)
   } finally {
-    await books.close()
+    await context.close()
   }
   const server = await startServer({ ADMIN_PASSWORD_HASH: passwordHash, ...own })
   return {

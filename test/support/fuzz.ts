@@ -28,23 +28,23 @@ function readSeed(text: string | undefined): number {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** In what belongs nowhere but in a message: keys, addresses, texts. */
-export const secretMark = 'qz7canary'
+export const keyFingerprint = 'qz7canary'
 /** In what an error message may repeat to its caller (spec 7: the business, the template key, the variable's name). */
 const echoMark = 'qz7echo'
 /** In what is kept for the operator: integration requests. */
-const storedMark = 'qz7stored'
+const storedFingerprint = 'qz7stored'
 /** In the middle of every phone number; a mask shows two digits at either end. */
 const phoneMark = '70815926'
 
 /** Applications that may call: appId and API key. */
 export const fuzzApps: Readonly<Record<string, string>> = {
-  shop: `${secretMark}-key-of-the-shop`,
-  kiosk: `${secretMark}-key-of-the-kiosk`,
+  shop: `${keyFingerprint}-key-of-the-shop`,
+  kiosk: `${keyFingerprint}-key-of-the-kiosk`,
   // Not in normal form: verify refuses it with invalid_app_id.
-  'old:shop': `${secretMark}-key-of-the-old-shop`,
+  'old:shop': `${keyFingerprint}-key-of-the-old-shop`,
 }
 
-export const fuzzSecretKey = `${secretMark}-secret-key-of-the-server`
+export const fuzzSecretKey = `${keyFingerprint}-secret-key-of-the-server`
 
 /** What a server of either run is set to: real providers, secrets that can be searched for, all that can be logged. */
 export function fuzzEnv(receiver: { env: Record<string, string> }, smtp: { url: string }) {
@@ -277,7 +277,7 @@ function bare(): Shot {
 }
 
 function withQuery(draw: Draw, path: string): string {
-  return draw.percent(20) ? `${path}?apiKey=${secretMark}&phone=44${phoneMark}001` : path
+  return draw.percent(20) ? `${path}?apiKey=${keyFingerprint}&phone=44${phoneMark}001` : path
 }
 
 /** A path that is none, or one in disguise. */
@@ -293,7 +293,7 @@ function drawTarget(draw: Draw): string {
         `${path}s`,
         path.slice(0, -1),
         `${path};v=1`,
-        `${path}/${secretMark}`,
+        `${path}/${keyFingerprint}`,
         path.replaceAll('/', '//'),
         `/v1${path}`,
         `${path}.json`,
@@ -305,7 +305,7 @@ function drawTarget(draw: Draw): string {
         `${path.slice(0, at)}%${hex}${path.slice(at + 1)}`,
         `${path.slice(0, at)}%25${hex}${path.slice(at + 1)}`,
         `${path}%00`,
-        `${path}%0d%0aX-Injected:%20${secretMark}`,
+        `${path}%0d%0aX-Injected:%20${keyFingerprint}`,
         `${path}%2f`,
         `/%2e%2e${path}`,
         `${path}%`,
@@ -338,7 +338,7 @@ function drawTarget(draw: Draw): string {
         '/:name',
         '/*',
         `/<script>alert(1)</script>`,
-        `/${secretMark}?${secretMark}=44${phoneMark}001`,
+        `/${keyFingerprint}?${keyFingerprint}=44${phoneMark}001`,
         `/{"level":60}`,
         `/outbox`,
         `/outbox/messages`,
@@ -361,14 +361,20 @@ function drawHeaders(draw: Draw): Record<string, string> {
       '',
       ',,,',
       'x'.repeat(2000),
-      secretMark,
+      keyFingerprint,
     ])
   }
-  if (draw.percent(10)) headers['x-request-id'] = draw.pick(['mine', secretMark, 'a\tb', '{"level":60}', ''])
-  if (draw.percent(5)) headers.authorization = `Bearer ${secretMark}`
-  if (draw.percent(5)) headers.cookie = `${secretMark}=1; __proto__=1`
+  if (draw.percent(10))
+    headers['x-request-id'] = draw.pick(['mine', keyFingerprint, 'a\tb', '{"level":60}', ''])
+  if (draw.percent(5)) headers.authorization = `Bearer ${keyFingerprint}`
+  if (draw.percent(5)) headers.cookie = `${keyFingerprint}=1; __proto__=1`
   if (draw.percent(5))
-    headers['user-agent'] = draw.pick([secretMark, '', '\u00e9\u00ff', `\${jndi:ldap://${secretMark}}`])
+    headers['user-agent'] = draw.pick([
+      keyFingerprint,
+      '',
+      '\u00e9\u00ff',
+      `\${jndi:ldap://${keyFingerprint}}`,
+    ])
   if (draw.percent(3)) headers['if-none-match'] = draw.pick(['*', '"x"'])
   if (draw.percent(3)) headers.origin = 'https://evil.example'
   headers['x-forwarded-for'] = draw.percent(90)
@@ -382,7 +388,7 @@ function drawHeaders(draw: Draw): Record<string, string> {
         '127.0.0.1, 127.0.0.1',
         '10.0.0.1,'.repeat(400),
         '2001:db8::%eth0',
-        `192.0.2.1 ${secretMark}`,
+        `192.0.2.1 ${keyFingerprint}`,
         '0x7f.1',
         '1.2.3.4:99999',
         '-1.0.0.0',
@@ -408,7 +414,7 @@ export function drawPost(draw: Draw): Shot {
   const shot = drawCall(draw)
   if (!shot.target.startsWith('/integrations') || typeof shot.body !== 'string') return shot
   // What an integrator asks for is kept.
-  return { ...shot, body: shot.body.replaceAll(secretMark, storedMark) }
+  return { ...shot, body: shot.body.replaceAll(keyFingerprint, storedFingerprint) }
 }
 
 function drawCall(draw: Draw): Shot {
@@ -482,7 +488,7 @@ function drawCall(draw: Draw): Shot {
       const [key = ''] = fields[at] ?? []
       const first = draw.percent(50)
       const value = ['templateKey', 'template', 'variables'].includes(key)
-        ? weird(draw).replaceAll(secretMark, echoMark)
+        ? weird(draw).replaceAll(keyFingerprint, echoMark)
         : weird(draw)
       const twice = fields.toSpliced(first ? 0 : fields.length, 0, [key, value])
       return { ...shot, body: textOf(twice), ...(first ? { never: past } : {}) }
@@ -507,7 +513,7 @@ function drawCall(draw: Draw): Shot {
       ])
       const body = draw.percent(50)
         ? textOf(fields)
-        : `--x\r\nContent-Disposition: form-data; name="apiKey"\r\n\r\n${secretMark}\r\n--x--\r\n`
+        : `--x\r\nContent-Disposition: form-data; name="apiKey"\r\n\r\n${keyFingerprint}\r\n--x--\r\n`
       return {
         ...shot,
         headers: { ...shot.headers, 'content-type': type },
@@ -538,7 +544,7 @@ function phone(draw: Draw): string {
 }
 
 function mailbox(draw: Draw): string {
-  const address = `${secretMark}${draw.integer(0, mailboxes - 1)}@mail.example`
+  const address = `${keyFingerprint}${draw.integer(0, mailboxes - 1)}@mail.example`
   return draw.percent(80) ? address : ` ${address.toUpperCase()} `
 }
 
@@ -559,8 +565,8 @@ function rightFields(draw: Draw, target: string): Fields {
               ...(draw.percent(50) ? { channel: draw.pick(['SMS', 'sms', null]) } : {}),
               phone: phone(draw),
             }),
-        ...(draw.percent(20) ? { businessName: `${secretMark} Store` } : {}),
-        ...(draw.percent(20) ? { loginId: `${secretMark}-login` } : {}),
+        ...(draw.percent(20) ? { businessName: `${keyFingerprint} Store` } : {}),
+        ...(draw.percent(20) ? { loginId: `${keyFingerprint}-login` } : {}),
       })
     }
     case '/otp/verify':
@@ -569,12 +575,14 @@ function rightFields(draw: Draw, target: string): Fields {
       return rightNotification(draw, { ...caller, brandId })
     default:
       return fieldsOf({
-        companyName: `${storedMark} Ltd`,
-        contactName: storedMark,
-        contactEmail: `${storedMark}@mail.example`,
-        brandName: storedMark,
-        ...(draw.percent(50) ? { channels: ['SMS', 'email'], website: `https://${storedMark}.example` } : {}),
-        ...(draw.percent(50) ? { useCase: `${storedMark}\nand more` } : {}),
+        companyName: `${storedFingerprint} Ltd`,
+        contactName: storedFingerprint,
+        contactEmail: `${storedFingerprint}@mail.example`,
+        brandName: storedFingerprint,
+        ...(draw.percent(50)
+          ? { channels: ['SMS', 'email'], website: `https://${storedFingerprint}.example` }
+          : {}),
+        ...(draw.percent(50) ? { useCase: `${storedFingerprint}\nand more` } : {}),
       })
   }
 }
@@ -590,7 +598,7 @@ function rightVerification(draw: Draw, caller: Readonly<Record<string, unknown>>
         ['otp', '"%WRONG%"'],
       ]
     case 'absent':
-      return fieldsOf({ ...caller, brandId, email: `${secretMark}-nobody@mail.example`, otp: '482915' })
+      return fieldsOf({ ...caller, brandId, email: `${keyFingerprint}-nobody@mail.example`, otp: '482915' })
     case 'appId': {
       const old = { appId: 'old:shop', apiKey: fuzzApps['old:shop'] }
       return fieldsOf({ ...old, brandId, phone: phone(draw), otp: '482915' })
@@ -604,21 +612,25 @@ function rightNotification(draw: Draw, caller: Readonly<Record<string, unknown>>
   const mail = {
     channel: 'EMAIL',
     to: Array.from({ length: count }, () => mailbox(draw)),
-    subject: secretMark,
+    subject: keyFingerprint,
   }
   switch (draw.weighted({ text: 30, template: 35, html: 15, frame: 20 })) {
     case 'text':
-      return fieldsOf({ ...caller, ...sms, message: `${secretMark} says hello, 123456 of them` })
+      return fieldsOf({ ...caller, ...sms, message: `${keyFingerprint} says hello, 123456 of them` })
     case 'template': {
-      const variables = { customerName: secretMark, orderId: `A/${secretMark}`, orderDate: '2026-02-28' }
+      const variables = {
+        customerName: keyFingerprint,
+        orderId: `A/${keyFingerprint}`,
+        orderDate: '2026-02-28',
+      }
       const templateKey = 'ORDER_PLACED'
       return fieldsOf({ ...caller, ...sms, templateKey, variables })
     }
     case 'html':
-      return fieldsOf({ ...caller, ...mail, html: `<p>${secretMark}</p>` })
+      return fieldsOf({ ...caller, ...mail, html: `<p>${keyFingerprint}</p>` })
     case 'frame': {
-      const template = `${secretMark} {{name}}`
-      return fieldsOf({ ...caller, ...mail, template, data: { name: secretMark, [secretMark]: 1 } })
+      const template = `${keyFingerprint} {{name}}`
+      return fieldsOf({ ...caller, ...mail, template, data: { name: keyFingerprint, [keyFingerprint]: 1 } })
     }
   }
 }
@@ -646,16 +658,16 @@ const hostileTexts: readonly string[] = [
   ' ',
   '\r\n',
   '\u0000',
-  `a\u0000${secretMark}`,
-  `${secretMark}\n{"level":60,"msg":"forged"}`,
-  `${secretMark}\r\nBcc: evil@mail.example`,
-  `${secretMark}\u2028{"level":60}\u2029`,
-  `\u001b[2J${secretMark}`,
-  `\u202e${secretMark}\u202c`,
-  `\u2066${secretMark}\u2069`,
-  `\u200b${secretMark}\ufeff`,
-  `\ud800${secretMark}`,
-  `${secretMark}\udc00`,
+  `a\u0000${keyFingerprint}`,
+  `${keyFingerprint}\n{"level":60,"msg":"forged"}`,
+  `${keyFingerprint}\r\nBcc: evil@mail.example`,
+  `${keyFingerprint}\u2028{"level":60}\u2029`,
+  `\u001b[2J${keyFingerprint}`,
+  `\u202e${keyFingerprint}\u202c`,
+  `\u2066${keyFingerprint}\u2069`,
+  `\u200b${keyFingerprint}\ufeff`,
+  `\ud800${keyFingerprint}`,
+  `${keyFingerprint}\udc00`,
   '\ud83d\ude80\ud83d\ude80',
   '\u0130\u0131\u017f\u00df',
   '\uff10\uff11\uff12\uff13\uff14\uff15',
@@ -666,10 +678,10 @@ const hostileTexts: readonly string[] = [
   'NaN',
   '[object Object]',
   "'; DROP TABLE otps; --",
-  `<script>${secretMark}</script>`,
+  `<script>${keyFingerprint}</script>`,
   '{{7*7}}%s%n$&$1$`',
   '../../../../etc/passwd',
-  `http://${secretMark}.example/x`,
+  `http://${keyFingerprint}.example/x`,
   `=cmd|' /C calc'!A0`,
 ]
 
@@ -689,7 +701,9 @@ const anyText = fc.oneof(
         fc.constantFrom(...edges),
         fc.constantFrom('x', '5', ' ', '\u00e9', '\ud83d\ude80', '.', '@', '{', 'a.'),
       )
-      .map(([length, unit]) => `${secretMark}${unit.repeat(Math.max(0, length - secretMark.length))}`),
+      .map(
+        ([length, unit]) => `${keyFingerprint}${unit.repeat(Math.max(0, length - keyFingerprint.length))}`,
+      ),
   },
 )
 
@@ -721,8 +735,8 @@ const anyJson = fc.oneof(
       '{"length":3}',
       '{"toString":1,"valueOf":1}',
       '{"__proto__":{"phone":"1"},"constructor":{"prototype":{"x":1}}}',
-      `["${secretMark}"]`,
-      `{"${secretMark}":"${secretMark}"}`,
+      `["${keyFingerprint}"]`,
+      `{"${keyFingerprint}":"${keyFingerprint}"}`,
       '"\\ud800"',
       '"\\u0000"',
       `${'['.repeat(1000)}${']'.repeat(1000)}`,
@@ -741,7 +755,7 @@ function weird(draw: Draw): string {
 
 /** Text that a caller may be told again, with its own mark. */
 function echoable(draw: Draw): string {
-  return draw.of(anyText).replaceAll(secretMark, echoMark)
+  return draw.of(anyText).replaceAll(keyFingerprint, echoMark)
 }
 
 /** One field that is neither credentials nor brand, made wrong or strange. */
@@ -832,13 +846,13 @@ function strange(draw: Draw, key: string): string {
       return JSON.stringify(
         draw.pick([
           `{{${echoable(draw)}}}`,
-          `{{__proto__}}${secretMark}`,
+          `{{__proto__}}${keyFingerprint}`,
           '{{constructor}}',
           `{{ name }}{{name}}{{name`,
           '{'.repeat(9000),
           `${'{{'.repeat(2000)}${'}}'.repeat(2000)}`,
           `${'\n \n'.repeat(3000)}x`,
-          `<script>${secretMark}</script>`,
+          `<script>${keyFingerprint}</script>`,
         ]),
       )
     case 'data':
@@ -846,11 +860,11 @@ function strange(draw: Draw, key: string): string {
     case 'html':
       return JSON.stringify(
         draw.pick([
-          `<script>${secretMark}</script>`,
-          `${'<div>'.repeat(2000)}${secretMark}`,
-          `<a href="javascript:x">${secretMark}</a>`,
+          `<script>${keyFingerprint}</script>`,
+          `${'<div>'.repeat(2000)}${keyFingerprint}`,
+          `<a href="javascript:x">${keyFingerprint}</a>`,
           '<'.repeat(5000),
-          `&#x${secretMark};`,
+          `&#x${keyFingerprint};`,
           '<table>'.repeat(300),
           draw.of(anyText),
         ]),
@@ -884,29 +898,29 @@ function strangePhone(draw: Draw): string {
 
 /** Of the longest, 253 and 255 characters: 254 are allowed here, but the mail server of these tests takes 253. */
 function strangeAddress(draw: Draw): string {
-  const right = `${secretMark}${draw.integer(0, mailboxes - 1)}@mail.example`
+  const right = `${keyFingerprint}${draw.integer(0, mailboxes - 1)}@mail.example`
   return draw.pick([
     `${right}, evil@mail.example`,
     `${right}\r\nBcc: evil@mail.example`,
     `${right}\r\nRCPT TO:<evil@mail.example>`,
-    `"${secretMark}"@mail.example`,
-    `${secretMark}(x)@mail.example`,
+    `"${keyFingerprint}"@mail.example`,
+    `${keyFingerprint}(x)@mail.example`,
     `<${right}>`,
     `group:${right};`,
-    `${secretMark}@mail.example@mail.example`,
-    `${secretMark}\uff20mail.example`,
-    `${secretMark}@[127.0.0.1]`,
+    `${keyFingerprint}@mail.example@mail.example`,
+    `${keyFingerprint}\uff20mail.example`,
+    `${keyFingerprint}@[127.0.0.1]`,
     `@mail.example`,
-    `${secretMark}@`,
-    `${secretMark}@mail..example`,
-    `${secretMark}@.mail.example`,
-    `${secretMark}\u0000@mail.example`,
-    `${secretMark}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`,
-    `${secretMark}\u200b@mail.example`,
-    `${secretMark}+tag_%'$\`{|}~!#=?^&*/@mail.example`,
-    `${secretMark}@mail.example.`,
-    `${secretMark}@localhost`,
-    `${secretMark}\ud800@mail.example`,
+    `${keyFingerprint}@`,
+    `${keyFingerprint}@mail..example`,
+    `${keyFingerprint}@.mail.example`,
+    `${keyFingerprint}\u0000@mail.example`,
+    `${keyFingerprint}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`,
+    `${keyFingerprint}\u200b@mail.example`,
+    `${keyFingerprint}+tag_%'$\`{|}~!#=?^&*/@mail.example`,
+    `${keyFingerprint}@mail.example.`,
+    `${keyFingerprint}@localhost`,
+    `${keyFingerprint}\ud800@mail.example`,
   ])
 }
 
@@ -931,8 +945,8 @@ function strangeTo(draw: Draw): string {
 
 function strangeVariables(draw: Draw): string {
   const variables = {
-    customerName: `"${secretMark}"`,
-    orderId: `"${secretMark}"`,
+    customerName: `"${keyFingerprint}"`,
+    orderId: `"${keyFingerprint}"`,
     orderDate: '"2026-02-28"',
     deliveryDateTime: '"2026-02-28T10:00"',
   }
@@ -992,7 +1006,7 @@ function withWrongCredentials(draw: Draw, fields: Fields): Fields {
         shop.toUpperCase(),
         shop.slice(0, -1),
         `${shop}\u0000`,
-        `${secretMark}-wrong`,
+        `${keyFingerprint}-wrong`,
       ]
       return pair('"shop"', quoted(draw.pick([...keys, ...hostileNames, draw.of(anyText)])))
     }
@@ -1182,19 +1196,19 @@ export class Run {
    *
    * @param story what a failure tells beside the request and its answer
    */
-  judge(sent: Sent, reply: Reply, story = ''): void {
+  judge(sent: Sent, reply: Reply, trace = ''): void {
     this.collect()
     this.answered++
     const { shot } = sent
     const wrong = (what: string) =>
-      this.problem(`${what}\n    ${described(sent)}\n    ${answerOf(reply)}${story}`)
+      this.problem(`${what}\n    ${described(sent)}\n    ${answerOf(reply)}${trace}`)
     const requestId = reply.headers.get('x-request-id') ?? ''
     if (!uuid.test(requestId)) wrong('X-Request-Id is no UUID')
     if (this.ids.has(requestId)) wrong('a request id came twice')
     this.ids.add(requestId)
     this.judgeSecrets(
       `${[...reply.headers].flat().join('\n')}\n${reply.text}`,
-      [secretMark, storedMark],
+      [keyFingerprint, storedFingerprint],
       wrong,
     )
 
@@ -1316,7 +1330,7 @@ export class Run {
     const logged = new Set<string>()
     for (const line of lines) {
       const wrong = (what: string) => this.problem(`${what}\n    log: ${line.slice(0, 1000)}`)
-      this.judgeSecrets(line, [secretMark, echoMark, storedMark], wrong)
+      this.judgeSecrets(line, [keyFingerprint, echoMark, storedFingerprint], wrong)
       const entry = objectOf(line)
       if (!entry) {
         wrong('a log line that is no JSON object')
@@ -1352,7 +1366,9 @@ export class Run {
   /** The bytes of the database and its log, which hold no message, recipient or secret. */
   judgeDatabase(contents: Buffer): void {
     const bytes = contents.toString('latin1').toLowerCase()
-    this.judgeSecrets(bytes, [secretMark, echoMark], (what) => this.problem(`${what}\n    in the database`))
+    this.judgeSecrets(bytes, [keyFingerprint, echoMark], (what) =>
+      this.problem(`${what}\n    in the database`),
+    )
   }
 
   /** Every value of the database: none is a code that was sent. */
@@ -1400,9 +1416,9 @@ export class Run {
     throw new Error(`FUZZ_SEED=${fuzzSeed}${runs}: ${count}\n${shown.join('\n')}`)
   }
 
-  private judgeSecrets(text: string, marks: readonly string[], wrong: (what: string) => void): void {
+  private judgeSecrets(text: string, fingerprints: readonly string[], wrong: (what: string) => void): void {
     const lower = text.toLowerCase()
-    for (const mark of [...marks, phoneMark, ...this.otherSecrets]) {
+    for (const mark of [...fingerprints, phoneMark, ...this.otherSecrets]) {
       if (lower.includes(mark.toLowerCase())) wrong(`${mark} got out`)
     }
   }

@@ -1,29 +1,29 @@
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { createOperatorBook } from '../../src/adapters/sqlite/operator.ts'
-import type { Actor } from '../../src/domain/audit.ts'
-import type { Brand } from '../../src/domain/brand.ts'
-import type { OperatorBook } from '../../src/domain/operator.ts'
+import { createOperatorStore } from '../../src/adapters/sqlite/operator.ts'
+import type { Brand } from '../../src/domain/brands/brand.ts'
+import type { Actor } from '../../src/domain/operator/audit.ts'
+import type { OperatorStore } from '../../src/domain/operator/operator.ts'
 
 /** Who changes things in tests. */
 export const tester: Actor = { by: 'command', name: 'tester' }
 
 /** For a sweep that is to leave what has only grown old. */
-export const keepAll = { journal: 0, audit: 0, requests: 0 } as const
+export const keepAll = { eventLog: 0, audit: 0, requests: 0 } as const
 
 /** An operator of a database that no service is wired to. */
 export function operatorOf(database: Database, now = () => 0) {
-  return { operator: createOperatorBook(database), now, actor: tester }
+  return { operator: createOperatorStore(database), now, actor: tester }
 }
 
 /** Stores a brand as it is, or what a change makes of it, whatever an operator would be told. */
 export async function storeBrand(
-  { operator }: { readonly operator: OperatorBook },
+  { operator }: { readonly operator: OperatorStore },
   slug: string,
   change: (current: Brand | undefined) => Brand,
 ): Promise<Brand> {
   const entry = { action: 'brand.changed', target: slug, details: {} } as const
-  const { brand } = await operator.change({ brandSlug: slug }, { actor: tester, now: 0 }, (matters) => ({
-    brand: change(matters.brand),
+  const { brand } = await operator.change({ brandSlug: slug }, { actor: tester, now: 0 }, (current) => ({
+    brand: change(current.brand),
     entry,
   }))
   return brand

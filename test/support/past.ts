@@ -1,7 +1,8 @@
-import type { Books } from '../../src/books.ts'
-import type { Attempt, Standing, Trail } from '../../src/domain/call.ts'
+import type { Context } from '../../src/context.ts'
 import { type Channel, mask, type Recipient } from '../../src/domain/contact.ts'
-import { createJournal } from '../../src/domain/journal.ts'
+import { createEventLog } from '../../src/domain/events/event-log.ts'
+import type { Attempt, LimitStatus, RequestContext } from '../../src/domain/events/request-context.ts'
+import type { DeliveryReportState } from '../../src/domain/messages/delivery-reports.ts'
 import {
   approveRequest,
   issueApp,
@@ -10,8 +11,7 @@ import {
   rejectRequest,
   rotateApp,
   setBrandStatus,
-} from '../../src/domain/operator.ts'
-import type { ReceiptState } from '../../src/domain/receipts.ts'
+} from '../../src/domain/operator/operator.ts'
 import { tester } from './operator.ts'
 
 /** A past to look back on: what a service of some brands and providers would have left, by the journal's own hand. */
@@ -44,8 +44,8 @@ function chance(seed: number): () => number {
 }
 
 /** Sets up what an operator has by then: three brands and one suspended, their apps, requests decided and waiting. */
-export async function setUp(books: Books): Promise<void> {
-  const ports = books.acting(tester)
+export async function setUp(context: Context): Promise<void> {
+  const ports = context.acting(tester)
   await putBrand(ports, 'acme', {
     displayName: 'Acme',
     notifyTemplates: ['ORDER_PLACED', 'OUT_FOR_DELIVERY', 'ORDER_DELIVERED'],
@@ -88,12 +88,12 @@ export async function setUp(books: Books): Promise<void> {
   ] as const
   const ids: string[] = []
   for (const [index, request] of asked.entries()) {
-    const id = books.secrets.newId()
+    const id = context.secrets.newId()
     const channels: Channel[] = index === 1 ? ['SMS'] : ['SMS', 'EMAIL']
-    await books.requests.add({
+    await context.requests.add({
       ...request,
       id,
-      createdAt: books.now() - (3 - index) * 3 * 3_600_000,
+      createdAt: context.now() - (3 - index) * 3 * 3_600_000,
       channels,
     })
     ids.push(id)
@@ -104,10 +104,10 @@ export async function setUp(books: Books): Promise<void> {
 }
 
 /** Lives through a past: sends, failures, limits, receipts, verifications, notifications and mails, a day like a day. */
-export async function livePast(books: Books, { from, until, sends }: Past, seed = 7): Promise<void> {
+export async function livePast(context: Context, { from, until, sends }: Past, seed = 7): Promise<void> {
   const random = chance(seed)
-  const journal = createJournal(books.journal.add, books.journal.count)
-  const receipts = new Map<string, (readonly [string, ReceiptState])[]>()
+  const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
+  const deliveryReports = new Map<string, (readonly [string, DeliveryReportState])[]>()
   const digits = (count: number) =>
     Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
   const pick = () => {
@@ -122,7 +122,7 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
     outcome: 'accepted' | 'retryable' | 'unknown',
     template: string,
   ): Attempt => {
-    const isReceipted = outcome === 'accepted' && to.channel === 'SMS'
+    const isReported = outcome === 'accepted' && to.channel === 'SMS'
     return {
       attempt,
       at,
@@ -137,20 +137,20 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
       outcome,
       errorClass: outcome === 'accepted' ? null : outcome,
       reason: outcome === 'retryable' ? 'HTTP 503' : outcome === 'unknown' ? 'time-out' : null,
-      vendorId: isReceipted ? (provider === 'twilio' ? `SM${digits(32)}` : digits(16)) : null,
-      receiptKey: isReceipted ? `${provider}:${digits(32)}` : null,
+      providerMessageId: isReported ? (provider === 'twilio' ? `SM${digits(32)}` : digits(16)) : null,
+      reportKey: isReported ? `${provider}:${digits(32)}` : null,
       durationMs: outcome === 'unknown' ? 4000 : 90 + Math.floor(random() * 400),
     }
   }
   const tell = (
     at: number,
-    trail: Partial<Trail>,
+    trail: Partial<RequestContext>,
     { status = 200, error = null }: { status?: number; error?: string | null } = {},
   ) => {
     if (at > until) return
     const id = Bun.randomUUIDv7('hex', at)
     const asked = trail.attempts?.reduce((sum, { durationMs }) => sum + durationMs, 0) ?? 0
-    journal.end(
+    eventLog.end(
       {
         requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
         at,
@@ -161,8 +161,8 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
     )
   }
   /** Where the limits of a send stood that let it through. */
-  const standings = (at: number, { channel }: Pick<Recipient, 'channel'>): Standing[] => {
-    const open = (limit: Standing['limit'], max: number, used: number, windowMs: number): Standing => ({
+  const limitStatuses = (at: number, { channel }: Pick<Recipient, 'channel'>): LimitStatus[] => {
+    const open = (limit: LimitStatus['limit'], max: number, used: number, windowMs: number): LimitStatus => ({
       limit,
       max,
       used,
@@ -177,16 +177,16 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
     ]
   }
   /** A receipt comes for most of what was taken. */
-  const receive = ({ receiptKey, provider, at }: Attempt) => {
-    if (receiptKey === null || random() > 0.97) return
+  const receive = ({ reportKey, provider, at }: Attempt) => {
+    if (reportKey === null || random() > 0.97) return
     const status = random() < 0.965 ? 'delivered' : 'failed'
-    const state: ReceiptState = { status, reason: status === 'failed' ? '30003' : null, at: at + 3000 }
-    receipts.set(provider, [...(receipts.get(provider) ?? []), [receiptKey, state]])
+    const state: DeliveryReportState = { status, reason: status === 'failed' ? '30003' : null, at: at + 3000 }
+    deliveryReports.set(provider, [...(deliveryReports.get(provider) ?? []), [reportKey, state]])
   }
   const settle = async () => {
-    await books.journal.flush()
-    for (const [provider, news] of receipts) await books.journal.keepReceipts(provider, news)
-    receipts.clear()
+    await context.eventLog.flush()
+    for (const [provider, news] of deliveryReports) await context.eventLog.saveReports(provider, news)
+    deliveryReports.clear()
   }
 
   for (let index = 0; index < sends; index++) {
@@ -202,12 +202,14 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
         ? { channel: 'EMAIL', address: mailbox, identity: mailbox }
         : { channel: 'SMS', address: `1202555${number}`, identity: `1202555${number}` }
     const { channel } = to
-    const [recipientSubject] = books.secrets.subjects(channel, to.identity)
+    const [recipientSubject] = context.secrets.subjects(channel, to.identity)
     const about = { channel, recipient: mask(to), recipientSubject }
     const { slug, app } = pick()
     const trail = { ...about, brand: slug, app }
     if (random() < 0.04) {
-      const limits: Standing[] = [{ limit: 'cooldown', max: 1, used: 1, endsAt: at + 20_000, refused: true }]
+      const limits: LimitStatus[] = [
+        { limit: 'cooldown', max: 1, used: 1, endsAt: at + 20_000, refused: true },
+      ]
       tell(at, { ...trail, operation: 'send', limits }, { error: 'cooldown_active', status: 429 })
       continue
     }
@@ -223,7 +225,7 @@ export async function livePast(books: Books, { from, until, sends }: Past, seed 
     }
     const taken = attempts.at(-1)
     const isSent = taken?.outcome === 'accepted'
-    const limits = standings(at, to)
+    const limits = limitStatuses(at, to)
     tell(
       at,
       { ...trail, operation: 'send', attempts, limits },

@@ -351,8 +351,8 @@ async function makeTemplate(serverUrl: string): Promise<string> {
 /** Gives an empty database the schema of this version, by the program's own means, and nothing else. */
 async function migrated(url: string): Promise<void> {
   const { migrate } = await import('../../src/adapters/postgres/migrate.ts')
-  const { openPool } = await import('../../src/adapters/postgres/connection.ts')
-  const { readDatabaseUrl } = await import('../../src/books-config.ts')
+  const { openPool } = await import('../../src/adapters/postgres/pool.ts')
+  const { readDatabaseUrl } = await import('../../src/config/store.ts')
   const settings = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIMEOUT_MS: '60000' }
   const database = readDatabaseUrl(settings, 'TEST_POSTGRES_URL', url)
   if (database.kind !== 'postgres') throw new Error(`${database.name} is no database of PostgreSQL`)

@@ -21,7 +21,7 @@ export interface Facts {
   /** What that version's `otpost brand list --json` said. */
   readonly brands: readonly { readonly brandId: string; readonly [property: string]: unknown }[]
   /** Whether it kept a log of deliveries. */
-  readonly hasJournal: boolean
+  readonly hasEventLog: boolean
 }
 
 /** The databases that are kept, the oldest schema first. */

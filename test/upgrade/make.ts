@@ -174,7 +174,7 @@ const approvedApiKey = await command(
 await command('admin', 'link')
 
 // A vendor that takes one message and fails at the next, and tells what became of the first.
-const vendor = Bun.serve({
+const double = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   fetch: async (request) => {
@@ -187,7 +187,7 @@ let handedOver = ''
 const webhook = {
   SMS_PLAIN: 'webhook',
   SMS_TEMPLATE: 'webhook',
-  SMS_WEBHOOK_URL: `http://127.0.0.1:${vendor.port}`,
+  SMS_WEBHOOK_URL: `http://127.0.0.1:${double.port}`,
   SMS_WEBHOOK_SECRET: webhookSecret.toString('base64'),
   PUBLIC_URL: 'http://127.0.0.1',
 }
@@ -196,8 +196,8 @@ await serving(webhook, async (url) => {
   await post(url, '/notify', { channel: 'SMS', to: ['12025550107'], message }, 200)
   await post(url, '/notify', { channel: 'SMS', to: ['12025550108'], message }, 500)
   Object.assign(env, webhook)
-  const receipts = await command('receipts')
-  const path = /\/receipts\/webhook\/\S+/.exec(receipts ?? '')?.[0]
+  const deliveryReports = await command('receipts')
+  const path = /\/receipts\/webhook\/\S+/.exec(deliveryReports ?? '')?.[0]
   if (path === undefined) return
   const [id, at] = ['msg_1', String(Math.floor(Date.now() / 1000))]
   const body = JSON.stringify({ id: handedOver, status: 'delivered' })
@@ -214,7 +214,7 @@ await serving(webhook, async (url) => {
   })
   if (!answer.ok) throw new Error(`the receipt was answered ${answer.status}`)
 })
-await vendor.stop(true)
+await double.stop(true)
 for (const name of Object.keys(webhook)) delete (env as Record<string, string>)[name]
 
 await serving({}, async (url) => {
@@ -222,8 +222,8 @@ await serving({}, async (url) => {
 })
 
 const madeAt = Date.now()
-const journal = JSON.parse(readFileSync(join(root, 'drizzle/sqlite/meta/_journal.json'), 'utf8'))
-const schema: string = journal.entries.at(-1).tag
+const eventLog = JSON.parse(readFileSync(join(root, 'drizzle/sqlite/meta/_journal.json'), 'utf8'))
+const schema: string = eventLog.entries.at(-1).tag
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 if (!mail) throw new Error('no mail was sent')
 const facts: Facts = {
@@ -238,7 +238,7 @@ const facts: Facts = {
   codes: lived as Facts['codes'],
   mail,
   brands: JSON.parse(await required('brand', 'list', '--json')),
-  hasJournal: (await command('deliveries')) !== undefined,
+  hasEventLog: (await command('deliveries')) !== undefined,
 }
 
 const left = readdirSync(folder)

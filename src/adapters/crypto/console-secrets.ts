@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ConsoleSecrets } from '../../domain/console.ts'
+import type { ConsoleSecrets } from '../../domain/operator/sessions.ts'
 import { sha256 } from './secrets.ts'
 
 /** The password that is looked at: one at a time, since each takes a good part of a second and 64 MiB. */

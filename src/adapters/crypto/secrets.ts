@@ -9,7 +9,7 @@ import type { Secrets } from '../../domain/ports.ts'
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
   const codeKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost code v2'))
   const subjectKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost subject v1'))
-  const receiptKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost receipt v1'))
+  const reportKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost receipt v1'))
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
@@ -28,10 +28,10 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       const text = JSON.stringify([kind, value])
       return mapped(subjectKeys, (key) => hmac(key, text))
     },
-    receiptToken: (about) => receiptToken(receiptKeys[0], about),
-    isReceiptToken: (about, token) =>
-      receiptKeys.some((key) => {
-        const [expected, given] = [Buffer.from(receiptToken(key, about)), Buffer.from(token)]
+    callbackToken: (about) => callbackToken(reportKeys[0], about),
+    isCallbackToken: (about, token) =>
+      reportKeys.some((key) => {
+        const [expected, given] = [Buffer.from(callbackToken(key, about)), Buffer.from(token)]
         return expected.length === given.length && timingSafeEqual(expected, given)
       }),
   }
@@ -73,12 +73,12 @@ export function sha256(text: string): string {
 }
 
 /** 16 characters of base64url hold 96 bits: enough for what is tried over the network, and short in a URL. */
-function receiptToken(key: Buffer, about: string): string {
+function callbackToken(key: Buffer, about: string): string {
   return hmac(key, about).slice(0, 16)
 }
 
 /** What stands for each secret where others may see it: nothing can be made with it. */
-export function secretMarks(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
+export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
   return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
 }
 

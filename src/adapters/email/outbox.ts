@@ -1,5 +1,5 @@
+import type { Mailer } from '../../domain/messages/providers.ts'
 import type { Outbox } from '../../domain/ports.ts'
-import type { Mailer } from '../../domain/providers.ts'
 
 /** Keeps each mail for the developer to look at, instead of sending it. */
 export function createOutboxMailer(outbox: Outbox): Mailer {

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { isLoopback, type Settings } from '../../settings.ts'
+import { isLoopback, type Settings } from '../../config/settings.ts'
 import { mailAddress } from './address.ts'
 import type { DkimSettings, MailAddress, SmtpServer, SmtpSettings } from './smtp.ts'
 

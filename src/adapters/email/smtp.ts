@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
 import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
-import type { Mail, Mailer, Outcome } from '../../domain/providers.ts'
+import type { Mail, Mailer, Outcome } from '../../domain/messages/providers.ts'
 
 export interface SmtpSettings {
   readonly server: SmtpServer
@@ -136,17 +136,17 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       if (email(mail.to)?.address !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }
-      const vendorId = `${mail.requestId}.${attempt}@${domain}`
+      const providerMessageId = `${mail.requestId}.${attempt}@${domain}`
       const time = new AbortController()
       const timer = setTimeout(() => time.abort(), timeoutMs)
       let handover: Handover
-      do handover = await handOver(mail, vendorId, time.signal)
+      do handover = await handOver(mail, providerMessageId, time.signal)
       while (hadEnded(handover))
       clearTimeout(timer)
-      if (handover === 'accepted') return { kind: 'accepted', vendorId }
+      if (handover === 'accepted') return { kind: 'accepted', providerMessageId }
       const outcome = outcomeOf(handover)
       // The server knows the mail by our id, also where its answer was lost.
-      return outcome.kind === 'unknown' ? { ...outcome, vendorId } : outcome
+      return outcome.kind === 'unknown' ? { ...outcome, providerMessageId } : outcome
     },
     async verify(timeoutMs) {
       const { promise: timeUp, resolve } = Promise.withResolvers<'time-out'>()

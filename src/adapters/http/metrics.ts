@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
-import type { Trail } from '../../domain/call.ts'
+import type { RequestContext } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { errorAnswer } from './errors.ts'
-import { type Answered, type Exchange, Exchanges, type Log, pathOf } from './exchange.ts'
+import { type Answered, type HttpRequest, HttpRequests, type Log, pathOf } from './http-request.ts'
 
 /** What counts requests and tells of it. */
 export interface MetricsPorts {
@@ -15,7 +15,7 @@ export interface MetricsPorts {
     readonly status: number
     readonly error: string | undefined
     readonly durationMs: number
-    readonly trail: Trail
+    readonly trail: RequestContext
   }): void
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>
   /** What whoever asks has to show; undefined: nothing. */
@@ -25,10 +25,10 @@ export interface MetricsPorts {
 const path = '/metrics'
 
 /** Counts a finished request. */
-export function countExchange(
+export function countRequest(
   metrics: MetricsPorts,
   { method, route = 'unmatched', status }: Answered,
-  { startedAt, failure, trail }: Exchange,
+  { startedAt, failure, trail }: HttpRequest,
 ): void {
   const durationMs = performance.now() - startedAt
   metrics.observe({ method, route, status, error: failure?.code, durationMs, trail })
@@ -55,16 +55,16 @@ export function listenForMetrics(
   now: Clock,
   log: Log,
 ): { url: URL; stop: () => Promise<void> } {
-  const exchanges = new Exchanges([], now)
+  const httpRequests = new HttpRequests([], now)
   const server = Bun.serve({
     hostname,
     port,
     reusePort,
     development: false,
     fetch: async (request) => {
-      const { requestId } = exchanges.begin(request, undefined)
+      const { requestId } = httpRequests.begin(request, undefined)
       const answer = await ownAnswer(metrics, request, requestId, log)
-      exchanges.end(request)
+      httpRequests.end(request)
       answer.headers.set('x-request-id', requestId)
       return answer
     },

@@ -1,5 +1,5 @@
 import { Failure, type FailureKind, failureMessages } from '../../domain/failures.ts'
-import { notifySizes } from '../../domain/notify.ts'
+import { notifySizes } from '../../domain/messages/notify.ts'
 import { maxBodyBytes } from './body.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'

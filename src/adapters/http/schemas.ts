@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { notifySizes } from '../../domain/notify.ts'
-import { requestSizes } from '../../domain/platform.ts'
-import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/templates.ts'
+import { requestSizes } from '../../domain/integration/integration.ts'
+import { notifySizes } from '../../domain/messages/notify.ts'
+import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/messages/templates.ts'
 
 // What bodies look like, for the description of the interface alone. Requests are judged by the domain, since the order
 // of its checks is part of the contract and a schema has none.

@@ -1,35 +1,40 @@
 import { Elysia } from 'elysia'
 import type { Body } from '../../domain/body.ts'
-import type { Brand } from '../../domain/brand.ts'
+import type { Brand } from '../../domain/brands/brand.ts'
 import { Failure } from '../../domain/failures.ts'
-import { type NotifyPorts, notify } from '../../domain/notify.ts'
-import type { OtpStore } from '../../domain/otp.ts'
-import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/platform.ts'
+import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/integration/integration.ts'
+import type { CallbackPorts } from '../../domain/messages/delivery-reports.ts'
+import { type NotifyPorts, notify } from '../../domain/messages/notify.ts'
+import { type SendOtpPorts, sendOtp } from '../../domain/otp/send.ts'
+import type { OtpStore } from '../../domain/otp/store.ts'
+import { type VerifyOtpPorts, verifyOtp } from '../../domain/otp/verify.ts'
 import type { Secrets } from '../../domain/ports.ts'
-import type { ReceiptPorts } from '../../domain/receipts.ts'
-import { type SendOtpPorts, sendOtp } from '../../domain/send-otp.ts'
-import { type VerifyOtpPorts, verifyOtp } from '../../domain/verify-otp.ts'
+import type { ConsoleRoutePorts, ConsoleSettings } from '../console/page-handler.ts'
+import { consoleRoutes, isConsole } from '../console/routes.ts'
+import { type OutboxPorts, outboxRoutes } from '../outbox/routes.ts'
 import { readBody, readForm } from './body.ts'
+import { callbackRoutes, callbackWatch, isCallback, readCallback } from './callbacks.ts'
 import type { Network } from './client-ip.ts'
-import type { ConsoleRoutePorts, ConsoleSettings } from './console/frame.ts'
-import { consoleRoutes, isConsole } from './console/routes.ts'
 import { docsRoutes } from './docs.ts'
 import { errorAnswer, failureOf } from './errors.ts'
 import {
-  type Exchange,
-  Exchanges,
   endOf,
   endSpan,
+  type HttpRequest,
+  HttpRequests,
   type Log,
-  logExchange,
+  logRequest,
   pathOf,
   type RequestTracing,
-} from './exchange.ts'
-import { countExchange, type MetricsPorts, metricsRoutes } from './metrics.ts'
-import { type OutboxPorts, outboxRoutes } from './outbox.ts'
-import { isReceipt, readReceipt, receiptRoutes, receiptWatch } from './receipts.ts'
+} from './http-request.ts'
+import { countRequest, type MetricsPorts, metricsRoutes } from './metrics.ts'
 
-export interface HttpPorts extends SendOtpPorts, VerifyOtpPorts, NotifyPorts, IntegrationPorts, ReceiptPorts {
+export interface HttpPorts
+  extends SendOtpPorts,
+    VerifyOtpPorts,
+    NotifyPorts,
+    IntegrationPorts,
+    CallbackPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
@@ -63,26 +68,26 @@ export function createHttp(
   ports: HttpPorts,
   { version, publicUrl, trustedProxies, log, console, outbox, metrics, tracing, isStopping }: HttpSettings,
 ) {
-  const exchanges = new Exchanges(trustedProxies, ports.now)
-  const watch = receiptWatch(ports, log)
+  const httpRequests = new HttpRequests(trustedProxies, ports.now)
+  const watch = callbackWatch(ports, log)
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
-      const exchange = exchanges.begin(request, server?.requestIP(request)?.address)
-      if (tracing) exchange.span = tracing.begin(request)
-      set.headers['x-request-id'] = exchange.requestId
+      const httpRequest = httpRequests.begin(request, server?.requestIP(request)?.address)
+      if (tracing) httpRequest.span = tracing.begin(request)
+      set.headers['x-request-id'] = httpRequest.requestId
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
-      const body = await bodyOf(request).finally(() => exchanges.received(request))
+      const body = await bodyOf(request).finally(() => httpRequests.received(request))
       // From here on our own deadlines bound the request; an idle socket must not cut an answer that is on its way.
       server?.timeout(request, 0)
       return body
     })
     .onError({ as: 'global' }, ({ code, error, request, set }) => {
-      const exchange = exchanges.of(request)
+      const httpRequest = httpRequests.of(request)
       const failure = failureOf(code === 'NOT_FOUND' ? unrouted(request, set.headers) : error)
-      const { status, headers, envelope } = errorAnswer(failure, exchange.requestId)
-      exchange.failure = { code: envelope.error, failure }
+      const { status, headers, envelope } = errorAnswer(failure, httpRequest.requestId)
+      httpRequest.failure = { code: envelope.error, failure }
       set.status = status
       Object.assign(set.headers, headers)
       return envelope
@@ -94,31 +99,31 @@ export function createHttp(
         // Pages and files are answers as a whole, and have a status of their own.
         status: responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200),
       }
-      const exchange = exchanges.of(request)
-      logExchange(log, answered, exchange)
-      endSpan(answered, exchange)
-      if (metrics) countExchange(metrics, answered, exchange)
-      ports.journal.end(exchange, endOf(exchange, answered.status))
-      exchanges.end(request)
+      const httpRequest = httpRequests.of(request)
+      logRequest(log, answered, httpRequest)
+      endSpan(answered, httpRequest)
+      if (metrics) countRequest(metrics, answered, httpRequest)
+      ports.eventLog.end(httpRequest, endOf(httpRequest, answered.status))
+      httpRequests.end(request)
     })
 
     .post('/otp/send', async ({ request, body }) => {
-      const call = exchanges.of(request)
+      const call = httpRequests.of(request)
       const { expiresIn } = await sendOtp(portsOf(call), call, body as Body, { isResend: false })
       return { success: true, message: 'OTP sent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/resend', async ({ request, body }) => {
-      const call = exchanges.of(request)
+      const call = httpRequests.of(request)
       const { expiresIn } = await sendOtp(portsOf(call), call, body as Body, { isResend: true })
       return { success: true, message: 'OTP resent successfully', expiresIn, requestId: call.requestId }
     })
     .post('/otp/verify', async ({ request, body }) => {
-      const call = exchanges.of(request)
+      const call = httpRequests.of(request)
       await verifyOtp(portsOf(call), call, body as Body)
       return { success: true, message: 'OTP verified successfully', requestId: call.requestId }
     })
     .post('/notify', async ({ request, body }) => {
-      const call = exchanges.of(request)
+      const call = httpRequests.of(request)
       const notified = await notify(portsOf(call), call, body as Body)
       return {
         success: true,
@@ -129,28 +134,28 @@ export function createHttp(
     })
 
     .get('/health', async ({ request, set }) => {
-      const database = await databaseState(portsOf(exchanges.of(request)), log)
+      const database = await databaseState(portsOf(httpRequests.of(request)), log)
       if (database !== 'ok') set.status = 503
       const status = database === 'ok' ? 'ok' : 'unavailable'
-      return { status, version, checks: { database }, requestId: exchanges.of(request).requestId }
+      return { status, version, checks: { database }, requestId: httpRequests.of(request).requestId }
     })
-    .get('/health/live', ({ request }) => ({ status: 'ok', requestId: exchanges.of(request).requestId }))
+    .get('/health/live', ({ request }) => ({ status: 'ok', requestId: httpRequests.of(request).requestId }))
     .get('/health/ready', async ({ request, set }) => {
       const status = isStopping()
         ? 'draining'
-        : (await databaseState(portsOf(exchanges.of(request)), log)) === 'ok'
+        : (await databaseState(portsOf(httpRequests.of(request)), log)) === 'ok'
           ? 'ready'
           : 'unavailable'
       if (status !== 'ready') set.status = 503
-      return { status, requestId: exchanges.of(request).requestId }
+      return { status, requestId: httpRequests.of(request).requestId }
     })
     .get('/integrations/catalog', ({ request }) => ({
       success: true,
       ...catalog(ports.limits, ports.otpTtlSeconds),
-      requestId: exchanges.of(request).requestId,
+      requestId: httpRequests.of(request).requestId,
     }))
     .post('/integrations/requests', async ({ request, body, set }) => {
-      const call = exchanges.of(request)
+      const call = httpRequests.of(request)
       const integrationRequestId = await requestIntegration(portsOf(call), call, body as Body)
       set.status = 201
       return {
@@ -164,19 +169,19 @@ export function createHttp(
     .get('/platform/brands', async ({ request }) => {
       const active = (await ports.brands.list()).filter((brand) => brand.status === 'active')
       const brands = active.map(({ slug, displayName }) => ({ brandId: slug, displayName }))
-      return { success: true, brands, requestId: exchanges.of(request).requestId }
+      return { success: true, brands, requestId: httpRequests.of(request).requestId }
     })
     .use(docsRoutes(version, outbox !== undefined))
 
   if (metrics?.token !== undefined) app.use(metricsRoutes(metrics))
-  if (console) app.use(consoleRoutes(console.ports, console.settings, exchanges))
-  if (outbox) app.use(outboxRoutes(outbox, exchanges))
-  if (publicUrl !== undefined) app.use(receiptRoutes(portsOf, publicUrl, exchanges, watch))
+  if (console) app.use(consoleRoutes(console.ports, console.settings, httpRequests))
+  if (outbox) app.use(outboxRoutes(outbox, httpRequests))
+  if (publicUrl !== undefined) app.use(callbackRoutes(portsOf, publicUrl, httpRequests, watch))
   const known = routeTable(app.routes)
-  return { app, exchanges }
+  return { app, httpRequests }
 
   /** What handles a request: where that is traced, with a child of its span for each step. */
-  function portsOf({ span }: Exchange): HttpPorts {
+  function portsOf({ span }: HttpRequest): HttpPorts {
     return span ? span.traced(ports) : ports
   }
 
@@ -184,8 +189,8 @@ export function createHttp(
   function bodyOf(request: Request): Promise<unknown> {
     const path = pathOf(request.url)
     if (isConsole(path)) return readForm(request)
-    return publicUrl !== undefined && isReceipt(request)
-      ? readReceipt(ports, watch, request, exchanges.of(request).requestId)
+    return publicUrl !== undefined && isCallback(request)
+      ? readCallback(ports, watch, request, httpRequests.of(request).requestId)
       : readBody(request)
   }
 

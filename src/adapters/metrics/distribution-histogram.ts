@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client'
-import type { Distribution } from '../../domain/distribution.ts'
+import type { Distribution } from '../../domain/events/distribution.ts'
 
 /**
  * A histogram of what was counted elsewhere: in another thread, or where each observation has to cost next to nothing.

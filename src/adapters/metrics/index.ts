@@ -5,7 +5,7 @@ export interface Metrics {
   /** Counts an answered request and what it did. */
   observe(answered: Answered): void
   /** Counts a vendor's receipt. */
-  observeReceipt(provider: string, status: 'delivered' | 'failed' | 'pending'): void
+  observeReport(provider: string, status: 'delivered' | 'failed' | 'pending'): void
   /** What there is to tell now, in Prometheus's text format; a database that does not answer is told of, in time. */
   scrape(): Promise<Scrape>
   /** Ends what runs for them beside requests. */
@@ -28,7 +28,7 @@ export function startMetrics(sources: MetricSources): Metrics {
   }
   return {
     observe: (answered) => withMetrics((metrics) => metrics.observe(answered)),
-    observeReceipt: (provider, status) => withMetrics((metrics) => metrics.observeReceipt(provider, status)),
+    observeReport: (provider, status) => withMetrics((metrics) => metrics.observeReport(provider, status)),
     scrape: async () => (await loading).scrape(),
     stop: () => withMetrics((metrics) => metrics.stop()),
   }

@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { BreakerState } from '../../domain/breaker.ts'
-import type { Attempt, Trail } from '../../domain/call.ts'
-import { type Distribution, newDistribution, observe } from '../../domain/distribution.ts'
-import type { LimitName } from '../../domain/limits.ts'
-import type { SmsRoute } from '../../domain/providers.ts'
-import type { ReceiptState } from '../../domain/receipts.ts'
+import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
+import type { Attempt, RequestContext } from '../../domain/events/request-context.ts'
+import type { BreakerState } from '../../domain/messages/breaker.ts'
+import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
+import type { SmsRoute } from '../../domain/messages/providers.ts'
+import type { LimitName } from '../../domain/otp/limits.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
 import type { Metrics } from './index.ts'
 import { watchLag } from './lag.ts'
@@ -19,7 +19,7 @@ export interface Answered {
   /** The code of its error envelope; undefined: it has none. */
   readonly error: string | undefined
   readonly durationMs: number
-  readonly trail: Trail
+  readonly trail: RequestContext
 }
 
 /** What is asked at a scrape. */
@@ -33,7 +33,7 @@ export interface MetricSources {
   readonly breakerStates: () => readonly BreakerState[]
   readonly store: {
     queueLength(): number
-    journal(): { readonly waiting: number; readonly lost: number }
+    eventLog(): { readonly waiting: number; readonly lost: number }
     /** Rejects when the database can't be read or written. */
     check(): Promise<void>
     /** What the writer has done since its thread began; undefined: there is none. Rejects where it does not answer. */
@@ -71,7 +71,7 @@ const limits = Object.keys({
 } satisfies Record<LimitName, true>)
 const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
 const breakerStates: readonly BreakerState['state'][] = ['works', 'rests', 'probed']
-const receiptStatuses: readonly ReceiptState['status'][] = ['delivered', 'failed', 'pending']
+const reportStatuses: readonly DeliveryReportState['status'][] = ['delivered', 'failed', 'pending']
 const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
   { outcome: 'accepted', errorClass: null },
   { outcome: 'rejected', errorClass: 'recipient' },
@@ -149,7 +149,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     labelNames: ['route', 'provider'],
     registers,
   })
-  const receipts = new Counter({
+  const deliveryReports = new Counter({
     name: 'otpost_receipts_total',
     help: 'Delivery receipts that came, by what they say.',
     labelNames: ['provider', 'status'],
@@ -207,12 +207,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     help: 'Transactions that failed, and locks that could not be had in time.',
     registers,
   })
-  const journalWaiting = new Gauge({
+  const eventLogWaiting = new Gauge({
     name: 'otpost_journal_waiting',
     help: 'Entries of the journal that wait to be written.',
     registers,
   })
-  const journalLost = new Counter({
+  const eventLogLost = new Counter({
     name: 'otpost_journal_lost_requests_total',
     help: 'Requests whose entries in the journal could not be written.',
     registers,
@@ -267,7 +267,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     for (const outcome of verdicts) verifications.inc({ channel, outcome }, 0)
   }
   for (const provider of sources.reporting) {
-    for (const status of receiptStatuses) receipts.inc({ provider, status }, 0)
+    for (const status of reportStatuses) deliveryReports.inc({ provider, status }, 0)
   }
   for (const limit of limits) limited.inc({ limit }, 0)
 
@@ -277,14 +277,15 @@ export function createMetrics(sources: MetricSources): Metrics {
       requests.add(answered)
       const { trail } = answered
       for (const attempt of trail.attempts) observeAttempt(attempt)
-      for (const standing of trail.limits) if (standing.refused) limited.inc({ limit: standing.limit })
+      for (const limitStatus of trail.limits)
+        if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
       const { operation, channel = none } = trail
       if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(answered) })
       else if (operation !== undefined && operation !== 'notify' && answered.error === undefined) {
         codesSent.inc({ operation, channel })
       }
     },
-    observeReceipt: (provider, status) => receipts.inc({ provider, status }),
+    observeReport: (provider, status) => deliveryReports.inc({ provider, status }),
     // Those who ask at the same time are told the same.
     scrape: () => {
       scraping ??= scrape().finally(() => {
@@ -317,10 +318,10 @@ export function createMetrics(sources: MetricSources): Metrics {
   async function scrape(): Promise<Scrape> {
     // Before the database is asked, since that is a call too.
     queueLength.set(store.queueLength())
-    const journal = store.journal()
-    journalWaiting.set(journal.waiting)
-    journalLost.reset()
-    journalLost.inc(journal.lost)
+    const eventLog = store.eventLog()
+    eventLogWaiting.set(eventLog.waiting)
+    eventLogLost.reset()
+    eventLogLost.inc(eventLog.lost)
     setBreakers()
     const pool = store.pool()
     if (pool) {

@@ -1,13 +1,13 @@
 import { and, asc, eq, isNull, max } from 'drizzle-orm'
-import type { AppKey } from '../../domain/operator.ts'
+import type { AppKey } from '../../domain/operator/operator.ts'
 import type { ApiKey } from '../../domain/ports.ts'
-import { type KeyBook, type KeyUses, listedApps, listedKey } from '../../storage/keys.ts'
+import { type KeyStore, type KeyUses, listedApps, listedKey } from '../store/keys.ts'
 import { remembered } from './changes.ts'
 import type { Database, Orm } from './database.ts'
 import { appKeys } from './schema.ts'
 
 /** Applications in PostgreSQL; keys are remembered until something changes, on any node. */
-export function createAppBook({ orm, changes }: Pick<Database, 'orm' | 'changes'>): KeyBook {
+export function createAppStore({ orm, changes }: Pick<Database, 'orm' | 'changes'>): KeyStore {
   return {
     liveKeys: remembered(changes, async (appId) => {
       const rows = await orm

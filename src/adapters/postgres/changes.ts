@@ -1,10 +1,10 @@
 import type { DatabaseClock } from './clock.ts'
-import type { Connection } from './connection.ts'
+import type { Queryable } from './pool.ts'
 
 /** How long one look counts: what an operator changes on one node, the others go by after this time at most. */
 const freshMs = 10
 
-const lookStatement = {
+const pollStatement = {
   name: 'otpost_look',
   text: 'SELECT number, otpost_now() AS at FROM revision WHERE id = 1',
 }
@@ -21,14 +21,14 @@ export class Changes {
   private readonly listeners: (() => void)[] = []
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: Queryable,
     private readonly clock: DatabaseClock,
   ) {}
 
   /** Another number whenever something may have changed. Rejects where the database can't tell. */
   token(): Promise<number> {
     const now = performance.now()
-    if (!this.last || now - this.last.began > freshMs) this.last = { promise: this.look(), began: now }
+    if (!this.last || now - this.last.began > freshMs) this.last = { promise: this.poll(), began: now }
     return this.last.promise
   }
 
@@ -43,9 +43,9 @@ export class Changes {
   }
 
   /** Looks now. */
-  async look(): Promise<number> {
+  async poll(): Promise<number> {
     const hear = this.clock.hearing()
-    const [row] = await this.connection.query<{ number: number; at: number }>(lookStatement)
+    const [row] = await this.connection.query<{ number: number; at: number }>(pollStatement)
     if (!row) throw new Error('the table revision is empty: it must have its one row')
     hear(row.at)
     // Also a lower one: after a failover, or a restore, it may be.

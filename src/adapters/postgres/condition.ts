@@ -1,7 +1,7 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
-import type { ServerDatabaseFacts } from '../../domain/doctor.ts'
-import { timeOfId } from '../../storage/journal-entry.ts'
-import { openPool, type Pool, type PostgresTarget } from './connection.ts'
+import type { ServerDatabaseFacts } from '../../commands/doctor/checks.ts'
+import { timeOfId } from '../store/event-log.ts'
+import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
 
 /** Looks at a database and its server; changes nothing in it. */
@@ -43,7 +43,7 @@ async function factsOf(pool: Pool) {
   )
   const lastId =
     row[10] === true ? (await pool.rows('SELECT max(request_id) FROM stories', []))[0]?.[0] : null
-  const marks = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
+  const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
@@ -59,7 +59,7 @@ async function factsOf(pool: Pool) {
     connections: Number(row[7]),
     clock: { at: Number(row[8]), askedAt },
     schema: await schemaOf(pool, row[9] === true),
-    secretMarks: marks.map(([mark]) => String(mark)),
+    keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
   }
 }
@@ -70,8 +70,8 @@ function awaitedStandbys(names: string): number {
   return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1)
 }
 
-async function schemaOf(pool: Pool, hasBooks: boolean): Promise<'none' | 'newer' | 'current' | 'older'> {
-  if (!hasBooks) return 'none'
+async function schemaOf(pool: Pool, hasContext: boolean): Promise<'none' | 'newer' | 'current' | 'older'> {
+  if (!hasContext) return 'none'
   const rows = await pool.rows('SELECT created_at FROM __drizzle_migrations', [])
   const applied = rows.map(([when]) => Number(when))
   const known = migrations.map(({ when }) => when)

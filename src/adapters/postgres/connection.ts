@@ -1,383 +1,252 @@
-import { DatabaseUnavailable, noneFree, type Place, StatementError, silence } from './errors.ts'
-import { Gate } from './gate.ts'
-import { Link, type Question, type Reply } from './link.ts'
-import { answers } from './probe.ts'
-import type { PostgresTls } from './tls.ts'
+import { Client, type CustomTypesConfig, type QueryConfig, types } from 'pg'
+import {
+  brokenOff,
+  connectProblem,
+  type DatabaseUnavailable,
+  endsConnection,
+  type Place,
+  silence,
+  statementProblem,
+} from './errors.ts'
+import { storable } from './text.ts'
+import { type PostgresTls, tlsOptions } from './tls.ts'
 
-export { DatabaseUnavailable, StatementError }
-
-/** How a database is reached. */
-export interface PostgresTarget {
-  /** `postgres://user:password@host:port/database`; parameters count for nothing here. */
-  readonly url: string
+/** What one connection is made with. */
+export interface ConnectionTarget {
+  readonly place: Place
+  readonly password: string
   readonly tls: PostgresTls
-  /** Connections at most. */
-  readonly poolSize: number
-  /** How long a connection may take to be made, and how long a free one is waited for. */
   readonly connectTimeoutMs: number
-  /** How long a statement may take: kept by the server, and a little later by this side. */
-  readonly statementTimeoutMs: number
-  /** How long a transaction may wait for this side before the server ends it. */
-  readonly idleInTransactionTimeoutMs: number
-  /**
-   * Behind a pooler in transaction mode: nothing is prepared under a name and no session has settings, as the next
-   * statement may go to another session. Statements alone are then timed by this side only.
-   */
-  readonly isPooled: boolean
+  /** What the server is told at the start; a pooler would refuse it. Undefined: nothing. */
+  readonly session:
+    | {
+        readonly statementTimeoutMs: number
+        readonly idleInTransactionTimeoutMs: number
+        /** From the first statement to the commit, as far as the server knows such a limit: PostgreSQL 17 and newer. */
+        readonly transactionTimeoutMs: number
+      }
+    | undefined
 }
 
-/** A statement with a name of its own under which it is prepared. */
-export interface Statement {
-  readonly name: string
+/** One statement as it is sent. */
+export interface Question {
+  /** Under which it is prepared, once for each connection. Undefined: it is not. */
+  readonly name?: string
   readonly text: string
+  readonly values: readonly unknown[]
+  /** Whether rows are arrays. */
+  readonly asArrays?: boolean
 }
 
-/**
- * What runs statements: the pool, or one transaction. int8 comes as number, jsonb parsed; a parameter of type jsonb is to
- * be given as JSON text. Rejects with a StatementError, or with DatabaseUnavailable.
- */
-export interface Connection {
-  query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Rows as arrays of their values; nothing is prepared. */
-  rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
+export interface Reply {
+  /** SELECT, INSERT, COMMIT and so on, as the server calls what it has done. */
+  readonly command: string
+  readonly rows: unknown[]
 }
 
-export interface TransactionLimits {
-  /** Instead of that of the target, for work that takes long, such as migrations. */
-  readonly statementTimeoutMs: number
-}
-
-export interface Pool extends Connection {
-  /**
-   * BEGIN, work and COMMIT on one connection, at READ COMMITTED; rolled back when work throws. Where the server says that
-   * it may be tried again, it is, all of it: so work may run up to four times, and must leave no trace elsewhere. Its
-   * connection is of no use after that.
-   */
-  transaction<T>(work: (connection: Connection) => Promise<T>, limits?: TransactionLimits): Promise<T>
-  /** Connections, those that are made included; those that nobody uses; and how many wait for one. */
-  stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
-  /** Lets what is under way end, within the time that a statement may take, and closes. Nothing new is taken. */
-  close(): Promise<void>
-}
-
-/** How often something is tried again, and the pause before the first time; later ones are longer. */
-const retries = 3
-const retryPauseMs = 10
-
-/** What the server's own time-out of a statement is ahead of the one of this side. */
-const graceMs = 500
-
-interface Waiting {
+/** An answer that is waited for. */
+interface Awaited {
   readonly sinceMs: number
-  readonly resolve: (link: Link) => void
-  readonly reject: (problem: DatabaseUnavailable) => void
+  readonly limitMs: number
+  /** What the server has not done when it is late. */
+  readonly what: string
+  readonly reject: (problem: Error) => void
+}
+
+/** How long the network may be silent before the system asks whether the other side is still there. */
+const keepAliveMs = 10_000
+const farewellMs = 1000
+
+const int8 = 20
+const int8Array = 1016
+
+/** Times in milliseconds and counts are int8, and far below 2^53. */
+const parsers: CustomTypesConfig = {
+  getTypeParser: (oid: number, format) => {
+    const parse = types.getTypeParser(oid, format)
+    if (oid === int8) return Number
+    if (oid !== int8Array) return parse
+    return (text: string) => (parse(text) as (string | null)[]).map((it) => (it === null ? null : Number(it)))
+  },
+}
+
+/** One connection, which is asked one thing at a time. Once broken it stays so. */
+export class Connection {
+  private readonly client: Client
+  private awaited: Awaited | undefined
+  /** What has broken it, or that it was closed. */
+  private end: DatabaseUnavailable | undefined
+
+  /**
+   * @param broke is called once when it has broken, whatever it was doing
+   * @throws DatabaseUnavailable when a file of certificates can't be read
+   */
+  constructor(
+    private readonly target: ConnectionTarget,
+    private readonly broke: (link: Connection, problem: DatabaseUnavailable) => void,
+  ) {
+    const { place, password, session } = target
+    // Each is given, as the driver would look for what is missing in the environment.
+    this.client = new Client({
+      host: place.host,
+      port: place.port,
+      user: place.user,
+      database: place.database,
+      password: () => password,
+      ssl: readTls(target),
+      sslnegotiation: 'postgres',
+      application_name: 'otpost',
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveMs,
+      types: parsers,
+      ...(session && {
+        statement_timeout: session.statementTimeoutMs,
+        idle_in_transaction_session_timeout: session.idleInTransactionTimeoutMs,
+        options: '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed',
+      }),
+    })
+    // Also when it has been cut off or has ended; without a listener each would end the process.
+    this.client.on('error', (error) => this.destroy(brokenOff(place, error)))
+    this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
+  }
+
+  /** Connects, and readies the session. @throws DatabaseUnavailable */
+  async open(): Promise<void> {
+    const { place, session, connectTimeoutMs } = this.target
+    const startedAt = performance.now()
+    await this.connect()
+    if (!session) return
+    const leftMs = Math.max(1, connectTimeoutMs - (performance.now() - startedAt))
+    try {
+      await this.ask({ text: limitsOf(session.transactionTimeoutMs), values: [] }, leftMs)
+    } catch (error) {
+      const problem = this.end ?? connectProblem(place, error)
+      this.destroy(problem)
+      throw problem
+    }
+  }
+
+  private connect(): Promise<void> {
+    const { place, connectTimeoutMs } = this.target
+    return this.awaiting('took no connection', connectTimeoutMs, (done) => {
+      this.client.connect((error: Error | null) => {
+        if (!error) return done(undefined, undefined)
+        const problem = connectProblem(place, error)
+        done(problem)
+        this.destroy(problem)
+      })
+    })
+  }
+
+  /** @throws StatementError, or DatabaseUnavailable when it breaks meanwhile or takes longer than that */
+  ask(question: Question, limitMs: number): Promise<Reply> {
+    const { name, text, values, asArrays } = question
+    const config: QueryConfig & { rowMode?: 'array' } = {
+      name,
+      text,
+      values: values.map(storable),
+      ...(asArrays && { rowMode: 'array' }),
+    }
+    if (this.end) return Promise.reject(this.end)
+    return this.awaiting('did not answer', limitMs, (done) => {
+      this.client.query(config, (error: Error | null, result: Reply | readonly Reply[]) => {
+        if (!error) return done(undefined, lastOf(result))
+        if (this.end) return done(this.end)
+        const problem = statementProblem(this.target.place, name ?? 'a statement', error)
+        done(problem)
+        if (endsConnection(error)) this.destroy(brokenOff(this.target.place, error))
+      })
+    })
+  }
+
+  /** Whether an answer is overdue at this time. */
+  isOverdue(now: number): boolean {
+    return this.awaited !== undefined && now - this.awaited.sinceMs > this.awaited.limitMs
+  }
+
+  /** Since when an answer is waited for; undefined when none is. */
+  get waitingSinceMs(): number | undefined {
+    return this.awaited?.sinceMs
+  }
+
+  get isBroken(): boolean {
+    return this.end !== undefined
+  }
+
+  /** Whether it is fit for what comes next: not in the middle of a transaction that somebody has left open. */
+  get isReady(): boolean {
+    return !this.isBroken && this.client.getTransactionStatus() === 'I'
+  }
+
+  /** Gives up an answer that is overdue, and with it the connection: it could come when another is waited for. */
+  giveUp(): void {
+    if (!this.awaited) return
+    const { what, limitMs } = this.awaited
+    this.destroy(silence(this.target.place, what, limitMs))
+  }
+
+  /** Cuts it at once; whatever was asked fails with that. */
+  destroy(problem: DatabaseUnavailable): void {
+    if (this.end) return
+    this.end = problem
+    this.awaited?.reject(problem)
+    this.client.connection.stream.destroy()
+    this.broke(this, problem)
+  }
+
+  /** Says farewell to the server, and closes. */
+  async close(): Promise<void> {
+    if (this.end) return
+    this.end = brokenOff(this.target.place, 'it was closed')
+    const late = setTimeout(() => this.client.connection.stream.destroy(), farewellMs)
+    await this.client.end()
+    clearTimeout(late)
+  }
+
+  private awaiting<T>(
+    what: string,
+    limitMs: number,
+    begin: (done: (...outcome: [error: Error] | [error: undefined, value: T]) => void) => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.awaited = { sinceMs: performance.now(), limitMs, what, reject }
+      begin((...outcome) => {
+        this.awaited = undefined
+        if (outcome[0]) reject(outcome[0])
+        else resolve(outcome[1] as T)
+      })
+    })
+  }
 }
 
 /**
- * Connections to one server; they are made when they are needed, and kept. While the server can't be reached everything
- * fails at once, but for one that tries from time to time, so that it heals by itself.
- *
- * @param log is told what stands against the database when that begins, and when it is over
+ * Sets what frees the locks of a statement whose end is lost on the way: the server has run it by then, waits for a message
+ * of five bytes, and neither its time-out of statements nor that of idle transactions counts there. A server that does not
+ * know a setting goes without.
  */
-export function openPool(target: PostgresTarget, log: (problem: string) => void): Pool {
-  const { poolSize, connectTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs, isPooled } = target
-  const { place, password } = readUrl(target.url)
-  const linkTarget = {
-    place,
-    password,
-    tls: target.tls,
-    connectTimeoutMs,
-    session: isPooled
-      ? undefined
-      : {
-          statementTimeoutMs,
-          idleInTransactionTimeoutMs,
-          // Of those that are one statement.
-          transactionTimeoutMs: statementTimeoutMs + 2 * graceMs,
-        },
+function limitsOf(transactionTimeoutMs: number): string {
+  const settings = {
+    transaction_timeout: transactionTimeoutMs,
+    // In seconds. The system would begin to ask after two hours.
+    tcp_keepalives_idle: 10,
+    tcp_keepalives_interval: 5,
+    tcp_keepalives_count: 3,
   }
-  // When nothing at all has been heard for so long, it is asked whether the server is there, for as long again: before
-  // the time-out of connecting is over, all know.
-  const suspicionMs = connectTimeoutMs * 0.4
-  const lookMs = Math.min(250, Math.max(10, connectTimeoutMs / 10))
+  const rows = Object.entries(settings).map(([name, value]) => `('${name}', '${value}')`)
+  return `SELECT set_config(name, setting, false) FROM (VALUES ${rows.join(', ')}) AS wanted (name, setting)
+    WHERE current_setting(name, true) IS NOT NULL`
+}
 
-  const gate = new Gate(Math.random)
-  const links = new Set<Link>()
-  /** Those of them that are being made. */
-  const opening = new Set<Link>()
-  /** Those of them that nobody uses; the one used last comes first, so that few are in use when little is to do. */
-  const idle: Link[] = []
-  /** In the order in which they came. */
-  const waiting: Waiting[] = []
-  let problem: DatabaseUnavailable | undefined
-  let heardAt = performance.now()
-  let isProbing = false
-  let closed: Promise<void> | undefined
-  let drained: (() => void) | undefined
-
-  let lookedAt = performance.now()
-  let wasHeldUp = false
-  const looking = setInterval(look, lookMs)
-  looking.unref()
-
-  async function acquire(): Promise<Link> {
-    if (closed) throw new DatabaseUnavailable('the connections to PostgreSQL have been closed')
-    const free = idle.pop()
-    if (free) return free
-    const now = performance.now()
-    if (links.size === opening.size && gate.isShut(now)) throw fresh(problem)
-    const { promise, resolve, reject } = Promise.withResolvers<Link>()
-    waiting.push({ sinceMs: now, resolve, reject })
-    grow()
-    return promise
-  }
-
-  function release(link: Link): void {
-    if (!link.isReady) {
-      link.destroy(new DatabaseUnavailable('a transaction was left open'))
-    } else {
-      const next = waiting.shift()
-      if (next) next.resolve(link)
-      else idle.push(link)
-    }
-    settle()
-  }
-
-  /** Makes connections for those that wait, as far as that may be. */
-  function grow(): void {
-    while (waiting.length > opening.size && links.size < poolSize && !gate.isShut(performance.now())) {
-      if (!open()) return
-    }
-  }
-
-  /** Returns whether a connection is being made. */
-  function open(): boolean {
-    let link: Link
-    try {
-      link = new Link(linkTarget, broke)
-    } catch (error) {
-      failed(error as DatabaseUnavailable)
-      return false
-    }
-    gate.enter()
-    links.add(link)
-    opening.add(link)
-    link.open().then(
-      () => {
-        opening.delete(link)
-        heardAt = performance.now()
-        if (gate.succeeded()) log(`PostgreSQL at ${place.host}:${place.port} can be reached again`)
-        problem = undefined
-        release(link)
-        grow()
-      },
-      // It has broken, and so has been told.
-      () => {},
-    )
-    return true
-  }
-
-  function failed(error: DatabaseUnavailable): void {
-    gate.failed(performance.now())
-    if (error.message !== problem?.message) log(error.message)
-    problem = error
-    settle()
-  }
-
-  function broke(link: Link, error: DatabaseUnavailable): void {
-    links.delete(link)
-    const position = idle.indexOf(link)
-    if (position >= 0) idle.splice(position, 1)
-    if (opening.delete(link)) failed(error)
-    else grow()
-    settle()
-  }
-
-  /** Lets those fail at once who wait for nothing, and sees whether all is done when it is to close. */
-  function settle(): void {
-    if (links.size === 0 && waiting.length > 0) {
-      grow()
-      if (links.size === 0) for (const { reject } of waiting.splice(0)) reject(fresh(problem))
-    }
-    if (waiting.length === 0 && opening.size === 0 && idle.length === links.size) drained?.()
-  }
-
-  function look(): void {
-    const now = performance.now()
-    // Where this process was held up, answers that have come in time may not have been read yet.
-    const isHeldUp = now - lookedAt > 2 * lookMs && !wasHeldUp
-    lookedAt = now
-    wasHeldUp = isHeldUp
-    if (isHeldUp) return
-    for (const link of links) if (link.isOverdue(now)) link.giveUp()
-    while (waiting[0] && now - waiting[0].sinceMs > connectTimeoutMs) {
-      waiting.shift()?.reject(problem ? fresh(problem) : noneFree(place, poolSize, connectTimeoutMs))
-    }
-    const isSilent = links.values().some((link) => {
-      return !opening.has(link) && now - Math.max(link.waitingSinceMs ?? now, heardAt) > suspicionMs
-    })
-    if (isSilent && !isProbing) void probe()
-    grow()
-    settle()
-  }
-
-  /** Finds out whether the server is there at all; where it is not, nobody needs to wait for an answer any longer. */
-  async function probe(): Promise<void> {
-    isProbing = true
-    const before = heardAt
-    const isThere = await answers(place.host, place.port, suspicionMs)
-    isProbing = false
-    if (isThere) heardAt = performance.now()
-    if (heardAt !== before) return
-    const away = silence(place, 'has not answered', Math.round(2 * suspicionMs))
-    failed(away)
-    for (const link of [...links]) link.destroy(away)
-    settle()
-  }
-
-  async function onLink<T>(work: (link: Link) => Promise<T>): Promise<T> {
-    const link = await acquire()
-    try {
-      return await work(link)
-    } finally {
-      release(link)
-    }
-  }
-
-  async function ask(link: Link, question: Question, limitMs = statementTimeoutMs): Promise<Reply> {
-    try {
-      return await link.ask(question, limitMs + graceMs)
-    } finally {
-      if (!link.isBroken) heardAt = performance.now()
-    }
-  }
-
-  const prepared = ({ name, text }: Statement, values: readonly unknown[]): Question =>
-    isPooled ? { text, values } : { name, text, values }
-  const askAlone = (question: Question) => persistently(() => onLink((link) => ask(link, question)))
-
-  /** How a transaction begins, in one round trip. */
-  function beginning(limits: TransactionLimits | undefined): Question {
-    const settings = [
-      ...(limits || isPooled
-        ? [`statement_timeout = ${limits?.statementTimeoutMs ?? statementTimeoutMs}`]
-        : []),
-      ...(isPooled ? [`idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`] : []),
-    ]
-    // Work that may take long has no end that is known.
-    const wholeMs = limits ? 0 : statementTimeoutMs + idleInTransactionTimeoutMs
-    return plain(
-      [
-        'BEGIN ISOLATION LEVEL READ COMMITTED',
-        ...settings.map((it) => `SET LOCAL ${it}`),
-        `SELECT set_config('transaction_timeout', '${wholeMs}', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL`,
-      ].join('; '),
-    )
-  }
-
-  async function transactionOn<T>(
-    link: Link,
-    work: (connection: Connection) => Promise<T>,
-    limits: TransactionLimits | undefined,
-  ): Promise<T> {
-    /** The statement that is under way, as a connection is asked one thing at a time. */
-    let last: Promise<unknown> = Promise.resolve()
-    let isOver = false
-    /** What work may have caught, or wrapped in an error of its own. */
-    let passing: StatementError | undefined
-    const inTurn = (question: Question): Promise<Reply> => {
-      const reply = last.then(() => ask(link, question, limits?.statementTimeoutMs))
-      last = reply.catch((error) => {
-        if (mayPass(error)) passing = error
-      })
-      return reply
-    }
-    const inside = (question: Question): Promise<Reply> =>
-      isOver ? Promise.reject(new Error('a statement came after its transaction was over')) : inTurn(question)
-    try {
-      await inTurn(beginning(limits))
-      const result = await work({
-        query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
-          (await inside(prepared(statement, values))).rows as Row[],
-        rows: async (text, values) => (await inside({ text, values, asArrays: true })).rows as unknown[][],
-      })
-      isOver = true
-      const { command } = await inTurn(plain('COMMIT'))
-      // So the server answers where a statement has failed and work did not mind.
-      if (command !== 'COMMIT')
-        throw new Error('the transaction was rolled back, as one of its statements failed')
-      return result
-    } catch (error) {
-      isOver = true
-      if (!link.isBroken) await inTurn(plain('ROLLBACK')).catch(() => {})
-      throw passing ?? error
-    }
-  }
-
-  return {
-    query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
-      (await askAlone(prepared(statement, values))).rows as Row[],
-    rows: async (text, values) => (await askAlone({ text, values, asArrays: true })).rows as unknown[][],
-    transaction: (work, limits) => persistently(() => onLink((link) => transactionOn(link, work, limits))),
-    stats: () => ({ size: links.size, idle: idle.length, waiting: waiting.length }),
-    close: () => {
-      closed ??= (async () => {
-        const { promise, resolve } = Promise.withResolvers<void>()
-        drained = resolve
-        const late = setTimeout(resolve, statementTimeoutMs + connectTimeoutMs)
-        settle()
-        await promise
-        clearTimeout(late)
-        clearInterval(looking)
-        const end = new DatabaseUnavailable('the connections to PostgreSQL have been closed')
-        problem = end
-        for (const { reject } of waiting.splice(0)) reject(end)
-        const unused = idle.splice(0)
-        for (const link of unused) links.delete(link)
-        for (const link of [...links]) link.destroy(end)
-        await Promise.all(unused.map((link) => link.close()))
-      })()
-      return closed
-    },
+function readTls(target: ConnectionTarget) {
+  try {
+    return tlsOptions(target.tls)
+  } catch (error) {
+    throw connectProblem(target.place, error)
   }
 }
 
-function plain(text: string): Question {
-  return { text, values: [] }
-}
-
-/** Tries again, after a short pause, what the server says has not been done and may be done the next time. */
-async function persistently<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let failures = 0; ; ) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!mayPass(error) || failures === retries) throw error
-      failures++
-      await Bun.sleep(retryPauseMs * failures * (0.5 + Math.random()))
-    }
-  }
-}
-
-function mayPass(error: unknown): error is StatementError {
-  return error instanceof StatementError && error.isPassing
-}
-
-/** An error of its own for each who gets it, with a stack that leads to them. */
-function fresh(problem: DatabaseUnavailable | undefined): DatabaseUnavailable {
-  return new DatabaseUnavailable(problem?.message ?? 'PostgreSQL can not be reached', problem?.code)
-}
-
-function readUrl(text: string): { place: Place; password: string } {
-  const { hostname, port, pathname, username, password } = new URL(text)
-  const user = decodeURIComponent(username) || 'otpost'
-  return {
-    place: {
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: port === '' ? 5432 : Number(port),
-      database: decodeURIComponent(pathname.slice(1)) || user,
-      user,
-    },
-    password: decodeURIComponent(password),
-  }
+/** A text of several statements has several results. */
+function lastOf(result: Reply | readonly Reply[]): Reply {
+  const last = Array.isArray(result) ? result.at(-1) : result
+  return last ?? { command: '', rows: [] }
 }

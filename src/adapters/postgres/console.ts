@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, lte } from 'drizzle-orm'
-import type { ConsoleStore } from '../../domain/console.ts'
+import type { ConsoleStore } from '../../domain/operator/sessions.ts'
 import { type Database, ormOn } from './database.ts'
 import { auditTable } from './operator.ts'
 import { consoleLinks, consoleSessions } from './schema.ts'

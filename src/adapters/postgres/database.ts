@@ -3,8 +3,8 @@ import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/ports.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock } from './clock.ts'
-import { type Connection, openPool, type Pool } from './connection.ts'
 import { migrate, requireSchema } from './migrate.ts'
+import { openPool, type Pool, type Queryable } from './pool.ts'
 import { createSteps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
@@ -76,7 +76,7 @@ export async function openDatabase(
     },
   }
   try {
-    await database.changes.look()
+    await database.changes.poll()
   } catch (error) {
     // Open connections would keep a command from ending.
     await database.close()
@@ -115,7 +115,7 @@ function writeProof(pool: Pool): () => Promise<void> {
 }
 
 /** Drizzle on a pool, or on the connection of a transaction. */
-export function ormOn(connection: Connection): Orm {
+export function ormOn(connection: Queryable): Orm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
 }
 

@@ -1,11 +1,11 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
-import type { Actor } from '../../domain/audit.ts'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
-import { hashOf } from '../../domain/journal.ts'
-import type { Erased, Forgotten } from '../../storage/storage.ts'
+import { hashOf } from '../../domain/events/event-log.ts'
+import type { Actor } from '../../domain/operator/audit.ts'
+import type { Erased, Forgotten } from '../store/store.ts'
 import { type Database, ormOn } from './database.ts'
 import { auditTable } from './operator.ts'
-import { deliveries, integrationRequests, receipts } from './schema.ts'
+import { deliveries, deliveryReports, integrationRequests } from './schema.ts'
 import { deletedBy } from './sweep.ts'
 
 /** Rows removed in one statement: few enough that a server beside it doesn't wait noticeably. */
@@ -23,15 +23,15 @@ export async function forget(
 ): Promise<Forgotten> {
   const { orm } = database
   const hashes = subjects.map(hashOf)
-  const { requests, unclearRequests } = await eraseStories(database, recipient, hashes)
-  const [erasedDeliveries, erasedReceipts] = await eraseDeliveries(database, hashes)
+  const { requests, unclearRequests } = await eraseRequestTraces(database, recipient, hashes)
+  const [erasedDeliveries, erasedReports] = await eraseDeliveries(database, hashes)
   let ledgers = 0
   for (const subject of subjects)
     ledgers += await deletedBy(orm, sql`DELETE FROM ledgers WHERE subject = ${subject}`)
   const erased: Erased = {
     requests,
     deliveries: erasedDeliveries,
-    receipts: erasedReceipts,
+    deliveryReports: erasedReports,
     ledgers,
     messages: await eraseSome(
       orm,
@@ -50,7 +50,7 @@ export async function forget(
 }
 
 /** Removes stories that are of this person: first those that only the delivery log tells of, while it still does. */
-async function eraseStories(
+async function eraseRequestTraces(
   { orm, pool }: Pick<Database, 'orm' | 'pool'>,
   recipient: Recipient,
   hashes: readonly string[],
@@ -89,8 +89,8 @@ async function eraseStories(
 async function eraseDeliveries(
   { pool }: Pick<Database, 'pool'>,
   hashes: readonly string[],
-): Promise<readonly [deliveries: number, receipts: number]> {
-  for (let [erased, erasedReceipts] = [0, 0]; ; ) {
+): Promise<readonly [deliveries: number, deliveryReports: number]> {
+  for (let [erased, erasedReports] = [0, 0]; ; ) {
     const step = await pool.transaction(async (connection) => {
       const inside = ormOn(connection)
       const some = await inside
@@ -98,7 +98,7 @@ async function eraseDeliveries(
           hash: deliveries.recipientHash,
           id: deliveries.requestId,
           attempt: deliveries.attempt,
-          key: deliveries.receiptKey,
+          key: deliveries.reportKey,
         })
         .from(deliveries)
         .where(inArray(deliveries.recipientHash, [...hashes]))
@@ -107,7 +107,10 @@ async function eraseDeliveries(
       const gone =
         keys.length === 0
           ? []
-          : await inside.delete(receipts).where(inArray(receipts.key, keys)).returning({ key: receipts.key })
+          : await inside
+              .delete(deliveryReports)
+              .where(inArray(deliveryReports.key, keys))
+              .returning({ key: deliveryReports.key })
       for (const { hash, id, attempt } of some) {
         await inside
           .delete(deliveries)
@@ -119,11 +122,11 @@ async function eraseDeliveries(
             ),
           )
       }
-      return { deliveries: some.length, receipts: gone.length }
+      return { deliveries: some.length, deliveryReports: gone.length }
     })
-    if (step.deliveries === 0) return [erased, erasedReceipts]
+    if (step.deliveries === 0) return [erased, erasedReports]
     erased += step.deliveries
-    erasedReceipts += step.receipts
+    erasedReports += step.deliveryReports
   }
 }
 

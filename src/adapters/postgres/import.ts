@@ -1,6 +1,6 @@
 import { type Column, getTableColumns } from 'drizzle-orm'
-import { type Ledger, prune } from '../../domain/ledger.ts'
-import { OperatorError } from '../../domain/operator.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
+import { type Ledger, prune } from '../../domain/otp/state.ts'
 import {
   type ComparedTable,
   comparedKeys,
@@ -10,15 +10,16 @@ import {
   type PlainRow,
   type Transferred,
   type TransferSource,
-} from '../../storage/transfer.ts'
+} from '../store/transfer.ts'
+import { openDatabase, plainError } from './database.ts'
+import { noteSecret } from './key-fingerprints.ts'
 import {
-  type Connection,
   DatabaseUnavailable,
   type Pool,
   type PostgresTarget,
+  type Queryable,
   StatementError,
-} from './connection.ts'
-import { openDatabase, plainError } from './database.ts'
+} from './pool.ts'
 import {
   appKeys,
   audit,
@@ -26,13 +27,12 @@ import {
   consoleLinks,
   consoleSessions,
   deliveries,
+  deliveryReports,
   integrationRequests,
   outbox,
-  receipts,
-  stories,
-  tallies,
+  statCounts,
+  traces,
 } from './schema.ts'
-import { noteSecret } from './secret-marks.ts'
 import { asJson, storable } from './text.ts'
 
 const columns: Readonly<Record<MovedTable, readonly string[]>> = {
@@ -43,10 +43,10 @@ const columns: Readonly<Record<MovedTable, readonly string[]>> = {
   console_sessions: columnsOf(consoleSessions),
   console_links: columnsOf(consoleLinks),
   outbox: columnsOf(outbox),
-  tallies: columnsOf(tallies),
-  receipts: columnsOf(receipts),
+  tallies: columnsOf(statCounts),
+  receipts: columnsOf(deliveryReports),
   deliveries: columnsOf(deliveries),
-  stories: columnsOf(stories),
+  stories: columnsOf(traces),
 }
 
 function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly string[] {
@@ -104,7 +104,7 @@ export class OutcomeUnknown extends Error {
 export async function importAll(
   target: PostgresTarget,
   source: TransferSource,
-  marks: readonly [string, ...string[]] | undefined,
+  fingerprints: readonly [string, ...string[]] | undefined,
   beforeCommit: () => void,
 ): Promise<readonly Transferred[]> {
   const { pool, now, close } = await openDatabase(
@@ -122,7 +122,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
-        if (marks) await noteSecret(connection, marks, now())
+        if (fingerprints) await noteSecret(connection, fingerprints, now())
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()
@@ -152,7 +152,7 @@ const notOwner =
   'the user that the database is reached by may not do all that a move does: give otpost move as the owner of the tables. Nothing was changed'
 
 /** Locks out whoever writes, servers too, which find all of it or nothing; throws where something is there already. */
-async function holdEmpty(connection: Connection): Promise<void> {
+async function holdEmpty(connection: Queryable): Promise<void> {
   await connection.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`, [])
   // In the order of an operator's change, so that neither waits for the other.
   const lock = async (text: string) => {
@@ -167,7 +167,7 @@ async function holdEmpty(connection: Connection): Promise<void> {
   await requireEmpty(connection)
 }
 
-async function requireEmpty(connection: Connection): Promise<void> {
+async function requireEmpty(connection: Queryable): Promise<void> {
   const found: string[] = []
   for (const table of allTables) {
     const rows = await countOf(connection, table)
@@ -210,7 +210,7 @@ function countsOf(source: TransferSource): Counts {
 }
 
 async function copyAll(
-  connection: Connection,
+  connection: Queryable,
   source: TransferSource,
   expected: Counts,
 ): Promise<readonly Transferred[]> {
@@ -239,7 +239,7 @@ async function copyAll(
  * What the clock of the target is ahead of the source's, in milliseconds. The server looked at its clock between question
  * and answer: where that leaves it open, they do not differ.
  */
-async function aheadOf(connection: Connection, { now }: TransferSource): Promise<number> {
+async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<number> {
   const asked = now()
   const [[at] = []] = await connection.rows('SELECT otpost_now()', [])
   const answered = now()
@@ -280,7 +280,7 @@ function stateOf({ windows, codes }: Ledger, shiftMs: number) {
 
 /** Inserts rows, a batch in each statement; the next batch is made while the server takes in the last one. */
 async function copyRows(
-  connection: Connection,
+  connection: Queryable,
   table: string,
   names: readonly string[],
   rows: Iterable<PlainRow>,
@@ -313,7 +313,7 @@ async function copyRows(
 
 /** Throws where the database does not have what the source has. */
 async function compare(
-  connection: Connection,
+  connection: Queryable,
   source: TransferSource,
   report: readonly Transferred[],
   expected: Counts,
@@ -332,7 +332,7 @@ async function compare(
 
 const undone = '. Nothing was changed'
 
-async function countOf(connection: Connection, table: string): Promise<number> {
+async function countOf(connection: Queryable, table: string): Promise<number> {
   const [[count] = []] = await connection.rows(`SELECT count(*) FROM ${table}`, [])
   return Number(count)
 }

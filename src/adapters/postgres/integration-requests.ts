@@ -1,12 +1,14 @@
 import { count, desc, eq, ne } from 'drizzle-orm'
-import type { RequestBook } from '../../domain/operator.ts'
-import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
+import type { IntegrationRequestRecord, IntegrationRequests } from '../../domain/integration/integration.ts'
+import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
 import type { Database, Orm } from './database.ts'
 import { integrationRequests } from './schema.ts'
 import { storableRow } from './text.ts'
 
 /** Integration requests in PostgreSQL. */
-export function createRequestBook({ orm }: Pick<Database, 'orm'>): IntegrationRequests & RequestBook {
+export function createIntegrationRequestStore({
+  orm,
+}: Pick<Database, 'orm'>): IntegrationRequests & IntegrationRequestStore {
   const { read } = requestTable(orm)
   return {
     add: async (request) => {
@@ -41,11 +43,11 @@ export function createRequestBook({ orm }: Pick<Database, 'orm'>): IntegrationRe
 /** Integration requests as a change of the operator reads and decides them. */
 export function requestTable(orm: Orm) {
   return {
-    async read(id: string): Promise<KeptRequest | undefined> {
+    async read(id: string): Promise<IntegrationRequestRecord | undefined> {
       const [row] = await orm.select().from(integrationRequests).where(eq(integrationRequests.id, id))
       return row
     },
-    async decide(id: string, verdict: Partial<KeptRequest>): Promise<void> {
+    async decide(id: string, verdict: Partial<IntegrationRequestRecord>): Promise<void> {
       await orm.update(integrationRequests).set(storableRow(verdict)).where(eq(integrationRequests.id, id))
     },
   }

@@ -1,7 +1,7 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { version } from '../../version.ts'
-import type { Connection, Pool, Statement } from './connection.ts'
+import type { Pool, Queryable, Statement } from './pool.ts'
 
 /** What servers that start together wait on: any number that nothing else locks. */
 const migrationLock = 0x6f74706f7374
@@ -38,7 +38,7 @@ async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<v
 /** What a migration may take, and waiting for another server's. */
 const patienceMs = 600_000
 
-async function applyMissing(connection: Connection, known: readonly Migration[]): Promise<void> {
+async function applyMissing(connection: Queryable, known: readonly Migration[]): Promise<void> {
   const run = (text: string, values: readonly unknown[] = []) => connection.rows(text, values)
   await run('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   await requireServer(connection)
@@ -63,7 +63,7 @@ const checkStatement: Statement = {
 }
 
 /** Throws where a newer program has upgraded the database, or it can't be written. */
-export async function requireSchema(connection: Connection): Promise<void> {
+export async function requireSchema(connection: Queryable): Promise<void> {
   const [row] = await connection.query<{ newer: string | null; is_read_only: boolean }>(checkStatement, [
     newest,
   ])
@@ -76,7 +76,7 @@ export async function requireSchema(connection: Connection): Promise<void> {
 }
 
 /** The migrations that a database has, by when they were made. */
-async function appliedBefore(connection: Connection): Promise<ReadonlyMap<number, string>> {
+async function appliedBefore(connection: Queryable): Promise<ReadonlyMap<number, string>> {
   const [[table] = []] = await connection.rows("SELECT to_regclass('__drizzle_migrations')::text", [])
   if (table === null || table === undefined) return new Map()
   const rows = await connection.rows('SELECT created_at, hash FROM __drizzle_migrations', [])
@@ -90,7 +90,7 @@ function requireKnown(applied: ReadonlyMap<number, string>, known: readonly Migr
   }
 }
 
-async function requireServer(connection: Connection): Promise<void> {
+async function requireServer(connection: Queryable): Promise<void> {
   const [[number, name, encoding] = []] = await connection.rows(
     "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding')",
     [],

@@ -1,6 +1,6 @@
 import { and, desc, gte, lt, sql } from 'drizzle-orm'
-import { type AuditEntry, type AuditReader, actorName } from '../../domain/audit.ts'
-import type { OperatorBook } from '../../domain/operator.ts'
+import { type AuditEntry, type AuditReader, actorName } from '../../domain/operator/audit.ts'
+import type { OperatorStore } from '../../domain/operator/operator.ts'
 import { appTable } from './apps.ts'
 import { brandTable } from './brands.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
@@ -12,11 +12,11 @@ import { storableRow } from './text.ts'
  * Changes of an operator in PostgreSQL: each is one transaction, its entry of the audit log included. They go one after
  * another over all nodes, by the lock on the row that they change anyway, so that each decides on what is.
  */
-export function createOperatorBook({
+export function createOperatorStore({
   orm,
   pool,
   changes,
-}: Pick<Database, 'orm' | 'pool' | 'changes'>): OperatorBook {
+}: Pick<Database, 'orm' | 'pool' | 'changes'>): OperatorStore {
   return {
     change: async ({ brandSlug, appId, requestId }, { actor, now }, decide) => {
       try {

@@ -1,12 +1,12 @@
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
-import { outboxEntry, waiting } from '../../storage/outbox.ts'
+import { outboxEntry, waiting } from '../store/outbox.ts'
 import type { Database } from './database.ts'
 import { outbox } from './schema.ts'
 import { asJson } from './text.ts'
 
-const keepMessage = { name: 'otpost_keep_message', text: 'SELECT otpost_keep_message($1::jsonb)' }
+const saveMessage = { name: 'otpost_keep_message', text: 'SELECT otpost_keep_message($1::jsonb)' }
 
 /** The outbox in PostgreSQL: every node shows the messages of all. */
 export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' | 'now'>): Outbox {
@@ -40,7 +40,7 @@ export function createOutbox({ orm, pool, now }: Pick<Database, 'orm' | 'pool' |
         request_id: requestId,
         created_at: now(),
       }
-      await pool.query(keepMessage, [asJson(message)])
+      await pool.query(saveMessage, [asJson(message)])
     },
     get: async (id) => {
       const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))

@@ -12,7 +12,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core'
-import type { TemplateRegistration } from '../../domain/brand.ts'
+import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 
 // The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
 // reckons in. What is written with every request (ledgers, stories, deliveries) has in its primary key what it is spread
@@ -47,7 +47,7 @@ export const revision = pgTable('revision', {
  * At most one row: the secret of the server that began last, as a hash, since when. Who does not know it would find nobody's
  * codes.
  */
-export const secretMarks = pgTable('secret_marks', {
+export const keyFingerprints = pgTable('secret_marks', {
   mark: key('mark').primaryKey(),
   since: instant('since').notNull(),
 })
@@ -60,11 +60,11 @@ export const leases = pgTable('leases', {
 })
 
 /** Providers that keep failing, as the node that found it tells the others. */
-export const restingProviders = pgTable('resting_providers', {
+export const openCircuitRows = pgTable('resting_providers', {
   provider: text().primaryKey(),
   failures: integer().notNull(),
-  restMs: integer('rest_ms').notNull(),
-  restsUntil: instant('rests_until').notNull(),
+  openMs: integer('rest_ms').notNull(),
+  openUntil: instant('rests_until').notNull(),
 })
 
 export const brands = pgTable(
@@ -135,18 +135,18 @@ export const integrationRequests = pgTable(
 )
 
 /** What became of each request of an application. Spread by `app`. */
-export const stories = pgTable(
+export const traces = pgTable(
   'stories',
   {
     app: key('app').notNull(),
     requestId: key('request_id').notNull(),
-    story: jsonb().notNull(),
+    trace: jsonb('story').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.app, table.requestId] }),
     // A request's id begins with its time: this is read by id, and swept from its beginning.
     index('stories_by_request').on(table.requestId),
-    check('stories_story', sql`jsonb_typeof(${table.story}) = 'array'`),
+    check('stories_story', sql`jsonb_typeof(${table.trace}) = 'array'`),
   ],
 )
 
@@ -179,9 +179,9 @@ export const deliveries = pgTable(
       enum: ['recipient', 'content', 'account', 'retryable', 'unknown'],
     }),
     reason: text(),
-    vendorId: text('vendor_id'),
+    providerMessageId: text('vendor_id'),
     /** What receipts name it by. */
-    receiptKey: key('receipt_key'),
+    reportKey: key('receipt_key'),
     durationMs: integer('duration_ms').notNull(),
   },
   (table) => [
@@ -196,7 +196,7 @@ export const deliveries = pgTable(
 )
 
 /** The last word of the receipts of each message; it may be here before its attempt is. Spread by `key`. */
-export const receipts = pgTable(
+export const deliveryReports = pgTable(
   'receipts',
   {
     key: key('key').primaryKey(),
@@ -214,7 +214,7 @@ export const receipts = pgTable(
  * How often what happened, by minute and by hour. Each process counts in a part of its own, so that they don't wait for
  * each other; who reads adds the parts up. Spread by `part`.
  */
-export const tallies = pgTable(
+export const statCounts = pgTable(
   'tallies',
   {
     part: smallint().notNull(),

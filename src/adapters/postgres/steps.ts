@@ -1,6 +1,6 @@
-import { maxAttempts } from '../../domain/otp.ts'
+import { maxAttempts } from '../../domain/otp/store.ts'
 import { clockToleranceMs } from '../../domain/ports.ts'
-import { DatabaseUnavailable, type Pool, StatementError } from './connection.ts'
+import { DatabaseUnavailable, type Pool, StatementError } from './pool.ts'
 
 /**
  * A step as the function takes it, by position; it names subjects by the place that `placeOf` gives each.
@@ -159,7 +159,7 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
   }
 
   /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
-  const looking = setInterval(() => {
+  const polling = setInterval(() => {
     const now = performance.now()
     for (const batch of batches) {
       // An owner that is apart has its own places, and no more: the pool is for all.
@@ -171,12 +171,12 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
       }
     }
   }, 50)
-  looking.unref()
+  polling.unref()
 
   return {
     take,
     queueLength: () => groups().reduce((sum, { waiting }) => sum + waiting.length, 0),
-    close: () => clearInterval(looking),
+    close: () => clearInterval(polling),
   }
 }
 

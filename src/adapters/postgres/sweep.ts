@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { tallySteps } from '../../domain/tallies.ts'
-import { firstIdOf } from '../../storage/journal-entry.ts'
-import type { KeptFrom, SweepStep } from '../../storage/storage.ts'
+import { statSteps } from '../../domain/events/stats.ts'
+import { firstIdOf } from '../store/event-log.ts'
+import type { RetainAfter, SweepStep } from '../store/store.ts'
 import type { Database } from './database.ts'
 
 /** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
@@ -31,17 +31,17 @@ const lease = {
 export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
   node: string,
-): (now: number, keptFrom: KeptFrom) => Promise<SweepStep> {
+): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
   let after = ''
 
-  return async (now, keptFrom) => {
+  return async (now, retainAfter) => {
     const [answer] = await pool.query<{ is_own: boolean }>(lease, ['sweep', node, leaseMs, given(now)])
     if (!answer?.is_own) return { isRound: true, isBusy: false }
     const [ledgers, next] = await sweepLedgers(now)
     after = next
-    const before = firstIdOf(keptFrom.journal)
+    const before = firstIdOf(retainAfter.eventLog)
     let isFull = false
-    for (const deletion of deletions(now, keptFrom, before)) {
+    for (const deletion of deletions(now, retainAfter, before)) {
       if ((await deletedBy(orm, deletion)) >= otherBatch) isFull = true
     }
     return { isRound: next === '' && !isFull, isBusy: ledgers > batch / 4 || isFull }
@@ -64,7 +64,7 @@ export function createSweep(
     return [removed, until ?? '']
   }
 
-  function deletions(now: number, keptFrom: KeptFrom, before: string): readonly SQL[] {
+  function deletions(now: number, retainAfter: RetainAfter, before: string): readonly SQL[] {
     const some = sql.raw(`LIMIT ${otherBatch} FOR UPDATE SKIP LOCKED`)
     return [
       sql`DELETE FROM outbox WHERE id IN
@@ -74,18 +74,18 @@ export function createSweep(
       sql`DELETE FROM deliveries WHERE (recipient_hash, request_id, attempt) IN
         (SELECT recipient_hash, request_id, attempt FROM deliveries WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
       sql`DELETE FROM receipts WHERE key IN
-        (SELECT key FROM receipts WHERE at < ${keptFrom.journal} ORDER BY at ${some})`,
-      ...tallySteps.map(
+        (SELECT key FROM receipts WHERE at < ${retainAfter.eventLog} ORDER BY at ${some})`,
+      ...statSteps.map(
         ({
           stepMs,
-          keptMs,
+          retentionMs,
         }) => sql`DELETE FROM tallies WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
           (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM tallies
-           WHERE step_ms = ${stepMs} AND at < ${now - keptMs} ORDER BY at ${some})`,
+           WHERE step_ms = ${stepMs} AND at < ${now - retentionMs} ORDER BY at ${some})`,
       ),
-      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(otherBatch))}) AS oldest WHERE at < ${keptFrom.audit})`,
+      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(otherBatch))}) AS oldest WHERE at < ${retainAfter.audit})`,
       sql`DELETE FROM integration_requests WHERE id IN
-        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${keptFrom.requests} ${some})`,
+        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${some})`,
       sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
       sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
       sql`DELETE FROM resting_providers WHERE rests_until <= ${now - leaseMs}`,

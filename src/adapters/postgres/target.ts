@@ -1,4 +1,4 @@
-import type { PostgresTarget } from './connection.ts'
+import type { PostgresTarget } from './pool.ts'
 
 /** How a database is reached, and used. */
 export interface DatabaseTarget extends PostgresTarget {

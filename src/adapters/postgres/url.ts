@@ -1,4 +1,4 @@
-import type { PostgresTarget } from './connection.ts'
+import type { PostgresTarget } from './pool.ts'
 
 /** The parameters of a URL that are known: those of libpq for TLS (PostgreSQL manual, 34.1.2 and 34.19). */
 const tlsModes = {

@@ -1,7 +1,7 @@
-import type { Vendor } from './vendor.ts'
+import type { SmsProviderSpec } from './provider.ts'
 
 /** Accepts every SMS and drops it, for load tests. */
-export const discard: Vendor = {
+export const discard: SmsProviderSpec = {
   name: 'discard',
   routes: ['plain', 'template'],
   developmentOnly: true,

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../domain/providers.ts'
-import type { Meaning } from './vendor.ts'
+import type { Outcome } from '../../domain/messages/providers.ts'
+import type { Meaning } from './provider.ts'
 
 /** A provider's answer, as far as it was read; or why there was none. */
 export type HttpResult =
@@ -51,7 +51,7 @@ export async function post(
     }, giveUpAt - performance.now())
   })
   const head = Promise.withResolvers<HttpResult>()
-  const whole = exchange(url, { ...request, signal: abort.signal }, (status) => {
+  const whole = httpRequest(url, { ...request, signal: abort.signal }, (status) => {
     if (needs === 'status') head.resolve({ answered: true, status, text: '' })
   })
     // A call that is past its deadline counts until it has ended indeed, and so does one whose answer is not over.
@@ -69,7 +69,7 @@ export async function post(
   }
 }
 
-async function exchange(
+async function httpRequest(
   url: string,
   request: RequestInit,
   begun: (status: number) => void,

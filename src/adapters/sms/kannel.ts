@@ -1,16 +1,16 @@
+import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall } from '../../domain/providers.ts'
-import type { Settings } from '../../settings.ts'
+import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
 import { segmentsOf } from './segments.ts'
-import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
  * Hands each SMS to a Kannel of the operator's own: to `sendsms` of its smsbox, as a POST with X-Kannel headers, so that
  * neither password nor text is in a URL (Kannel 1.4.5 User's Guide, "Extended headers" and appendix "Meta Data"). Kannel
  * gives messages no id; each takes the URL for its receipts with it.
  */
-export const kannel: Vendor = {
+export const kannel: SmsProviderSpec = {
   name: 'kannel',
   routes: ['plain', 'template'],
   configure(settings) {
@@ -25,7 +25,7 @@ export const kannel: Vendor = {
     return () => ({
       name: 'kannel',
       endpoint: url,
-      async send({ to, text, template, senderId, validitySeconds, receiptUrl }, timeoutMs) {
+      async send({ to, text, template, senderId, validitySeconds, callbackUrl }, timeoutMs) {
         // A space would make it several recipients, whatever Kannel's sendsms-chars say.
         if (!/^[0-9]+$/.test(to)) return failure('recipient', 'not digits')
         const tlvs = metaData({ [entityTlv]: template?.entityId, [templateTlv]: template?.id })
@@ -43,15 +43,15 @@ export const kannel: Vendor = {
             ? {}
             : { 'x-kannel-validity': String(Math.ceil(validitySeconds / 60)) }),
           ...(tlvs === undefined ? {} : { 'x-kannel-meta-data': tlvs }),
-          ...(receiptUrl === null
+          ...(callbackUrl === null
             ? {}
-            : { 'x-kannel-dlr-mask': String(allReceipts), 'x-kannel-dlr-url': dlrUrl(receiptUrl) }),
+            : { 'x-kannel-dlr-mask': String(allReports), 'x-kannel-dlr-url': dlrUrl(callbackUrl) }),
         }
         if (!Object.values(headers).every(isPrintable)) return failure('content', 'unprintable header')
         const result = await post(url, { headers, body: text }, timeoutMs)
         return result.answered ? outcomeOf(result.status, result.text.trim()) : result.outcome
       },
-      receipts: { namedBy: 'attempt', read: readReceipt },
+      deliveryReports: { namedBy: 'attempt', read: readCallback },
     })
   },
 }
@@ -82,10 +82,10 @@ function outcomeOf(status: number, text: string): Outcome {
 }
 
 /** X-Kannel-DLR-Mask: delivered 1, failed 2, buffered 4, taken by the SMSC 8, refused by it 16. */
-const allReceipts = 31
+const allReports = 31
 
 /** The types of receipts. A failure may be told more closely, in a bit of its own (gw/dlr.h): expired 32, unknown 64. */
-const statuses: ReadonlyMap<string, Receipt['status']> = new Map([
+const statuses: ReadonlyMap<string, DeliveryReport['status']> = new Map([
   ['1', 'delivered'],
   ['2', 'failed'],
   ['4', 'pending'],
@@ -99,11 +99,11 @@ const statuses: ReadonlyMap<string, Receipt['status']> = new Map([
  * The URL for Kannel to fill in: the type of the receipt, the first word of the SMSC's answer, and the SMSC's error number.
  * Not the whole of that answer (%A), since an SMPP receipt repeats the beginning of the text, and with it the code.
  */
-function dlrUrl(receiptUrl: string): string {
-  return `${receiptUrl.replaceAll('%', '%%')}?type=%d&answer=%k&error=%#smpp#dlr_err#`
+function dlrUrl(callbackUrl: string): string {
+  return `${callbackUrl.replaceAll('%', '%%')}?type=%d&answer=%k&error=%#smpp#dlr_err#`
 }
 
-function readReceipt({ fields, url }: ReceiptCall): readonly Receipt[] {
+function readCallback({ fields, url }: CallbackRequest): readonly DeliveryReport[] {
   const { type = '', answer = '' } = fields
   const status = statuses.get(type)
   if (!status) throw new Failure('validation_error', 'type must be one of Kannel')

@@ -1,15 +1,21 @@
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms, SmsRoute } from '../../domain/providers.ts'
+import type {
+  CallbackRequest,
+  DeliveryReport,
+  Outcome,
+  Sms,
+  SmsRoute,
+} from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { fieldsOf, receiptJson } from './reading.ts'
+import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
+import { fieldsOf, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
-import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
  * MSG91. The template route is its Flow API v5 ("Send SMS via FLOW"): it renders its own template with our variables. The
  * plain route is its older "Send SMS" v2, which in India carries what matches a template saved there, and nothing else.
  */
-export const msg91: Vendor = {
+export const msg91: SmsProviderSpec = {
   name: 'msg91',
   routes: ['plain', 'template'],
   configure(settings, route) {
@@ -30,7 +36,7 @@ export const msg91: Vendor = {
         const answer = await post(url, { headers, body: JSON.stringify(request) }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
-      receipts: { namedBy: 'vendorId', read: readReceipts },
+      deliveryReports: { namedBy: 'providerMessageId', read: readReports },
     })
   },
 }
@@ -128,7 +134,7 @@ function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
   const { type, message, code } = fieldsOf(text)
   if (isOk && type === 'success' && typeof message === 'string' && message.trim() !== '') {
-    return { kind: 'accepted', vendorId: message }
+    return { kind: 'accepted', providerMessageId: message }
   }
   if (isOk && type !== 'error') return failure('unknown', 'unreadable answer')
   const number = codeOf(code)
@@ -156,28 +162,28 @@ const failed: ReadonlySet<string> = new Set(['2', '9', '16', '17', '25'])
  * A delivery report, unsigned, in the versions of MSG91's webhook: v2 is a form whose field `data` is a JSON array of
  * requests with a `report` for each number, v3 a JSON object for one. v4 names no request, so that it tells nothing.
  */
-function readReceipts({ fields, body }: ReceiptCall): readonly Receipt[] {
-  const receipts = [receiptJson(fields.data ?? body)].flat().flatMap(receiptsOf)
-  if (receipts.length === 0) {
+function readReports({ fields, body }: CallbackRequest): readonly DeliveryReport[] {
+  const deliveryReports = [reportJson(fields.data ?? body)].flat().flatMap(reportsOf)
+  if (deliveryReports.length === 0) {
     throw new Failure(
       'validation_error',
       'requestId and status are required, as versions v2 and v3 have them',
     )
   }
-  return receipts
+  return deliveryReports
 }
 
-function receiptsOf(request: unknown): Receipt[] {
+function reportsOf(request: unknown): DeliveryReport[] {
   const { requestId, report = [request] } = Object(request)
   if (typeof requestId !== 'string' || requestId === '') return []
   return [report].flat().flatMap((each) => {
     const { status } = Object(each)
     if (typeof status !== 'string' && typeof status !== 'number') return []
-    return [{ vendorId: requestId, ...meaningOfReport(String(status)) }]
+    return [{ providerMessageId: requestId, ...meaningOfReport(String(status)) }]
   })
 }
 
-function meaningOfReport(status: string): Omit<Receipt, 'vendorId'> {
+function meaningOfReport(status: string): Omit<DeliveryReport, 'providerMessageId'> {
   if (status === delivered) return { status: 'delivered', reason: null }
   return failed.has(status) ? { status: 'failed', reason: status } : { status: 'pending', reason: null }
 }

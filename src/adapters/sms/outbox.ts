@@ -1,7 +1,7 @@
-import type { Vendor } from './vendor.ts'
+import type { SmsProviderSpec } from './provider.ts'
 
 /** Keeps each SMS for the developer to look at. */
-export const outbox: Vendor = {
+export const outbox: SmsProviderSpec = {
   name: 'outbox',
   routes: ['plain', 'template'],
   developmentOnly: true,

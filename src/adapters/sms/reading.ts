@@ -15,7 +15,7 @@ export function fieldsOf(json: string): Fields {
 }
 
 /** What a vendor reports, where it does so in JSON. */
-export function receiptJson(body: Uint8Array | string): unknown {
+export function reportJson(body: Uint8Array | string): unknown {
   try {
     return JSON.parse(Buffer.from(body as Uint8Array).toString())
   } catch {

@@ -1,5 +1,5 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
-import type { Segments } from '../../domain/providers.ts'
+import type { Segments } from '../../domain/messages/providers.ts'
 
 /** The basic alphabet of GSM 03.38, each of whose characters takes one septet. */
 const basicAlphabet = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà]*$/

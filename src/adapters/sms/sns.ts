@@ -1,17 +1,17 @@
 import { gunzipSync } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
+import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
-import type { Settings } from '../../settings.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
 import { isSame } from './reading.ts'
-import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
  * Amazon SNS, action Publish to a phone number. On the template route the rendered text goes with the ids of India's DLT.
  * What became of a message SNS tells CloudWatch Logs alone; from there Amazon Data Firehose brings it here.
  */
-export const sns: Vendor = {
+export const sns: SmsProviderSpec = {
   name: 'sns',
   routes: ['plain', 'template'],
   configure(settings) {
@@ -42,9 +42,9 @@ export const sns: Vendor = {
         const answer = await post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
-      receipts: {
-        namedBy: 'vendorId',
-        read: (call) => readReceipts(call, accessKey),
+      deliveryReports: {
+        namedBy: 'providerMessageId',
+        read: (call) => readReports(call, accessKey),
         // Firehose takes any other answer for a failure, and sends all again.
         answer: (call, at) => ({ requestId: deliveryOf(call).requestId, timestamp: at }),
       },
@@ -145,8 +145,10 @@ const codes: Readonly<Record<string, Meaning>> = {
 
 function outcomeOf(status: number, text: string): Outcome {
   if (status >= 200 && status < 300) {
-    const vendorId = textOf(text, 'PublishResponse', 'MessageId')
-    return vendorId ? { kind: 'accepted', vendorId } : failure('unknown', 'unreadable answer')
+    const providerMessageId = textOf(text, 'PublishResponse', 'MessageId')
+    return providerMessageId
+      ? { kind: 'accepted', providerMessageId }
+      : failure('unknown', 'unreadable answer')
   }
   const code = textOf(text, 'ErrorResponse', 'Code')
   if (code === undefined || !Object.hasOwn(codes, code)) {
@@ -172,7 +174,7 @@ function isAboutNumber(code: string, text: string): boolean {
 const maxUnpackedBytes = 16 * 1024 * 1024
 
 /** Events of CloudWatch Logs in a delivery of Firehose, each of them the "delivery status log" of one message. */
-function readReceipts(call: ReceiptCall, accessKey: string | undefined): readonly Receipt[] {
+function readReports(call: CallbackRequest, accessKey: string | undefined): readonly DeliveryReport[] {
   if (accessKey !== undefined && !isSame(call.headers['x-amz-firehose-access-key'] ?? '', accessKey)) {
     throw new Failure('forbidden', 'the access key is wrong')
   }
@@ -182,12 +184,12 @@ function readReceipts(call: ReceiptCall, accessKey: string | undefined): readonl
     if (typeof data !== 'string') throw noDelivery()
     const message = unpacked(Buffer.from(data, 'base64'), left)
     left -= message.byteLength
-    return objectsOf(message.toString()).flatMap(statusLogsOf).flatMap(receiptsOf)
+    return objectsOf(message.toString()).flatMap(statusLogsOf).flatMap(reportsOf)
   })
 }
 
 /** Firehose's request ("HTTP endpoint delivery request and response specifications"). */
-function deliveryOf({ body }: ReceiptCall): { requestId: string; records: readonly unknown[] } {
+function deliveryOf({ body }: CallbackRequest): { requestId: string; records: readonly unknown[] } {
   const text = unpacked(body, maxUnpackedBytes).toString()
   const { requestId, records } = Object(parsed(text))
   if (typeof requestId !== 'string' || !Array.isArray(records)) throw noDelivery()
@@ -261,16 +263,20 @@ const failureReasons: ReadonlySet<unknown> = new Set([
   'Unknown error attempting to reach phone',
 ])
 
-function receiptsOf(log: unknown): readonly Receipt[] {
+function reportsOf(log: unknown): readonly DeliveryReport[] {
   const { notification, delivery, status } = Object(log)
-  const { messageId: vendorId } = Object(notification)
+  const { messageId: providerMessageId } = Object(notification)
   // What is no log of a message may be in the same group, and is no reason to refuse the rest.
-  if (typeof vendorId !== 'string' || typeof status !== 'string') return []
-  if (status === 'SUCCESS') return [{ vendorId, status: 'delivered', reason: null }]
-  if (status !== 'FAILURE') return [{ vendorId, status: 'pending', reason: null }]
+  if (typeof providerMessageId !== 'string' || typeof status !== 'string') return []
+  if (status === 'SUCCESS') return [{ providerMessageId, status: 'delivered', reason: null }]
+  if (status !== 'FAILURE') return [{ providerMessageId, status: 'pending', reason: null }]
   const { providerResponse } = Object(delivery)
   return [
-    { vendorId, status: 'failed', reason: failureReasons.has(providerResponse) ? providerResponse : status },
+    {
+      providerMessageId,
+      status: 'failed',
+      reason: failureReasons.has(providerResponse) ? providerResponse : status,
+    },
   ]
 }
 

@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto'
+import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
-import type { Settings } from '../../settings.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
+import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
 import { fieldsOf, isSame } from './reading.ts'
-import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
  * Twilio's Programmable Messaging, by its REST API of 2010-04-01 ("Messages resource"). The text is as it was given to
  * us; Twilio's copy of it is kept or redacted as the account says, since asking for less with a message is an error
  * (30029, 30030) where the account has no such feature.
  */
-export const twilio: Vendor = {
+export const twilio: SmsProviderSpec = {
   name: 'twilio',
   routes: ['plain'],
   configure(settings) {
@@ -33,7 +33,7 @@ export const twilio: Vendor = {
         const result = await post(url, { headers, body: form(sms, from) }, timeoutMs)
         return result.answered ? outcomeOf(result.status, result.text) : result.outcome
       },
-      receipts: { namedBy: 'attempt', read: (call) => readReceipt(call, token) },
+      deliveryReports: { namedBy: 'attempt', read: (call) => readCallback(call, token) },
     })
   },
 }
@@ -43,7 +43,7 @@ const messagingService = /^MG[0-9a-fA-F]{32}$/
 /** How long a message may wait to be sent: Twilio takes whole seconds from 1 to this, which is also what is usual. */
 const longestValidity = 36_000
 
-function form({ to, text, senderId, validitySeconds, receiptUrl }: Sms, from: string): string {
+function form({ to, text, senderId, validitySeconds, callbackUrl }: Sms, from: string): string {
   const sender = senderId ?? from
   const fields = new URLSearchParams({
     To: `+${to}`,
@@ -54,7 +54,7 @@ function form({ to, text, senderId, validitySeconds, receiptUrl }: Sms, from: st
   if (validitySeconds !== null) {
     fields.set('ValidityPeriod', String(Math.min(Math.max(Math.floor(validitySeconds), 1), longestValidity)))
   }
-  if (receiptUrl !== null) fields.set('StatusCallback', receiptUrl)
+  if (callbackUrl !== null) fields.set('StatusCallback', callbackUrl)
   return fields.toString()
 }
 
@@ -164,7 +164,7 @@ const codes: ReadonlyMap<number, Meaning> = new Map([
 ])
 
 /** What Twilio's statuses of a message mean. `partially_delivered` is one of several recipients. */
-const statuses: ReadonlyMap<string, Receipt['status']> = new Map([
+const statuses: ReadonlyMap<string, DeliveryReport['status']> = new Map([
   ['accepted', 'pending'],
   ['scheduled', 'pending'],
   ['queued', 'pending'],
@@ -189,10 +189,10 @@ function outcomeOf(httpStatus: number, text: string): Outcome {
     return failure('unknown', 'unreadable answer')
   }
   const state = typeof status === 'string' ? statuses.get(status) : undefined
-  if (!state) return { kind: 'unknown', reason: 'unreadable answer', vendorId: sid }
+  if (!state) return { kind: 'unknown', reason: 'unreadable answer', providerMessageId: sid }
   // No new message is documented to be so; but if it is, it was not sent, and another provider may do better.
   if (state === 'failed') return refusal(errorCode, 'retryable', `status ${status}`)
-  return { kind: 'accepted', vendorId: sid }
+  return { kind: 'accepted', providerMessageId: sid }
 }
 
 /** What Twilio's code says of a message that was not taken, else what is known without it. */
@@ -202,7 +202,7 @@ function refusal(code: unknown, meaning: Meaning, reason: string): Outcome {
 }
 
 /** A status callback ("Outbound Message Status in Status Callbacks"): a form, signed with the account's auth token. */
-function readReceipt({ url, headers, body }: ReceiptCall, token: string): readonly Receipt[] {
+function readCallback({ url, headers, body }: CallbackRequest, token: string): readonly DeliveryReport[] {
   const fields = new URLSearchParams(Buffer.from(body).toString())
   const given = headers['x-twilio-signature'] ?? ''
   const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))

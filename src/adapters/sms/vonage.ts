@@ -1,18 +1,18 @@
 import { createHmac } from 'node:crypto'
+import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Outcome, Receipt, ReceiptCall, Sms } from '../../domain/providers.ts'
-import { attemptPathLength } from '../../domain/receipts.ts'
-import type { Settings } from '../../settings.ts'
+import { attemptPathLength } from '../../domain/messages/delivery-reports.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { type Fields, fieldsOf, isSame, receiptJson } from './reading.ts'
+import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
+import { type Fields, fieldsOf, isSame, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
-import { failure, type Meaning, type Vendor } from './vendor.ts'
 
 /**
  * Vonage, by its SMS API: it needs no more than the account's key and secret, and takes a URL for the receipts of each
  * message. On the template route the rendered text goes with the ids of India's DLT.
  */
-export const vonage: Vendor = {
+export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
   configure(settings) {
@@ -39,7 +39,12 @@ export const vonage: Vendor = {
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },
       ...(canReport
-        ? { receipts: { namedBy: 'attempt', read: (call: ReceiptCall) => readReceipt(call, signature) } }
+        ? {
+            deliveryReports: {
+              namedBy: 'attempt',
+              read: (call: CallbackRequest) => readCallback(call, signature),
+            },
+          }
         : {}),
     })
   },
@@ -53,7 +58,7 @@ const maxCallbackLength = 100
 
 /** The parameters of "Send an SMS". */
 function requestOf(sms: Sms, from: string): URLSearchParams {
-  const { id, to, text, template, senderId, validitySeconds, receiptUrl } = sms
+  const { id, to, text, template, senderId, validitySeconds, callbackUrl } = sms
   const request = new URLSearchParams({
     // Numbers are digits alone, also where one is the sender.
     from: (senderId ?? from).replace(/^\+(?=[0-9])/, ''),
@@ -66,7 +71,7 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   if (validitySeconds !== null) {
     request.set('ttl', String(Math.min(ttl.max, Math.max(ttl.min, validitySeconds * 1000))))
   }
-  if (receiptUrl !== null) request.set('callback', receiptUrl)
+  if (callbackUrl !== null) request.set('callback', callbackUrl)
   if (template?.entityId) request.set('entity-id', template.entityId)
   if (template?.id) request.set('content-id', template.id)
   return request
@@ -113,7 +118,7 @@ function outcomeOf(status: number, text: string): Outcome {
 
 function accepted(messageId: unknown): Outcome {
   return typeof messageId === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(messageId)
-    ? { kind: 'accepted', vendorId: messageId }
+    ? { kind: 'accepted', providerMessageId: messageId }
     : { kind: 'accepted' }
 }
 
@@ -138,8 +143,8 @@ function readSignature(settings: Settings): Signature | undefined {
 const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 
 /** A delivery receipt: a GET with a query, or a POST of a form or of JSON, as the account's settings say. */
-function readReceipt(call: ReceiptCall, signature: Signature | undefined): readonly Receipt[] {
-  const fields = receiptFields(call)
+function readCallback(call: CallbackRequest, signature: Signature | undefined): readonly DeliveryReport[] {
+  const fields = reportFields(call)
   if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'the signature is wrong')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
@@ -151,8 +156,8 @@ function readReceipt(call: ReceiptCall, signature: Signature | undefined): reado
   return [{ status: 'failed', reason }]
 }
 
-function receiptFields({ fields, headers, body }: ReceiptCall): Fields {
-  return /^application\/json\b/i.test(headers['content-type'] ?? '') ? Object(receiptJson(body)) : fields
+function reportFields({ fields, headers, body }: CallbackRequest): Fields {
+  return /^application\/json\b/i.test(headers['content-type'] ?? '') ? Object(reportJson(body)) : fields
 }
 
 /** The HMAC is of all other parameters, sorted by name, with `_` for what separates them ("Manually generate"). */

@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto'
+import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Receipt, ReceiptCall } from '../../domain/providers.ts'
-import type { Settings } from '../../settings.ts'
+import type { CallbackRequest, DeliveryReport } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { isSame, receiptJson } from './reading.ts'
-import { failure, type Vendor } from './vendor.ts'
+import { failure, type SmsProviderSpec } from './provider.ts'
+import { isSame, reportJson } from './reading.ts'
 
 /**
  * Hands each SMS to a service of the operator's own (design 8): a JSON POST, signed as Standard Webhooks say. The id of
  * a message stays the same over its routes, so that a receiver can tell a second attempt from a second message. What
  * became of it the service tells in the same way, signed with the same secret.
  */
-export const webhook: Vendor = {
+export const webhook: SmsProviderSpec = {
   name: 'webhook',
   routes: ['plain', 'template'],
   configure(settings) {
@@ -40,36 +40,40 @@ export const webhook: Vendor = {
         }
         const result = await post(url, { headers, body }, timeoutMs, 'status')
         // The receiver knows the message by our id, also where its answer was lost.
-        if (!result.answered) return { ...result.outcome, vendorId: id }
+        if (!result.answered) return { ...result.outcome, providerMessageId: id }
         const { status } = result
         return status >= 200 && status < 300
-          ? { kind: 'accepted', vendorId: id }
+          ? { kind: 'accepted', providerMessageId: id }
           : failure(meaningOfStatus(status), `HTTP ${status}`)
       },
-      receipts: { namedBy: 'vendorId', read: (call) => readReceipt(call, key, now()) },
+      deliveryReports: { namedBy: 'providerMessageId', read: (call) => readCallback(call, key, now()) },
     })
   },
 }
 
 /** How far the time of a receipt may be off (Standard Webhooks, "Verifying timestamps"). */
-const receiptToleranceMs = 300_000
+const reportToleranceMs = 300_000
 
 /** `{"id", "status": "delivered" | "failed" | …, "reason"?}`, signed like the messages. */
-function readReceipt({ headers, body }: ReceiptCall, key: Buffer, now: number): readonly Receipt[] {
+function readCallback(
+  { headers, body }: CallbackRequest,
+  key: Buffer,
+  now: number,
+): readonly DeliveryReport[] {
   const raw = Buffer.from(body).toString()
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers
   const expected = `v1,${sign(key, `${id}.${timestamp}.${raw}`)}`
   const signatures = (headers['webhook-signature'] ?? '').split(' ')
   const isSigned = signatures.some((signature) => isSame(signature, expected))
-  const isRecent = Math.abs(now - Number(timestamp) * 1000) <= receiptToleranceMs
+  const isRecent = Math.abs(now - Number(timestamp) * 1000) <= reportToleranceMs
   if (!isSigned || !isRecent) throw new Failure('forbidden', 'the signature is wrong, or too old')
-  const { id: vendorId, status, reason } = Object(receiptJson(raw))
-  if (typeof vendorId !== 'string' || typeof status !== 'string') {
+  const { id: providerMessageId, status, reason } = Object(reportJson(raw))
+  if (typeof providerMessageId !== 'string' || typeof status !== 'string') {
     throw new Failure('validation_error', 'id and status are required')
   }
   return [
     {
-      vendorId,
+      providerMessageId,
       status: status === 'delivered' || status === 'failed' ? status : 'pending',
       reason: typeof reason === 'string' && /^[\w .:/-]{1,40}$/.test(reason) ? reason : null,
     },

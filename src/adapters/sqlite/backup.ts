@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
 import { DatabaseError } from './database.ts'
 import { type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
 
@@ -30,7 +30,7 @@ export async function backUp(
   refuseTaken(path, replace)
   const draft = draftBeside(path, owner)
   try {
-    await steadily(draft.path, () => copyInto(draft.path, databaseFile))
+    await withFsync(draft.path, () => copyInto(draft.path, databaseFile))
     const copy = new Driver(draft.path, { readonly: true })
     try {
       const damage = damageIn(copy)
@@ -55,7 +55,7 @@ export async function backUp(
  * Does what fills a file while another thread has the disk take in what is there of it: hundreds of megabytes at once,
  * at the end, would hold up every commit of a server on that disk until all of them are written.
  */
-async function steadily(path: string, work: () => void): Promise<void> {
+async function withFsync(path: string, work: () => void): Promise<void> {
   const thread = new Worker(new URL('./syncer.ts', import.meta.url).href)
   // Without the thread the copy is as good, and commits wait longer.
   const failed = Promise.withResolvers<void>()

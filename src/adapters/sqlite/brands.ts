@@ -1,12 +1,12 @@
 import { asc, eq, sql } from 'drizzle-orm'
-import { type Brand, nameKey } from '../../domain/brand.ts'
-import type { BrandBook } from '../../domain/operator.ts'
+import { type Brand, nameKey } from '../../domain/brands/brand.ts'
+import type { BrandStore } from '../../domain/operator/operator.ts'
 import { remembered } from './changes.ts'
 import type { Database } from './database.ts'
 import { brands } from './schema.ts'
 
 /** Brands in SQLite; what has been read is remembered until something changes. */
-export function createBrandBook({ orm, changes }: Pick<Database, 'orm' | 'changes'>): BrandBook {
+export function createBrandStore({ orm, changes }: Pick<Database, 'orm' | 'changes'>): BrandStore {
   const table = brandTable(orm)
   const byName = orm
     .select()

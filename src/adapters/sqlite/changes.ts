@@ -7,7 +7,7 @@ import type Driver from 'better-sqlite3'
  */
 export class Changes {
   private version = 0
-  private lookedThisTurn = false
+  private polledThisTurn = false
   private count = 0
   private readonly dataVersion: Driver.Statement<[], number>
 
@@ -18,18 +18,18 @@ export class Changes {
 
   /** Is another number whenever something may have changed. */
   get token(): number {
-    if (!this.lookedThisTurn) {
-      this.look()
-      this.lookedThisTurn = true
+    if (!this.polledThisTurn) {
+      this.poll()
+      this.polledThisTurn = true
       setImmediate(() => {
-        this.lookedThisTurn = false
+        this.polledThisTurn = false
       })
     }
     return this.count
   }
 
   /** Looks at the counter now, as a transaction has to that goes by what was read before it began. */
-  look(): void {
+  poll(): void {
     const version = this.dataVersion.get() ?? 0
     if (version !== this.version) this.count++
     this.version = version

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import type { DatabaseFacts } from '../../domain/doctor.ts'
-import { timeOfId } from '../../storage/journal-entry.ts'
+import type { DatabaseFacts } from '../../commands/doctor/checks.ts'
+import { timeOfId } from '../store/event-log.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
@@ -43,7 +43,7 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       damage: [...missing.map((column) => `it lacks ${column}`), ...damage],
       schema,
       logBytes,
-      secretMarks: tables.includes('secret_marks')
+      keyFingerprints: tables.includes('secret_marks')
         ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
         : [],
       lastRequestAt: last ? timeOfId(last) : null,

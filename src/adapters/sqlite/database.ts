@@ -5,9 +5,9 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { fileAt, movedAside } from './draft.ts'
-import { LedgerTable } from './ledgers.ts'
 import { migrate, upgradeCheck } from './migrate.ts'
-import { patiently, Writer } from './writer.ts'
+import { LedgerTable } from './state-table.ts'
+import { Writer, withBusyRetry } from './writer.ts'
 
 /** An open database: Drizzle for statements, the writer for every change. */
 export interface Database {
@@ -63,7 +63,7 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
     const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
     driver = opened
     let isNew = false
-    patiently(() => {
+    withBusyRetry(() => {
       isNew = prepare(opened)
     })
     return handle(opened, isNew, known ?? identityOf(file))
@@ -188,7 +188,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const writer = new Writer(driver, {
     guard,
     begin: () => {
-      changes.look()
+      changes.poll()
       ledgers.refresh()
     },
     flush: (now) => ledgers.flush(now),

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
 
 /** The process that a draft belongs to. */
 export interface DraftOwner {

@@ -2,13 +2,12 @@ import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { type Column, getTableColumns } from 'drizzle-orm'
-import { OperatorError } from '../../domain/operator.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { comparedKeys, type MovedTable, type PlainRow, type TransferSource } from '../../storage/transfer.ts'
+import { comparedKeys, type MovedTable, type PlainRow, type TransferSource } from '../store/transfer.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn, fileAt, movedAside, movedEnding, syncToDisk } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
-import { decode } from './ledgers.ts'
 import { migrate } from './migrate.ts'
 import {
   appKeys,
@@ -17,12 +16,13 @@ import {
   consoleLinks,
   consoleSessions,
   deliveries,
+  deliveryReports,
   integrationRequests,
   outbox,
-  receipts,
-  stories,
-  tallies,
+  statCounts,
+  traces,
 } from './schema.ts'
+import { decode } from './state-table.ts'
 
 const columns: Readonly<Record<MovedTable, readonly Column[]>> = {
   brands: columnsOf(brands),
@@ -32,10 +32,10 @@ const columns: Readonly<Record<MovedTable, readonly Column[]>> = {
   console_sessions: columnsOf(consoleSessions),
   console_links: columnsOf(consoleLinks),
   outbox: columnsOf(outbox),
-  tallies: columnsOf(tallies),
-  receipts: columnsOf(receipts),
+  tallies: columnsOf(statCounts),
+  receipts: columnsOf(deliveryReports),
   deliveries: columnsOf(deliveries),
-  stories: columnsOf(stories),
+  stories: columnsOf(traces),
 }
 
 function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly Column[] {
@@ -125,7 +125,7 @@ export function holdFile(file: string, now: Clock): HeldFile {
 }
 
 /** By which secrets the server of a file worked, as a hash of each; empty where that is not known. */
-export function marksIn(file: string): readonly string[] {
+export function fingerprintsIn(file: string): readonly string[] {
   let driver: Driver.Database | undefined
   try {
     driver = new Driver(file, { fileMustExist: true })

@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { FileStats } from '../../storage/storage.ts'
+import type { FileStats } from '../store/store.ts'
 import type { Database } from './database.ts'
 
 /** Looks at the files; undefined for a database in memory, which has none. Rejects where they are gone. */

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
-import type { Actor } from '../../domain/audit.ts'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
-import { hashOf } from '../../domain/journal.ts'
-import type { Erased, Forgotten } from '../../storage/storage.ts'
+import { hashOf } from '../../domain/events/event-log.ts'
+import type { Actor } from '../../domain/operator/audit.ts'
+import type { Erased, Forgotten } from '../store/store.ts'
 import type { Database } from './database.ts'
 import { auditTable } from './operator.ts'
-import { deliveries, integrationRequests, ledgers, outbox, receipts, stories } from './schema.ts'
+import { deliveries, deliveryReports, integrationRequests, ledgers, outbox, traces } from './schema.ts'
 
 /** Rows removed, and pages given back, in one step: few enough that a server beside it doesn't wait noticeably. */
 const batch = 200
@@ -33,8 +33,8 @@ export async function forget(
   driver.pragma('secure_delete = ON')
   const hashes = subjects.map(hashOf)
 
-  const { requests, unclearRequests } = await eraseStories(database, recipient, hashes)
-  const [erasedDeliveries, erasedReceipts] = await eraseDeliveries(database, hashes)
+  const { requests, unclearRequests } = await eraseRequestTraces(database, recipient, hashes)
+  const [erasedDeliveries, erasedReports] = await eraseDeliveries(database, hashes)
   const erasedLedgers = await writer.write(() => {
     changes.tell()
     return orm
@@ -45,7 +45,7 @@ export async function forget(
   const erased: Erased = {
     requests,
     deliveries: erasedDeliveries,
-    receipts: erasedReceipts,
+    deliveryReports: erasedReports,
     ledgers: erasedLedgers,
     messages: await eraseSome(
       database,
@@ -67,7 +67,7 @@ export async function forget(
 }
 
 /** Removes stories that are of this person: first those that only the delivery log tells of, while it still does. */
-async function eraseStories(
+async function eraseRequestTraces(
   { orm, writer }: Database,
   recipient: Recipient,
   hashes: readonly string[],
@@ -75,17 +75,17 @@ async function eraseStories(
   let requests = 0
   const erase = async (ids: readonly string[]) => {
     for (let from = 0; from < ids.length; from += batch) {
-      const some = inArray(stories.requestId, ids.slice(from, from + batch))
-      requests += await writer.write(() => orm.delete(stories).where(some).run().changes)
+      const some = inArray(traces.requestId, ids.slice(from, from + batch))
+      requests += await writer.write(() => orm.delete(traces).where(some).run().changes)
     }
   }
   const own = inArray(deliveries.recipientHash, [...hashes])
   const ofDeliveries = orm
-    .selectDistinct({ id: stories.requestId })
-    .from(stories)
-    .innerJoin(deliveries, eq(deliveries.requestId, stories.requestId))
+    .selectDistinct({ id: traces.requestId })
+    .from(traces)
+    .innerJoin(deliveries, eq(deliveries.requestId, traces.requestId))
     // One of several recipients is in the delivery log alone: the story has their number.
-    .where(sql`${own} AND ${stories.story} ->> '$[5]' IS NOT NULL`)
+    .where(sql`${own} AND ${traces.trace} ->> '$[5]' IS NOT NULL`)
     .all()
   await erase(ofDeliveries.map(({ id }) => id))
 
@@ -104,8 +104,8 @@ async function eraseStories(
       sql`SELECT request_id AS id, ${isOwn} AS own, story ->> '$[9]' AS hash FROM stories
         WHERE ${range} AND (${isOwn} OR instr(story, ${masked}) > 0)`,
     )
-    await erase(found.filter((story) => story.own === 1).map(({ id }) => id))
-    unclearRequests += found.filter((story) => story.own === 0 && story.hash === null).length
+    await erase(found.filter((trace) => trace.own === 1).map(({ id }) => id))
+    unclearRequests += found.filter((trace) => trace.own === 0 && trace.hash === null).length
     if (!last) return { requests, unclearRequests }
     after = last.id
   }
@@ -115,27 +115,27 @@ async function eraseStories(
 async function eraseDeliveries(
   { orm, writer }: Database,
   hashes: readonly string[],
-): Promise<readonly [deliveries: number, receipts: number]> {
-  for (let [erased, erasedReceipts] = [0, 0]; ; ) {
+): Promise<readonly [deliveries: number, deliveryReports: number]> {
+  for (let [erased, erasedReports] = [0, 0]; ; ) {
     const step = await writer.write(() => {
       const some = orm
-        .select({ id: deliveries.requestId, attempt: deliveries.attempt, key: deliveries.receiptKey })
+        .select({ id: deliveries.requestId, attempt: deliveries.attempt, key: deliveries.reportKey })
         .from(deliveries)
         .where(inArray(deliveries.recipientHash, [...hashes]))
         .limit(batch)
         .all()
       const keys = some.flatMap(({ key }) => key ?? [])
       return {
-        receipts: orm.delete(receipts).where(inArray(receipts.key, keys)).run().changes,
+        deliveryReports: orm.delete(deliveryReports).where(inArray(deliveryReports.key, keys)).run().changes,
         deliveries: some.reduce((sum, { id, attempt }) => {
           const own = and(eq(deliveries.requestId, id), eq(deliveries.attempt, attempt))
           return sum + orm.delete(deliveries).where(own).run().changes
         }, 0),
       }
     })
-    if (step.deliveries === 0) return [erased, erasedReceipts]
+    if (step.deliveries === 0) return [erased, erasedReports]
     erased += step.deliveries
-    erasedReceipts += step.receipts
+    erasedReports += step.deliveryReports
   }
 }
 

@@ -1,5 +1,5 @@
 import Driver from 'better-sqlite3'
-import { OperatorError } from '../../domain/operator.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
 
 /**
  * Opens a database so that nobody else can: who tries meanwhile waits, and finds out where the file was replaced or has

@@ -1,6 +1,6 @@
 import { count, desc, eq, ne } from 'drizzle-orm'
-import type { RequestBook } from '../../domain/operator.ts'
-import type { IntegrationRequests, KeptRequest } from '../../domain/platform.ts'
+import type { IntegrationRequestRecord, IntegrationRequests } from '../../domain/integration/integration.ts'
+import type { IntegrationRequestStore } from '../../domain/operator/operator.ts'
 import type { Database } from './database.ts'
 import { integrationRequests } from './schema.ts'
 
@@ -21,7 +21,7 @@ export function createIntegrationRequests({
 }
 
 /** Integration requests in SQLite, as the operator sees them. */
-export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
+export function createIntegrationRequestStore({ orm }: Pick<Database, 'orm'>): IntegrationRequestStore {
   const { read } = requestTable(orm)
   return {
     list: async ({ isPending, limit = -1, offset = 0 } = {}) =>
@@ -52,9 +52,9 @@ export function createRequestBook({ orm }: Pick<Database, 'orm'>): RequestBook {
 /** Integration requests as a step of the writer reads and decides them. */
 export function requestTable(orm: Database['orm']) {
   return {
-    read: (id: string): KeptRequest | undefined =>
+    read: (id: string): IntegrationRequestRecord | undefined =>
       orm.select().from(integrationRequests).where(eq(integrationRequests.id, id)).get(),
-    decide(id: string, verdict: Partial<KeptRequest>): void {
+    decide(id: string, verdict: Partial<IntegrationRequestRecord>): void {
       orm.update(integrationRequests).set(verdict).where(eq(integrationRequests.id, id)).run()
     },
   }

@@ -11,11 +11,11 @@ import { version } from '../../version.ts'
  * @throws SQLITE_BUSY while another process holds the lock, and an error when the file was written by a newer program
  */
 export function migrate(driver: Driver.Database, known: readonly Migration[] = migrations): boolean {
-  const books = `CREATE TABLE IF NOT EXISTS __drizzle_migrations
+  const context = `CREATE TABLE IF NOT EXISTS __drizzle_migrations
     (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT`
   driver.exec('BEGIN IMMEDIATE')
   try {
-    driver.exec(books)
+    driver.exec(context)
     const isNew = applyMissing(driver, known)
     driver.exec('COMMIT')
     return isNew

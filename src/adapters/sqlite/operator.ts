@@ -1,6 +1,6 @@
 import { and, desc, gte, lt } from 'drizzle-orm'
-import { type AuditEntry, type AuditReader, actorName } from '../../domain/audit.ts'
-import type { OperatorBook } from '../../domain/operator.ts'
+import { type AuditEntry, type AuditReader, actorName } from '../../domain/operator/audit.ts'
+import type { OperatorStore } from '../../domain/operator/operator.ts'
 import { appTable } from './apps.ts'
 import { brandTable } from './brands.ts'
 import type { Database } from './database.ts'
@@ -8,11 +8,11 @@ import { requestTable } from './integration-requests.ts'
 import { audit } from './schema.ts'
 
 /** Changes of an operator in SQLite: each is one step of the writer, its entry of the audit log included. */
-export function createOperatorBook({
+export function createOperatorStore({
   orm,
   writer,
   changes,
-}: Pick<Database, 'orm' | 'writer' | 'changes'>): OperatorBook {
+}: Pick<Database, 'orm' | 'writer' | 'changes'>): OperatorStore {
   const brands = brandTable(orm)
   const apps = appTable(orm)
   const requests = requestTable(orm)

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
 import { email, phone } from '../../domain/contact.ts'
 import type { Clock, Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
-import { outboxEntry, waiting } from '../../storage/outbox.ts'
+import { outboxEntry, waiting } from '../store/outbox.ts'
 import type { Database } from './database.ts'
 import { outbox } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import type { TemplateRegistration } from '../../domain/brand.ts'
+import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
 // the outbox, which exists to show messages to a developer.
@@ -96,13 +96,13 @@ export const integrationRequests = sqliteTable(
 // beginning, and need no index by time.
 
 /** What became of each request of an application, as `journal.ts` writes it. */
-export const stories = sqliteTable(
+export const traces = sqliteTable(
   'stories',
   {
     requestId: text('request_id').primaryKey().notNull(),
-    story: text().notNull(),
+    trace: text('story').notNull(),
   },
-  (table) => [check('stories_story', sql`json_type(${table.story}) = 'array'`)],
+  (table) => [check('stories_story', sql`json_type(${table.trace}) = 'array'`)],
 )
 
 /** The delivery log: every attempt to hand a message over. No text, no code, no recipient but as a hash and masked. */
@@ -131,9 +131,9 @@ export const deliveries = sqliteTable(
       enum: ['recipient', 'content', 'account', 'retryable', 'unknown'],
     }),
     reason: text(),
-    vendorId: text('vendor_id'),
+    providerMessageId: text('vendor_id'),
     /** What receipts name it by. */
-    receiptKey: text('receipt_key'),
+    reportKey: text('receipt_key'),
     durationMs: integer('duration_ms').notNull(),
   },
   (table) => [
@@ -148,7 +148,7 @@ export const deliveries = sqliteTable(
 )
 
 /** The last word of the receipts of each message; it may be here before its attempt is. */
-export const receipts = sqliteTable(
+export const deliveryReports = sqliteTable(
   'receipts',
   {
     key: text().primaryKey().notNull(),
@@ -166,7 +166,7 @@ export const receipts = sqliteTable(
  * How often what happened, by minute and by hour: what the console's overview adds up, since the journal may hold
  * millions. Brands and providers are the operator's; nothing in a key comes from a caller.
  */
-export const tallies = sqliteTable(
+export const statCounts = sqliteTable(
   'tallies',
   {
     /** How long the step is that it counts: a minute or an hour. */
@@ -215,7 +215,7 @@ export const consoleSessions = sqliteTable('console_sessions', {
 })
 
 /** By which secrets the server works with this file, as a hash of each: a command with others would find nobody's records. */
-export const secretMarks = sqliteTable('secret_marks', {
+export const keyFingerprints = sqliteTable('secret_marks', {
   mark: text().primaryKey().notNull(),
 })
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { firstIdOf } from '../../storage/journal-entry.ts'
-import type { KeptFrom, SweepStep } from '../../storage/storage.ts'
+import { firstIdOf } from '../store/event-log.ts'
+import type { RetainAfter, SweepStep } from '../store/store.ts'
 import type { Database } from './database.ts'
-import { sweepTallies } from './tallies.ts'
+import { sweepStats } from './stats.ts'
 
 /** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
@@ -11,7 +11,7 @@ const batch = 500
 const outboxBatch = 100
 
 /** Rows of a table of the journal removed in one step. */
-const journalBatch = 200
+const eventLogBatch = 200
 
 /** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
@@ -32,10 +32,10 @@ export function createSweep({
   writer,
   changes,
   shrink,
-}: Database): (now: number, keptFrom: KeptFrom) => Promise<SweepStep> {
+}: Database): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
   let after = ''
 
-  return async (now, keptFrom) => {
+  return async (now, retainAfter) => {
     const from = after
     const { next, ...step } = await writer.write(() => {
       const [last] = orm.all<{ subject: string }>(
@@ -47,15 +47,15 @@ export function createSweep({
         sql`DELETE FROM outbox WHERE id IN
           (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
       ).changes
-      const journal =
-        sweepJournal(keptFrom.journal) + sweepTallies({ orm }, now) + sweepOperator(now, keptFrom)
+      const eventLog =
+        sweepEventLog(retainAfter.eventLog) + sweepStats({ orm }, now) + sweepOperator(now, retainAfter)
       // What is remembered of them must not outlive them.
       if (ledgers > 0) changes.tell()
       const isShrinking = shrink()
       return {
         next: last?.subject ?? '',
-        isRound: last === undefined && messages < outboxBatch && journal < journalBatch,
-        isBusy: ledgers > batch / 4 || messages === outboxBatch || journal >= journalBatch || isShrinking,
+        isRound: last === undefined && messages < outboxBatch && eventLog < eventLogBatch,
+        isBusy: ledgers > batch / 4 || messages === outboxBatch || eventLog >= eventLogBatch || isShrinking,
       }
     })
     after = next
@@ -63,13 +63,13 @@ export function createSweep({
   }
 
   /** Removes some of what operators leave: old entries of the audit log, decided requests, sessions and links. */
-  function sweepOperator(now: number, keptFrom: KeptFrom): number {
+  function sweepOperator(now: number, retainAfter: RetainAfter): number {
     const some = sql.raw(`LIMIT ${operatorBatch}`)
     const deletions = [
       // Its entries are numbered in the order of their time.
-      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${some}) WHERE at < ${keptFrom.audit})`,
+      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${some}) WHERE at < ${retainAfter.audit})`,
       sql`DELETE FROM integration_requests WHERE id IN
-        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${keptFrom.requests} ${some})`,
+        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${some})`,
       sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
       sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
     ]
@@ -77,9 +77,9 @@ export function createSweep({
   }
 
   /** Removes some of what the journal has from before an instant; returns how many rows that was. */
-  function sweepJournal(from: number): number {
+  function sweepEventLog(from: number): number {
     const before = firstIdOf(from)
-    const some = sql.raw(`LIMIT ${journalBatch}`)
+    const some = sql.raw(`LIMIT ${eventLogBatch}`)
     const deletions = [
       sql`DELETE FROM stories WHERE request_id IN
         (SELECT request_id FROM stories WHERE request_id < ${before} ORDER BY request_id ${some})`,

@@ -5,7 +5,7 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 declare const self: Worker
 
 /** How long the file is left alone between. */
-const restMs = 15
+const openMs = 15
 
 let file: number | undefined
 let syncing: ReturnType<typeof setInterval> | undefined
@@ -17,7 +17,7 @@ self.onmessage = ({ data: path }: MessageEvent<string | null>) => {
   } else {
     const opened = openSync(path, 'r')
     file = opened
-    syncing = setInterval(() => fdatasyncSync(opened), restMs)
+    syncing = setInterval(() => fdatasyncSync(opened), openMs)
   }
   self.postMessage('done')
 }

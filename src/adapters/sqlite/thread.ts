@@ -1,21 +1,21 @@
-import type { OtpStore } from '../../domain/otp.ts'
-import type { IntegrationRequest } from '../../domain/platform.ts'
+import type { IntegrationRequest } from '../../domain/integration/integration.ts'
+import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
+import type { OtpStore } from '../../domain/otp/store.ts'
 import type { OutboxMessage } from '../../domain/ports.ts'
-import type { ReceiptBook } from '../../domain/receipts.ts'
-import type { JournalEntry } from '../../storage/journal-entry.ts'
-import type { KeyUses } from '../../storage/keys.ts'
-import type { KeptFrom, SweepStep, WriterStats } from '../../storage/storage.ts'
-import type { TallyCount } from '../../storage/tallies.ts'
+import type { EventLogEntry } from '../store/event-log.ts'
+import type { KeyUses } from '../store/keys.ts'
+import type { StatCount } from '../store/stat-buffer.ts'
+import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
-  keepMessage(message: OutboxMessage): Promise<void>
-  keepRequest(request: IntegrationRequest): Promise<void>
-  keepEntries(entries: readonly JournalEntry[], counts: readonly TallyCount[]): Promise<void>
-  keepReceipts: ReceiptBook['keepReceipts']
-  keepKeyUses(uses: KeyUses): Promise<void>
-  sweep(now: number, keptFrom: KeptFrom): Promise<SweepStep>
+  saveMessage(message: OutboxMessage): Promise<void>
+  saveRequest(request: IntegrationRequest): Promise<void>
+  saveEntries(entries: readonly EventLogEntry[], counts: readonly StatCount[]): Promise<void>
+  saveReports: DeliveryReportStore['saveReports']
+  saveKeyUses(uses: KeyUses): Promise<void>
+  sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   checkDatabase(): Promise<void>
   /** What the writer has done; answered without a write. */
   stats(): Promise<WriterStats>
@@ -96,7 +96,7 @@ const patienceMs = 10_000
 const checkPatienceMs = 2000
 
 /** How often it is looked at who has waited for too long, and how long the end of a thread is waited for. */
-const lookMs = 500
+const pollMs = 500
 const farewellMs = 15_000
 
 interface Waiting extends PromiseWithResolvers<unknown> {
@@ -136,21 +136,21 @@ export function startThread(
       waiting.set(lastId, answer)
       return answer.promise as Promise<never>
     }
-  const looking = setInterval(giveUp, lookMs)
-  looking.unref()
+  const polling = setInterval(giveUp, pollMs)
+  polling.unref()
 
   const work: DatabaseWork = {
     admit: call('admit'),
     beginSend: call('beginSend'),
-    moveEnd: call('moveEnd'),
+    reschedule: call('reschedule'),
     abandonSend: call('abandonSend'),
     guess: call('guess'),
-    adopt: call('adopt'),
-    keepMessage: call('keepMessage'),
-    keepRequest: call('keepRequest'),
-    keepEntries: call('keepEntries'),
-    keepReceipts: call('keepReceipts'),
-    keepKeyUses: call('keepKeyUses'),
+    rekey: call('rekey'),
+    saveMessage: call('saveMessage'),
+    saveRequest: call('saveRequest'),
+    saveEntries: call('saveEntries'),
+    saveReports: call('saveReports'),
+    saveKeyUses: call('saveKeyUses'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),
     stats: call('stats', checkPatienceMs),
@@ -165,7 +165,7 @@ export function startThread(
      * @throws when it does not end in time; then it is left to the end of the process
      */
     async close(): Promise<void> {
-      clearInterval(looking)
+      clearInterval(polling)
       // A call of this turn may not have been sent yet.
       if (!thread && waiting.size === 0) return
       const { promise, resolve } = Promise.withResolvers<'ended' | 'late'>()

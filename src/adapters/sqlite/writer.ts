@@ -1,6 +1,6 @@
 import Driver from 'better-sqlite3'
-import { newDistribution, observe } from '../../domain/distribution.ts'
-import type { WriterStats } from '../../storage/storage.ts'
+import { newDistribution, observe } from '../../domain/events/distribution.ts'
+import type { WriterStats } from '../store/store.ts'
 
 /** What a synchronous step may return: anything but a promise, since a transaction can't wait for one. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
@@ -230,7 +230,7 @@ function answerOf(job: Job): () => void {
  * Runs what may meet another process's lock, again and again until it is had; for start-up, where nobody else waits. What
  * is run must be harmless to repeat.
  */
-export function patiently(work: () => void): void {
+export function withBusyRetry(work: () => void): void {
   const giveUpAt = performance.now() + 2 * lockPatienceMs
   for (;;) {
     try {

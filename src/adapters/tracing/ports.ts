@@ -1,8 +1,8 @@
-import type { JournalReader } from '../../domain/journal.ts'
-import type { OtpStore } from '../../domain/otp.ts'
-import type { IntegrationRequests } from '../../domain/platform.ts'
-import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/providers.ts'
-import type { ReceiptBook } from '../../domain/receipts.ts'
+import type { EventLogReader } from '../../domain/events/event-log.ts'
+import type { IntegrationRequests } from '../../domain/integration/integration.ts'
+import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
+import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
+import type { OtpStore } from '../../domain/otp/store.ts'
 
 /** What a step of a request is called, and what is known of it beforehand. */
 export interface Step {
@@ -27,8 +27,8 @@ export interface Told {
 export interface TracedPorts {
   readonly store: OtpStore
   readonly requests: IntegrationRequests
-  readonly receipts: ReceiptBook
-  readonly lastProviderOf: JournalReader['lastProviderOf']
+  readonly deliveryReports: DeliveryReportStore
+  readonly lastProviderOf: EventLogReader['lastProviderOf']
   readonly checkDatabase: () => Promise<void>
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
@@ -36,7 +36,7 @@ export interface TracedPorts {
 
 /** The same ports, each use of which is a span among the children of its request. */
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
-  const { store, requests, receipts, smsRoutes, mailer } = ports
+  const { store, requests, deliveryReports, smsRoutes, mailer } = ports
   function stored<Args extends readonly unknown[], T>(name: string, work: (...args: Args) => Promise<T>) {
     const named: Step = { name: `store ${name}` }
     return (...args: Args) => step(named, () => work(...args))
@@ -65,13 +65,13 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
       admit: stored('admit', store.admit),
       check: stored('check', store.check),
       beginSend: stored('beginSend', store.beginSend),
-      moveEnd: stored('moveEnd', store.moveEnd),
+      reschedule: stored('reschedule', store.reschedule),
       abandonSend: stored('abandonSend', store.abandonSend),
       guess: stored('guess', store.guess),
-      adopt: stored('adopt', store.adopt),
+      rekey: stored('rekey', store.rekey),
     } satisfies OtpStore,
-    requests: { ...requests, add: stored('keepRequest', requests.add) },
-    receipts: { ...receipts, keepReceipts: stored('keepReceipts', receipts.keepReceipts) },
+    requests: { ...requests, add: stored('saveRequest', requests.add) },
+    deliveryReports: { ...deliveryReports, saveReports: stored('saveReports', deliveryReports.saveReports) },
     lastProviderOf: stored('lastProviderOf', ports.lastProviderOf),
     checkDatabase: stored('checkDatabase', ports.checkDatabase),
     smsRoutes: { plain: sending('plain'), template: sending('template') },

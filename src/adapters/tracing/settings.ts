@@ -1,4 +1,4 @@
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../config/settings.ts'
 
 /** How requests are traced, and where their spans go. */
 export interface TracingSettings {

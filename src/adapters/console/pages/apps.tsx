@@ -1,0 +1,175 @@
+/** @jsxImportSource preact */
+import type { IssuedApp } from '../../../domain/operator/operator.ts'
+import {
+  Badge,
+  Button,
+  Card,
+  ConsolePage,
+  document,
+  Empty,
+  Field,
+  Form,
+  Notice,
+  Table,
+  Time,
+} from '../components.tsx'
+import type { AppsModel, PageContext } from '../models.ts'
+
+type Key = IssuedApp['keys'][number]
+
+/** /admin/apps: the applications, their keys, and what makes and ends them. */
+export function appsPage(pageContext: PageContext, { apps, configured, appId, problem }: AppsModel): string {
+  const working = apps.filter(({ revokedAt }) => revokedAt === null)
+  const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
+  return document(
+    { title: 'Apps' },
+    <ConsolePage pageContext={pageContext} title="Apps" section="apps">
+      <div class="columns wide-first loose">
+        <div class="stack">
+          {apps.length === 0 && (
+            <Card>
+              <Empty title="No app has been issued a key">
+                <p>
+                  An app is whatever calls this server. Issue its key here, or by{' '}
+                  <code>otpost app issue APPID</code>.
+                </p>
+              </Empty>
+            </Card>
+          )}
+          {working.map((app) => (
+            <App key={app.appId} pageContext={pageContext} app={app} />
+          ))}
+          {revoked.length > 0 && (
+            <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
+              <Table
+                caption="Apps that were revoked"
+                columns={[{ title: 'App' }, { title: 'Issued' }, { title: 'Revoked' }]}
+                rows={revoked.map((app) => [
+                  <bdi class="breaks">{app.appId}</bdi>,
+                  <Time at={app.createdAt} now={pageContext.now} />,
+                  app.revokedAt === null ? '–' : <Time at={app.revokedAt} now={pageContext.now} />,
+                ])}
+                empty="None."
+              />
+            </Card>
+          )}
+        </div>
+        <div class="stack">
+          <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
+            {problem !== null && <Notice tone="bad">{problem}</Notice>}
+            <Form pageContext={pageContext} action="/admin/apps/issue">
+              <Field
+                label="App id"
+                name="appId"
+                required
+                isCode
+                value={appId}
+                hint="1 to 64 visible characters, no colon."
+              />
+              <p class="buttons">
+                <Button kind="primary">Issue</Button>
+              </p>
+            </Form>
+          </Card>
+          <Card title="Rotating a key">
+            <p class="hint">
+              Add a second key beside the first; deploy it; revoke the old one when it is no longer used. Both
+              work meanwhile, so no call fails.
+            </p>
+          </Card>
+          {configured.length > 0 && (
+            <Card title="From the settings" hint="In APP_CREDENTIALS, and changed there.">
+              <ul class="chips">
+                {configured.map((id) => (
+                  <li key={id}>
+                    <bdi>{id}</bdi>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
+        </div>
+      </div>
+    </ConsolePage>,
+  )
+}
+
+function App({ pageContext, app }: { pageContext: PageContext; app: IssuedApp }) {
+  const { appId, keys, createdAt } = app
+  const live = keys.filter(({ revokedAt }) => revokedAt === null)
+  return (
+    <Card
+      title={appId}
+      actions={
+        <>
+          {live.length < 2 && (
+            <Form pageContext={pageContext} action="/admin/apps/rotate">
+              <input type="hidden" name="appId" value={appId} />
+              <Button small>Add a second key</Button>
+            </Form>
+          )}
+          <Form
+            pageContext={pageContext}
+            action="/admin/apps/revoke"
+            confirm={`Revoke ${appId}? None of its keys works from then on, and whatever uses them is refused.`}
+          >
+            <input type="hidden" name="appId" value={appId} />
+            <Button kind="danger" small>
+              Revoke
+            </Button>
+          </Form>
+        </>
+      }
+    >
+      <p class="hint">
+        Issued <Time at={createdAt} now={pageContext.now} />
+        {live.length > 1 && '. Being rotated: revoke the old key when it is no longer used.'}
+      </p>
+      <Table
+        caption={`Keys of ${appId}`}
+        columns={[
+          { title: 'Key' },
+          { title: 'Status' },
+          { title: 'Made' },
+          { title: 'Last used' },
+          { title: 'Action', align: 'end', isQuiet: true },
+        ]}
+        rows={keys.map((key) => keyRow(pageContext, appId, key, live.length))}
+        empty="It has no key."
+      />
+    </Card>
+  )
+}
+
+function keyRow(pageContext: PageContext, appId: string, key: Key, liveCount: number) {
+  const { lastFour, createdAt, revokedAt, lastUsedAt } = key
+  // A key from before its end was kept is the older of two.
+  const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
+  return [
+    lastFour === 'unknown' ? 'unknown' : <code>…{lastFour}</code>,
+    revokedAt === null ? (
+      <Badge tone="good">works</Badge>
+    ) : (
+      <span>
+        <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} now={pageContext.now} />
+      </span>
+    ),
+    <Time at={createdAt} now={pageContext.now} />,
+    lastUsedAt === null ? 'never' : <Time at={lastUsedAt} now={pageContext.now} />,
+    revokedAt !== null ? null : liveCount < 2 ? (
+      <span class="hint">the only one</span>
+    ) : (
+      <Form
+        pageContext={pageContext}
+        action="/admin/apps/revoke-key"
+        confirm={`Revoke ${keyName} of ${appId}? Whatever still uses it is refused from then on.`}
+      >
+        <input type="hidden" name="appId" value={appId} />
+        <input type="hidden" name="key" value={lastFour} />
+        <Button kind="danger" small>
+          {lastFour === 'unknown' ? 'Revoke the older' : `Revoke …${lastFour}`}
+        </Button>
+      </Form>
+    ),
+  ]
+}

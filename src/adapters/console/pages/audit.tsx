@@ -1,0 +1,99 @@
+/** @jsxImportSource preact */
+import type { AuditAction, AuditRecord } from '../../../domain/operator/audit.ts'
+import { Card, Code, ConsolePage, document, Empty, Pager, Table, Time } from '../components.tsx'
+import type { AuditModel, PageContext } from '../models.ts'
+import { utc } from '../words.ts'
+
+/** What each action is called. */
+const actions: Readonly<Record<AuditAction, string>> = {
+  'brand.created': 'Brand created',
+  'brand.changed': 'Brand changed',
+  'brand.status': 'Brand status changed',
+  'brand.template': 'Template registered',
+  'app.issued': 'App issued',
+  'app.rotated': 'Key rotated',
+  'app.key-revoked': 'Key revoked',
+  'app.revoked': 'App revoked',
+  'request.approved': 'Request approved',
+  'request.rejected': 'Request rejected',
+  'console.link': 'Sign-in link made',
+  'console.login': 'Signed in',
+  'console.logout': 'Signed out',
+  'console.session-revoked': 'Session ended',
+  'data.forgotten': 'Data forgotten',
+  'data.restored': 'Database restored',
+}
+
+/** Who changed what, the latest first. */
+export function auditPage(pageContext: PageContext, { records, next }: AuditModel): string {
+  return document(
+    { title: 'Audit' },
+    <ConsolePage pageContext={pageContext} section="audit" title="Audit log">
+      <Card
+        class="audit"
+        hint="What was changed by a command or in this console, the latest first. Entries are never changed."
+      >
+        <Table
+          caption="Audit log"
+          columns={[
+            { title: 'What', isHeader: true },
+            { title: 'On' },
+            { title: 'Details' },
+            { title: 'Who' },
+            { title: 'When', align: 'end' },
+          ]}
+          rows={records.map((record) => auditCells(pageContext, record))}
+          empty={
+            <Empty title="Nothing was changed yet">
+              What you change in this console or with <Code>otpost</Code> is written down here.
+            </Empty>
+          }
+        />
+      </Card>
+      <Pager first={null} next={next === null ? null : `/admin/audit?before=${next}`} />
+    </ConsolePage>,
+  )
+}
+
+function auditCells(pageContext: PageContext, { action, target, details, actor, at }: AuditRecord) {
+  const changes = Object.entries(details)
+  return [
+    actions[action],
+    <Target key="target" action={action} target={target} />,
+    changes.length === 0 ? null : (
+      <dl key="details" class="changes">
+        {changes.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    ),
+    <span key="who" class="who">
+      <Code>{actor.name}</Code>{' '}
+      <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
+    </span>,
+    // In full too: what is looked up here is compared with other logs.
+    <>
+      <Time at={at} now={pageContext.now} />
+      <br />
+      <span class="hint">{utc(at)}</span>
+    </>,
+  ]
+}
+
+/** What was changed, with the way to it where the console has a page of it. */
+function Target({ action, target }: { action: AuditAction; target: string }) {
+  const [kind] = action.split('.')
+  const path = encodeURIComponent(target)
+  const href =
+    kind === 'brand' ? `/admin/brands/${path}` : kind === 'request' ? `/admin/requests/${path}` : undefined
+  return href === undefined ? (
+    <Code>{target}</Code>
+  ) : (
+    <a href={href}>
+      <Code>{target}</Code>
+    </a>
+  )
+}

@@ -1,0 +1,465 @@
+/** @jsxImportSource preact */
+
+import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
+import type { LimitStatus } from '../../../domain/events/request-context.ts'
+import {
+  Badge,
+  Button,
+  Card,
+  ConsolePage,
+  CopyButton,
+  document,
+  Empty,
+  Facts,
+  Icon,
+  type IconName,
+  LinkButton,
+  Notice,
+  Pager,
+  Snippet,
+  Table,
+  Time,
+  type Tone,
+} from '../components.tsx'
+import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
+import { channelInWords, DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
+
+/** /admin/deliveries: what was handed to which provider, the latest first. */
+export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel): string {
+  const { rows, search, next, isLater, problem } = model
+  const { requestId, recipient } = search
+  const isSearch = requestId !== null || recipient !== null
+  return document(
+    { title: 'Deliveries' },
+    <ConsolePage pageContext={pageContext} title="Deliveries" section="deliveries">
+      {problem !== null && <Notice tone="bad">{problem}</Notice>}
+      <Card class="log">
+        <search class="search">
+          <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">
+            <input type="hidden" name="csrf" value={pageContext.csrfToken} />
+            <div class="field">
+              <label for="q">Request id, phone number or mail address</label>
+              <input
+                id="q"
+                name="q"
+                type="search"
+                required
+                spellcheck={false}
+                autocapitalize="none"
+                value={requestId ?? ''}
+                aria-describedby="q-hint"
+              />
+            </div>
+            <Button kind="primary">Search</Button>
+          </form>
+          <p class="hint" id="q-hint">
+            Recipients are kept as keyed hashes and masks: a number is found only by whoever knows it, and
+            never stands in an address.
+          </p>
+        </search>
+        {isSearch && (
+          <p class="found">
+            {requestId !== null ? (
+              <>
+                Of request <code>{requestId}</code>
+              </>
+            ) : (
+              <>
+                To <strong>{recipient?.masked}</strong>
+              </>
+            )}
+            <LinkButton href="/admin/deliveries" small>
+              Show all
+            </LinkButton>
+          </p>
+        )}
+        <Table
+          caption="Deliveries, the latest first"
+          columns={[
+            { title: 'Time (UTC)' },
+            { title: 'Request', isHeader: true },
+            { title: 'App' },
+            { title: 'Brand' },
+            { title: 'To' },
+            { title: 'Provider' },
+            { title: 'Template' },
+            { title: 'Status' },
+            { title: 'ms', align: 'end' },
+          ]}
+          rows={rows.map((row) => deliveryCells(row, pageContext.now))}
+          empty={<NoDeliveries model={model} />}
+        />
+        <Pager
+          first={isLater ? pageOf(model, null) : null}
+          next={next === null ? null : pageOf(model, next)}
+        />
+      </Card>
+    </ConsolePage>,
+  )
+}
+
+function deliveryCells(row: Delivery, now: number) {
+  const why = whyOf(row)
+  return [
+    <Instant at={row.at} now={now} />,
+    <a
+      class="story-link"
+      href={`/admin/deliveries/${encodeURIComponent(row.requestId)}`}
+      title={row.requestId}
+    >
+      <code>{shortId(row.requestId)}</code>
+      {row.attempt > 1 && <span class="hint">{` #${row.attempt}`}</span>}
+    </a>,
+    <bdi class="breaks">{row.app}</bdi>,
+    row.brand === null ? <span class="hint">–</span> : <bdi class="breaks">{row.brand}</bdi>,
+    <a class="masked" href={deliveriesTo(row)}>
+      {row.recipient}
+    </a>,
+    <span class="two-lines">
+      <span>{row.provider}</span>
+      <small>{row.route === null ? channelInWords(row.channel) : `${row.route} route`}</small>
+    </span>,
+    <span class="two-lines">
+      <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
+      {row.segments && <small>{segmentsInWords(row.segments)}</small>}
+    </span>,
+    <span class="two-lines">
+      <DeliveryBadge row={row} />
+      {why !== '' && (
+        <small class="why">
+          <bdi>{why}</bdi>
+        </small>
+      )}
+    </span>,
+    String(row.durationMs),
+  ]
+}
+
+function NoDeliveries({ model: { search, isLater, problem } }: { model: DeliveriesModel }) {
+  if (problem !== null) {
+    return (
+      <p class="buttons">
+        <LinkButton href="/admin/deliveries">Show all deliveries</LinkButton>
+      </p>
+    )
+  }
+  if (isLater) return <Empty title="There is nothing older" />
+  if (search.requestId !== null || search.recipient !== null) {
+    return (
+      <Empty title="Nothing was found">
+        <p>
+          Deliveries are kept for as long as <code>DELIVERY_LOG_DAYS</code> says. A request that was refused
+          has none, but may have a story: search for its id.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Empty title="Nothing has been sent yet">
+      <p>
+        Every message that is handed to a provider gets a line here. <a href="/docs">/docs</a> has the calls
+        that send; the same log on the command line:
+      </p>
+      <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
+    </Empty>
+  )
+}
+
+/** A mail is made of what the caller gives; so is an SMS without a template. */
+const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
+
+/** The end of a request id: ids begin with their time, so that those of one minute look alike at first. */
+function shortId(requestId: string): string {
+  return `…${requestId.slice(-8)}`
+}
+
+/** All that went to the same recipient. */
+function deliveriesTo({ recipientSubject }: Delivery): string {
+  return `/admin/deliveries?${new URLSearchParams({ recipient: recipientSubject })}`
+}
+
+function pageOf({ search }: DeliveriesModel, before: string | null): string {
+  const query = new URLSearchParams()
+  if (search.requestId !== null) query.set('request', search.requestId)
+  if (search.recipient !== null) query.set('recipient', search.recipient.hash)
+  if (before !== null) query.set('before', before)
+  const text = query.toString()
+  return text === '' ? '/admin/deliveries' : `/admin/deliveries?${text}`
+}
+
+/** /admin/deliveries/:requestId: the story of one request. */
+export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
+  const { opening, sections } = parseTrace(lines)
+  const checks = sections.get('Checks') ?? []
+  const delivery = sections.get('Delivery')
+  const advice = sections.get('What to do') ?? []
+  const span = spanOf(trace, deliveries)
+  // Its first line names the request, which stands above.
+  const [, asked, ...answered] = opening
+  return document(
+    { title: `Request ${shortId(trace.requestId)}` },
+    <ConsolePage
+      pageContext={pageContext}
+      title={`Request ${shortId(trace.requestId)}`}
+      section="deliveries"
+      parent={{ title: 'Deliveries', href: '/admin/deliveries' }}
+      actions={<Verdict trace={trace} />}
+    >
+      <div class="columns wide-first loose">
+        <Card title="What happened">
+          <ol class="timeline">
+            <li class="event">
+              <Mark tone="quiet" icon="paper-plane" />
+              <div>
+                <h3>Asked</h3>
+                <p>{asked}</p>
+              </div>
+            </li>
+            <li class="event">
+              <Mark {...(checks.some(isRefusal) ? failure : success)} />
+              <div>
+                <h3>Checks</h3>
+                <Checks lines={checks} limits={trace.limits} />
+              </div>
+            </li>
+            {delivery && deliveries.length === 0 && (
+              <li class="event">
+                <Mark {...nothing} />
+                <div>
+                  <h3>Delivery</h3>
+                  {delivery.map((line) => (
+                    <p key={line}>{line}</p>
+                  ))}
+                </div>
+              </li>
+            )}
+            {deliveries.map((row, index) => (
+              <li class="event" key={row.attempt}>
+                <Mark {...markOf(row)} />
+                <div>
+                  <h3>
+                    Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
+                    {row.providerMessageId !== null && (
+                      <CopyButton text={row.providerMessageId} label="Copy its id" />
+                    )}
+                  </h3>
+                  {/* The number stands in the heading. */}
+                  <p>{(delivery?.[index] ?? '').replace(/^\d+\. /, '')}</p>
+                  <Waterfall row={row} span={span} />
+                </div>
+              </li>
+            ))}
+            <li class="event">
+              <Mark {...(trace.end === null ? nothing : trace.end.error === null ? success : failure)} />
+              <div>
+                <h3>{trace.end === null ? 'No answer' : 'Answered'}</h3>
+                {answered.map((line) => (
+                  <p key={line}>{line}</p>
+                ))}
+              </div>
+            </li>
+          </ol>
+        </Card>
+        <div class="stack">
+          {advice.length > 0 && (
+            <section class="advice" aria-labelledby="advice-title">
+              <h2 id="advice-title">What to do</h2>
+              {advice.map((line) => (
+                <p key={line}>{line}</p>
+              ))}
+            </section>
+          )}
+          <Card title="The request">
+            <Facts
+              entries={[
+                ['Request', <code>{trace.requestId}</code>],
+                ['Asked', <Time at={trace.at} now={pageContext.now} />],
+                ['Call', <code>{callOf(trace)}</code>],
+                ['App', <bdi>{trace.app}</bdi>],
+                trace.brand === null
+                  ? null
+                  : ['Brand', <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>],
+                trace.channel === null ? null : ['Channel', channelInWords(trace.channel)],
+                trace.recipient === null
+                  ? null
+                  : [
+                      'Recipient',
+                      deliveries[0] ? (
+                        <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
+                      ) : (
+                        trace.recipient
+                      ),
+                    ],
+                trace.recipients === null ? null : ['Recipients', String(trace.recipients)],
+                ['Took', trace.end === null ? 'not known' : milliseconds(trace.end.durationMs)],
+              ]}
+            />
+          </Card>
+          <Card title="As text" hint="For a ticket or a colleague: no key, no code, no full recipient.">
+            <p class="buttons">
+              <CopyButton text={lines.join('\n')} label="Copy the story" />
+            </p>
+            <p class="hint">On the command line:</p>
+            <Snippet title="The same story" text={`otpost explain ${trace.requestId}`} />
+          </Card>
+        </div>
+      </div>
+    </ConsolePage>,
+  )
+}
+
+/** What `explain` tells, taken apart: what comes first, and the lines below each heading. */
+function parseTrace(lines: readonly string[]) {
+  const opening: string[] = []
+  const sections = new Map<string, string[]>()
+  let current = opening
+  let isHeading = false
+  for (const line of lines) {
+    if (line === '') isHeading = true
+    else if (isHeading) {
+      current = []
+      sections.set(line, current)
+      isHeading = false
+    } else current.push(line.trim())
+  }
+  return { opening, sections }
+}
+
+const calls: Readonly<Record<RequestTrace['operation'], string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+function callOf({ operation }: RequestTrace): string {
+  return calls[operation]
+}
+
+function Verdict({ trace: { end } }: { trace: RequestTrace }) {
+  if (end === null) return <Badge tone="warn">no answer</Badge>
+  return end.error === null ? (
+    <Badge tone="good">{end.status} success</Badge>
+  ) : (
+    <Badge tone="bad">
+      {end.status} {end.error}
+    </Badge>
+  )
+}
+
+interface MarkProps {
+  readonly tone: Tone
+  readonly icon: IconName
+}
+
+const success: MarkProps = { tone: 'good', icon: 'check' }
+const failure: MarkProps = { tone: 'bad', icon: 'alert' }
+const doubt: MarkProps = { tone: 'warn', icon: 'alert' }
+const nothing: MarkProps = { tone: 'quiet', icon: 'next' }
+
+/** The sign of an event on the line of time. */
+function Mark({ tone, icon }: MarkProps) {
+  return (
+    <span class={`mark ${tone}`} aria-hidden="true">
+      <Icon name={icon} />
+    </span>
+  )
+}
+
+function markOf(row: Delivery): MarkProps {
+  switch (statusOf(row)) {
+    case 'accepted':
+    case 'delivered':
+      return success
+    case 'skipped':
+      return nothing
+    case 'unknown':
+    case 'retryable':
+      return doubt
+    case 'rejected':
+    case 'failed':
+      return failure
+  }
+}
+
+function isRefusal(line: string): boolean {
+  return line.startsWith('REFUSED')
+}
+
+function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly LimitStatus[] }) {
+  let seen = 0
+  return (
+    <ul class="checks">
+      {lines.map((line) => {
+        const limitStatus = limits[seen]
+        const isOfLimit = limitStatus !== undefined && tellsOf(line, limitStatus)
+        if (isOfLimit) seen++
+        const isRefused = isRefusal(line)
+        return (
+          <li key={line} class={isRefused ? 'refused' : 'passed'}>
+            <Icon name={isRefused ? 'alert' : 'check'} />
+            <span>
+              <span class={isRefused ? 'refused-word' : 'sr-only'}>
+                {isRefused ? 'Refused: ' : 'Passed: '}
+              </span>
+              {line.replace(/^(passed|REFUSED) +/, '')}
+            </span>
+            {isOfLimit && <Gauge limitStatus={limitStatus} />}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** Whether a line of the checks is about a limit: they are told in their order, with their numbers. */
+function tellsOf(line: string, { limit, max }: LimitStatus): boolean {
+  return limit === 'cooldown'
+    ? /^\w+ +the cooldown /.test(line)
+    : new RegExp(`(?:of|all) ${max}(?:\\D|$)`).test(line)
+}
+
+/** How far a limit was used up, by this request too. */
+function Gauge({ limitStatus: { limit, max, used, refused } }: { limitStatus: LimitStatus }) {
+  const known = refused ? max : used
+  if (limit === 'cooldown' || known === null) return null
+  return (
+    <span class={refused ? 'gauge refused' : known >= max ? 'gauge full' : 'gauge'}>
+      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <rect class="gauge-room" width="100" height="6" />
+        <rect class="gauge-used" width={Math.min(100, (known / Math.max(1, max)) * 100)} height="6" />
+      </svg>
+      <span>
+        {known} of {max}
+      </span>
+    </span>
+  )
+}
+
+interface Span {
+  readonly from: number
+  readonly ms: number
+}
+
+/** The time that a request took, from when it came to the last that is known of it. */
+function spanOf({ at, end }: RequestTrace, deliveries: readonly Delivery[]): Span {
+  const ends = deliveries.map((row) => row.at + row.durationMs)
+  const until = Math.max(at + (end?.durationMs ?? 0), ...ends)
+  return { from: at, ms: Math.max(1, until - at) }
+}
+
+/** When an attempt was under way within its request. */
+function Waterfall({ row, span }: { row: Delivery; span: Span }) {
+  if (row.outcome === 'skipped') return null
+  const x = Math.max(0, Math.min(99, ((row.at - span.from) / span.ms) * 100))
+  const width = Math.max(1, Math.min(100 - x, (row.durationMs / span.ms) * 100))
+  return (
+    <span class="waterfall">
+      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <rect class="gauge-room" width="100" height="6" />
+        <rect class={`waterfall-bar ${markOf(row).tone}`} x={x} width={width} height="6" />
+      </svg>
+      <span>{milliseconds(row.durationMs)}</span>
+    </span>
+  )
+}

@@ -1,0 +1,583 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import type { Channel } from '../../../domain/contact.ts'
+import {
+  conversion,
+  type FailureCount,
+  type Figures,
+  type Limited,
+  type Period,
+  type Point,
+  type ProviderHealth,
+  type Share,
+  type Statistics,
+  type VerifyTimes,
+} from '../../../domain/events/statistics.ts'
+import {
+  Badge,
+  Card,
+  Code,
+  ConsolePage,
+  document,
+  Icon,
+  Stat,
+  Stats,
+  Table,
+  Time,
+  type Tone,
+} from '../components.tsx'
+import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
+import type { OverviewModel, PageContext } from '../models.ts'
+import { count, counted, duration, percent, utc } from '../words.ts'
+
+const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
+
+const stepWords: Readonly<Record<Period, string>> = {
+  hour: 'By the minute',
+  day: 'By the hour',
+  month: 'By the day',
+}
+
+/** What is going on: the first page, and the one that is open at night. */
+export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
+  const { period } = model.statistics
+  return document(
+    { title: 'Overview', scripts: ['/admin/charts.js'], styles: ['/admin/uplot.css'] },
+    <ConsolePage
+      pageContext={pageContext}
+      section="overview"
+      title="Overview"
+      actions={
+        <>
+          <p class="pulse hint" data-pulse hidden />
+          <nav class="switch" aria-label="Period">
+            {(['hour', 'day', 'month'] as const).map((each) => (
+              <a
+                key={each}
+                href={`/admin?period=${each}`}
+                aria-current={each === period ? 'true' : undefined}
+              >
+                <span class="sr-only">Last </span>
+                {periodNames[each]}
+              </a>
+            ))}
+          </nav>
+        </>
+      }
+    >
+      <OverviewLive now={pageContext.now} model={model} />
+    </ConsolePage>,
+  )
+}
+
+/** What console.js takes from a later answer and puts in the place of what stands. */
+export function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
+  const { statistics, limited, providers } = model
+  return (
+    <div class="live" data-live="overview" data-now={now}>
+      <Verdict model={model} />
+      <Headlines statistics={statistics} />
+      <div class="columns wide-first">
+        <Chart
+          id="codes"
+          title="Codes"
+          statistics={statistics}
+          lines={[
+            { label: 'Sent', kind: 'area', of: ({ sends }) => sends },
+            { label: 'Verified', kind: 'gold', of: ({ verified }) => verified },
+            { label: 'Not sent', kind: 'bad', of: ({ sendsFailed }) => sendsFailed },
+          ]}
+        />
+        <Chart
+          id="messages"
+          title="Messages"
+          statistics={statistics}
+          lines={[
+            { label: 'Handed over', kind: 'area', of: ({ accepted }) => accepted },
+            { label: 'Delivered', kind: 'gold', of: ({ delivered }) => delivered },
+            { label: 'Failed', kind: 'bad', of: ({ failed, unknown }) => failed + unknown },
+          ]}
+        />
+      </div>
+      <div class="columns wide-first">
+        <Providers providers={providers} />
+        <LimitedNow limited={limited} now={now} />
+      </div>
+      <div class="columns">
+        <VerifyTime times={statistics.verifyTimes} />
+        <Failures failures={statistics.failures} period={statistics.period} />
+      </div>
+      <Breakdown title="By brand" first="Brand" shares={statistics.byBrand} columns={ofRequests} />
+      <Breakdown
+        title="By channel"
+        first="Channel"
+        shares={statistics.byChannel.map((share) => ({ ...share, name: channelTitle(share.name) }))}
+        columns={ofRequests}
+      />
+      <Breakdown
+        title="By provider"
+        hint="Codes count for the provider that took them; what was delivered, receipts say."
+        first="Provider"
+        shares={statistics.byProvider}
+        columns={ofProviders}
+      />
+    </div>
+  )
+}
+
+/** One sentence for whoever has just woken up. */
+function Verdict({ model }: { model: OverviewModel }) {
+  const concerns = concernsOf(model)
+  const { totals, period } = model.statistics
+  if (concerns.length > 0) {
+    const isBad = concerns.some(({ tone }) => tone === 'bad')
+    return (
+      <section class={`verdict ${isBad ? 'bad' : 'warn'}`} aria-labelledby="verdict">
+        <Icon name="alert" />
+        <div>
+          <h2 id="verdict">{isBad ? 'Something is wrong' : 'Worth a look'}</h2>
+          <ul>
+            {concerns.map(({ tone, text }) => (
+              <li key={text} class={tone}>
+                {text}
+              </li>
+            ))}
+          </ul>
+        </div>
+      </section>
+    )
+  }
+  const happened =
+    totals.sends === 0
+      ? `No code was sent ${periodWords[period]}.`
+      : `${counted(totals.sends, 'code')} sent ${periodWords[period]}, ${percent(conversion(totals))} of them verified.`
+  return (
+    <section class="verdict good" aria-labelledby="verdict">
+      <Icon name="check" />
+      <div>
+        <h2 id="verdict">All is well</h2>
+        <p>
+          {happened} {model.providers.length === 0 ? null : 'Every provider works.'}
+        </p>
+      </div>
+    </section>
+  )
+}
+
+function Headlines({ statistics }: { statistics: Statistics }) {
+  const { totals, points } = statistics
+  const notSent = totals.sendsFailed + totals.notifyFailed
+  const lost = totals.failed + totals.unknown
+  return (
+    <Stats>
+      <Stat
+        label="Codes sent"
+        value={count(totals.sends)}
+        hint={`and ${counted(totals.notified, 'notification')}`}
+        below={<Sparkline points={points} of={({ sends }) => sends} />}
+      />
+      <Stat
+        label="Verified"
+        value={count(totals.verified)}
+        hint={counted(totals.wrongCodes, 'wrong code')}
+        below={<Sparkline points={points} of={({ verified }) => verified} />}
+      />
+      <Stat
+        label="Conversion"
+        value={percent(conversion(totals))}
+        hint="codes verified of sent"
+        below={<Sparkline points={points} of={(point) => conversion(point) ?? 0} />}
+      />
+      <Stat
+        label="Not sent"
+        value={count(notSent)}
+        hint={`${counted(totals.sendsFailed, 'code')}, ${counted(totals.notifyFailed, 'notification')}`}
+        below={<Sparkline points={points} of={(point) => point.sendsFailed + point.notifyFailed} />}
+        {...(isTrouble(notSent, notSent + totals.sends + totals.notified) ? { tone: 'bad' } : {})}
+      />
+      <Stat
+        label="Limited"
+        value={count(totals.limited)}
+        hint="requests a limit refused"
+        below={<Sparkline points={points} of={({ limited }) => limited} />}
+      />
+      <Stat
+        label="Handed over"
+        value={count(totals.accepted)}
+        hint={lost === 0 ? 'no attempt failed' : `${counted(lost, 'attempt')} failed or unclear`}
+        below={<Sparkline points={points} of={({ accepted }) => accepted} />}
+      />
+      <Stat
+        label="Delivered"
+        value={count(totals.delivered)}
+        hint={
+          totals.delivered + totals.undelivered === 0
+            ? 'no receipts came'
+            : `${count(totals.undelivered)} undelivered, by receipts`
+        }
+        below={<Sparkline points={points} of={({ delivered }) => delivered} />}
+      />
+    </Stats>
+  )
+}
+
+/** The course of a figure, without scale: the chart has that. */
+function Sparkline({ points, of }: { points: readonly Point[]; of: (point: Point) => number }) {
+  const values = points.map(of)
+  const most = Math.max(0, ...values)
+  const last = Math.max(1, values.length - 1)
+  const line = values.map((value, step) => {
+    const x = (100 * step) / last
+    const y = most === 0 ? 20 : 20 - (18 * value) / most
+    return `${x.toFixed(1)},${y.toFixed(1)}`
+  })
+  return (
+    <svg
+      class="sparkline"
+      viewBox="0 0 100 21"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      focusable="false"
+    >
+      {most === 0 ? null : <polygon points={`0,21 ${line.join(' ')} 100,21`} />}
+      <polyline points={line.length < 2 ? '0,20 100,20' : line.join(' ')} />
+    </svg>
+  )
+}
+
+interface Line {
+  readonly label: string
+  /** How it is drawn; charts.js knows the colours. */
+  readonly kind: 'area' | 'gold' | 'bad'
+  readonly of: (point: Point) => number
+}
+
+interface ChartProps {
+  readonly id: string
+  readonly title: string
+  readonly statistics: Statistics
+  readonly lines: readonly Line[]
+}
+
+/** Figures over time: drawn by charts.js, and as a table for who can't see or does not run that. */
+function Chart({ id, title, statistics, lines }: ChartProps) {
+  const { period, points, stepMs } = statistics
+  const data = {
+    period,
+    stepSeconds: stepMs / 1000,
+    at: points.map(({ at }) => at / 1000),
+    lines: lines.map(({ label, kind, of }) => ({ label, kind, values: points.map(of) })),
+  }
+  return (
+    <Card title={title} hint={`${stepWords[period]}, in UTC`}>
+      <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
+        <figcaption class="sr-only">
+          {title} {periodWords[period]}. The same figures are in the table below.
+        </figcaption>
+        <ul class="legend">
+          {lines.map(({ label, kind, of }) => (
+            <li key={label} class={kind}>
+              {label}{' '}
+              <span class="num" data-legend>
+                {count(points.reduce((sum, point) => sum + of(point), 0))}
+              </span>
+            </li>
+          ))}
+          <li class="at" data-legend-at aria-hidden="true" />
+        </ul>
+        <div class="plot" data-plot aria-hidden="true" />
+      </figure>
+      <details id={`table-${id}`}>
+        <summary>As a table</summary>
+        <div class="scroll">
+          <table>
+            <caption class="sr-only">
+              {title} {periodWords[period]}
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">From (UTC)</th>
+                {lines.map(({ label }) => (
+                  <th key={label} scope="col" class="end">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {points.toReversed().map((point) => (
+                <tr key={point.at}>
+                  <th scope="row" class="num">
+                    {utc(point.at).slice(0, 16)}
+                  </th>
+                  {lines.map(({ label, of }) => (
+                    <td key={label} class="end">
+                      {count(of(point))}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </Card>
+  )
+}
+
+function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
+  return (
+    <Card title="Providers" hint="How each is doing now, and what it took in the last hour.">
+      <Table
+        caption="Providers now"
+        columns={[
+          { title: 'Provider' },
+          { title: 'Takes' },
+          { title: 'State' },
+          { title: 'Handed over', align: 'end' },
+          { title: 'Failed', align: 'end' },
+          { title: 'Unclear', align: 'end' },
+        ]}
+        rows={providers.map((provider) => [
+          provider.name,
+          takes(provider),
+          <ProviderState key="state" {...provider} />,
+          count(provider.lastHour.accepted),
+          <Failing key="failed" value={provider.lastHour.failed} of={provider.lastHour} />,
+          <Failing key="unknown" value={provider.lastHour.unknown} of={provider.lastHour} />,
+        ])}
+        figures
+        empty="No provider is set up."
+      />
+    </Card>
+  )
+}
+
+function takes({ channel, routes }: ProviderHealth): string {
+  if (channel === 'EMAIL') return 'e-mail'
+  return `SMS, ${routes.join(' and ')}`
+}
+
+function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
+  const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
+  const words = {
+    works: ['good', 'works', inARow],
+    rests: ['bad', `rests for ${duration(openMs)}`, inARow],
+    probed: ['warn', 'being probed', 'one message tries it now'],
+  } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
+  const [tone, word, detail] = words[state]
+  return (
+    <span class="with-badge">
+      <Badge tone={tone}>{word}</Badge> {detail === null ? null : <span class="hint">{detail}</span>}
+    </span>
+  )
+}
+
+function LimitedNow({ limited, now }: { limited: readonly Limited[]; now: number }) {
+  return (
+    <Card title="Limited now" hint="Whom a limit refuses at this moment.">
+      {limited.length === 0 ? (
+        <p class="none">Nobody is limited.</p>
+      ) : (
+        <ul class="limited">
+          {limited.map(({ limit, app, brand, recipient, refusals, endsAt }) => (
+            <li key={JSON.stringify([limit, app, brand, recipient, endsAt])}>
+              <p class="what">{limitNames[limit]}</p>
+              <p class="hint">
+                {[recipient, app === null ? null : `app ${app}`, brand === null ? null : `brand ${brand}`]
+                  .filter((part) => part !== null)
+                  .join(' · ') || 'an address of the network'}
+              </p>
+              <p class="hint">
+                {counted(refusals, 'request')} refused · free <Time at={endsAt} now={now} />
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function VerifyTime({ times }: { times: VerifyTimes }) {
+  const { bins, medianSeconds, p90Seconds } = times
+  const most = Math.max(0, ...bins.map((bin) => bin.count))
+  return (
+    <Card title="Time to verify" hint="From the code's sending to the right code coming back.">
+      {times.count === 0 ? (
+        <p class="none">No code was verified.</p>
+      ) : (
+        <>
+          <dl class="quantiles">
+            <div>
+              <dt>Median</dt>
+              <dd>{upTo(medianSeconds)}</dd>
+            </div>
+            <div>
+              <dt>9 of 10</dt>
+              <dd>{upTo(p90Seconds)}</dd>
+            </div>
+            <div>
+              <dt>Codes</dt>
+              <dd>{count(times.count)}</dd>
+            </div>
+          </dl>
+          <table class="bins">
+            <caption class="sr-only">How many codes were verified within which time</caption>
+            <thead class="sr-only">
+              <tr>
+                <th scope="col">Within</th>
+                <th scope="col">Share</th>
+                <th scope="col">Codes</th>
+              </tr>
+            </thead>
+            <tbody>
+              {bins.map((bin) => (
+                <tr key={bin.upToSeconds}>
+                  <th scope="row">{bin.upToSeconds === null ? 'longer' : `≤ ${seconds(bin.upToSeconds)}`}</th>
+                  <td class="share">
+                    <Bar share={bin.count / most} />
+                    <span class="sr-only">{percent(bin.count / times.count)}</span>
+                  </td>
+                  <td class="end">{count(bin.count)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Card>
+  )
+}
+
+/** The upper bound of a bin that a quantile lies in; null: it lies beyond all of them. */
+function upTo(bound: number | null): string {
+  return bound === null ? 'beyond all' : `≤ ${seconds(bound)}`
+}
+
+function seconds(value: number): string {
+  return value < 60 || value % 60 !== 0 ? `${value} s` : `${value / 60} min`
+}
+
+/** A share from 0 to 1 as a length; the number stands beside it. */
+function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
+  return (
+    <svg
+      class={tone ? `bar ${tone}` : 'bar'}
+      viewBox="0 0 100 1"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <rect width={(100 * share).toFixed(2)} height="1" />
+    </svg>
+  )
+}
+
+/** What the class of a failure means. */
+const failureWords: Readonly<Record<NonNullable<FailureCount['errorClass']>, string>> = {
+  recipient: 'the number or address was refused',
+  content: 'the message was refused',
+  account: 'the account was refused: look at its key, balance, sender',
+  retryable: 'failed for the moment',
+  unknown: 'no clear answer',
+}
+
+function Failures({ failures, period }: { failures: readonly FailureCount[]; period: Period }) {
+  const most = Math.max(0, ...failures.map((failure) => failure.count))
+  return (
+    <Card title="Failed attempts" hint="By provider, and by what it said.">
+      <Table
+        caption={`Failed attempts ${periodWords[period]}`}
+        columns={[
+          { title: 'Provider' },
+          { title: 'What it said' },
+          { title: 'Share', isQuiet: true },
+          { title: 'Attempts', align: 'end' },
+        ]}
+        rows={failures.map(({ provider, errorClass, count: attempts }) => [
+          provider,
+          <>
+            {errorClass === null ? failureWords.unknown : failureWords[errorClass]}{' '}
+            {errorClass === null ? null : <Code>{errorClass}</Code>}
+          </>,
+          <Bar key="bar" share={attempts / most} tone="bad" />,
+          count(attempts),
+        ])}
+        empty="No attempt failed."
+      />
+    </Card>
+  )
+}
+
+interface Column {
+  readonly title: string
+  readonly of: (share: Share) => ComponentChildren
+}
+
+const codeColumns: readonly Column[] = [
+  { title: 'Codes sent', of: ({ sends }) => count(sends) },
+  { title: 'Verified', of: ({ verified }) => count(verified) },
+  { title: 'Conversion', of: (share) => percent(conversion(share)) },
+]
+const attemptColumns: readonly Column[] = [
+  { title: 'Handed over', of: ({ accepted }) => count(accepted) },
+  { title: 'Failed', of: (share) => <Failing value={share.failed} of={share} /> },
+  { title: 'Unclear', of: (share) => <Failing value={share.unknown} of={share} /> },
+]
+const ofRequests: readonly Column[] = [
+  ...codeColumns,
+  { title: 'Not sent', of: ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed) },
+  { title: 'Notified', of: ({ notified }) => count(notified) },
+  { title: 'Limited', of: ({ limited }) => count(limited) },
+  { title: 'Refused', of: ({ refused }) => count(refused) },
+  ...attemptColumns,
+]
+const ofProviders: readonly Column[] = [
+  ...codeColumns,
+  ...attemptColumns,
+  { title: 'Delivered', of: ({ delivered }) => count(delivered) },
+  { title: 'Undelivered', of: ({ undelivered }) => count(undelivered) },
+]
+
+interface BreakdownProps {
+  readonly title: string
+  readonly hint?: string
+  /** What the first column names. */
+  readonly first: string
+  readonly shares: readonly Share[]
+  readonly columns: readonly Column[]
+}
+
+/** How many rows a breakdown has: the busiest. */
+const mostShares = 30
+
+function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
+  const said = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
+  return (
+    <Card title={title} {...(said === undefined ? {} : { hint: said })}>
+      <Table
+        caption={title}
+        columns={[
+          { title: first },
+          ...columns.map((column) => ({ title: column.title, align: 'end' as const })),
+        ]}
+        rows={shares.slice(0, mostShares).map((share) => [share.name, ...columns.map(({ of }) => of(share))])}
+        figures
+        empty="Nothing was sent."
+      />
+    </Card>
+  )
+}
+
+/** Attempts that came to nothing, among all. */
+function Failing({ value, of }: { value: number; of: Pick<Figures, 'accepted' | 'failed' | 'unknown'> }) {
+  if (value === 0) return <span class="hint">0</span>
+  const all = of.accepted + of.failed + of.unknown
+  return <span class={isTrouble(of.failed + of.unknown, all) ? 'trouble' : undefined}>{count(value)}</span>
+}
+
+function channelTitle(name: string): string {
+  const known: Readonly<Record<Channel, string>> = { ...channelNames, EMAIL: 'E-mail' }
+  return name === 'SMS' || name === 'EMAIL' ? known[name] : name
+}

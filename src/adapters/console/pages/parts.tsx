@@ -1,0 +1,114 @@
+/** @jsxImportSource preact */
+import type { BrandStatus } from '../../../domain/brands/brand.ts'
+import type { Channel } from '../../../domain/contact.ts'
+import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
+import { Badge, type Tone } from '../components.tsx'
+import { utc } from '../words.ts'
+
+// What the pages of requests, brands, apps and deliveries have in common.
+
+const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
+
+export function BrandStatusBadge({ status }: { status: BrandStatus }) {
+  return <Badge tone={brandTones[status]}>{status}</Badge>
+}
+
+type DeliveryStatus = ReturnType<typeof statusOf>
+
+const deliveryTones: Readonly<Record<DeliveryStatus, Tone>> = {
+  delivered: 'good',
+  accepted: 'good',
+  unknown: 'warn',
+  retryable: 'warn',
+  skipped: 'quiet',
+  rejected: 'bad',
+  failed: 'bad',
+}
+
+const deliveryMeanings: Readonly<Record<DeliveryStatus, string>> = {
+  delivered: 'A receipt says that it arrived.',
+  accepted: 'The provider took it; no receipt has said more.',
+  unknown: 'It may have been sent or not, as after a time-out.',
+  retryable: 'The provider could not take it then.',
+  skipped: 'The provider was not asked.',
+  rejected: 'The provider refused it.',
+  failed: 'The provider took it, and a receipt says that it did not arrive.',
+}
+
+/** How a delivery stands, in the word that `otpost deliveries` has for it. */
+export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
+  const status = statusOf(row)
+  return (
+    <span title={deliveryMeanings[status]}>
+      <Badge tone={deliveryTones[status]}>{status}</Badge>
+    </span>
+  )
+}
+
+/** Why a delivery stands as it does; '' where there is nothing to say. */
+export function whyOf(row: Delivery): string {
+  const { errorClass, reason, report } = row
+  // `retryable` and `unknown` are what its badge says already.
+  const told = errorClass === statusOf(row) ? null : errorClass
+  return [told, reason ?? report?.reason].filter(Boolean).join(': ')
+}
+
+export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+  return `${count} ${count === 1 ? 'segment' : 'segments'} · ${encoding}`
+}
+
+const channelWords: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
+
+export function channelInWords(channel: Channel): string {
+  return channelWords[channel]
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** An exact time, as one compares with other logs: the second in UTC, and the day where it is another than today's. */
+export function Instant({ at, now }: { at: number; now: number }) {
+  const date = new Date(at)
+  const iso = date.toISOString()
+  const isToday = iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
+  return (
+    <time class="instant" dateTime={iso} title={utc(at)}>
+      {isToday ? '' : <span class="hint">{`${date.getUTCDate()} ${months[date.getUTCMonth()]} `}</span>}
+      {iso.slice(11, 19)}
+    </time>
+  )
+}
+
+/** A short length of time, to the tenth of a second. */
+export function milliseconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
+/** A line for a shell that posts JSON. */
+export function curl(url: string, body: Readonly<Record<string, unknown>>): string {
+  return `curl -s ${inPageContext(url)} -H 'content-type: application/json' \\\n  -d ${inPageContext(JSON.stringify(body))}`
+}
+
+/** A word of a shell that means itself, whatever is in it. */
+export function inPageContext(word: string): string {
+  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** An address that a stranger typed: a link only where it leads to a web page, and never in one of our words. */
+export function WebLink({ url }: { url: string }) {
+  if (!/^https?:\/\//i.test(url)) return <bdi>{url}</bdi>
+  return (
+    <a href={url} rel="noopener noreferrer nofollow">
+      <bdi>{url}</bdi>
+    </a>
+  )
+}
+
+/** `person@example.com` with nothing in it that a mail program would take for a command. */
+export function MailLink({ address }: { address: string }) {
+  const href = `mailto:${encodeURIComponent(address).replace('%40', '@')}`
+  return (
+    <a href={href}>
+      <bdi>{address}</bdi>
+    </a>
+  )
+}

@@ -1,0 +1,111 @@
+import type { SettingInForce } from '../../../config/settings.ts'
+/** @jsxImportSource preact */
+import { Badge, Button, Card, Code, ConsolePage, document, Facts, Form, Table, Time } from '../components.tsx'
+import type { PageContext, SessionRow, SettingsModel } from '../models.ts'
+import { counted } from '../words.ts'
+
+/** What is in force, and who is signed in. */
+export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
+  const given = model.settings.filter(({ source }) => source === 'environment')
+  const defaults = model.settings.filter(({ source }) => source === 'default')
+  return document(
+    { title: 'Settings' },
+    <ConsolePage pageContext={pageContext} section="settings" title="Settings">
+      <Card
+        title="Sessions"
+        hint="Who is signed in to this console. A session that is ended has to sign in again."
+      >
+        <Table
+          caption="Sessions of the console"
+          columns={[
+            { title: 'Session' },
+            { title: 'Signed in with' },
+            { title: 'Since' },
+            { title: 'Last seen' },
+            { title: 'Ends' },
+            { title: 'Actions', align: 'end', isQuiet: true },
+          ]}
+          rows={model.sessions.map((session) => sessionCells(pageContext, session))}
+          empty="Nobody is signed in."
+        />
+      </Card>
+      <Card
+        class="settings"
+        title="Settings in force"
+        hint="Read from the environment when the server started. To change one, change the environment and start it again."
+      >
+        <SettingTable
+          caption="Settings of the environment"
+          settings={given}
+          empty="The environment sets nothing: every setting has its default."
+        />
+        {defaults.length === 0 ? null : (
+          <details>
+            <summary>{counted(defaults.length, 'more setting')} at default</summary>
+            <SettingTable caption="Settings at their defaults" settings={defaults} empty="" />
+          </details>
+        )}
+      </Card>
+      <Card title="Server">
+        <Facts
+          entries={[
+            ['Version', pageContext.version],
+            ['Bun', model.bun],
+            ['Database', <Code key="file">{model.databaseName}</Code>],
+          ]}
+        />
+      </Card>
+    </ConsolePage>,
+  )
+}
+
+interface SettingTableProps {
+  readonly caption: string
+  readonly settings: readonly SettingInForce[]
+  readonly empty: string
+}
+
+function SettingTable({ caption, settings, empty }: SettingTableProps) {
+  return (
+    <Table
+      caption={caption}
+      columns={[{ title: 'Setting' }, { title: 'Value' }]}
+      rows={settings.map(({ name, value }) => [
+        <Code key="name">{name}</Code>,
+        <SettingValue key="value" value={value} />,
+      ])}
+      empty={empty}
+    />
+  )
+}
+
+function SettingValue({ value }: Pick<SettingInForce, 'value'>) {
+  if (value === null) return <span class="hint">set, and hidden</span>
+  if (value === '') return <span class="hint">not set</span>
+  return <Code>{value}</Code>
+}
+
+function sessionCells(
+  pageContext: PageContext,
+  { id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow,
+) {
+  return [
+    <span key="session" class="with-badge">
+      <Code>{id}</Code> {isOwn ? <Badge tone="good">this one</Badge> : null}
+    </span>,
+    by === 'password' ? 'password' : 'link of the command',
+    <Time key="since" at={startedAt} now={pageContext.now} />,
+    <Time key="seen" at={lastSeenAt} now={pageContext.now} />,
+    <Time key="ends" at={expiresAt} now={pageContext.now} />,
+    <Form
+      key="end"
+      pageContext={pageContext}
+      action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
+      confirm={isOwn ? 'End your own session? You will have to sign in again.' : `End the session ${id}?`}
+    >
+      <Button kind="danger" small>
+        End<span class="sr-only"> session {id}</span>
+      </Button>
+    </Form>,
+  ]
+}

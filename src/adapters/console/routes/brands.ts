@@ -1,0 +1,205 @@
+import type { Elysia } from 'elysia'
+import {
+  type Brand,
+  type BrandStatus,
+  brandStatuses,
+  mayBecome,
+  type TemplateRegistration,
+} from '../../../domain/brands/brand.ts'
+import { previewOf, previewsOf } from '../../../domain/messages/preview.ts'
+import { templateOf } from '../../../domain/messages/templates.ts'
+import {
+  type BrandChange,
+  brandStatus,
+  freshBrand,
+  OperatorError,
+  putBrand,
+  registerTemplate,
+  setBrandStatus,
+} from '../../../domain/operator/operator.ts'
+import { done, html } from '../answers.ts'
+import type { BrandForm, PageContext } from '../models.ts'
+import {
+  type ConsoleRoutePorts,
+  type ConsoleSettings,
+  field,
+  orAgain,
+  type PageHandler,
+} from '../page-handler.ts'
+import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
+
+/** Brands: how they are made and edited, their status, their templates. */
+export function brandRoutes(
+  routes: Elysia,
+  ports: ConsoleRoutePorts,
+  settings: ConsoleSettings,
+  { page, missing }: PageHandler,
+): void {
+  routes.get(
+    '/admin/brands',
+    page(async (_, pageContext) => html(brandsPage(pageContext, { brands: await ports.brands.list() }))),
+  )
+  routes.get(
+    '/admin/brands/new',
+    page((_, pageContext) => brandForm(pageContext, null, formOf(freshBrand('')))),
+  )
+  routes.post(
+    '/admin/brands',
+    page(async ({ form, by }, pageContext) => {
+      const asked = brandAsked(form, field(form, 'slug'))
+      return orAgain(
+        async () => {
+          const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
+          return done(`/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
+        },
+        (text) => brandForm(pageContext, null, asked, text),
+      )
+    }),
+  )
+  routes.get(
+    '/admin/brands/:slug',
+    page(async ({ params: { slug = '' } }, pageContext) => {
+      const brand = await ports.brands.bySlug(slug)
+      return brand
+        ? brandForm(pageContext, brand, formOf(brand))
+        : missing(pageContext, 'There is no such brand')
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug',
+    page(async ({ form, params: { slug = '' }, by }, pageContext) => {
+      const brand = await ports.brands.bySlug(slug)
+      if (!brand) return missing(pageContext, 'There is no such brand')
+      const asked = brandAsked(form, slug)
+      return orAgain(
+        async () => {
+          await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
+          return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
+        },
+        (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug/status',
+    page(async ({ form, params: { slug = '' }, by }) => {
+      // By the name that it has, in whatever spelling it was asked for.
+      const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
+      return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
+    }),
+  )
+  routes.post(
+    '/admin/brands/:slug/templates/:key',
+    page(async ({ form, params: { slug = '', key = '' }, by }) => {
+      const asked = form.get('remove') ? null : registrationAsked(form)
+      const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
+      return done(
+        `/admin/brands/${changed.slug}`,
+        `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
+      )
+    }),
+  )
+  routes.post(
+    '/admin/preview',
+    page(({ form }, pageContext) => {
+      const template = templateOf(field(form, 'templateKey'))
+      if (!template) return missing(pageContext, 'There is no such template')
+      const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
+      const values = Object.fromEntries(
+        [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
+      )
+      return html(previewFragment(previewOf(brand, template, values, settings)))
+    }),
+  )
+
+  function brandForm(
+    pageContext: PageContext,
+    brand: Brand | null,
+    form: BrandForm,
+    text?: string,
+    was: Partial<BrandForm> = form,
+  ): Response {
+    // A new brand shows what it could send if everything were turned on.
+    const shown: Brand = brand ?? {
+      ...freshBrand('preview'),
+      displayName: form.displayName || 'Your brand',
+      loginIdEnabled: true,
+    }
+    const model = {
+      brand,
+      form,
+      was: JSON.stringify(was),
+      problems: text?.split('\n') ?? [],
+      nextStatuses: brandStatuses.filter((status: BrandStatus) => brand && mayBecome(brand.status, status)),
+      previews: previewsOf(shown, settings),
+      providers: settings.providerNames,
+    }
+    return html(brandPage(pageContext, model), text === undefined ? 200 : 409)
+  }
+
+  function registrationAsked(form: URLSearchParams): TemplateRegistration {
+    const ids: Record<string, string> = {}
+    for (const line of field(form, 'ids').split(/[\r\n]+/)) {
+      if (line.trim() === '') continue
+      const [name = '', id = ''] = line.split('=').map((part) => part.trim())
+      if (!settings.providerNames.includes(name) || id === '') {
+        throw new OperatorError(
+          `"${line.trim()}" is no provider and id: write one of ${settings.providerNames.join(', ')}, then = and the id`,
+        )
+      }
+      ids[name] = id
+    }
+    return { id: field(form, 'id') || null, ids, senderId: field(form, 'senderId') || null }
+  }
+}
+
+function formOf(brand: Brand): BrandForm {
+  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, domain, entityId } = brand
+  return {
+    slug,
+    displayName,
+    notifyTemplates,
+    dltEnabled,
+    loginIdEnabled,
+    domain: domain ?? '',
+    entityId: entityId ?? '',
+  }
+}
+
+/** What a form was filled in with, which it sends along; nothing where it does not. */
+function shownIn(form: URLSearchParams): Partial<BrandForm> {
+  try {
+    return JSON.parse(form.get('was') ?? '{}')
+  } catch {
+    return {}
+  }
+}
+
+/** The fields that were changed in a form: in the others somebody else may have changed the brand meanwhile. */
+function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
+  const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
+  const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
+  return Object.fromEntries(changes)
+}
+
+/** A brand as a form gives it: what is not ticked is not sent. */
+function brandAsked(form: URLSearchParams, slug: string): BrandForm {
+  return {
+    slug,
+    displayName: field(form, 'displayName'),
+    notifyTemplates: form.getAll('notifyTemplates'),
+    dltEnabled: form.has('dltEnabled'),
+    loginIdEnabled: form.has('loginIdEnabled'),
+    domain: field(form, 'domain'),
+    entityId: field(form, 'entityId'),
+  }
+}
+
+function changeOf({
+  slug: _,
+  domain,
+  entityId,
+  ...rest
+}: BrandForm): Omit<BrandForm, 'slug' | 'domain' | 'entityId'> & Pick<Brand, 'domain' | 'entityId'> {
+  return { ...rest, domain: domain || null, entityId: entityId || null }
+}

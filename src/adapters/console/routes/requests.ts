@@ -1,0 +1,85 @@
+import type { Elysia } from 'elysia'
+import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/operator.ts'
+import { done, html } from '../answers.ts'
+import type { PageContext } from '../models.ts'
+import { type ConsoleRoutePorts, field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
+import { requestPage, requestsPage } from '../pages/requests.tsx'
+
+/** Integration requests, and what becomes of them. */
+export function requestRoutes(
+  routes: Elysia,
+  ports: ConsoleRoutePorts,
+  { page, pageContextOf, keyShown, originOf, missing }: PageHandler,
+): void {
+  routes.get(
+    '/admin/requests',
+    page(async ({ request, url }, pageContext) => {
+      const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
+      const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
+      const [pending, decided] = await Promise.all([
+        ports.requests.list({ isPending: true, ...query }),
+        ports.requests.list({ isPending: false, ...query }),
+      ])
+      const hasMore = Math.max(pending.length, decided.length) > pageLength
+      const model = {
+        pending: pending.slice(0, pageLength),
+        decided: decided.slice(0, pageLength),
+        origin: originOf(request),
+        isLater: number > 1,
+        next: hasMore ? number + 1 : null,
+      }
+      return html(requestsPage(pageContext, model))
+    }),
+  )
+  routes.get(
+    '/admin/requests/:id',
+    page(async ({ params }, pageContext) => requestForm(pageContext, params.id)),
+  )
+  routes.post(
+    '/admin/requests/:id/approve',
+    page(async ({ request, visit, form, params: { id = '' }, by }, pageContext) => {
+      const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
+      return orAgain(
+        async () => {
+          const { key, brand, brandExisted } = await approveRequest(by, id, asked)
+          const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
+          const tone = brand.status === 'active' ? 'good' : 'bad'
+          // There is one request less to decide than before.
+          const after = await pageContextOf(request, visit, brandExisted ? { tone, text } : null)
+          return keyShown(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
+        },
+        (text) => requestForm(pageContext, id, { ...asked, problem: text }),
+      )
+    }),
+  )
+  routes.post(
+    '/admin/requests/:id/reject',
+    page(async ({ form, params: { id = '' }, by }, pageContext) =>
+      orAgain(
+        async () => {
+          await rejectRequest(by, id, field(form, 'reason'))
+          return done('/admin/requests', 'The request is rejected.')
+        },
+        (text) => requestForm(pageContext, id, { reason: field(form, 'reason'), problem: text }),
+      ),
+    ),
+  )
+
+  async function requestForm(
+    pageContext: PageContext,
+    id = '',
+    entered: { appId?: string; brandSlug?: string; reason?: string; problem?: string } = {},
+  ): Promise<Response> {
+    const request = await ports.requests.get(id)
+    if (!request) return missing(pageContext, 'There is no such request')
+    const { appId, brandSlug, reason = '', problem: text = null } = entered
+    const model = {
+      request,
+      appId: appId ?? suggestedSlug(request.companyName),
+      brandSlug: brandSlug ?? suggestedSlug(request.brandName),
+      reason,
+      problem: text,
+    }
+    return html(requestPage(pageContext, model), text === null ? 200 : 409)
+  }
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import type { App } from '../app.ts'
+import { notifyTemplateKeys } from '../domain/messages/templates.ts'
+import { putBrand } from '../domain/operator/operator.ts'
+import { makeLink } from '../domain/operator/sessions.ts'
+
+/** The demo's application and brand. The key is no secret: it opens a server of this machine that sends nothing. */
+export const demo = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' } as const
+
+/** The demo's settings: a database of its own and the outbox for everything, whatever else the environment says. */
+export function demoEnv(
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: env.PORT,
+    DATABASE_URL: `file:${join('data', 'demo.db')}`,
+    APP_CREDENTIALS: JSON.stringify({ [demo.appId]: demo.apiKey }),
+    LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
+  }
+}
+
+/** Who the audit log says it was. */
+const operator = { by: 'command', name: 'demo' } as const
+
+/** Makes the demo brand, starts, and tells a newcomer what to try. */
+export async function prepareDemo(app: App, listen: () => URL): Promise<void> {
+  await putBrand(app.context.acting(operator), demo.brandId, {
+    displayName: 'Acme',
+    notifyTemplates: notifyTemplateKeys,
+    loginIdEnabled: true,
+  })
+  const url = listen()
+  process.stdout.write(welcome(url, await makeLink(app.context, operator)))
+}
+
+function welcome(url: URL, linkToken: string): string {
+  const base = url.origin
+  const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
+  const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
+  return `
+otpost is running as a demo: every message stays in its outbox.
+
+  Outbox page       ${base}/outbox
+  API description   ${base}/docs
+  Console           ${base}/admin/link#${linkToken}
+                    (works once, for ten minutes)
+
+Send a code, read it from the outbox, verify it:
+
+  ${post('/otp/send')} '{${credentials},"phone":"+1 202 555 0143"}'
+
+  CODE=$(curl -s '${base}/outbox/messages?to=12025550143&wait=10' | grep -o '[0-9]\\{6\\} is your' | tail -1 | cut -c1-6); echo "$CODE"
+
+  ${post('/otp/verify')} '{${credentials},"phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
+
+Ctrl-C stops it.
+
+`
+}

@@ -1,0 +1,58 @@
+import { lookup } from 'node:dns/promises'
+import type { Reach } from './checks.ts'
+
+/** As much of an answer as is read. */
+const maxTextBytes = 4096
+
+/** Asks an address by a plain GET, without credentials and without following redirects; within its time, and never throws. */
+export async function reach(url: string, timeoutMs: number): Promise<Reach> {
+  const startedAt = performance.now()
+  const abort = new AbortController()
+  const { promise: timeUp, resolve } = Promise.withResolvers<'time-out'>()
+  const timer = setTimeout(() => {
+    resolve('time-out')
+    abort.abort()
+  }, timeoutMs)
+  try {
+    const asking = ask(url, abort.signal)
+    asking.catch(() => undefined)
+    const answer = await Promise.race([asking, timeUp])
+    if (answer === 'time-out') return { kind: 'time-out', code: 'time-out' }
+    return { kind: 'answered', ...answer, tookMs: performance.now() - startedAt }
+  } catch (error) {
+    const found = await Promise.race([whyUnreached(url, error), timeUp])
+    return found === 'time-out' ? { kind: 'time-out', code: 'time-out' } : found
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function ask(url: string, signal: AbortSignal) {
+  const response = await fetch(url, { redirect: 'manual', signal, headers: { accept: '*/*' } })
+  const date = Date.parse(response.headers.get('date') ?? '')
+  return { status: response.status, date: Number.isNaN(date) ? null : date, text: await beginning(response) }
+}
+
+async function beginning(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (text.length > maxTextBytes) break
+  }
+  return text
+}
+
+/** What stood in the way. That a name is unknown the error does not always say. */
+async function whyUnreached(url: string, error: unknown): Promise<Reach> {
+  const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
+  if (/CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)|^EPROTO$/.test(code)) return { kind: 'certificate', code }
+  // The proxy of HTTPS_PROXY is there, and lets nobody through to it; by which name it is known here says nothing.
+  if (code === 'ERR_PROXY_TUNNEL') return { kind: 'proxy', code }
+  try {
+    await lookup(new URL(url).hostname.replace(/^\[|\]$/g, ''))
+  } catch (cause) {
+    return { kind: 'name', code: String((cause as NodeJS.ErrnoException).code) }
+  }
+  return { kind: /REFUSED|^ConnectionRefused$/.test(code) ? 'refused' : 'other', code }
+}

@@ -1,0 +1,172 @@
+import type { Command } from 'commander'
+import { email, phone } from '../domain/contact.ts'
+import { type Delivery, type RequestTrace, statusOf } from '../domain/events/event-log.ts'
+import { explain } from '../domain/events/explain.ts'
+import { OperatorError } from '../domain/operator/operator.ts'
+import {
+  complain,
+  type Env,
+  instant,
+  isoTime,
+  print,
+  printTable,
+  requireDatabase,
+  wholeNumber,
+  wholeSeconds,
+  withContext,
+  withServerContext,
+} from './common.ts'
+
+interface DeliveryOptions {
+  request?: string
+  to?: string
+  since?: string
+  limit: number
+  json?: true
+}
+
+interface OutboxOptions {
+  to?: string
+  wait?: number
+}
+
+/** What became of messages: `otpost deliveries`, `explain`, `receipts` and `outbox`. */
+export function messageCommands(program: Command, env: Env): void {
+  program
+    .command('deliveries')
+    .description('list what was handed to which provider, and what became of it')
+    .option('--request <id>', 'only of this request')
+    .option('--to <recipient>', 'only to this phone number or mail address')
+    .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--limit <count>', 'the latest so many', wholeNumber, 100)
+    .option('--json', 'as a JSON array')
+    .action((options: DeliveryOptions) => printDeliveries(env, options))
+  program
+    .command('explain')
+    .description('tell the story of one request: its checks, limits, providers and receipts')
+    .argument('<requestId>', 'as the answer and its X-Request-Id header say')
+    .option('--json', 'as JSON')
+    .action((id: string, options: { json?: true }) => printTrace(env, id, options))
+  program
+    .command('receipts')
+    .description('print the URLs at which vendors report what became of messages')
+    .action(() => printCallbackUrls(env))
+
+  program
+    .command('outbox')
+    .description('print what the outbox holds, oldest first, as JSON lines')
+    .option('--to <recipient>', 'only messages to this phone number or mail address')
+    .option('--wait <seconds>', 'wait for a first message, at most so long', wholeSeconds)
+    .action((options: OutboxOptions) => printOutbox(env, options))
+}
+
+async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
+  await withContext(env, async ({ outbox }, { nationalize }) => {
+    const recipient = phone(options.to, nationalize) ?? email(options.to)
+    if (options.to !== undefined && !recipient) {
+      throw new OperatorError('--to must be a phone number or a mail address')
+    }
+    const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
+    const never = new AbortController().signal
+    const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
+    for (const entry of entries) print(JSON.stringify(entry))
+    if (entries.length === 0 && options.wait) {
+      throw new OperatorError(`no message came within ${options.wait} s`)
+    }
+  })
+}
+
+async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
+  await withServerContext(env, async ({ eventLog, subjectsOf, now }, { nationalize, database }) => {
+    const recipient = phone(options.to, nationalize) ?? email(options.to)
+    if (options.to !== undefined && !recipient) {
+      throw new OperatorError('--to must be a phone number or a mail address')
+    }
+    const rows = await eventLog.deliveries({
+      ...(options.request === undefined ? {} : { requestId: requestId(options.request) }),
+      ...(recipient ? { recipientSubjects: subjectsOf(recipient) } : {}),
+      ...(options.since === undefined ? {} : { since: instant(options.since, now()) }),
+      limit: options.limit,
+    })
+    if (rows.length === 0 && !options.json) {
+      complain(`there are no such deliveries in ${database.name}`)
+      return
+    }
+    printTable(options.json, rows.map(deliveryRow), [
+      ['TIME', (row) => row.at],
+      ['REQUEST', (row) => row.requestId],
+      ['APP', (row) => row.app],
+      ['BRAND', (row) => row.brand ?? '-'],
+      ['TO', (row) => row.recipient],
+      ['PROVIDER', (row) => row.provider + (row.route === null ? '' : `/${row.route}`)],
+      ['TEMPLATE', (row) => row.template ?? '-'],
+      ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
+      ['STATUS', (row) => row.status],
+      ['WHY', (row) => [row.errorClass, row.reason ?? row.report?.reason].filter(Boolean).join(' ') || '-'],
+      ['MS', (row) => String(row.durationMs)],
+    ])
+  })
+}
+
+async function printTrace(env: Env, id: string, options: { json?: true }): Promise<void> {
+  await withServerContext(env, async ({ eventLog }, { database }) => {
+    const query = { requestId: requestId(id), limit: 10_000 }
+    const [trace, deliveries] = await Promise.all([
+      eventLog.trace(query.requestId),
+      eventLog.deliveries(query),
+    ])
+    if (!trace) {
+      throw new OperatorError(
+        `nothing is known of request ${query.requestId} in ${database.name}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
+      )
+    }
+    if (options.json) print(JSON.stringify(traceRow(trace, deliveries)))
+    else for (const line of explain(trace, deliveries)) print(line)
+  })
+}
+
+async function printCallbackUrls(env: Env): Promise<void> {
+  const [{ createApp }, { readConfig }] = await Promise.all([
+    import('../app.ts'),
+    import('../config/config.ts'),
+  ])
+  const config = readConfig(env)
+  requireDatabase(config)
+  const app = await createApp(config, { serves: false })
+  try {
+    for (const line of app.callbackUrls()) print(line)
+  } finally {
+    await app.close()
+  }
+}
+
+/** A delivery as it is listed: its times as text, and how it stands. */
+function deliveryRow({ recipientSubject: _, segments, report, reportKey: __, at, ...row }: Delivery) {
+  return {
+    at: isoTime(at),
+    ...row,
+    segments: segments?.count ?? null,
+    encoding: segments?.encoding ?? null,
+    status: statusOf({ ...row, report }),
+    report: report && { ...report, at: isoTime(report.at) },
+  }
+}
+
+/** A story as a program reads it: its times as text, and with its deliveries. */
+function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
+  return {
+    ...trace,
+    at: isoTime(trace.at),
+    limits: trace.limits.map((limit) => ({
+      ...limit,
+      endsAt: limit.endsAt === null ? null : isoTime(limit.endsAt),
+    })),
+    deliveries: deliveries.map(deliveryRow),
+  }
+}
+
+function requestId(text: string): string {
+  const id = text.trim().toLowerCase()
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw new OperatorError('a request id is a UUID, as in the answer and its X-Request-Id header')
+}

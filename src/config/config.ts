@@ -1,0 +1,244 @@
+import { isIP } from 'node:net'
+import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
+import type { SmtpSettings } from '../adapters/email/smtp.ts'
+import { smtpSettings } from '../adapters/email/smtp-settings.ts'
+import { type Network, network } from '../adapters/http/client-ip.ts'
+import { type LogLevel, logLevels } from '../adapters/log/logger.ts'
+import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
+import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
+import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
+import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
+import type { LimitSettings } from '../domain/otp/limits.ts'
+import { type SettingInForce, Settings } from './settings.ts'
+import { readStoreSettings, type StoreConfig } from './store.ts'
+
+export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
+
+/** Everything the environment decides, read once and checked (design 7). */
+export interface Config extends StoreConfig {
+  readonly host: string
+  readonly port: number
+  readonly reusePort: boolean
+  readonly smsMode: SmsMode
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
+  /** Undefined: mail is kept in the outbox. */
+  readonly smtp: SmtpSettings | undefined
+  /** Whether some route ends in the outbox, so that its page and JSON are served. */
+  readonly usesOutbox: boolean
+  readonly limits: LimitSettings
+  readonly otpTtlSeconds: number
+  readonly providerTimeoutMs: number
+  /** Where vendors reach this server, without a slash at its end; undefined: nowhere, so there are no receipts. */
+  readonly publicUrl: string | undefined
+  /** For how many days the delivery log, the audit log and integration requests are kept. */
+  readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
+  readonly trustedProxies: readonly Network[]
+  /** Undefined: there are none. */
+  readonly metrics: MetricsConfig | undefined
+  readonly logLevel: LogLevel
+  /** Undefined: requests are not traced. */
+  readonly tracing: TracingSettings | undefined
+  /** How long a stop goes on serving before anything else, so that load balancers learn of it. */
+  readonly shutdownDelaySeconds: number
+  /** Argon2, of the password of the console; undefined: it opens by links alone. */
+  readonly adminPasswordHash: string | undefined
+  /** Every setting as it may be shown. */
+  readonly inForce: readonly SettingInForce[]
+}
+
+/** Where Prometheus finds metrics: at `token`, on the port of everything else; at `listener`, on one of their own. */
+export interface MetricsConfig {
+  /** What it has to show, wherever it asks; undefined: nothing, and only the listener answers. */
+  readonly token: string | undefined
+  readonly listener: { readonly host: string; readonly port: number } | undefined
+}
+
+/** @throws ConfigError naming every variable that is wrong */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const settings = new Settings(env)
+  const smsMode = settings.oneOf('OTP_SMS_MODE', ['plain', 'template', 'hybrid'], 'plain')
+  const plain = readRoute(settings, 'plain', true)
+  const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
+  const smtp = smtpSettings(settings)
+  refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
+  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const config: Config = {
+    host: readHost(settings, 'HOST'),
+    port,
+    reusePort: settings.flag('REUSE_PORT'),
+    ...readStoreSettings(settings),
+    smsMode,
+    smsRoutes: { plain: plain.providers, template: template.providers },
+    smtp,
+    usesOutbox: smtp === undefined || plain.usesOutbox || template.usesOutbox,
+    limits: {
+      globalPerMinute: settings.integer('GLOBAL_LIMIT_PER_MINUTE', 10, { min: 1, max: count }),
+      phonePerMinute: settings.integer('PHONE_LIMIT_PER_MINUTE', 3, { min: 1, max: count }),
+      phonePerHour: settings.integer('PHONE_LIMIT_PER_HOUR', 10, { min: 1, max: count }),
+      smsCooldownSeconds: settings.integer('SMS_COOLDOWN_SECONDS', 30, { min: 0, max: 86_400 }),
+      failureBudgetPerDay: settings.integer('FAILURE_BUDGET_PER_DAY', 100, { min: 0, max: count }),
+      emailPerHour: settings.integer('EMAIL_LIMIT_PER_HOUR', 30, { min: 0, max: count }),
+    },
+    otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
+    providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
+    publicUrl: readPublicUrl(settings),
+    retentionDays: {
+      eventLog: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
+      audit: settings.integer('AUDIT_LOG_DAYS', 365, { min: 1, max: 3650 }),
+      requests: settings.integer('INTEGRATION_REQUEST_DAYS', 365, { min: 1, max: 3650 }),
+    },
+    trustedProxies: readTrustedProxies(settings),
+    metrics: readMetrics(settings, port),
+    logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
+    tracing: tracingSettings(settings),
+    shutdownDelaySeconds: settings.integer('SHUTDOWN_DELAY_SECONDS', 0, { min: 0, max: 300 }),
+    adminPasswordHash: readPasswordHash(settings),
+    inForce: [],
+  }
+  return settings.checked({ ...config, inForce: settings.inForce() })
+}
+
+const count = 1_000_000_000
+
+/** Where a browser reaches this server: its public address, if it has one, and where it listens. */
+export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
+  readonly publicUrl: string | undefined
+  readonly local: string
+  readonly port: number
+} {
+  const settings = new Settings(env)
+  const publicUrl = readPublicUrl(settings)
+  const host = readHost(settings, 'HOST')
+  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const anywhere = host === '0.0.0.0' || host === '::'
+  return settings.checked({
+    publicUrl,
+    local: `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+  })
+}
+
+interface Route {
+  readonly providers: readonly MakeSmsProvider[]
+  readonly developmentOnly: readonly string[]
+  readonly usesOutbox: boolean
+}
+
+/** @param used whether OTP_SMS_MODE ever leads here */
+function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
+  const name = route === 'plain' ? 'SMS_PLAIN' : 'SMS_TEMPLATE'
+  const names = [...new Set(settings.list(name, 'outbox'))]
+  const providerSpecs = names.flatMap((word) => {
+    const provider = providerNamed(word)
+    if (!provider) {
+      settings.refuse(name, `names an unknown provider; there are ${providerNames.join(', ')}`)
+      return []
+    }
+    return [provider]
+  })
+  // A route that is named is checked also where the mode does not lead to it yet.
+  const providers = providerSpecs.map((provider) => provider.configure(settings, route))
+  for (const provider of providerSpecs.filter(({ routes }) => !routes.includes(route))) {
+    settings.refuse(name, `names ${provider.name}, which has no ${route} route`)
+  }
+  if (!used) return { providers: [], developmentOnly: [], usesOutbox: false }
+  return {
+    providers,
+    developmentOnly: providerSpecs
+      .filter((provider) => provider.developmentOnly)
+      .map((provider) => provider.name),
+    usesOutbox: providerSpecs.some((provider) => provider.name === 'outbox'),
+  }
+}
+
+function refuseOutboxInProduction(
+  settings: Settings,
+  ways: { SMS_PLAIN: Route; SMS_TEMPLATE: Route; SMTP_URL: SmtpSettings | undefined },
+): void {
+  const allowed = settings.flag('OUTBOX_IN_PRODUCTION')
+  if (settings.optional('NODE_ENV') !== 'production' || allowed) return
+  const remedy =
+    'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that (to try otpost out: otpost demo)'
+  for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
+    for (const provider of ways[name].developmentOnly) {
+      settings.refuse(
+        name,
+        `is "${provider}", whose messages reach nobody, with NODE_ENV=production: ${remedy}`,
+      )
+    }
+  }
+  if (settings.optional('SMTP_URL') === undefined) {
+    settings.refuse(
+      'SMTP_URL',
+      `is unset, so that mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
+    )
+  }
+}
+
+function readHost(settings: Settings, name: 'HOST' | 'METRICS_HOST'): string {
+  const host = settings.text(name, '127.0.0.1').trim()
+  // What looks like an IPv4 address has to be one; a name is tried when the server listens.
+  const isName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)*\.?$/i.test(host) && !/^[0-9.]+$/.test(host)
+  if (isIP(host) === 0 && !isName) {
+    settings.refuse(
+      name,
+      'must be an IP address or a host name of this machine, such as 127.0.0.1 or 0.0.0.0',
+    )
+  }
+  return host
+}
+
+function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
+  const token = settings.optional('METRICS_TOKEN')?.trim()
+  if (token !== undefined && !/^[!-~]+$/.test(token)) {
+    settings.refuse(
+      'METRICS_TOKEN',
+      'must be ASCII without spaces, such as the output of: openssl rand -hex 32',
+    )
+  }
+  const host = readHost(settings, 'METRICS_HOST')
+  if (settings.optional('METRICS_PORT') === undefined) {
+    return token === undefined ? undefined : { token, listener: undefined }
+  }
+  const port = settings.integer('METRICS_PORT', 0, { min: 0, max: 65_535 })
+  // REUSE_PORT would let the two share it, and each request find one of them by chance.
+  if (port !== 0 && port === usualPort) {
+    settings.refuse(
+      'METRICS_PORT',
+      'must be another port than PORT; METRICS_TOKEN serves metrics on that one',
+    )
+  }
+  return { token, listener: { host, port } }
+}
+
+function readPasswordHash(settings: Settings): string | undefined {
+  const hash = settings.optional('ADMIN_PASSWORD_HASH')?.trim()
+  if (hash !== undefined && !isPasswordHash(hash)) {
+    settings.refuse(
+      'ADMIN_PASSWORD_HASH',
+      'must be what otpost admin password prints; between single quotes, since a shell reads its $ otherwise',
+    )
+  }
+  return hash
+}
+
+function readPublicUrl(settings: Settings): string | undefined {
+  if (settings.optional('PUBLIC_URL') === undefined) return undefined
+  const url = settings.baseUrl('PUBLIC_URL', '')
+  // Kannel fills in what follows a %.
+  if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not hold %')
+  return url
+}
+
+function readTrustedProxies(settings: Settings): readonly Network[] {
+  if (settings.optional('TRUSTED_PROXIES') === undefined) return []
+  return settings.list('TRUSTED_PROXIES', '').flatMap((text) => {
+    const proxies = network(text)
+    if (proxies) return [proxies]
+    settings.refuse(
+      'TRUSTED_PROXIES',
+      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas',
+    )
+    return []
+  })
+}

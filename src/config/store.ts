@@ -1,0 +1,156 @@
+import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
+import { isRegion, nationalizeFor } from '../adapters/phone/nationalize.ts'
+import { type DatabaseTarget, usualBatchSize } from '../adapters/postgres/target.ts'
+import { readPostgresUrl } from '../adapters/postgres/url.ts'
+import type { Nationalize } from '../domain/contact.ts'
+import { Settings } from './settings.ts'
+
+/** What the environment says of the store: all that a command needs. */
+export interface StoreConfig {
+  readonly database: DatabaseConfig
+  /**
+   * The present secret, then former ones. Undefined: made once and kept in a file beside the database, which must be a
+   * file then.
+   */
+  readonly secretKeys: SecretKeys | undefined
+  /** appId → API key, beside the apps issued by command. */
+  readonly appCredentials: ReadonlyMap<string, string>
+  readonly nationalize: Nationalize | undefined
+}
+
+/** The database, as DATABASE_URL names it. */
+export type DatabaseConfig =
+  | {
+      readonly kind: 'sqlite'
+      /** What messages call it: the path. */
+      readonly name: string
+      /** Path of the SQLite file, or `:memory:`. */
+      readonly file: string
+    }
+  | {
+      readonly kind: 'postgres'
+      /** What messages call it: the URL without user, password and parameters. */
+      readonly name: string
+      readonly target: DatabaseTarget
+    }
+
+/**
+ * The settings of a command, which needs no way to deliver.
+ *
+ * @throws ConfigError naming every variable of them that is wrong
+ */
+export function readStoreConfig(env: Readonly<Record<string, string | undefined>>): StoreConfig {
+  const settings = new Settings(env)
+  return settings.checked(readStoreSettings(settings))
+}
+
+/** What the server reads of it too. */
+export function readStoreSettings(settings: Settings): StoreConfig {
+  const database = readDatabase(settings, 'DATABASE_URL', 'file:data/otpost.db')
+  const secretKeys = readSecretKeys(settings)
+  if (database.kind === 'postgres' && settings.optional('SECRET_KEY') === undefined) {
+    settings.refuse(
+      'SECRET_KEY',
+      'must be set where DATABASE_URL is postgres://, since all servers on a database need the same: the output of openssl rand -base64 32, or what the .key file beside an SQLite database holds',
+    )
+  }
+  return {
+    database,
+    secretKeys,
+    appCredentials: readAppCredentials(settings),
+    nationalize: readRegion(settings),
+  }
+}
+
+/** A database that a command names, by the same rules as DATABASE_URL. */
+export function readDatabaseUrl(
+  env: Readonly<Record<string, string | undefined>>,
+  option: string,
+  url: string,
+): DatabaseConfig {
+  const settings = new Settings({ ...env, [option]: url })
+  return settings.checked(readDatabase(settings, option, ''))
+}
+
+function readDatabase(settings: Settings, name: string, usual: string): DatabaseConfig {
+  const url = (settings.optional(name) ?? usual).trim()
+  const poolSize = settings.integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 500 })
+  const connectTimeoutMs = settings.integer('DATABASE_CONNECT_TIMEOUT_MS', 2000, { min: 100, max: 60_000 })
+  const statementTimeoutMs = settings.integer('DATABASE_STATEMENT_TIMEOUT_MS', 5000, {
+    min: 100,
+    max: 60_000,
+  })
+  const isPooled = settings.flag('DATABASE_PGBOUNCER')
+  const batchSize = settings.integer('DATABASE_BATCH_SIZE', usualBatchSize, { min: 1, max: 256 })
+  if (/^postgres(?:ql)?:/i.test(url)) {
+    const read = readPostgresUrl(url)
+    for (const problem of read.problems) settings.refuse(name, problem)
+    settings.show(name, read.name)
+    return {
+      kind: 'postgres',
+      name: read.name,
+      target: {
+        ...read.server,
+        poolSize,
+        connectTimeoutMs,
+        statementTimeoutMs,
+        idleInTransactionTimeoutMs,
+        isPooled,
+        batchSize,
+      },
+    }
+  }
+  const file = url.startsWith('file:') ? url.slice('file:'.length).replace(/^\/\/(?=\/)/, '') : ''
+  if (file === '' || file.includes('?')) {
+    settings.refuse(
+      name,
+      'must be file: and a path, such as file:data/otpost.db, or postgres:// and a server, such as postgres://otpost:password@db.example.com/otpost?sslmode=verify-full',
+    )
+  }
+  // What is no path may be the URL of a server, with a password in it.
+  settings.show(name, url.startsWith('file:') ? url : '')
+  return { kind: 'sqlite', name: file, file }
+}
+
+/** How long a transaction may wait for its server; each of ours is over within milliseconds. */
+const idleInTransactionTimeoutMs = 10_000
+
+function readSecretKeys(settings: Settings): SecretKeys | undefined {
+  const text = settings.optional('SECRET_KEY')
+  if (text === undefined) return undefined
+  const keys = secretKeysIn(text)
+  if (!keys) {
+    settings.refuse(
+      'SECRET_KEY',
+      'must be at least 32 bytes, such as the output of: openssl rand -base64 32; or several such, separated by commas, the present one first',
+    )
+  }
+  return keys
+}
+
+function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
+  const json = settings.optional('APP_CREDENTIALS')
+  if (json === undefined) return new Map()
+  let pairs: [string, unknown][] = []
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError()
+    pairs = Object.entries(value)
+  } catch {
+    settings.refuse('APP_CREDENTIALS', 'must be a JSON object of appId and API key, such as {"shop":"…"}')
+  }
+  const credentials = new Map<string, string>()
+  for (const [appId, apiKey] of pairs) {
+    if (appId !== '' && typeof apiKey === 'string' && apiKey !== '') credentials.set(appId, apiKey)
+    else settings.refuse('APP_CREDENTIALS', 'must give each appId a non-empty string as its API key')
+  }
+  return credentials
+}
+
+function readRegion(settings: Settings): Nationalize | undefined {
+  const region = settings.optional('PHONE_DEFAULT_REGION')?.trim().toUpperCase()
+  if (region === undefined) return undefined
+  if (isRegion(region)) return nationalizeFor(region)
+  settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
+  return undefined
+}

@@ -1,0 +1,141 @@
+import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
+import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
+import type { Log } from './adapters/http/http-request.ts'
+import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
+import { createApps } from './adapters/store/keys.ts'
+import type { OpenStorage, RetainAfter, Storage } from './adapters/store/store.ts'
+import type { StoreConfig } from './config/store.ts'
+import type { Recipient } from './domain/contact.ts'
+import type { DeliveryQuery } from './domain/events/event-log.ts'
+import type { Period } from './domain/events/statistics.ts'
+import type { Actor } from './domain/operator/audit.ts'
+import { OperatorError } from './domain/operator/operator.ts'
+
+// The half of the composition that server and commands share: what is kept. A command loads nothing else.
+
+/** Parts that a test may put in the place of the real ones. */
+export interface ContextOverrides {
+  /** The time that codes and windows go by too. */
+  readonly now?: () => number
+  readonly log?: Log
+  /** Whether a thread of its own writes the database, as for a server that listens. */
+  readonly databaseThread?: boolean
+  /** Whether this is a server: commands go by its secret. */
+  readonly serves?: boolean
+}
+
+export type Context = Awaited<ReturnType<typeof openContext>>
+
+export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
+
+const dayMs = 86_400_000
+
+/**
+ * Opens the database, brings its schema up to date, and wires what is kept in it, for the server and for commands alike.
+ *
+ * @throws an error in words for the operator where the database can't be used
+ */
+export async function openContext(config: StoreConfig, overrides: ContextOverrides = {}) {
+  const { log = silent } = overrides
+  const { storage, secretKeys, secretProblem, noteSecret } = await openStorage(config, overrides, log)
+  const { now, otps, operator } = storage
+  const secrets = createSecrets(...secretKeys)
+  const eventLog = openEventLog(storage, log)
+
+  /** Refuses what would be done with another secret than the server's. */
+  function requireSecret(): void {
+    if (secretProblem !== undefined) throw new OperatorError(secretProblem)
+  }
+
+  /** By which hashes records of a person are found. */
+  function subjectsOf({ channel, identity }: Recipient): readonly string[] {
+    requireSecret()
+    return secrets.subjects(channel, identity)
+  }
+
+  return {
+    now,
+    secrets,
+    store: otps,
+    brands: storage.brands,
+    apps: createApps(storage.keys, sha256, config.appCredentials, {
+      now,
+      keep: (uses) =>
+        void storage
+          .saveKeyUses(uses)
+          .catch((error: unknown) =>
+            log.error({ err: error }, 'the last use of an API key could not be kept'),
+          ),
+    }),
+    requests: storage.requests,
+    audit: storage.audit,
+    sessions: storage.sessions,
+    consoleSecrets,
+    operator,
+    /** Lets an operator act; the audit log tells who it was. */
+    acting: (actor: Actor) => ({ operator, secrets, now, actor }),
+    requireSecret,
+    noteSecret,
+    subjectsOf,
+    /** Erases a person from log and records. */
+    forget: (recipient: Recipient, actor: Actor) =>
+      storage.forget(recipient, subjectsOf(recipient), { now: now(), actor }),
+    outbox: storage.outbox,
+    eventLog,
+    openCircuits: storage.openCircuits,
+    checkDatabase: storage.check,
+    /** How the store fares, for whoever watches over it. */
+    stats: { ...storage.stats, eventLog: eventLog.stats },
+    /** Takes one step of the sweep; what may go is kept for so many days. */
+    sweep(retentionDays: RetainAfter) {
+      const at = now()
+      const from = (days: number) => at - days * dayMs
+      const { eventLog, audit, requests } = retentionDays
+      return storage.sweep(at, { eventLog: from(eventLog), audit: from(audit), requests: from(requests) })
+    },
+    close: async () => {
+      await eventLog.drain()
+      await storage.close()
+    },
+  }
+}
+
+/** Loads the adapter for the database of the settings, and no other. */
+async function openStorage(config: StoreConfig, overrides: ContextOverrides, log: Log): Promise<OpenStorage> {
+  const { database } = config
+  if (database.kind === 'postgres') {
+    const { openPostgres } = await import('./adapters/postgres/open.ts')
+    return openPostgres(config, database.target, { ...overrides, log })
+  }
+  const { openSqlite } = await import('./adapters/sqlite/open.ts')
+  return openSqlite(config, database.file, { ...overrides, log })
+}
+
+/** The journal, which is read as it is by then: what this process has yet to write is written first. */
+function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
+  const { saveEntries, saveReports, trace, deliveries, lastProviderOf } = eventLog
+  let lastLostAt: number | null = null
+  const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
+    lastLostAt = now()
+    log.error(
+      { err: error, requests },
+      'the journal could not be written: what became of these is in this log alone',
+    )
+  })
+  return {
+    add,
+    count,
+    flush,
+    drain,
+    stats: () => ({ ...stats(), lastLostAt }),
+    /** What the service did in a period. */
+    statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
+    /** What each way to send was asked within the last hour. */
+    lastHour: (now: number) => flush().then(() => lastHour(now)),
+    saveReports,
+    trace: (requestId: string) => flush().then(() => trace(requestId)),
+    deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
+    lastProviderOf: (recipientSubjects: readonly string[], brandSlug: string) =>
+      flush().then(() => lastProviderOf(recipientSubjects, brandSlug)),
+  }
+}

@@ -1,0 +1,152 @@
+import { type Body, textProblem } from '../body.ts'
+import type { Call } from '../events/request-context.ts'
+import { Failure } from '../failures.ts'
+import type { Registration } from '../messages/providers.ts'
+import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
+
+export const brandStatuses = ['pending', 'active', 'suspended'] as const
+export type BrandStatus = (typeof brandStatuses)[number]
+
+/** A brand in whose name messages go out (spec 2.3). */
+export interface Brand {
+  /** The slug that callers send as brandId, in lower case. */
+  readonly slug: string
+  readonly displayName: string
+  readonly status: BrandStatus
+  /** Template keys enabled on /notify. */
+  readonly notifyTemplates: readonly string[]
+  /** Whether its SMS go by the registered-template route, as far as OTP_SMS_MODE says (design D14). */
+  readonly dltEnabled: boolean
+  /** Whether OTP messages name the login when the caller gives a loginId (design D13). */
+  readonly loginIdEnabled: boolean
+  /** The host of the brand's web site; with it, codes in SMS can be filled in by the browser (WebOTP). */
+  readonly domain: string | null
+  /** Its id as a principal entity (India's DLT), for providers that hand it on. */
+  readonly entityId: string | null
+  /** How its templates are registered with carriers and vendors, by key. */
+  readonly registrations: Readonly<Record<string, TemplateRegistration>>
+}
+
+export type TemplateRegistration = Omit<Registration, 'entityId'>
+
+/** How a template of a brand is registered; one that isn't has no ids. */
+export function registrationOf({ entityId, registrations }: Brand, templateKey: string): Registration {
+  const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
+  return { id: null, ids: {}, senderId: null, ...own, entityId }
+}
+
+/** Reads brands; answers are as of now, so that what an operator changes holds for the next request. */
+export interface Brands {
+  bySlug(slug: string): Promise<Brand | undefined>
+  /**
+   * The brand of this display name, compared as `nameKey` makes it. Where several share a name, an active one is
+   * preferred, then the first by slug.
+   */
+  byName(nameKey: string): Promise<Brand | undefined>
+}
+
+/** The comparable form of a brand's slug or display name (design D7, D9). */
+export function nameKey(name: string): string {
+  return name.trim().normalize('NFC').toLowerCase()
+}
+
+/** A brandId as it counts: trimmed, in lower case; not a string or empty is missing (design D7). */
+export function brandIdOf(value: unknown): string | undefined {
+  const slug = typeof value === 'string' ? nameKey(value) : ''
+  return slug === '' ? undefined : slug
+}
+
+/** The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. */
+export async function approvedBrand(brands: Brands, call: Call, body: Body): Promise<Brand> {
+  const slug = brandIdOf(body.brandId)
+  if (slug === undefined) throw new Failure('brand_id_required')
+  return approved(call, await brands.bySlug(slug))
+}
+
+/**
+ * The brand gate of SMS on /notify (spec 4.4 rule 8, design D9): brandId names the brand; without it,
+ * variables.businessName does, by slug or display name.
+ */
+export async function notifyBrand(
+  brands: Brands,
+  call: Call,
+  brandId: unknown,
+  businessName: unknown,
+): Promise<Brand> {
+  const slug = brandIdOf(brandId)
+  if (slug !== undefined) return approved(call, await brands.bySlug(slug))
+  const name = brandIdOf(businessName)
+  if (name === undefined) {
+    throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
+  }
+  return approved(call, (await brands.bySlug(name)) ?? (await brands.byName(name)))
+}
+
+/** Whether a businessName names this brand, by slug or display name (design D9). */
+export function isNamed(brand: Brand, businessName: string): boolean {
+  const name = nameKey(businessName)
+  return name === brand.slug || name === nameKey(brand.displayName)
+}
+
+/** The brand goes into the log line before it is judged: a refusal is where it is looked for. */
+function approved(call: Call, brand: Brand | undefined): Brand {
+  if (brand) call.trail.brand = brand.slug
+  if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
+  if (brand.status === 'suspended') throw new Failure('brand_suspended')
+  return brand
+}
+
+const transitions: Readonly<Record<BrandStatus, readonly BrandStatus[]>> = {
+  pending: ['active'],
+  active: ['suspended'],
+  suspended: ['active'],
+}
+
+/** Whether an operator may move a brand from one status to another (design D8). */
+export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
+  return transitions[from].includes(to)
+}
+
+/** Everything wrong with a brand as an operator describes it, in words for the operator; empty when nothing is. */
+export function brandProblems(brand: Brand): string[] {
+  const problems: string[] = []
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(brand.slug)) {
+    problems.push('the slug must be 1 to 63 of a-z, 0-9 and "-", and not begin with "-"')
+  }
+  const name = textProblem('the name', brand.displayName, { max: 40 })
+  if (name !== undefined) problems.push(name)
+  const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
+  if (unknown.length > 0) {
+    problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)
+  }
+  if (brand.domain !== null && !hostName.test(brand.domain)) {
+    problems.push('the domain must be a bare host name such as shop.example.com')
+  }
+  if (brand.entityId !== null && !registeredId.test(brand.entityId)) {
+    problems.push(`the entity id must be ${registeredIdInWords}`)
+  }
+  for (const [key, registration] of Object.entries(brand.registrations)) {
+    problems.push(...registrationProblems(key, registration))
+  }
+  return problems
+}
+
+/** A host of at least two labels, the last of which is no number, so that it is no IPv4 address. */
+const hostName =
+  /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?![0-9]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** What ids may be made of: they go into headers and forms of vendors. */
+const registeredId = /^[A-Za-z0-9._-]{1,64}$/
+const registeredIdInWords = '1 to 64 letters, digits and . _ -'
+
+function registrationProblems(key: string, { id, ids, senderId }: TemplateRegistration): string[] {
+  const problems: string[] = []
+  if (!templateOf(key)) problems.push(`unknown template ${key}; there are ${templateKeys.join(', ')}`)
+  if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
+    problems.push(`the id of a template must be ${registeredIdInWords}`)
+  }
+  if (senderId !== null && !/^\+?[A-Za-z0-9]{1,15}$/.test(senderId)) {
+    problems.push('the sender must be 1 to 15 letters and digits, such as ACMEIN, or a number')
+  }
+  return problems
+}

@@ -1,0 +1,51 @@
+import type { Call } from './request-context.ts'
+import type { Limited } from './statistics.ts'
+
+/** How many are remembered: callers decide how many there could be. */
+const maxEntries = 500
+
+/**
+ * What limits refuse now, as this process has seen it: for whoever looks, who need not know of every one. It decides
+ * nothing.
+ */
+export class LimitedNow {
+  private readonly known = new Map<string, Limited>()
+
+  /** A request has ended. */
+  note({ trail, at }: Call): void {
+    const refusal = trail.limits.find(({ refused }) => refused)
+    if (!refusal || refusal.endsAt === null) return
+    const { app = null, brand = null, recipient = null } = trail
+    const about = {
+      app: refusal.limit === 'app-minute' ? app : null,
+      brand: isOfBrand(refusal.limit) ? brand : null,
+      recipient: refusal.limit === 'app-minute' ? null : recipient,
+    }
+    // Masks may be alike.
+    const whom = about.recipient && (trail.recipientSubject ?? about.recipient)
+    const key = JSON.stringify([refusal.limit, about.app, about.brand, whom])
+    const before = this.known.get(key)
+    const isSame = before !== undefined && before.endsAt > at
+    this.known.delete(key)
+    this.known.set(key, {
+      limit: refusal.limit,
+      ...about,
+      refusals: isSame ? before.refusals + 1 : 1,
+      endsAt: refusal.endsAt,
+    })
+    if (this.known.size > maxEntries) {
+      const [oldest = ''] = this.known.keys()
+      this.known.delete(oldest)
+    }
+  }
+
+  /** Those that refuse at this moment, the one that frees last first. */
+  list(now: number): Limited[] {
+    for (const [key, { endsAt }] of this.known) if (endsAt <= now) this.known.delete(key)
+    return [...this.known.values()].sort((a, b) => b.endsAt - a.endsAt)
+  }
+}
+
+function isOfBrand(limit: Limited['limit']): boolean {
+  return limit === 'cooldown' || limit === 'failures'
+}

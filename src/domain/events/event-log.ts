@@ -1,0 +1,179 @@
+import type { Channel } from '../contact.ts'
+import type { DeliveryReportState } from '../messages/delivery-reports.ts'
+import type { Attempt, Call, LimitStatus } from './request-context.ts'
+import { attemptStat, requestStats, type StatKey } from './stats.ts'
+
+/**
+ * How much of a recipient's keyed hash is kept, in characters: 132 bits, since the index over them is the one thing here
+ * that is not in order.
+ */
+const hashLength = 22
+
+/** What the journal keeps of a recipient's keyed hash, and finds it by. */
+export function hashOf(recipientSubject: string): string {
+  return recipientSubject.slice(0, hashLength)
+}
+
+/** What a request asked for. */
+export type Operation = 'send' | 'resend' | 'verify' | 'notify'
+
+/** What became of one request, for whoever asks later; no key, no code, no full recipient, no text. */
+export interface RequestTrace {
+  readonly requestId: string
+  /** When it came, epoch milliseconds. */
+  readonly at: number
+  readonly operation: Operation
+  readonly app: string
+  readonly brand: string | null
+  readonly channel: Channel | null
+  /** Masked; null where it had none or several. */
+  readonly recipient: string | null
+  readonly recipients: number | null
+  /** The keyed hash of the one recipient of a code, or its beginning; null where there is none, or it is not kept. */
+  readonly recipientSubject: string | null
+  readonly limits: readonly LimitStatus[]
+  /** Null while it is under way, and for ever where the process ended meanwhile. */
+  readonly end: RequestEnd | null
+}
+
+export interface RequestEnd {
+  readonly status: number
+  /** The code of the answer's envelope; null: it was a success. */
+  readonly error: string | null
+  /** What was wrong with which field, on validation_error. */
+  readonly message: string | null
+  readonly durationMs: number
+}
+
+/** A row of the delivery log: an attempt, whose it was, and what receipts have said of it since. */
+export interface Delivery extends Omit<Attempt, 'error'> {
+  readonly requestId: string
+  readonly app: string
+  readonly brand: string | null
+  readonly report: DeliveryReportState | null
+}
+
+/** Which deliveries: of a request, of a recipient (by any of its keyed hashes), since a time; the latest `limit` of them. */
+export interface DeliveryQuery {
+  readonly requestId?: string
+  readonly recipientSubjects?: readonly string[]
+  /** Epoch milliseconds. */
+  readonly since?: number
+  /** Only those before this one. */
+  readonly before?: Pick<Delivery, 'requestId' | 'attempt'>
+  readonly limit: number
+}
+
+/**
+ * What requests leave behind for the operator. Writing never throws and is not waited for; what can't be written is told
+ * in the log.
+ */
+export interface EventLog {
+  /**
+   * A request is about to have messages handed over, or an attempt to do so has ended: what is known of it by now is
+   * kept, since the rest may take its time.
+   */
+  note(call: Call): void
+  /** A request has been answered. */
+  end(call: Call, end: RequestEnd): void
+}
+
+/** The journal as it is read. */
+export interface EventLogReader {
+  trace(requestId: string): Promise<RequestTrace | undefined>
+  /** Oldest first. */
+  deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
+  /**
+   * The provider that accepted the last code for a recipient of a brand by SMS, or left it open; undefined: none is known.
+   *
+   * @param recipientSubjects the recipient by each key
+   */
+  lastProviderOf(recipientSubjects: readonly string[], brandSlug: string): Promise<string | undefined>
+}
+
+/** How a message stands: by the last word of its receipts where there is one, else by what the provider said. */
+export function statusOf({
+  outcome,
+  report,
+}: Pick<Delivery, 'outcome' | 'report'>): Delivery['outcome'] | 'delivered' | 'failed' {
+  return report && report.status !== 'pending' && (outcome === 'accepted' || outcome === 'unknown')
+    ? report.status
+    : outcome
+}
+
+/** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
+export type SaveTrace = (trace: RequestTrace, attempts: readonly Attempt[]) => void
+
+/** What is known of a request; undefined where it is none of an application. */
+function traceOf({ requestId, at, trail }: Call, end: RequestEnd | null): RequestTrace | undefined {
+  const { operation, app, brand = null, channel = null, recipient = null } = trail
+  const { recipients = null, recipientSubject = null, limits } = trail
+  if (operation === undefined || app === undefined) return undefined
+  return {
+    requestId,
+    at,
+    operation,
+    app,
+    brand,
+    channel,
+    recipient,
+    recipients,
+    recipientSubject,
+    limits,
+    end,
+  }
+}
+
+/** Requests of one application a minute that are kept although they were refused before they were counted. */
+const savedRefusals = 60
+
+/**
+ * The journal of a server. Requests without right credentials are not kept, and of those that an application may make
+ * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
+ * disk.
+ *
+ * @param count is told what is counted of every request that has ended, kept or not, and when it came
+ */
+export function createEventLog(
+  saveTrace: SaveTrace,
+  count: (at: number, statKey: StatKey) => void,
+): EventLog {
+  const refusals = new Map<string, number>()
+  let minute = 0
+  /** How many attempts of a request under way have been taken. */
+  const taken = new WeakMap<Call, number>()
+
+  function keep(call: Call, trace: RequestTrace): void {
+    const { attempts } = call.trail
+    saveTrace(trace, attempts.slice(taken.get(call) ?? 0))
+    if (trace.end === null) taken.set(call, attempts.length)
+  }
+
+  /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
+  function isTooMany({ at, trail: { app = '', limits } }: Call): boolean {
+    const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
+    if (isCounted) return false
+    const current = Math.floor(at / 60_000)
+    // Only a later one: a request that took its time must not open the minute anew.
+    if (current > minute) refusals.clear()
+    minute = Math.max(minute, current)
+    const count = (refusals.get(app) ?? 0) + 1
+    refusals.set(app, count)
+    return count > savedRefusals
+  }
+
+  return {
+    note: (call) => {
+      const trace = traceOf(call, null)
+      if (trace) keep(call, trace)
+    },
+    end: (call, end) => {
+      const trace = traceOf(call, end)
+      if (!trace) return
+      if (end.status < 400 || !isTooMany(call)) keep(call, trace)
+      const { attempts } = call.trail
+      for (const statKey of requestStats(trace, attempts)) count(call.at, statKey)
+      for (const attempt of attempts) count(call.at, attemptStat(attempt, trace.brand))
+    },
+  }
+}

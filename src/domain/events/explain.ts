@@ -1,0 +1,307 @@
+import type { FailureKind } from '../failures.ts'
+import type { RejectionScope } from '../messages/providers.ts'
+import type { LimitName } from '../otp/limits.ts'
+import { type Delivery, type Operation, type RequestEnd, type RequestTrace, statusOf } from './event-log.ts'
+import type { LimitStatus } from './request-context.ts'
+
+/**
+ * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
+ * where the limits stood, whom its messages were given to with what result, what the receipts said, and what to do.
+ */
+export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
+  return [
+    ...opening(trace),
+    '',
+    'Checks',
+    ...checks(trace).map((line) => `  ${line}`),
+    ...deliverySection(trace, deliveries),
+    ...adviceSection(trace, deliveries),
+  ]
+}
+
+function opening({
+  requestId,
+  at,
+  operation,
+  app,
+  brand,
+  channel,
+  recipient,
+  recipients,
+  end,
+}: RequestTrace): string[] {
+  const by = channel === 'EMAIL' ? ' by mail' : channel === 'SMS' ? ' by SMS' : ''
+  const what: Readonly<Record<Operation, string>> = {
+    send: `a code${by}`,
+    resend: `another code${by}`,
+    verify: 'a code to be checked',
+    notify: `a notification${by}`,
+  }
+  const whom =
+    recipient !== null
+      ? ` ${operation === 'verify' ? 'of' : 'to'} ${recipient}`
+      : recipients !== null
+        ? ` to ${recipients} recipients`
+        : ''
+  const forBrand = brand === null ? '' : `, for brand ${brand}`
+  return [
+    `Request ${requestId}`,
+    `On ${time(at)} app ${app} asked for ${what[operation]}${whom}${forBrand} (${paths[operation]}).`,
+    end === null
+      ? 'It was let through and then never answered: it is still under way, or the server ended meanwhile. What was handed over in its last moments may not be listed here.'
+      : `It was answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
+  ]
+}
+
+const paths: Readonly<Record<Operation, string>> = {
+  send: 'POST /otp/send',
+  resend: 'POST /otp/resend',
+  verify: 'POST /otp/verify',
+  notify: 'POST /notify',
+}
+
+/** The stages of a request in their order; each failure that a story may end with belongs to one. */
+type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
+
+const stages: Readonly<Record<FailureKind, Stage>> = {
+  brand_id_required: 'brand',
+  brand_not_approved: 'brand',
+  brand_suspended: 'brand',
+  template_not_allowed: 'brand',
+  cooldown_active: 'limits',
+  rate_limited: 'limits',
+  validation_error: 'fields',
+  invalid_channel: 'fields',
+  unsupported_business: 'fields',
+  invalid_template: 'fields',
+  otp_template_not_supported: 'fields',
+  missing_variable: 'fields',
+  invalid_input: 'fields',
+  invalid_contact: 'fields',
+  invalid_app_id: 'fields',
+  invalid_otp_format: 'fields',
+  mismatch: 'code',
+  not_found: 'code',
+  max_attempts: 'code',
+  sms_failed: 'delivery',
+  notification_failed: 'delivery',
+  internal_error: 'inside',
+  // Of these there are no stories: they come before the credentials, or are no request of this kind.
+  unauthorized: 'inside',
+  forbidden: 'inside',
+  route_not_found: 'inside',
+  method_not_allowed: 'inside',
+  body_too_large: 'inside',
+}
+
+/** The code of an answer as the failure it is of. */
+function kindOf(error: string): FailureKind {
+  return Object.hasOwn(stages, error) ? (error as FailureKind) : 'internal_error'
+}
+
+/** What each refusal means, beyond its code. */
+const refusals: Readonly<Partial<Record<FailureKind, string>>> = {
+  brand_id_required: 'the request named no brand',
+  brand_not_approved: 'the brand is unknown or still pending',
+  brand_suspended: 'the brand is suspended',
+  template_not_allowed: 'the brand has not enabled this template',
+  invalid_channel: 'the channel is neither SMS nor EMAIL',
+  otp_template_not_supported: 'a template of codes was asked for on /notify',
+  invalid_template: 'there is no such template',
+  unsupported_business: 'businessName names another brand than brandId',
+  missing_variable: 'a variable of the template is missing',
+  invalid_input: 'the code was not given as a string',
+  invalid_otp_format: 'the code was not six digits',
+  invalid_contact: 'the phone number or mail address is not one',
+  invalid_app_id: 'the appId is not in a usable form',
+  mismatch: 'the code was wrong',
+  not_found: 'there was no live code: never sent, expired, used, or replaced by a newer one',
+  max_attempts: 'three wrong codes had been tried before, so the code is locked',
+}
+
+function checks({ operation, app, brand, channel, limits, end }: RequestTrace): string[] {
+  const kind = end?.error ? kindOf(end.error) : undefined
+  const failed = kind && stages[kind]
+  const lines = [`passed   the credentials of app ${app}`]
+  const refused = (why: string) => [...lines, `REFUSED  ${why}`]
+  const why = end?.message ?? (kind && refusals[kind]) ?? end?.error ?? ''
+
+  if (failed === 'brand' && kind !== 'template_not_allowed') return refused(why)
+  if (brand !== null) lines.push(`passed   brand ${brand} is approved`)
+  else if (channel === 'EMAIL') lines.push('passed   a mail needs no brand')
+  if (failed === 'brand') return refused(why)
+  lines.push(...limits.map(limitStatus))
+  if (failed === 'limits') return lines
+  if (failed === 'fields') return refused(`the fields: ${why}`)
+  if (failed === 'inside') return refused('something unexpected; the log of the server has the cause')
+  lines.push('passed   the fields')
+  if (failed === 'code') return refused(why)
+  if (operation === 'verify' && end !== null) lines.push('passed   the code was right, and is used up')
+  return lines
+}
+
+const limitWords: Readonly<Record<LimitName, string>> = {
+  cooldown: 'the cooldown of this brand and phone',
+  'phone-minute': 'SMS codes to this phone in a minute',
+  'recipient-hour': 'codes to this recipient in an hour',
+  failures: 'wrong codes for this recipient in a day',
+  'app-minute': 'calls of this app in a minute',
+  credentials: 'failed credentials of this network address in a minute',
+  'integration-requests': 'integration requests of this network address in an hour',
+  'console-logins': 'tries at the password of the console',
+}
+
+function limitStatus({ limit, max, used, endsAt, refused }: LimitStatus): string {
+  const words = limitWords[limit]
+  if (limit === 'cooldown') {
+    const until = endsAt === null ? '' : ` until ${time(endsAt)}`
+    return refused ? `REFUSED  ${words} was running${until}` : `passed   ${words} was not running`
+  }
+  const until = endsAt === null ? '' : `, until ${time(endsAt)}`
+  if (refused) return `REFUSED  ${words}: all ${max} were used${until}`
+  return used === null
+    ? `passed   ${words}: of ${max} there was room`
+    : `passed   ${words}: this was ${used} of ${max}${until}`
+}
+
+function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  if (operation === 'verify') return []
+  if (deliveries.length > 0) {
+    return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
+  }
+  const nothing = end === null ? 'nothing has been written of it' : 'nothing was handed to any provider'
+  return ['', 'Delivery', `  ${nothing}`]
+}
+
+function attempt(row: Delivery): string {
+  const to = row.position === null ? '' : ` to ${row.recipient}, number ${row.position} in its list`
+  const way = row.route === null ? '' : ` on the ${row.route} route`
+  const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
+  return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${news(row)}`
+}
+
+function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
+  return `${count} segment${count === 1 ? '' : 's'} of ${encoding}`
+}
+
+function result({ outcome, errorClass, reason, providerMessageId, durationMs }: Delivery): string {
+  const after = `after ${seconds(durationMs)}`
+  switch (outcome) {
+    case 'accepted':
+      return `accepted ${after}${providerMessageId === null ? '' : ` as ${providerMessageId}`}`
+    case 'rejected':
+      return `rejected ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
+    case 'retryable':
+      return `could not take it, ${after} (${reason})`
+    case 'unknown':
+      return `left it open, ${after} (${reason}): it may have been sent or not`
+    case 'skipped':
+      return reason === 'no time left'
+        ? 'not asked, since no time was left'
+        : 'passed over, since it keeps failing and there was another'
+  }
+}
+
+const scopes: Readonly<Record<RejectionScope, string>> = {
+  recipient: 'the recipient',
+  content: 'what was to be sent, or where to',
+  account: 'our account there',
+}
+
+function news({ outcome, report, reportKey }: Delivery): string {
+  if (outcome !== 'accepted' && outcome !== 'unknown') return ''
+  if (report?.status === 'delivered') return `; delivered, says its receipt of ${time(report.at)}`
+  if (report?.status === 'failed') {
+    const why = report.reason === null ? '' : ` (${report.reason})`
+    return `; NOT delivered, says its receipt of ${time(report.at)}${why}`
+  }
+  if (report) return `; on its way, says its receipt of ${time(report.at)}`
+  return reportKey === null ? '' : '; no receipt has come'
+}
+
+function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  const lines = [
+    ...new Set([
+      ...adviceOn(trace.end),
+      ...deliveries.flatMap(adviceOnAttempt),
+      ...aftermath(trace, deliveries),
+    ]),
+  ]
+  return lines.length === 0 ? [] : ['', 'What to do', ...lines.map((line) => `  ${line}`)]
+}
+
+/** What a failure means beyond its causes: for the person who waits for a code, and for the settings. */
+function aftermath({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  const lines: string[] = []
+  if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
+    lines.push(
+      'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
+    )
+  }
+  const providers = new Set(deliveries.map(({ provider }) => provider))
+  const isDown = deliveries.some(({ outcome }) => outcome === 'retryable')
+  if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
+    lines.push('With a second provider on the route (SMS_PLAIN, SMS_TEMPLATE) it would have been asked.')
+  }
+  return lines
+}
+
+const advice: Readonly<Partial<Record<FailureKind, string>>> = {
+  brand_not_approved: 'Make the brand, or activate it: otpost brand list, otpost brand status SLUG active.',
+  brand_suspended: 'To let it send again: otpost brand status SLUG active.',
+  template_not_allowed:
+    'To enable it: otpost brand put SLUG --notify KEY,KEY (all its templates, this one among them).',
+  max_attempts: 'The client has to ask for a new code: POST /otp/resend.',
+  cooldown_active: 'The client may ask again when Retry-After is over.',
+  rate_limited: 'The client should wait for Retry-After and slow down; the limits are settings.',
+}
+
+function adviceOn(end: RequestEnd | null): string[] {
+  const line = end?.error ? advice[kindOf(end.error)] : undefined
+  return line === undefined ? [] : [line]
+}
+
+function adviceOnAttempt(row: Delivery): string[] {
+  const { provider, reason } = row
+  const status = statusOf(row)
+  if (row.errorClass === 'account') {
+    return [`${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`]
+  }
+  if (row.errorClass === 'content') {
+    return [
+      reason === 'no template id'
+        ? `${provider} renders from a template of its own: tell its id by otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID.`
+        : `${provider} does not accept the message (${reason}): look at its sender, template id and text, and whether it may send there.`,
+    ]
+  }
+  if (row.errorClass === 'recipient') {
+    const nothing = row.channel === 'SMS' ? 'No SMS reaches that number' : 'No mail reaches that address'
+    return [`${nothing} (${reason}): ask the person for another.`]
+  }
+  if (status === 'unknown') {
+    return reason === 'time-out'
+      ? [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
+      : [`${provider} left it open (${reason}): look into its own log for that time.`]
+  }
+  if (status === 'retryable') {
+    return reason === 'too many calls under way'
+      ? [`There were more calls to ${provider} at once than it answers: look whether it is slow.`]
+      : [`${provider} could not take it (${reason}): look whether it has trouble.`]
+  }
+  if (status === 'failed') {
+    const how =
+      row.providerMessageId === null
+        ? 'look into its own log for that time'
+        : `ask ${provider} with the id it gave`
+    return [`${provider} took the message and its network did not deliver it: ${how}.`]
+  }
+  return []
+}
+
+function time(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,76 @@
+import type { Channel } from '../contact.ts'
+import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
+import type { LimitName } from '../otp/limits.ts'
+import type { Operation } from './event-log.ts'
+
+/**
+ * One request on its way through the domain. `trail` collects what the log line and the story may say of it: no key, no
+ * code, no full recipient, no text.
+ */
+export interface Call {
+  readonly requestId: string
+  /** When it came, epoch milliseconds. */
+  readonly at: number
+  readonly clientIp: string
+  readonly trail: RequestContext
+}
+
+export interface RequestContext {
+  operation?: Operation
+  app?: string
+  brand?: string
+  channel?: Channel
+  recipient?: string
+  /** What stands for it in the store. */
+  recipientSubject?: string
+  recipients?: number
+  /** What went wrong and did not change the answer. */
+  fault?: unknown
+  /** Where the limits stood that judged it. */
+  readonly limits: LimitStatus[]
+  /** How many attempts have begun. */
+  begun: number
+  readonly attempts: Attempt[]
+}
+
+/** Where a limit stood when it judged a request. */
+export interface LimitStatus {
+  readonly limit: LimitName
+  readonly max: number
+  /** Counted requests, this one included; null: there was room, and how much is not known. */
+  readonly used: number | null
+  /** Epoch milliseconds at which its window ends; null: not known. */
+  readonly endsAt: number | null
+  /** Whether it is what refused the request. */
+  readonly refused: boolean
+}
+
+/** One provider call of a request, or one that was not made; a row of the delivery log. */
+export interface Attempt {
+  /** Counts those of the request, from 1. */
+  readonly attempt: number
+  /** When it began, epoch milliseconds. */
+  readonly at: number
+  readonly channel: Channel
+  readonly route: SmsRoute | null
+  readonly provider: string
+  /** Key of the template. */
+  readonly template: string | null
+  /** Masked. */
+  readonly recipient: string
+  /** Which of the request's recipients it is, from 1, since masks may be alike; null: there is no other. */
+  readonly position: number | null
+  /** Keyed hash. */
+  readonly recipientSubject: string
+  readonly segments: Segments | null
+  /** `skipped`: it was not asked, because its circuit breaker was open or no time was left. */
+  readonly outcome: Outcome['kind'] | 'skipped'
+  readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
+  readonly reason: string | null
+  readonly providerMessageId: string | null
+  /** What a receipt names it by; null: none is expected. */
+  readonly reportKey: string | null
+  readonly durationMs: number
+  /** What a provider threw that should have answered; for the log line. */
+  readonly error?: unknown
+}

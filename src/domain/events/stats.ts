@@ -1,0 +1,280 @@
+import type { Channel } from '../contact.ts'
+import type { reportRanks } from '../messages/delivery-reports.ts'
+import type { Operation, RequestTrace } from './event-log.ts'
+import type { Attempt } from './request-context.ts'
+import type {
+  FailureCount,
+  Figures,
+  LastHour,
+  Period,
+  Point,
+  Share,
+  Statistics,
+  VerifyTimes,
+} from './statistics.ts'
+
+// What the overview of the console adds up is counted as it happens: the journal itself may hold millions.
+
+/** What is counted: how a request ended, what became of an attempt, what a receipt said, how long people took. */
+export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time'
+
+/**
+ * Something that happened, as it is counted. `detail` is the code of an error or `ok`, the outcome of an attempt and its
+ * class, the status of a receipt, or a bin of seconds; what is not known is empty.
+ */
+export interface StatKey {
+  readonly kind: StatKind
+  readonly channel: Channel | ''
+  readonly brand: string
+  readonly provider: string
+  readonly detail: string
+}
+
+/** The steps by which it is counted, in milliseconds, and for how long each is kept. */
+export const statSteps = [
+  { stepMs: 60_000, retentionMs: 2 * 3_600_000 },
+  { stepMs: 3_600_000, retentionMs: 2 * 86_400_000 },
+  { stepMs: 86_400_000, retentionMs: 400 * 86_400_000 },
+] as const
+
+/** By which step a period is shown, and in how many; in the order of `periods`. */
+export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
+  hour: { stepMs: 60_000, count: 60 },
+  day: { stepMs: 3_600_000, count: 24 },
+  month: { stepMs: 86_400_000, count: 30 },
+}
+
+/** How a request ended: nothing while it is under way. A verification that succeeded is counted with its code. */
+export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]): StatKey[] {
+  const { operation, channel, brand, end } = trace
+  if (!end || isVerified(trace)) return []
+  const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
+  const provider = operation === 'send' || operation === 'resend' ? (taken?.provider ?? '') : ''
+  return [
+    { kind: operation, channel: channel ?? '', brand: brand ?? '', provider, detail: end.error ?? 'ok' },
+  ]
+}
+
+/** What became of an attempt. */
+export function attemptStat(
+  {
+    channel,
+    provider,
+    outcome,
+    errorClass,
+  }: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
+  brand: string | null,
+): StatKey {
+  const detail = errorClass === null ? outcome : `${outcome} ${errorClass}`
+  return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
+}
+
+/** Whether a story is of a right code. */
+export function isVerified({ operation, end }: Pick<RequestTrace, 'operation' | 'end'>): boolean {
+  return operation === 'verify' && end?.error === null
+}
+
+/** A right code: who carried it, and how long its person took; `sent` is the last message with a code for them. */
+export function verifiedStats(
+  { at, brand, channel }: Pick<RequestTrace, 'at' | 'brand' | 'channel'>,
+  sent: { readonly provider: string; readonly at: number } | undefined,
+): StatKey[] {
+  const about = { channel: channel ?? '', brand: brand ?? '', provider: sent?.provider ?? '' } as const
+  const verified: StatKey = { kind: 'verify', ...about, detail: 'ok' }
+  if (!sent) return [verified]
+  const seconds = (at - sent.at) / 1000
+  const bin = verifyBins.find((upTo) => seconds <= upTo)
+  return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
+}
+
+/** What a final receipt says; one that is not final is not counted. */
+export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
+  if (status === 'pending') return undefined
+  return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
+}
+
+/** Upper bounds, in seconds, by which the time from the message to the right code is counted. */
+export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
+
+/** A tally with how often, in one step. */
+export interface Counted extends StatKey {
+  /** When the step begins, epoch milliseconds. */
+  readonly at: number
+  readonly count: number
+}
+
+const nothing: Figures = {
+  sends: 0,
+  sendsFailed: 0,
+  notified: 0,
+  notifyFailed: 0,
+  verified: 0,
+  wrongCodes: 0,
+  limited: 0,
+  refused: 0,
+  accepted: 0,
+  failed: 0,
+  unknown: 0,
+  delivered: 0,
+  undelivered: 0,
+}
+
+const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
+const limitErrors = new Set(['rate_limited', 'cooldown_active'])
+
+/** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
+function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
+  const [outcome = ''] = detail.split(' ')
+  if (limitErrors.has(detail)) return 'limited'
+  if (brandErrors.has(detail)) return 'refused'
+  switch (kind) {
+    case 'send':
+    case 'resend':
+      if (detail === 'ok') return 'sends'
+      return detail === 'sms_failed' || detail === 'internal_error' ? 'sendsFailed' : undefined
+    case 'notify':
+      if (detail === 'ok') return 'notified'
+      return detail === 'notification_failed' || detail === 'internal_error' ? 'notifyFailed' : undefined
+    case 'verify':
+      if (detail === 'ok') return 'verified'
+      return detail === 'mismatch' || detail === 'max_attempts' ? 'wrongCodes' : undefined
+    case 'attempt':
+      if (outcome === 'accepted' || outcome === 'unknown') return outcome
+      return outcome === 'rejected' || outcome === 'retryable' ? 'failed' : undefined
+    case 'receipt':
+      return detail === 'delivered' ? 'delivered' : 'undelivered'
+    case 'verify-time':
+      return undefined
+  }
+}
+
+/** When the first step of a period begins that ends now. */
+export function periodStart(period: Period, now: number): number {
+  const { stepMs, count } = periodSteps[period]
+  return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
+}
+
+/** Adds up what was counted in a period, as it is read: steps from `periodStart` on, in any order. */
+export class StatisticsSum {
+  private readonly from: number
+  private readonly totals: Adding = { ...nothing }
+  private readonly steps: ReadonlyMap<number, Adding>
+  private readonly channels = new Shares()
+  private readonly brands = new Shares()
+  private readonly providers = new Shares()
+  private readonly failures = new Map<string, FailureCount>()
+  private readonly times: Counted[] = []
+
+  constructor(
+    private readonly period: Period,
+    private readonly now: number,
+  ) {
+    const { stepMs, count } = periodSteps[period]
+    this.from = periodStart(period, now)
+    this.steps = new Map(
+      Array.from({ length: count }, (_, index) => [this.from + index * stepMs, { ...nothing }]),
+    )
+  }
+
+  add(statKey: Counted): void {
+    if (statKey.kind === 'verify-time') this.times.push(statKey)
+    const figure = figureOf(statKey)
+    if (figure === undefined) return
+    const { at, channel, brand, provider, count } = statKey
+    this.totals[figure] += count
+    for (const figures of [
+      this.steps.get(at),
+      this.channels.of(channel),
+      this.brands.of(brand),
+      this.providers.of(provider),
+    ]) {
+      if (figures) figures[figure] += count
+    }
+    if (statKey.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(statKey)
+  }
+
+  private addFailure({ provider, detail, count }: Counted): void {
+    const [, errorClass = null] = detail.split(' ') as [string, FailureCount['errorClass']?]
+    const key = `${provider} ${errorClass}`
+    const before = this.failures.get(key)?.count ?? 0
+    this.failures.set(key, { provider, errorClass, count: before + count })
+  }
+
+  get statistics(): Statistics {
+    return {
+      period: this.period,
+      from: this.from,
+      until: this.now,
+      stepMs: periodSteps[this.period].stepMs,
+      totals: this.totals,
+      points: Array.from(this.steps, ([at, figures]): Point => ({ at, ...figures })),
+      byChannel: this.channels.list(),
+      byBrand: this.brands.list(),
+      byProvider: this.providers.list(),
+      failures: [...this.failures.values()].sort((a, b) => b.count - a.count),
+      verifyTimes: verifyTimes(this.times),
+    }
+  }
+}
+
+/** Adds up what providers were asked within an hour, by channel and provider (`wayName`): the outbox carries both. */
+export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
+  const ways = new Map<string, { accepted: number; failed: number; unknown: number }>()
+  for (const statKey of counted) {
+    const figure = figureOf(statKey)
+    if (figure !== 'accepted' && figure !== 'failed' && figure !== 'unknown') continue
+    const name = wayName(statKey.channel, statKey.provider)
+    const way = ways.get(name) ?? { accepted: 0, failed: 0, unknown: 0 }
+    way[figure] += statKey.count
+    ways.set(name, way)
+  }
+  return ways
+}
+
+/** What a share of one channel and provider is called. */
+export function wayName(channel: Channel | '', provider: string): string {
+  return `${channel} ${provider}`
+}
+
+type Adding = { -readonly [Figure in keyof Figures]: number }
+
+/** Figures by name; what has no name is left out. */
+class Shares {
+  private readonly byName = new Map<string, Adding>()
+
+  of(name: string): Adding | undefined {
+    if (name === '') return undefined
+    const known = this.byName.get(name)
+    if (known) return known
+    const fresh = { ...nothing }
+    this.byName.set(name, fresh)
+    return fresh
+  }
+
+  /** The busiest first. */
+  list(): Share[] {
+    const busy = ({ sends, notified, accepted, limited, refused }: Figures) =>
+      sends + notified + accepted + limited + refused
+    return Array.from(this.byName, ([name, figures]): Share => ({ name, ...figures })).sort(
+      (a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1),
+    )
+  }
+}
+
+function verifyTimes(counted: readonly Counted[]): VerifyTimes {
+  const bins = [...verifyBins, null].map((upToSeconds) => {
+    const detail = upToSeconds === null ? 'more' : String(upToSeconds)
+    const own = counted.filter((statKey) => statKey.detail === detail)
+    return { upToSeconds, count: own.reduce((sum, statKey) => sum + statKey.count, 0) }
+  })
+  const count = bins.reduce((sum, bin) => sum + bin.count, 0)
+  const quantile = (share: number) => {
+    let seen = 0
+    for (const bin of bins) {
+      seen += bin.count
+      if (count > 0 && seen >= share * count) return bin.upToSeconds
+    }
+    return null
+  }
+  return { count, bins, medianSeconds: quantile(0.5), p90Seconds: quantile(0.9) }
+}

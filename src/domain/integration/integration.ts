@@ -1,0 +1,134 @@
+import { type Body, isGiven, optionalText, text } from '../body.ts'
+import { type Channel, email, parseChannel } from '../contact.ts'
+import type { Call } from '../events/request-context.ts'
+import { Failure } from '../failures.ts'
+import { notifySizes } from '../messages/notify.ts'
+import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
+import { claim, integrationRequests, type LimitSettings } from '../otp/limits.ts'
+import { maxAttempts, type OtpStore } from '../otp/store.ts'
+import { type SubjectPorts, subjectOf } from '../otp/subject.ts'
+import type { Secrets } from '../ports.ts'
+
+/** What an integrator asks for, kept for the operator (design D18). */
+export interface IntegrationRequest {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  readonly companyName: string
+  readonly contactName: string
+  readonly contactEmail: string
+  readonly brandName: string
+  readonly channels: readonly Channel[]
+  readonly website: string | null
+  readonly useCase: string | null
+}
+
+/** A request as it is kept: with what the operator decided. */
+export interface IntegrationRequestRecord extends IntegrationRequest {
+  readonly status: 'pending' | 'approved' | 'rejected'
+  /** Epoch milliseconds. */
+  readonly decidedAt: number | null
+  /** Who decided, as the audit log names it. */
+  readonly decidedBy: string | null
+  /** Why it was rejected; null: nobody said, or it was not. */
+  readonly reason: string | null
+  /** What approval made, or found. */
+  readonly appId: string | null
+  readonly brandSlug: string | null
+}
+
+export interface IntegrationRequests {
+  /** Keeps a request as pending; durable when it resolves. */
+  add(request: IntegrationRequest): Promise<void>
+}
+
+export interface IntegrationPorts extends SubjectPorts {
+  readonly requests: IntegrationRequests
+  readonly store: Pick<OtpStore, 'admit' | 'rekey'>
+  readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
+}
+
+/** Sizes of its fields, in characters. */
+export const requestSizes = {
+  companyName: 100,
+  contactName: 100,
+  brandName: 40,
+  website: 255,
+  useCase: 2000,
+} as const
+
+/** POST /integrations/requests (design D18): resolves to the id of the kept request. */
+export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
+  const fields = readRequest(body)
+  const limit = integrationRequests(await subjectOf(ports, 'ip', call.clientIp))
+  await claim(ports, call, [limit])
+  const id = ports.secrets.newId()
+  await ports.requests.add({ id, createdAt: ports.now(), ...fields })
+  return id
+}
+
+function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
+  const contactEmail = email(body.contactEmail)
+  const names = {
+    companyName: text('companyName', body.companyName ?? '', { max: requestSizes.companyName }),
+    contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
+    brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
+  }
+  if (!contactEmail) throw new Failure('validation_error', 'contactEmail must be an e-mail address')
+  return {
+    ...names,
+    contactEmail: contactEmail.address,
+    channels: readChannels(body.channels),
+    website: readWebsite(body.website),
+    useCase: optionalText('useCase', body.useCase, { max: requestSizes.useCase, lines: 'many' }) ?? null,
+  }
+}
+
+function readChannels(value: unknown): Channel[] {
+  if (!isGiven(value)) return []
+  const channels = Array.isArray(value) ? value.map(parseChannel) : [undefined]
+  const known = channels.filter((channel) => channel !== undefined)
+  if (known.length < channels.length) {
+    throw new Failure('validation_error', 'channels must be an array of SMS and EMAIL')
+  }
+  return [...new Set(known)]
+}
+
+function readWebsite(value: unknown): string | null {
+  const website = optionalText('website', value, { max: requestSizes.website })
+  if (website === undefined) return null
+  if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
+    throw new Failure('validation_error', 'website must be an http or https URL')
+  }
+  return website
+}
+
+/** GET /integrations/catalog (design D17): what an integrator can send, with the limits in force. */
+export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
+  return {
+    channels: ['SMS', 'EMAIL'] as const,
+    templates: notifyTemplates.map(({ key, variables }) => ({
+      key,
+      channel: 'SMS' as const,
+      variables: [
+        ...variables.map(({ dated: _, ...rule }) => ({ ...rule, required: true })),
+        { ...businessNameRule, required: false },
+      ],
+    })),
+    limits: {
+      globalPerMinute: limits.globalPerMinute,
+      phonePerMinute: limits.phonePerMinute,
+      phonePerHour: limits.phonePerHour,
+      smsCooldownSeconds: limits.smsCooldownSeconds,
+      emailPerHour: limits.emailPerHour,
+      otpTtlSeconds,
+      otpMaxAttempts: maxAttempts,
+      otpLength: 6,
+      notifyRecipients: notifySizes.to,
+      messageCharacters: notifySizes.message,
+      subjectCharacters: notifySizes.subject,
+      htmlCharacters: notifySizes.html,
+      templateCharacters: notifySizes.template,
+    },
+  }
+}

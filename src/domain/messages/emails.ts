@@ -1,0 +1,137 @@
+import { type Body, isGiven } from '../body.ts'
+import { Failure } from '../failures.ts'
+import { lifetimeInWords } from './templates.ts'
+
+/** What a mail says; who sends it to whom is the caller's. */
+export interface MailContent {
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+}
+
+/** The mail of a code: the brand, the code large, its lifetime, and what to do if it was not asked for. */
+export function otpMail(otp: { code: string; businessName: string; lifetimeSeconds: number }): MailContent {
+  const { code, businessName } = otp
+  const lifetime = lifetimeInWords(otp.lifetimeSeconds)
+  const subject = `Your ${businessName} verification code`
+  const intro = `Enter this code to continue with ${businessName}:`
+  const expiry = `The code expires in ${lifetime} and works once.`
+  const unasked =
+    "Didn't ask for it? Someone may have typed your address by mistake. You can ignore this mail. Never tell the code to anyone, even someone who says they are from " +
+    `${businessName}.`
+  const html = frame(
+    subject,
+    `<p style="${paragraph}">${escapeHtml(intro)}</p>
+<p style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
+<p style="${paragraph}">${escapeHtml(expiry)}</p>
+<p style="${smallPrint}">${escapeHtml(unasked)}</p>`,
+    { heading: businessName, preheader: expiry },
+  )
+  return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unasked}\n` }
+}
+
+/**
+ * A mail of the template mode (spec 4.4 rule 9, design D11): the subject as heading, the text with its `{{name}}`
+ * replaced from data, then what data remains, as a table. A placeholder without data is missing_variable.
+ */
+export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
+  const used = new Set<string>()
+  let length = template.length
+  const filled = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
+    const name = placeholder.trim()
+    if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
+      throw new Failure('missing_variable', `Missing required variable: ${name}`)
+    }
+    used.add(name)
+    const words = inWords(data[name])
+    length += words.length
+    // A placeholder may stand there many times, and what it stands for may be long.
+    if (length > maxFilled) {
+      throw new Failure(
+        'validation_error',
+        `the filled template must not be longer than ${maxFilled} characters`,
+      )
+    }
+    return words
+  })
+  const rest = Object.entries(data).filter(([name, value]) => !used.has(name) && isGiven(value))
+  const rows = rest
+    .map(
+      ([name, value]) =>
+        `<tr><th scope="row" style="${cell};color:#5b6372;font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:#10131a">${escapeHtml(inWords(value))}</td></tr>`,
+    )
+    .join('\n')
+  const table =
+    rest.length === 0
+      ? ''
+      : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows}\n</table>`
+  const paragraphs = filled
+    .split(/\r?\n(?:[ \t]*\r?\n)+/)
+    .map((part) => `<p style="${paragraph}">${escapeHtml(part).replace(/\r?\n/g, '<br>')}</p>`)
+    .join('\n')
+  const lines = rest.map(([name, value]) => `${name}: ${inWords(value)}`)
+  return {
+    html: frame(subject, paragraphs + table, { heading: subject, preheader: '' }),
+    text: `${[`${subject}`, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`,
+  }
+}
+
+/** The characters that mean something in HTML text and attributes, made harmless. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}
+
+/** A value of data as a reader sees it. */
+function inWords(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object') return String(value)
+  if (isDeeper(value, maxDepth)) throw new Failure('validation_error', 'data is nested too deeply')
+  return JSON.stringify(value)
+}
+
+/** How deep a value of data may be nested: what is nested by the ten thousand can be read, but not written. */
+const maxDepth = 100
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
+}
+
+/** How long a text may get by what its placeholders stand for; the same as for HTML (design D4). */
+const maxFilled = 200_000
+
+const fonts = 'system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif'
+const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`
+const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6ec;font:400 13px/1.6 ${fonts};color:#5b6372`
+const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
+
+/** One column of at most 520 px, styled inline, since mail clients drop style sheets. */
+function frame(title: string, content: string, words: { heading: string; preheader: string }): string {
+  const preheader =
+    words.preheader === ''
+      ? ''
+      : `<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(words.preheader)}</div>\n`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light">
+<title>${escapeHtml(title)}</title>
+</head>
+<body style="margin:0;padding:0;background:#f6f7f9">
+${preheader}<table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" style="padding:32px 16px">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:520px;background:#ffffff;border-radius:16px"><tr><td style="padding:32px">
+<h1 style="margin:0 0 24px;font:700 20px/1.3 ${fonts};color:#10131a">${escapeHtml(words.heading)}</h1>
+${content}
+</td></tr></table>
+</td></tr></table>
+</body>
+</html>
+`
+}

@@ -1,0 +1,298 @@
+import { type Body, isGiven, isObject, text } from '../body.ts'
+import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
+import {
+  type Channel,
+  email,
+  mask,
+  type Nationalize,
+  parseChannel,
+  phone,
+  type Recipient,
+} from '../contact.ts'
+import type { Call } from '../events/request-context.ts'
+import { Failure } from '../failures.ts'
+import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
+import { claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
+import type { OtpStore } from '../otp/store.ts'
+import type { Secrets } from '../ports.ts'
+import {
+  type DeliveryPorts,
+  deliverMail,
+  deliverSms,
+  longestDeliveryMs,
+  routesOf,
+  type SmsMode,
+} from './delivery.ts'
+import { frameMail } from './emails.ts'
+import type { Outcome, SmsMessage } from './providers.ts'
+import { type Rendered, render, type Template, templateOf, templateVariables } from './templates.ts'
+
+export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
+  readonly brands: Brands
+  readonly store: OtpStore
+  readonly secrets: Secrets
+  readonly limits: LimitSettings
+  readonly smsMode: SmsMode
+  readonly nationalize?: Nationalize
+  /** The plain text of a mail that is given as HTML. */
+  readonly textOf: (html: string) => string
+}
+
+/** What was accepted, for the success envelope (spec 2.4). */
+export interface Notified {
+  readonly channel: Channel
+  readonly templateKey?: string
+}
+
+/** Sizes of design D4 and D11, in characters and elements. */
+export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
+
+/** How many messages of one request are handed over at the same time (design D12). */
+const concurrency = 8
+
+/** What a request with as many recipients as there may be takes at most to have all of them tried. */
+export function longestNotifyMs(providerTimeoutMs: number): number {
+  return Math.ceil(notifySizes.to / concurrency) * longestDeliveryMs(providerTimeoutMs)
+}
+
+/** A transactional SMS or e-mail to one or more recipients (spec 4.4), the checks in the order of design 5. */
+export async function notify(ports: NotifyPorts, call: Call, body: Body): Promise<Notified> {
+  call.trail.operation = 'notify'
+  const appId = await authenticate(ports, call, body)
+  return parseChannel(body.channel) === 'SMS'
+    ? notifyBySms(ports, call, body, appId)
+    : notifyByMail(ports, call, body, appId)
+}
+
+async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
+  call.trail.channel = 'SMS'
+  const variables = isObject(body.variables) ? body.variables : {}
+  const brand = await notifyBrand(ports.brands, call, body.brandId, variables.businessName)
+  refuseTemplateOfOthers(body, brand)
+  await claim(ports, call, [globalLimit(ports.limits, appId)])
+  const { to, ...content } = readSms(body)
+  const message =
+    'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
+  const recipients = numbers(to, ports.nationalize)
+
+  const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
+  await deliverToAll(ports, call, 'SMS', recipients, (recipient, subject, position) =>
+    deliverSms(
+      ports,
+      call,
+      {
+        id: ports.secrets.newId(),
+        requestId: call.requestId,
+        brandSlug: brand.slug,
+        brandName: brand.displayName,
+        to: recipient.address,
+        subject,
+        position,
+        validitySeconds: null,
+        ...message,
+      },
+      { routes },
+    ),
+  )
+  return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
+}
+
+async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
+  await claim(ports, call, [globalLimit(ports.limits, appId)])
+  requireMailChannel(body.channel)
+  call.trail.channel = 'EMAIL'
+  const to = readTo(body.to)
+  const content = readMail(body, ports.textOf)
+  const recipients = addresses(to)
+
+  const brand = await senderBrand(ports.brands, body.brandId)
+  if (brand) call.trail.brand = brand.slug
+  await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject, position) =>
+    deliverMail(ports, call, {
+      requestId: call.requestId,
+      brandSlug: brand?.slug ?? null,
+      brandName: brand?.displayName ?? null,
+      to: recipient.address,
+      recipientSubject,
+      position,
+      template: null,
+      ...content,
+    }),
+  )
+  return { channel: 'EMAIL' }
+}
+
+/** A known template that this brand has not enabled; with both modes given, the mode check says so first. */
+function refuseTemplateOfOthers(body: Body, brand: Brand): void {
+  if (isGiven(body.message) || typeof body.templateKey !== 'string') return
+  const template = templateOf(body.templateKey)
+  if (template?.audience === 'notify' && !brand.notifyTemplates.includes(template.key)) {
+    throw new Failure('template_not_allowed')
+  }
+}
+
+type SmsContent = { message: string } | { templateKey: string; variables: Body }
+
+/** `to`, mode and fields of an SMS (spec 4.4, modes and rules 1, 2 and 12). */
+function readSms(body: Body): { to: readonly string[] } & SmsContent {
+  const to = readTo(body.to)
+  refuseOtp(body)
+  const { message, templateKey, variables } = body
+  if (isGiven(message) && isGiven(templateKey)) {
+    throw new Failure('validation_error', 'give either message or templateKey, not both')
+  }
+  if (isGiven(templateKey)) {
+    if (typeof templateKey !== 'string' || templateKey === '') {
+      throw new Failure('validation_error', 'templateKey must be a string')
+    }
+    if (!isObject(variables)) throw new Failure('validation_error', 'variables must be an object')
+    return { to, templateKey, variables }
+  }
+  if (!isGiven(message)) throw new Failure('validation_error', 'message is required')
+  return { to, message: text('message', message, { max: notifySizes.message, lines: 'many' }) }
+}
+
+function legacySms(message: string, variables: Body, brand: Brand): { text: string; template: null } {
+  refuseOtherBusiness(variables.businessName, brand)
+  return { text: message, template: null }
+}
+
+/** The template checks of spec 4.4 rules 5 to 7, in the order of design 5. */
+function templateSms(
+  content: { templateKey: string; variables: Body },
+  brand: Brand,
+): Pick<SmsMessage, 'text' | 'template'> {
+  const template = notifyTemplate(content.templateKey)
+  refuseOtherBusiness(content.variables.businessName, brand)
+  const values = templateVariables(template, content.variables)
+  const { businessName } = content.variables
+  if (isGiven(businessName) && typeof businessName !== 'string') {
+    throw new Failure('validation_error', 'variables.businessName must be a string')
+  }
+  const { text, variables } = rendering(template, { ...values, businessName: brand.displayName })
+  const { key } = template
+  return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
+}
+
+/** A template that is wrong in itself is a failure to notify (spec 7, notification_failed). */
+function rendering(template: Template, variables: Rendered['variables']): Rendered {
+  try {
+    return render(template, variables)
+  } catch (cause) {
+    throw new Failure('notification_failed', undefined, { channel: 'SMS', cause })
+  }
+}
+
+/** A business that is named beside a brandId must be that brand (design D9). */
+function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
+  if (typeof businessName !== 'string' || businessName.trim() === '' || isNamed(brand, businessName)) return
+  throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
+}
+
+function notifyTemplate(templateKey: string): Template {
+  const template = templateOf(templateKey)
+  if (template?.audience === 'otp') throw new Failure('otp_template_not_supported')
+  if (!template) throw new Failure('invalid_template', `Unknown templateKey: ${excerpt(templateKey)}`)
+  return template
+}
+
+function requireMailChannel(channel: unknown): void {
+  if (!isGiven(channel) || channel === '') throw new Failure('validation_error', 'channel is required')
+  if (parseChannel(channel) !== 'EMAIL') throw new Failure('invalid_channel')
+}
+
+/** The fields of an e-mail (spec 4.4, modes and rule 3). */
+function readMail(
+  body: Body,
+  textOf: NotifyPorts['textOf'],
+): { subject: string; html: string; text: string } {
+  refuseOtp(body)
+  const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
+  const { html, template, data } = body
+  if (isGiven(html) === isGiven(template)) {
+    throw new Failure('validation_error', 'give exactly one of html and template')
+  }
+  if (isGiven(data) && !isObject(data)) throw new Failure('validation_error', 'data must be an object')
+  if (isGiven(html)) {
+    const source = text('html', html, { max: notifySizes.html, lines: 'many' })
+    return { subject, html: source, text: textOf(source) }
+  }
+  const source = text('template', template, { max: notifySizes.template, lines: 'many' })
+  return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }
+}
+
+function refuseOtp(body: Body): void {
+  if (isGiven(body.otp)) throw new Failure('validation_error', 'otp is not accepted on /notify')
+}
+
+function readTo(to: unknown): readonly string[] {
+  if (!Array.isArray(to) || to.length === 0) {
+    throw new Failure('validation_error', 'to must be a non-empty array')
+  }
+  if (to.length > notifySizes.to) {
+    throw new Failure('validation_error', `to must have at most ${notifySizes.to} elements`)
+  }
+  if (!to.every((element) => typeof element === 'string')) {
+    throw new Failure('validation_error', 'each element of to must be a string')
+  }
+  return to
+}
+
+function numbers(to: readonly string[], nationalize: Nationalize | undefined): Recipient[] {
+  return to.map((raw, index) => {
+    const recipient = phone(raw, nationalize)
+    if (!recipient) throw new Failure('validation_error', `to[${index}] is not a valid phone number`)
+    return recipient
+  })
+}
+
+function addresses(to: readonly string[]): Recipient[] {
+  return to.map((raw, index) => {
+    const recipient = email(raw)
+    if (!recipient) throw new Failure('validation_error', `to[${index}] is not a valid e-mail address`)
+    return recipient
+  })
+}
+
+/** The brand in whose name a mail goes out; mail is not brand-gated, so any other brandId is as none. */
+async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | undefined> {
+  const slug = brandIdOf(brandId)
+  const brand = slug === undefined ? undefined : await brands.bySlug(slug)
+  return brand?.status === 'active' ? brand : undefined
+}
+
+/** Tries every recipient, a few at a time; any failure is told once all have been tried (design D12). */
+async function deliverToAll(
+  ports: NotifyPorts,
+  call: Call,
+  channel: Channel,
+  recipients: readonly Recipient[],
+  deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
+): Promise<void> {
+  call.trail.recipients = recipients.length
+  const [only] = recipients
+  if (only && recipients.length === 1) {
+    call.trail.recipient = mask(only)
+    const [subject] = ports.secrets.subjects(only.channel, only.identity)
+    call.trail.recipientSubject = subject
+  }
+  ports.eventLog.note(call)
+  const waiting = recipients.entries()
+  let failed = 0
+  const work = async () => {
+    for (const [index, recipient] of waiting) {
+      const [subject] = ports.secrets.subjects(recipient.channel, recipient.identity)
+      const position = recipients.length > 1 ? index + 1 : null
+      if ((await deliver(recipient, subject, position)).kind !== 'accepted') failed++
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))
+  if (failed === 0) return
+  const message = `Failed to send notification: ${failed} of ${recipients.length} could not be sent`
+  throw new Failure('notification_failed', message, { channel })
+}
+
+/** As much of a caller's own text as an error message may repeat. */
+function excerpt(value: string): string {
+  return value.length > 64 ? `${value.slice(0, 64)}…` : value
+}

@@ -1,0 +1,115 @@
+import { type Brand, registrationOf } from '../brands/brand.ts'
+import { Failure } from '../failures.ts'
+import type { Registration, Segments } from './providers.ts'
+import {
+  boundText,
+  optionalWords,
+  render,
+  renderOtp,
+  type Template,
+  templates,
+  templateVariables,
+  type VariableRule,
+} from './templates.ts'
+
+/** A template as a recipient would read it in the name of a brand, with values to try. */
+export interface Preview {
+  readonly templateKey: string
+  readonly audience: Template['audience']
+  /** The template itself, `{name}` marking variables. */
+  readonly template: string
+  readonly variables: readonly {
+    readonly name: string
+    readonly value: string
+    readonly description: string
+  }[]
+  /** Null where a value is not allowed; `problem` says which. */
+  readonly text: string | null
+  readonly problem: string | null
+  readonly segments: Segments | null
+  /** Of the text, in characters. */
+  readonly characters: number
+  readonly registration: Registration
+}
+
+export interface PreviewSettings {
+  readonly segmentsOf: (text: string) => Segments
+  readonly otpTtlSeconds: number
+}
+
+/** What a preview is filled in with until someone tries other values. */
+const samples: Readonly<Record<string, string>> = {
+  otp: '493027',
+  loginId: 'jane.doe',
+  customerName: 'Jane Doe',
+  orderId: 'A-1042',
+  orderDate: '2026-11-21',
+  deliveryDateTime: '2026-11-21T14:30',
+}
+
+const loginId: VariableRule = { name: 'loginId', description: '1 to 64 characters' }
+const code: VariableRule = { name: 'otp', description: 'six digits' }
+
+/** Every template as this brand sends it. */
+export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
+  return templates
+    .filter(({ key }) => brand.loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
+    .map((template) => previewOf(brand, template, {}, settings))
+}
+
+/**
+ * One template as this brand sends it on the plain route.
+ *
+ * @param given values to try, by variable; what is left out is a sample
+ */
+export function previewOf(
+  brand: Brand,
+  template: Template,
+  given: Readonly<Record<string, string>>,
+  { segmentsOf, otpTtlSeconds }: PreviewSettings,
+): Preview {
+  const filledIn = ({ name }: VariableRule) => given[name] ?? samples[name] ?? ''
+  const rules = template.audience === 'notify' ? template.variables : otpRules(template)
+  const variables = rules.map((rule) => ({
+    name: rule.name,
+    value: filledIn(rule),
+    description: rule.description,
+  }))
+  const about = {
+    templateKey: template.key,
+    audience: template.audience,
+    template: template.text,
+    variables,
+    registration: registrationOf(brand, template.key),
+  }
+  const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
+  try {
+    const text =
+      template.audience === 'notify'
+        ? render(template, { ...templateVariables(template, values), businessName: brand.displayName }).text
+        : otpText(brand, values, { segmentsOf, otpTtlSeconds })
+    return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { ...about, text: null, problem: error.message, segments: null, characters: 0 }
+  }
+}
+
+function otpRules({ key }: Template): readonly VariableRule[] {
+  return key === 'LOGIN_OTP_WITH_ID' ? [code, loginId] : [code]
+}
+
+function otpText(
+  brand: Brand,
+  { otp = '', loginId: login }: Readonly<Record<string, string>>,
+  { segmentsOf, otpTtlSeconds }: PreviewSettings,
+): string {
+  if (!/^[0-9]{6}$/.test(otp)) throw new Failure('validation_error', 'otp must be six digits')
+  const { text } = renderOtp({
+    code: otp,
+    businessName: brand.displayName,
+    lifetimeSeconds: otpTtlSeconds,
+    loginId: optionalWords('loginId', login, { max: 64 }),
+  })
+  return boundText(text, otp, brand.domain, segmentsOf)
+}

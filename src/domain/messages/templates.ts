@@ -1,0 +1,259 @@
+import { type Body, isGiven, optionalText, type TextRule, textProblem } from '../body.ts'
+import { Failure } from '../failures.ts'
+import type { Segments } from './providers.ts'
+
+/** One variable of a template: what a value must be, as the catalog tells integrators. */
+export interface VariableRule {
+  readonly name: string
+  /** In words, for the catalog and for the message of a refusal. */
+  readonly description: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  /** Begins with a day that must exist, beyond what the pattern says. */
+  readonly dated?: true
+}
+
+/** A registered SMS text (spec 4.4 rules 5 and 6, design D10). */
+export interface Template {
+  readonly key: string
+  /** Which endpoints may use it: `/otp/*` or `/notify`. */
+  readonly audience: 'otp' | 'notify'
+  /** `{name}` marks a variable. */
+  readonly text: string
+  /** What the caller gives; businessName is filled from the brand. */
+  readonly variables: readonly VariableRule[]
+}
+
+const customerName: VariableRule = {
+  name: 'customerName',
+  description: '1 to 40 characters, no control characters, no URL',
+  minLength: 1,
+  maxLength: 40,
+}
+const orderId: VariableRule = {
+  name: 'orderId',
+  description: '1 to 40 letters, digits and . _ / # -, beginning with a letter or digit',
+  minLength: 1,
+  maxLength: 40,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._/#-]{0,39}$',
+}
+const orderDate: VariableRule = {
+  name: 'orderDate',
+  description: 'a date that exists, YYYY-MM-DD',
+  pattern: '^\\d{4}-\\d{2}-\\d{2}$',
+  dated: true,
+}
+const deliveryDateTime: VariableRule = {
+  name: 'deliveryDateTime',
+  description: 'an ISO 8601 date and time that exist, with minutes at least',
+  pattern:
+    '^\\d{4}-\\d{2}-\\d{2}T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d([.,]\\d{1,9})?)?(Z|[+-]([01]\\d|2[0-3])(:?[0-5]\\d)?)?$',
+  dated: true,
+}
+
+export const loginOtp: Template = {
+  key: 'LOGIN_OTP',
+  audience: 'otp',
+  text: '{otp} is your {businessName} verification code. It expires in {lifetime}. Do not share it with anyone.',
+  variables: [],
+}
+const loginOtpWithId: Template = {
+  key: 'LOGIN_OTP_WITH_ID',
+  audience: 'otp',
+  text: '{otp} is your {businessName} verification code for {loginId}. It expires in {lifetime}. Do not share it with anyone.',
+  variables: [],
+}
+
+/** The catalogue. A new template is one entry here. */
+const catalogue: readonly Template[] = [
+  loginOtp,
+  loginOtpWithId,
+  {
+    key: 'ORDER_PLACED',
+    audience: 'notify',
+    text: 'Hi {customerName}, we received your {businessName} order {orderId} on {orderDate}. Thank you!',
+    variables: [customerName, orderId, orderDate],
+  },
+  {
+    key: 'OUT_FOR_DELIVERY',
+    audience: 'notify',
+    text: 'Hi {customerName}, your {businessName} order {orderId} is out for delivery.',
+    variables: [customerName, orderId],
+  },
+  {
+    key: 'ORDER_DELIVERED',
+    audience: 'notify',
+    text: 'Hi {customerName}, your {businessName} order {orderId} was delivered at {deliveryDateTime}.',
+    variables: [customerName, orderId, deliveryDateTime],
+  },
+]
+
+// A Map, not an object literal: a caller's key such as "constructor" must be unknown.
+const byKey = new Map(catalogue.map((template) => [template.key, template]))
+
+export const templates = catalogue
+export const notifyTemplates = catalogue.filter((template) => template.audience === 'notify')
+export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
+export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]
+export const templateKeys: readonly string[] = catalogue.map((template) => template.key)
+
+/** The template of a key, whatever its audience; undefined when there is none. */
+export function templateOf(key: string): Template | undefined {
+  return byKey.get(key)
+}
+
+/** A message made from a template: the text as it reads, and what a provider that renders itself needs. */
+export interface Rendered {
+  readonly templateKey: string
+  readonly text: string
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** What fills the brand's name in; a caller may name the brand with it. */
+export const businessNameRule: VariableRule = {
+  name: 'businessName',
+  description: "filled from the brand; when given, the brand's slug or display name",
+}
+
+/** The values a caller gave for a template's variables (spec 4.4 rule 7): missing_variable, then validation_error. */
+export function templateVariables(template: Template, given: Body): Record<string, string> {
+  for (const { name } of template.variables) {
+    if (!isGiven(own(given, name))) {
+      throw new Failure('missing_variable', `Missing required variable: ${name}`)
+    }
+  }
+  if (isGiven(own(given, 'otp'))) throw new Failure('validation_error', 'variables must not contain otp')
+  const values: Record<string, string> = {}
+  for (const rule of template.variables) {
+    const value = own(given, rule.name)
+    if (typeof value !== 'string' || !satisfies(rule, value)) {
+      throw new Failure('validation_error', `variables.${rule.name} must be ${rule.description}`)
+    }
+    values[rule.name] = value
+  }
+  return values
+}
+
+/** Puts values into a template's text, in one pass: a value that looks like a variable stays as it is. */
+export function render(template: Template, variables: Readonly<Record<string, string>>): Rendered {
+  let text = ''
+  for (const [index, part] of partsOf(template).entries()) {
+    // Words and names of variables take turns.
+    const filled = index % 2 === 0 ? part : variables[part]
+    if (filled === undefined)
+      throw new Error(`the text of ${template.key} has {${part}}, which nothing fills`)
+    text += filled
+  }
+  return { templateKey: template.key, text, variables }
+}
+
+const knownParts = new Map<Template, readonly string[]>()
+
+/** A template's text, taken apart once. */
+function partsOf(template: Template): readonly string[] {
+  const known = knownParts.get(template)
+  if (known) return known
+  const parts = template.text.split(/\{(\w+)\}/)
+  knownParts.set(template, parts)
+  return parts
+}
+
+/** The message of a code: with the login when there is one. */
+export function renderOtp(otp: {
+  code: string
+  businessName: string
+  lifetimeSeconds: number
+  loginId: string | undefined
+}): Rendered {
+  return render(otp.loginId === undefined ? loginOtp : loginOtpWithId, {
+    otp: otp.code,
+    businessName: otp.businessName,
+    lifetime: lifetimeInWords(otp.lifetimeSeconds),
+    ...(otp.loginId === undefined ? {} : { loginId: otp.loginId }),
+  })
+}
+
+/**
+ * The text of a code on the plain route: where the brand has a domain, with a last line of exactly `@host #code` after it,
+ * by which a browser knows whom the code is for (WICG "Origin-bound one-time codes delivered via SMS", which is what iOS
+ * fills in too). If that line would make a second segment of what fits into one without it, the text gives up its
+ * last sentence, and where that is not enough the one before: both are of the template, and not of a name with dots.
+ */
+export function boundText(
+  text: string,
+  code: string,
+  domain: string | null,
+  segmentsOf: (text: string) => Segments,
+): string {
+  if (domain === null) return text
+  const lastLine = `\n\n@${domain} #${code}`
+  const whole = text + lastLine
+  if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
+  const sentences = text.split(/(?<=\.) /)
+  for (const kept of [sentences.length - 1, sentences.length - 2]) {
+    const shorter = sentences.slice(0, kept).join(' ') + lastLine
+    if (segmentsOf(shorter).count === 1) return shorter
+  }
+  return whole
+}
+
+/** 300 becomes "5 minutes", 90 "90 seconds". */
+export function lifetimeInWords(seconds: number): string {
+  const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/**
+ * Whether a text holds something that a phone would make a link of: a scheme, `www.`, a host or an IP address with a
+ * path, or a host under a top-level domain that is common in links. Names with dots ("St.John", "A.Kumar") are none.
+ */
+export function hasUrl(text: string): boolean {
+  return urlShapes.some((shape) => shape.test(text))
+}
+
+/** Whether a text holds an address in full. Brands may well be named like a host ("Booking.com"). */
+function hasFullUrl(text: string): boolean {
+  return fullUrlShapes.some((shape) => shape.test(text))
+}
+
+/**
+ * A field that an OTP message repeats, if it was given: a text that leads nowhere, since a visitor may have typed it and
+ * the message comes in the brand's name. Else validation_error.
+ */
+export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
+  const words = optionalText(name, value, rule)
+  if (words !== undefined && hasFullUrl(words)) {
+    throw new Failure('validation_error', `${name} must not contain a URL`)
+  }
+  return words
+}
+
+const fullUrlShapes = [
+  /[a-z][a-z0-9+.-]*:\/\/|\bwww\./iu,
+  /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u,
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u,
+]
+
+const urlShapes = [
+  ...fullUrlShapes,
+  /[\p{L}\p{N}-]{2,}\.(?:com|net|org|info|biz|app|dev|xyz|top|shop|site|online|link|click|live|io|co|me|ly|ru|cn|cc|tk|to|ai)(?![\p{L}\p{N}])/iu,
+  /[\p{Ll}\p{N}-]{2,}\.[a-z]{2}(?![\p{L}\p{N}])/u,
+]
+
+function own(object: Body, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function satisfies(rule: VariableRule, value: string): boolean {
+  if (textProblem(rule.name, value, { max: rule.maxLength ?? 40 }) !== undefined) return false
+  if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) return false
+  return rule.dated ? isDay(value.slice(0, 10)) : !hasUrl(value)
+}
+
+/** Whether `YYYY-MM-DD` names a day of the calendar. */
+function isDay(value: string): boolean {
+  const [year = 0, month = 0, day = 0] = value.split('-').map(Number)
+  const date = new Date(Date.UTC(year, month - 1, day))
+  return date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+}

@@ -1,0 +1,96 @@
+import { type Body, isGiven, judged } from '../body.ts'
+import { approvedBrand, type Brands } from '../brands/brand.ts'
+import { email, type Nationalize, noteRecipient, phone, type Recipient } from '../contact.ts'
+import type { Call } from '../events/request-context.ts'
+import { Failure } from '../failures.ts'
+import type { Secrets } from '../ports.ts'
+import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
+import {
+  claim,
+  failureBudget,
+  globalLimit,
+  type LimitSettings,
+  noteLimitStatuses,
+  refused,
+  secondsUntil,
+} from './limits.ts'
+import type { OtpStore } from './store.ts'
+import { subjectOf } from './subject.ts'
+
+export interface VerifyOtpPorts extends CredentialPorts {
+  readonly brands: Brands
+  readonly store: OtpStore
+  readonly secrets: Secrets
+  readonly limits: LimitSettings
+  readonly nationalize?: Nationalize
+}
+
+/** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
+export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): Promise<void> {
+  call.trail.operation = 'verify'
+  const appId = await authenticate(ports, call, body)
+  const brand = await approvedBrand(ports.brands, call, body)
+  const claims = [globalLimit(ports.limits, appId)]
+  const answer = judged(() => readAnswer(body, appId, ports.nationalize))
+  if (answer instanceof Failure) {
+    await claim(ports, call, claims)
+    throw answer
+  }
+  const { recipient, otp } = answer
+  noteRecipient(call, recipient)
+
+  const { channel, identity } = recipient
+  const brandSlug = brand.slug
+  const subject = await subjectOf(ports, channel, identity)
+  call.trail.recipientSubject = subject
+  const now = ports.now()
+  const budget = failureBudget(ports.limits, subject, brandSlug)
+  const verdict = await ports.store.guess(
+    {
+      claims,
+      failureBudget: budget,
+      scope: { brandSlug, subject },
+      keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp),
+    },
+    now,
+  )
+  const judges = budget ? [...claims, budget] : claims
+  noteLimitStatuses(
+    call,
+    judges,
+    verdict.kind === 'refused' ? verdict.refusal : { admitted: true, grants: [] },
+  )
+  switch (verdict.kind) {
+    case 'verified':
+      return
+    case 'mismatch':
+      throw new Failure('mismatch')
+    case 'locked':
+      throw new Failure('max_attempts', undefined, {
+        retryAfterSeconds: secondsUntil(verdict.expiresAt, now),
+      })
+    case 'absent':
+      throw new Failure('not_found')
+    case 'refused':
+      throw refused(verdict.refusal, now)
+  }
+}
+
+/** The field checks of spec 4.3, in the order of design 5. */
+function readAnswer(
+  body: Body,
+  appId: string,
+  nationalize: Nationalize | undefined,
+): { recipient: Recipient; otp: string } {
+  const { otp } = body
+  if (!isGiven(otp)) throw new Failure('validation_error', 'otp is required')
+  if (isGiven(body.phone) === isGiven(body.email)) {
+    throw new Failure('validation_error', 'exactly one of phone and email is required')
+  }
+  if (typeof otp !== 'string') throw new Failure('invalid_input')
+  if (!/^[0-9]{6}$/.test(otp)) throw new Failure('invalid_otp_format')
+  const recipient = isGiven(body.phone) ? phone(body.phone, nationalize) : email(body.email)
+  if (recipient === undefined) throw new Failure('invalid_contact')
+  if (!isAppId(appId)) throw new Failure('invalid_app_id')
+  return { recipient, otp }
+}

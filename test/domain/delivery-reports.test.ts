@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'bun:test'
+import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
+import { statusOf } from '../../src/domain/events/event-log.ts'
+import {
+  attemptKey,
+  attemptPath,
+  type CallbackPorts,
+  type DeliveryReportState,
+  providerPath,
+  takeReports,
+} from '../../src/domain/messages/delivery-reports.ts'
+import type {
+  CallbackRequest,
+  DeliveryReport,
+  DeliveryReportReader,
+  Outcome,
+  SmsProvider,
+} from '../../src/domain/messages/providers.ts'
+
+const [present, former] = ['the-present-secret-of-32-bytes-or-more', 'the-former-secret-of-32-bytes-or-more']
+const requestId = '019b796d-d600-7256-a391-52604e6fc76b'
+
+function provider(name: string, deliveryReports?: DeliveryReportReader): SmsProvider {
+  return { name, send: async () => ({ kind: 'accepted' }), ...(deliveryReports ? { deliveryReports } : {}) }
+}
+
+/** A server with one provider of each kind, and what it has kept. */
+function world(
+  news: readonly DeliveryReport[] = [{ providerMessageId: 'V1', status: 'delivered', reason: null }],
+) {
+  const kept: (readonly [string, DeliveryReportState])[] = []
+  /** How many were kept in each step. */
+  const steps: number[] = []
+  const secrets = createSecrets(present, former)
+  const read = () => news
+  const ports: CallbackPorts = {
+    providers: [
+      provider('mute'),
+      provider('each', { namedBy: 'attempt', read }),
+      provider('all', { namedBy: 'providerMessageId', read, answer: (_, now) => `thanks at ${now}` }),
+    ],
+    secrets,
+    deliveryReports: {
+      saveReports: async (_, news) => {
+        kept.push(...news)
+        steps.push(news.length)
+      },
+    },
+    now: () => 1234,
+  }
+  const call: CallbackRequest = {
+    url: 'https://otp.example',
+    fields: {},
+    headers: {},
+    body: new Uint8Array(),
+  }
+  return {
+    kept,
+    steps,
+    secrets,
+    /** Takes what comes to a path, as the routes of the HTTP interface do. */
+    async take(path: string): Promise<unknown> {
+      const [, , name = '', token = ''] = path.split('/')
+      return takeReports(ports, name, token, call)
+    },
+  }
+}
+
+test('a receipt at the path of an attempt is about that attempt, whatever else it says', async () => {
+  const { take, kept, secrets } = world()
+  expect(await take(attemptPath(secrets, 'each', requestId, 3))).toBeUndefined()
+  expect(kept).toEqual([[attemptKey(requestId, 3), { status: 'delivered', reason: null, at: 1234 }]])
+})
+
+test('many at once are kept a few at a time, but for those whose message has no name that could be one', async () => {
+  const sound = Array.from({ length: 450 }, (_, index) => `V${index}`)
+  const odd = ['', 'with a blank', 'of\nlines', 'x'.repeat(201), 'é']
+  const news = [...odd, ...sound].map(
+    (providerMessageId) => ({ providerMessageId, status: 'delivered', reason: null }) as const,
+  )
+  const { take, kept, steps, secrets } = world(news)
+  await take(providerPath(secrets, 'all'))
+  expect(kept.map(([key]) => key)).toEqual(sound.map((providerMessageId) => `all:${providerMessageId}`))
+  expect(steps).toEqual([200, 200, 50])
+})
+
+test('receipts at the path of a provider are about the messages they name, and answered as it wants', async () => {
+  const { take, kept, secrets } = world([
+    { providerMessageId: 'V1', status: 'pending', reason: null },
+    { providerMessageId: 'V2', status: 'failed', reason: 'absent' },
+  ])
+  expect(await take(providerPath(secrets, 'all'))).toBe('thanks at 1234')
+  expect(kept).toEqual([
+    ['all:V1', { status: 'pending', reason: null, at: 1234 }],
+    ['all:V2', { status: 'failed', reason: 'absent', at: 1234 }],
+  ])
+})
+
+test('paths of a former secret are still known', async () => {
+  const before = createSecrets(former)
+  const { take, kept } = world()
+  await take(attemptPath(before, 'each', requestId, 1))
+  await take(providerPath(before, 'all'))
+  expect(kept.map(([key]) => key)).toEqual([attemptKey(requestId, 1), 'all:V1'])
+})
+
+describe('a path that is none of ours is not found', () => {
+  const { secrets } = world()
+  const ofAttempt = attemptPath(secrets, 'each', requestId, 1)
+  const ofProvider = providerPath(secrets, 'all')
+  const last = (path: string) => path.split('/').at(-1) ?? ''
+  const paths: readonly (readonly [string, string])[] = [
+    ['one that a stranger made up', '/receipts/all/AAAAAAAAAAAAAAAAAAAAAA'],
+    ['no token', '/receipts/all/'],
+    ['a part of the token', ofProvider.slice(0, -1)],
+    ['more than the token', `${ofProvider}A`],
+    ['one character changed', ofProvider.slice(0, -1) + (ofProvider.endsWith('A') ? 'B' : 'A')],
+    [
+      'a token of an unknown secret',
+      providerPath(createSecrets('another-secret-of-32-bytes-or-more..'), 'all'),
+    ],
+    ['the token of another provider', `/receipts/all/${last(providerPath(secrets, 'mute'))}`],
+    ['a provider that reports nothing', providerPath(secrets, 'mute')],
+    ['an unknown provider', providerPath(secrets, 'nobody')],
+    ['the token of another attempt', ofAttempt.replace('.1.', '.2.')],
+    ['the token of another request', ofAttempt.replace('019b', '019c')],
+    ['the path of an attempt without its token', `/receipts/each/${attemptKey(requestId, 1)}`],
+    ['the path of an attempt with an empty token', `/receipts/each/${attemptKey(requestId, 1)}.`],
+    [
+      'the path of an attempt of another provider',
+      attemptPath(secrets, 'mute', requestId, 1).replace('mute', 'each'),
+    ],
+    ['a token of the provider where each attempt has its own', providerPath(secrets, 'each')],
+    ['a token of an attempt where the provider has one', attemptPath(secrets, 'all', requestId, 1)],
+  ]
+  test.each([...paths])('%s', async (_, path) => {
+    const { take, kept } = world()
+    expect(await take(path).catch((failure: unknown) => failure)).toMatchObject({ kind: 'route_not_found' })
+    expect(kept).toEqual([])
+  })
+})
+
+describe('how a message stands', () => {
+  const outcomes: readonly (readonly [Outcome['kind'] | 'skipped', boolean])[] = [
+    ['accepted', true],
+    ['unknown', true],
+    ['rejected', false],
+    ['retryable', false],
+    ['skipped', false],
+  ]
+  test.each([...outcomes])('%s: a final receipt tells more: %p', (outcome, tellsMore) => {
+    expect(statusOf({ outcome, report: null })).toBe(outcome)
+    for (const status of ['delivered', 'failed', 'pending'] as const) {
+      const stands = tellsMore && status !== 'pending' ? status : outcome
+      expect(statusOf({ outcome, report: { status, reason: null, at: 0 } })).toBe(stands)
+    }
+  })
+})

@@ -1,0 +1,280 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { LimitedNow } from '../../src/domain/events/active-limits.ts'
+import type { RequestTrace } from '../../src/domain/events/event-log.ts'
+import type { Attempt } from '../../src/domain/events/request-context.ts'
+import { type Figures, type Period, periods, type Statistics } from '../../src/domain/events/statistics.ts'
+import {
+  attemptStat,
+  type Counted,
+  periodStart,
+  periodSteps,
+  requestStats,
+  StatisticsSum,
+  type StatKey,
+  verifiedStats,
+} from '../../src/domain/events/stats.ts'
+
+const now = Date.UTC(2026, 10, 21, 13, 37, 12, 345)
+const hour = 3_600_000
+
+const trace: RequestTrace = {
+  requestId: '019b796d-d600-7256-a391-52604e6fc76b',
+  at: now,
+  operation: 'send',
+  app: 'shop',
+  brand: 'acme',
+  channel: 'SMS',
+  recipient: null,
+  recipients: null,
+  recipientSubject: null,
+  limits: [],
+  end: { status: 200, error: null, message: null, durationMs: 1 },
+}
+const ended = (error: string) => ({ ...trace, end: { status: 400, error, message: null, durationMs: 1 } })
+const attempt = {
+  channel: 'SMS',
+  provider: 'twilio',
+  outcome: 'accepted',
+  errorClass: null,
+} as Attempt
+
+/** The sum of these. */
+function statisticsOf(period: Period, until: number, counted: readonly Counted[]): Statistics {
+  const sum = new StatisticsSum(period, until)
+  for (const statKey of counted) sum.add(statKey)
+  return sum.statistics
+}
+
+/** Which figures these are counted in, and how often. */
+function figures(...statCounts: readonly (StatKey | undefined)[]): Partial<Figures> {
+  const counted = statCounts
+    .filter((statKey) => statKey !== undefined)
+    .map((statKey) => ({ ...statKey, at: now, count: 1 }))
+  const { totals } = statisticsOf('hour', now, counted)
+  return Object.fromEntries(Object.entries(totals).filter(([, value]) => value > 0))
+}
+
+describe('what happened is counted', () => {
+  test.each<[string, readonly StatKey[], Partial<Figures>]>([
+    ['a code sent', requestStats(trace, [attempt]), { sends: 1 }],
+    ['a code resent', requestStats({ ...trace, operation: 'resend' }, [attempt]), { sends: 1 }],
+    ['a code that nobody took', requestStats(ended('sms_failed'), []), { sendsFailed: 1 }],
+    ['the cooldown', requestStats(ended('cooldown_active'), []), { limited: 1 }],
+    ['a limit', requestStats({ ...ended('rate_limited'), operation: 'verify' }, []), { limited: 1 }],
+    [
+      'three wrong codes',
+      requestStats({ ...ended('max_attempts'), operation: 'verify' }, []),
+      { wrongCodes: 1 },
+    ],
+    ['a wrong code', requestStats({ ...ended('mismatch'), operation: 'verify' }, []), { wrongCodes: 1 }],
+    ['a suspended brand', requestStats(ended('brand_suspended'), []), { refused: 1 }],
+    ['a field that is missing', requestStats(ended('validation_error'), []), {}],
+    ['a request under way', requestStats({ ...trace, end: null }, []), {}],
+    [
+      'a right code, which is counted with its message',
+      requestStats({ ...trace, operation: 'verify' }, []),
+      {},
+    ],
+    ['a right code', verifiedStats(trace, undefined), { verified: 1 }],
+    ['a notification', requestStats({ ...trace, operation: 'notify' }, []), { notified: 1 }],
+    [
+      'a notification that failed',
+      requestStats({ ...ended('notification_failed'), operation: 'notify' }, []),
+      { notifyFailed: 1 },
+    ],
+    ['an attempt', [attemptStat(attempt, 'acme')], { accepted: 1 }],
+    [
+      'a refused attempt',
+      [attemptStat({ ...attempt, outcome: 'rejected', errorClass: 'content' }, null)],
+      { failed: 1 },
+    ],
+    [
+      'an attempt left open',
+      [attemptStat({ ...attempt, outcome: 'unknown', errorClass: 'unknown' }, null)],
+      { unknown: 1 },
+    ],
+    ['a provider passed over', [attemptStat({ ...attempt, outcome: 'skipped' }, null)], {}],
+  ])('%s', (_, statCounts, expected) => {
+    expect(figures(...statCounts)).toEqual(expected)
+  })
+
+  test('a code counts for the provider that took it, or may have', () => {
+    const failed = { ...attempt, outcome: 'retryable', errorClass: 'retryable' } as Attempt
+    const other = { ...attempt, provider: 'vonage' }
+    expect(requestStats(trace, [failed, other])).toMatchObject([{ provider: 'vonage' }])
+    expect(requestStats(trace, [{ ...other, outcome: 'unknown' }, failed])).toMatchObject([
+      { provider: 'vonage' },
+    ])
+    expect(requestStats(trace, [failed])).toMatchObject([{ provider: '' }])
+  })
+
+  test.each([
+    [0, '5'],
+    [5, '5'],
+    [5.001, '10'],
+    [60, '60'],
+    [299, '300'],
+    [301, 'more'],
+  ])('a person who took %d s is in the bin %s', (seconds, bin) => {
+    const statCounts = verifiedStats(trace, { provider: 'twilio', at: now - seconds * 1000 })
+    expect(statCounts).toMatchObject([
+      { kind: 'verify', provider: 'twilio' },
+      { kind: 'verify-time', provider: 'twilio', detail: bin },
+    ])
+  })
+})
+
+describe('a period', () => {
+  test.each([
+    ['hour', '2026-11-21T12:38:00.000Z'],
+    ['day', '2026-11-20T14:00:00.000Z'],
+    ['month', '2026-10-23T00:00:00.000Z'],
+  ] as const)('%s begins with its first step', (period, from) => {
+    expect(new Date(periodStart(period, now)).toISOString()).toBe(from)
+  })
+
+  test.each(periods)('%s has all its steps, the empty ones too', (period) => {
+    const { stepMs, count } = periodSteps[period]
+    const { points, from, until } = statisticsOf(period, now, [])
+    expect(points.map(({ at }) => at)).toEqual(
+      Array.from({ length: count }, (_, index) => from + index * stepMs),
+    )
+    expect([until, points.at(-1)?.at]).toEqual([now, Math.floor(now / stepMs) * stepMs])
+  })
+
+  const statKey = fc.record({
+    kind: fc.constantFrom('send', 'resend', 'verify', 'notify', 'attempt', 'receipt', 'verify-time' as const),
+    channel: fc.constantFrom('SMS', 'EMAIL', '' as const),
+    brand: fc.constantFrom('acme', 'globex', ''),
+    provider: fc.constantFrom('twilio', 'smtp', ''),
+    detail: fc.constantFrom(
+      'ok',
+      'sms_failed',
+      'rate_limited',
+      'mismatch',
+      'accepted',
+      'unknown unknown',
+      'delivered',
+      '5',
+      'more',
+    ),
+    at: fc.integer({ min: 0, max: 59 }).map((minute) => periodStart('hour', now) + minute * 60_000),
+    count: fc.integer({ min: 1, max: 1000 }),
+  }) as fc.Arbitrary<Counted>
+
+  test('its steps add up to its totals, and its channels to no more', () => {
+    fc.assert(
+      fc.property(fc.array(statKey), (counted) => {
+        const { totals, points, byChannel, byBrand, byProvider, verifyTimes } = statisticsOf(
+          'hour',
+          now,
+          counted,
+        )
+        for (const figure of Object.keys(totals) as (keyof Figures)[]) {
+          const sum = (rows: readonly Figures[]) => rows.reduce((all, row) => all + row[figure], 0)
+          expect(sum(points)).toBe(totals[figure])
+          for (const rows of [byChannel, byBrand, byProvider])
+            expect(sum(rows)).toBeLessThanOrEqual(totals[figure])
+        }
+        expect(verifyTimes.bins.reduce((all, { count }) => all + count, 0)).toBe(verifyTimes.count)
+      }),
+    )
+  })
+
+  test('the time to verify has a median and a 90th percentile', () => {
+    const timed = (detail: string, count: number): Counted => ({
+      kind: 'verify-time',
+      channel: 'SMS',
+      brand: 'acme',
+      provider: 'twilio',
+      detail,
+      at: now - hour,
+      count,
+    })
+    const of = (...counted: Counted[]) => {
+      const { count, medianSeconds, p90Seconds } = statisticsOf('day', now, counted).verifyTimes
+      return [count, medianSeconds, p90Seconds]
+    }
+    expect(of()).toEqual([0, null, null])
+    expect(of(timed('5', 1))).toEqual([1, 5, 5])
+    expect(of(timed('10', 5), timed('30', 4), timed('more', 1))).toEqual([10, 10, 30])
+    expect(of(timed('10', 4), timed('30', 4), timed('more', 2))).toEqual([10, 30, null])
+  })
+})
+
+describe('who is limited now', () => {
+  const refused = (
+    limit: 'cooldown' | 'app-minute' | 'phone-minute',
+    trail: object,
+    endsAt = now + 1000,
+  ) => ({
+    requestId: '',
+    at: now,
+    clientIp: '',
+    trail: {
+      begun: 0,
+      attempts: [],
+      app: 'shop',
+      brand: 'acme',
+      limits: [{ limit, max: 1, used: 1, endsAt, refused: true }],
+      ...trail,
+    },
+  })
+  const someone = { recipient: '12*******43', recipientSubject: 'a' }
+
+  test('is told once, with how many requests were refused, until the limit frees', () => {
+    const limited = new LimitedNow()
+    for (let index = 0; index < 3; index++) limited.note(refused('cooldown', someone))
+    expect(limited.list(now)).toEqual([
+      {
+        limit: 'cooldown',
+        app: null,
+        brand: 'acme',
+        recipient: '12*******43',
+        refusals: 3,
+        endsAt: now + 1000,
+      },
+    ])
+    expect(limited.list(now + 1000)).toEqual([])
+  })
+
+  test('people whose masks are alike are two', () => {
+    const limited = new LimitedNow()
+    limited.note(refused('cooldown', someone))
+    limited.note(refused('cooldown', { ...someone, recipientSubject: 'b' }))
+    expect(limited.list(now)).toHaveLength(2)
+  })
+
+  test('the limit of an app is one, whomever its requests were for; that of a phone is one over all brands', () => {
+    const limited = new LimitedNow()
+    limited.note(refused('app-minute', someone))
+    limited.note(refused('app-minute', { brand: 'globex' }))
+    limited.note(refused('app-minute', { app: 'till' }))
+    limited.note(refused('phone-minute', someone))
+    limited.note(refused('phone-minute', { ...someone, brand: 'globex', app: 'till' }))
+    expect(
+      limited
+        .list(now)
+        .map(({ limit, app, brand, refusals }) => [limit, app, brand, refusals])
+        .sort(),
+    ).toEqual([
+      ['app-minute', 'shop', null, 2],
+      ['app-minute', 'till', null, 1],
+      ['phone-minute', null, null, 2],
+    ])
+  })
+
+  test('a request that no limit refused is nothing', () => {
+    const limited = new LimitedNow()
+    limited.note(refused('cooldown', { limits: [] }))
+    expect(limited.list(now)).toEqual([])
+  })
+
+  test('callers can not make it remember without end', () => {
+    const limited = new LimitedNow()
+    for (let index = 0; index < 2000; index++)
+      limited.note(refused('cooldown', { recipient: 'x', recipientSubject: `${index}` }))
+    expect(limited.list(now)).toHaveLength(500)
+  })
+})

@@ -1,0 +1,419 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
+import { maxCallbackBytes } from '../../src/adapters/http/callbacks.ts'
+import { statusOf } from '../../src/domain/events/event-log.ts'
+import { type Answer, createTestApp, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { held, startReceiver } from '../support/receiver.ts'
+import { expectError, expectNoFault, freshPhone } from '../support/rows.ts'
+
+const publicUrl = 'https://otp.example/base'
+const receiver = startReceiver()
+const gateway = startKannel()
+afterAll(async () => {
+  await receiver.stop()
+  await gateway.stop()
+})
+
+/** A server that answers as a Kannel does, and keeps the URLs that it was given for receipts. */
+function startKannel() {
+  const state = { status: 202, text: '0: Accepted for delivery', urls: [] as string[] }
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ headers }) {
+      state.urls.push(headers.get('x-kannel-dlr-url') ?? '')
+      return new Response(state.text, { status: state.status })
+    },
+  })
+  return {
+    env: {
+      KANNEL_URL: `http://127.0.0.1:${server.port}`,
+      KANNEL_USERNAME: 'user',
+      KANNEL_PASSWORD: 'password',
+      KANNEL_FROM: 'ACME',
+    },
+    answer(status: number, text: string): void {
+      Object.assign(state, { status, text })
+    },
+    /** The path and query of the last URL with this type of receipt filled in, as this server is asked. */
+    path(type: number): string {
+      const url = state.urls.at(-1) ?? ''
+      expect(url).toStartWith(`${publicUrl}/`)
+      return url
+        .slice(publicUrl.length)
+        .replaceAll('%d', String(type))
+        .replaceAll('%k', '')
+        .replaceAll(/%#[^#]*#/g, '')
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+const receiving = { ...receiver.env, ...gateway.env, PUBLIC_URL: publicUrl }
+const overWebhook = { ...receiving, SMS_PLAIN: 'webhook' }
+const overKannel = { ...receiving, SMS_PLAIN: 'kannel' }
+
+/** Where a provider of this server reports, as the operator is told it. */
+function pathOf({ app }: TestApp, provider: string): string {
+  const line = app.callbackUrls().find((each) => each.startsWith(`${provider}: ${publicUrl}/`)) ?? ''
+  return line.slice(`${provider}: ${publicUrl}`.length)
+}
+
+/** A receipt as the operator's own service sends it. */
+function signed(app: TestApp, body: unknown, secret = receiver.secret): RequestInit {
+  const raw = JSON.stringify(body)
+  const at = new Date(app.clock.now)
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(at.getTime() / 1000),
+      'webhook-signature': new Webhook(secret).sign('msg_1', at, raw),
+    },
+    body: raw,
+  }
+}
+
+function expectTaken({ status, body }: Answer): void {
+  expect({ status, body }).toEqual({ status: 200, body: { success: true, requestId: expect.any(String) } })
+}
+
+/** How the one message of a request stands. */
+async function limitStatus(app: TestApp, sent: Answer): Promise<string> {
+  const { deliveries } = await app.eventsOf(sent)
+  expect(deliveries).toHaveLength(1)
+  const [row] = deliveries
+  return row ? statusOf(row) : ''
+}
+
+let app: TestApp
+let send: () => Promise<Answer>
+
+async function start(env: Readonly<Record<string, string>>): Promise<TestApp> {
+  app = await createTestApp(env)
+  send = () => app.post('/otp/send', { phone: freshPhone() })
+  return app
+}
+beforeEach(() => {
+  receiver.received.length = 0
+  receiver.answer(() => new Response(null, { status: 204 }))
+  gateway.answer(202, '0: Accepted for delivery')
+})
+afterEach(() => app.close())
+
+test('without PUBLIC_URL there is no such path', async () => {
+  await start({ ...overWebhook, PUBLIC_URL: '' })
+  expect(() => app.app.callbackUrls()).toThrow('PUBLIC_URL')
+  const path = '/receipts/webhook/AAAAAAAAAAAAAAAAAAAAAA'
+  for (const method of ['GET', 'POST', 'PUT']) expectError(await app.request(method, path), 404, 'not_found')
+})
+
+test('a message is delivered when its receipt says so, to the path of the provider with a signature', async () => {
+  await start(overWebhook)
+  const sent = await send()
+  expect(await limitStatus(app, sent)).toBe('accepted')
+  const { id } = receiver.received[0]?.body ?? {}
+  const report = signed(app, { id, status: 'delivered' })
+  expectTaken(await app.request('POST', pathOf(app, 'webhook'), report))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+})
+
+test('a message is delivered when its receipt says so, to the path of its attempt', async () => {
+  await start(overKannel)
+  const sent = await send()
+  expectTaken(await app.get(gateway.path(1)))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+  const other = await send()
+  expectTaken(await app.request('POST', gateway.path(2)))
+  expect([await limitStatus(app, sent), await limitStatus(app, other)]).toEqual(['delivered', 'failed'])
+})
+
+test('receipts end in the same state in every order and twice', async () => {
+  await start(overKannel)
+  const [delivered, failed, pending] = [1, 2, 8] as const
+  const orders = [
+    [delivered, failed, pending],
+    [delivered, pending, failed],
+    [failed, delivered, pending],
+    [failed, pending, delivered],
+    [pending, delivered, failed],
+    [pending, failed, delivered],
+    [failed, pending],
+    [pending, failed],
+    [pending],
+  ]
+  const sent: Answer[] = []
+  for (const order of orders) {
+    sent.push(await send())
+    for (const type of [...order, ...order]) expectTaken(await app.get(gateway.path(type)))
+  }
+  const stands = await Promise.all(sent.map((answer) => limitStatus(app, answer)))
+  expect(stands).toEqual([...Array(6).fill('delivered'), 'failed', 'failed', 'accepted'])
+})
+
+test('a receipt that overtakes the answer of the provider is found afterwards', async () => {
+  await start(overWebhook)
+  const reply = held()
+  receiver.answer(async ({ body: { id } }) => {
+    const report = signed(app, { id, status: 'delivered' })
+    expectTaken(await app.request('POST', pathOf(app, 'webhook'), report))
+    return reply.promise
+  })
+  const sending = send()
+  reply.release(new Response(null, { status: 204 }))
+  expect(await limitStatus(app, await sending)).toBe('delivered')
+})
+
+test('a receipt does not make a message delivered that was refused, but one whose answer was lost', async () => {
+  await start({ ...overKannel, SMS_PLAIN: 'kannel,webhook' })
+  gateway.answer(403, 'Authorization failed for sendsms')
+  const sent = await send()
+  expectTaken(await app.get(gateway.path(1)))
+  const { deliveries } = await app.eventsOf(sent)
+  expect(deliveries.map((row) => [row.provider, statusOf(row), row.report?.status])).toEqual([
+    ['kannel', 'rejected', 'delivered'],
+    ['webhook', 'accepted', undefined],
+  ])
+  gateway.answer(202, '3: Queued for later delivery')
+  const queued = await send()
+  expect(await limitStatus(app, queued)).toBe('unknown')
+  await app.get(gateway.path(1))
+  expect(await limitStatus(app, queued)).toBe('delivered')
+})
+
+test('the fields of a form count like those of the query', async () => {
+  await start(overKannel)
+  const sent = await send()
+  const [path = '', query = ''] = gateway.path(1).split('?')
+  const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
+  expectTaken(await app.request('POST', path, { headers, body: query }))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+})
+
+test('a signature is of the public URL with its query, not of the address that a proxy calls', async () => {
+  const [token, account] = ['0123456789abcdef0123456789abcdef', `AC${'0'.repeat(32)}`]
+  const callbacks: string[] = []
+  const double = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      callbacks.push(new URLSearchParams(await request.text()).get('StatusCallback') ?? '')
+      return Response.json(
+        { sid: `SM${'0'.repeat(32)}`, status: 'queued', error_code: null },
+        { status: 201 },
+      )
+    },
+  })
+  await start({
+    ...receiving,
+    SMS_PLAIN: 'twilio',
+    TWILIO_ACCOUNT_SID: account,
+    TWILIO_AUTH_TOKEN: token,
+    TWILIO_FROM: '+12025550100',
+    TWILIO_BASE_URL: `http://127.0.0.1:${double.port}`,
+  })
+  const sent = await send()
+  const called = `${callbacks[0]}?bodySHA=1`
+  expect(called).toStartWith(`${publicUrl}/receipts/twilio/`)
+  const path = called.slice(publicUrl.length)
+  const report = (signed: string) => ({
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-twilio-signature': createHmac('sha1', token)
+        .update(`${signed}MessageStatusdelivered`)
+        .digest('base64'),
+    },
+    body: 'MessageStatus=delivered',
+  })
+  expectError(await app.request('POST', path, report(`http://localhost${path}`)), 403, 'forbidden')
+  expectTaken(await app.request('POST', path, report(called)))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+  await double.stop(true)
+})
+
+test('a path that was given out under a former secret is still known', async () => {
+  const database = await openTestDatabase()
+  const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
+  const env = { ...database.env, ...receiving, SMS_PLAIN: 'kannel,webhook' }
+  await start({ ...env, SECRET_KEY: oldKey })
+  const sent = await send()
+  const oldPath = pathOf(app, 'webhook')
+  await app.close()
+  await start({ ...env, SECRET_KEY: `${newKey},${oldKey}` })
+  expect(pathOf(app, 'webhook')).not.toBe(oldPath)
+  expectTaken(await app.get(gateway.path(1)))
+  expect(await limitStatus(app, sent)).toBe('delivered')
+  const report = { id: 'of before', status: 'delivered' }
+  expectTaken(await app.request('POST', oldPath, signed(app, report)))
+  await app.close()
+  await start({ ...env, SECRET_KEY: newKey })
+  expectError(await app.get(gateway.path(1)), 404, 'not_found')
+  await app.close()
+  await database.remove()
+})
+
+describe('what is refused', () => {
+  beforeEach(() => start({ ...receiving, SMS_PLAIN: 'webhook,kannel' }))
+
+  test('a wrong token, and one of another provider or attempt: 404, and nothing is kept', async () => {
+    receiver.answer(() => new Response(null, { status: 503 }))
+    const sent = await send()
+    const { deliveries } = await app.eventsOf(sent)
+    expect(deliveries.map(({ provider, attempt }) => [provider, attempt])).toEqual([
+      ['webhook', 1],
+      ['kannel', 2],
+    ])
+    const right = gateway.path(1)
+    const ofWebhook = pathOf(app, 'webhook')
+    const [, , , token = ''] = right.split('/')
+    const wrong = [
+      right.replace('.2.', '.1.'),
+      right.replace('/kannel/', '/webhook/'),
+      right.replace('?', 'A?'),
+      right.replace(token, ofWebhook.slice('/receipts/webhook/'.length)),
+      ofWebhook.replace('/webhook/', '/kannel/'),
+      ofWebhook.replace('/webhook/', '/outbox/'),
+      `${ofWebhook}A`,
+      `${ofWebhook}/`,
+      `${ofWebhook}/x`,
+      '/receipts/webhook/%ff',
+      '/receipts/%ff/%ff',
+    ]
+    for (const path of wrong) {
+      expectError(await app.get(path), 404, 'not_found')
+      const report = signed(app, { id: deliveries[0]?.providerMessageId ?? 'x', status: 'delivered' })
+      expectError(await app.request('POST', path, report), 404, 'not_found')
+    }
+    expect((await app.eventsOf(sent)).deliveries).toEqual(deliveries)
+  })
+
+  test('a wrong signature: 403, and nothing is kept', async () => {
+    const sent = await send()
+    const { id } = receiver.received[0]?.body ?? {}
+    const path = pathOf(app, 'webhook')
+    const other = `whsec_${Buffer.from('another secret, also of 32 bytes').toString('base64')}`
+    const report = { id, status: 'delivered' }
+    expectError(await app.request('POST', path, signed(app, report, other)), 403, 'forbidden')
+    const { body, ...unsigned } = signed(app, report)
+    expectError(await app.request('POST', path, { body: body ?? '' }), 403, 'forbidden')
+    expectError(await app.request('POST', path, { ...unsigned, body: `${body} ` }), 403, 'forbidden')
+    expectError(await app.get(path), 403, 'forbidden')
+    expect(await limitStatus(app, sent)).toBe('accepted')
+  })
+
+  test('what is no receipt: 400', async () => {
+    const path = pathOf(app, 'webhook')
+    for (const body of [null, [], 1, {}, { id: 1, status: 'delivered' }, { id: 'x' }]) {
+      expectError(await app.request('POST', path, signed(app, body)), 400, 'validation_error')
+    }
+    receiver.answer(() => new Response(null, { status: 503 }))
+    await send()
+    for (const type of [0, 3, 99]) expectError(await app.get(gateway.path(type)), 400, 'validation_error')
+  })
+
+  test('a body above the limit: 413, whether its length is told or not', async () => {
+    const path = pathOf(app, 'webhook')
+    const most = maxCallbackBytes
+    for (const [size, status] of [
+      [most, 403],
+      [most + 1, 413],
+    ] as const) {
+      const body = 'x'.repeat(size)
+      const told = { body, headers: { 'content-length': String(size) } }
+      expect((await app.request('POST', path, told)).status).toBe(status)
+      const stream = new Blob([body]).stream()
+      expect((await app.request('POST', path, { body: stream })).status).toBe(status)
+    }
+  })
+
+  test('another method: 405, and HEAD is answered as GET without a body', async () => {
+    const path = pathOf(app, 'webhook')
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const answer = await app.request(method, path)
+      expectError(answer, 405, 'method_not_allowed')
+      expect(answer.headers.get('allow')).toBe('GET, HEAD, POST')
+    }
+    // It has no effect, so that nothing has to be signed.
+    const head = await app.request('HEAD', path)
+    expect([head.status, head.body]).toEqual([200, ''])
+  })
+})
+
+describe('junk', () => {
+  beforeAll(() => gateway.answer(202, '0: Accepted for delivery'))
+
+  test('is never a fault of the server, and its path is not in the log', async () => {
+    await start({ ...receiving, SMS_PLAIN: 'kannel,webhook' })
+    await send()
+    const right = gateway.path(1)
+    const ofWebhook = pathOf(app, 'webhook')
+    const word = fc.oneof(
+      fc.webSegment(),
+      fc.string({ maxLength: 30 }).map(encodeURIComponentLoosely),
+      fc.constantFrom(
+        'kannel',
+        'webhook',
+        '__proto__',
+        'constructor',
+        '%ff',
+        '%',
+        '%00',
+        '.',
+        '..',
+        '%2e%2e',
+      ),
+    )
+    const path = fc.oneof(
+      fc.constantFrom(right, ofWebhook, right.split('?')[0] ?? ''),
+      fc.tuple(word, word).map(([provider, token]) => `/receipts/${provider}/${token}`),
+    )
+    const query = fc.oneof(
+      fc.constant(''),
+      fc.webQueryParameters().map((text) => `?${text}`),
+      word.map((text) => `?type=${text}`),
+    )
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.json().map((text) => Buffer.from(text)),
+      fc.constantFrom('data=%ff', 'type=1&type=2', '__proto__=1', '%').map((text) => Buffer.from(text)),
+    )
+    const type = fc.constantFrom(
+      '',
+      'application/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'nonsense',
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        path,
+        query,
+        body,
+        type,
+        fc.boolean(),
+        async (given, search, bytes, contentType, isPost) => {
+          const url = given.includes('?') ? given : given + search
+          const answer = await app.request(isPost ? 'POST' : 'GET', url, {
+            ...(isPost ? { body: Buffer.from(bytes) } : {}),
+            headers: contentType === '' ? {} : { 'content-type': contentType },
+          })
+          if (answer.status === 200) expectTaken(answer)
+          else expectNoFault(answer)
+        },
+      ),
+      { numRuns: 200 },
+    )
+    const log = JSON.stringify(app.lines)
+    for (const secret of [right, ofWebhook].map((each) => each.split(/[/?]/)[3] ?? '')) {
+      expect(secret).toMatch(/[\w-]{16}$/)
+      expect(log).not.toContain(secret)
+    }
+  })
+})
+
+function encodeURIComponentLoosely(text: string): string {
+  return text.isWellFormed() ? encodeURIComponent(text) : '%ed%a0%80'
+}

@@ -1,0 +1,638 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { LimitName } from '../../src/domain/otp/limits.ts'
+import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { held, startReceiver } from '../support/receiver.ts'
+import { freshEmail, freshPhone, logged } from '../support/rows.ts'
+import { startSmtp } from '../support/smtp.ts'
+
+const accepted = { outcome: 'accepted', errorClass: null, reason: null }
+const oneSegment = { count: 1, encoding: 'GSM-7' } as const
+
+describe('the delivery log', () => {
+  const receiver = startReceiver()
+  let smtp: Awaited<ReturnType<typeof startSmtp>>
+  let app: TestApp
+  beforeAll(async () => {
+    smtp = await startSmtp()
+    app = await createTestApp({
+      OTP_SMS_MODE: 'hybrid',
+      SMS_PLAIN: 'webhook,discard',
+      SMS_TEMPLATE: 'webhook',
+      PUBLIC_URL: 'https://otp.example',
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'codes@example.com',
+      ...receiver.env,
+    })
+    await app.brand('dlt', {
+      displayName: 'Dlt Shop',
+      dltEnabled: true,
+      notifyTemplates: ['OUT_FOR_DELIVERY'],
+    })
+  })
+  afterEach(() => {
+    receiver.received.length = 0
+    receiver.answer(() => new Response(null, { status: 204 }))
+  })
+  afterAll(async () => {
+    await app.close()
+    await smtp.stop()
+    await receiver.stop()
+  })
+
+  const rowsOf = async (answer: { body: { requestId: string } }) => (await app.eventsOf(answer)).deliveries
+
+  test('has a code by SMS with all that is known of it', async () => {
+    const phone = '12025550143'
+    const answer = await app.post('/otp/send', { phone })
+    const id = receiver.received[0]?.body.id
+    const [subject] = app.app.context.secrets.subjects('SMS', phone)
+    expect(await rowsOf(answer)).toEqual([
+      {
+        requestId: answer.body.requestId,
+        attempt: 1,
+        at: app.clock.now,
+        app: 'shop',
+        brand: 'acme',
+        channel: 'SMS',
+        route: 'plain',
+        provider: 'webhook',
+        template: 'LOGIN_OTP',
+        recipient: '12*******43',
+        position: null,
+        recipientSubject: subject.slice(0, 22),
+        segments: { count: 1, encoding: 'GSM-7' },
+        ...accepted,
+        outcome: 'accepted',
+        providerMessageId: id,
+        reportKey: `webhook:${id}`,
+        durationMs: expect.any(Number),
+        report: null,
+      },
+    ])
+  })
+
+  test('has a code by mail', async () => {
+    const answer = await app.post('/otp/send', { channel: 'EMAIL', email: 'Jane.Doe@example.com' })
+    const [subject] = app.app.context.secrets.subjects('EMAIL', 'jane.doe@example.com')
+    expect(await rowsOf(answer)).toEqual([
+      {
+        requestId: answer.body.requestId,
+        attempt: 1,
+        at: app.clock.now,
+        app: 'shop',
+        brand: 'acme',
+        channel: 'EMAIL',
+        route: null,
+        provider: 'smtp',
+        template: 'LOGIN_OTP',
+        recipient: 'J***@example.com',
+        position: null,
+        recipientSubject: subject.slice(0, 22),
+        segments: null,
+        ...accepted,
+        outcome: 'accepted',
+        providerMessageId: expect.anything(),
+        reportKey: null,
+        durationMs: expect.any(Number),
+        report: null,
+      },
+    ])
+  })
+
+  test('has each provider and route that a code was tried on, in their order', async () => {
+    receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 400 : 503 }))
+    const answer = await app.post('/otp/send', { brandId: 'dlt', phone: freshPhone() })
+    expect(answer.status).toBe(200)
+    const rows = await rowsOf(answer)
+    expect(rows.map(({ attempt, provider, route }) => [attempt, provider, route])).toEqual([
+      [1, 'webhook', 'template'],
+      [2, 'webhook', 'plain'],
+      [3, 'discard', 'plain'],
+    ])
+    expect(rows).toMatchObject([
+      {
+        outcome: 'rejected',
+        errorClass: 'content',
+        reason: 'HTTP 400',
+        providerMessageId: null,
+        reportKey: null,
+      },
+      {
+        outcome: 'retryable',
+        errorClass: 'retryable',
+        reason: 'HTTP 503',
+        providerMessageId: null,
+        reportKey: null,
+      },
+      { ...accepted, providerMessageId: null, reportKey: null },
+    ])
+  })
+
+  test('has each recipient of a notification with an outcome of its own', async () => {
+    const to = Array.from({ length: 20 }, freshPhone)
+    const refused = new Set([to[3], to[17]])
+    receiver.answer(({ body }) => new Response(null, { status: refused.has(body.to) ? 400 : 204 }))
+    const message = 'x'.repeat(161)
+    const lonely = await createTestApp({ SMS_PLAIN: 'webhook', ...receiver.env })
+    const answer = await lonely.post('/notify', { channel: 'SMS', brandId: 'acme', to, message })
+    expect(answer.body.error).toBe('notification_failed')
+    const { deliveries, trace } = await lonely.eventsOf(answer)
+    expect(trace).toMatchObject({ operation: 'notify', recipient: null, recipients: 20, channel: 'SMS' })
+    expect(deliveries.map(({ attempt }) => attempt)).toEqual(to.map((_, index) => index + 1))
+    const outcomes = new Map(deliveries.map((row) => [row.recipientSubject, row]))
+    for (const phone of to) {
+      const [subject] = lonely.app.context.secrets.subjects('SMS', phone)
+      expect(outcomes.get(subject.slice(0, 22))).toMatchObject({
+        outcome: refused.has(phone) ? 'rejected' : 'accepted',
+        template: null,
+        segments: { count: 2, encoding: 'GSM-7' },
+      })
+    }
+    await lonely.close()
+  })
+
+  test('has the segments of the text of the route, and the template of a notification', async () => {
+    const answer = await app.post('/notify', {
+      channel: 'SMS',
+      brandId: 'dlt',
+      to: [freshPhone()],
+      templateKey: 'OUT_FOR_DELIVERY',
+      variables: { customerName: '李小龙', orderId: 'x'.repeat(40) },
+    })
+    expect(await rowsOf(answer)).toMatchObject([
+      { template: 'OUT_FOR_DELIVERY', route: 'template', segments: { count: 2, encoding: 'UCS-2' } },
+    ])
+    await app.brand('hosted', {
+      displayName: 'x'.repeat(40),
+      dltEnabled: true,
+      domain: `${'x'.repeat(150)}.de`,
+    })
+    receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 400 : 204 }))
+    const code = await app.post('/otp/send', { brandId: 'hosted', phone: freshPhone() })
+    expect((await rowsOf(code)).map(({ route, segments }) => [route, segments])).toEqual([
+      ['template', oneSegment],
+      ['plain', { count: 2, encoding: 'GSM-7' }],
+    ])
+    const [byTemplate, byPlain] = receiver.received.slice(-2).map(({ body }) => body.text)
+    expect(byPlain).toBe(`${byTemplate}\n\n@${'x'.repeat(150)}.de #${codeIn(byTemplate)}`)
+  })
+
+  test('has nothing of a request that was refused before its delivery', async () => {
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    expect(await rowsOf(await app.post('/otp/send', { phone }))).toEqual([])
+    expect(await rowsOf(await app.post('/otp/send', {}))).toEqual([])
+  })
+
+  test('has an attempt as soon as that has ended, while its request goes on', async () => {
+    const reply = held()
+    const second = Promise.withResolvers<string>()
+    receiver.answer(({ body }) => {
+      if (body.route === 'template') return new Response(null, { status: 400 })
+      second.resolve(body.requestId)
+      return reply.promise
+    })
+    const sending = app.post('/otp/send', { brandId: 'dlt', phone: freshPhone() })
+    const requestId = await second.promise
+    const meanwhile = await app.eventsOf({ body: { requestId } })
+    expect(meanwhile.trace).toMatchObject({ operation: 'send', brand: 'dlt', end: null })
+    expect(meanwhile.deliveries).toMatchObject([{ attempt: 1, route: 'template', outcome: 'rejected' }])
+    reply.release(new Response(null, { status: 204 }))
+    const { trace, deliveries } = await app.eventsOf(await sending)
+    expect(trace?.end?.status).toBe(200)
+    expect(deliveries.map(({ attempt, route, outcome }) => [attempt, route, outcome])).toEqual([
+      [1, 'template', 'rejected'],
+      [2, 'plain', 'accepted'],
+    ])
+  })
+
+  test('has an attempt whose caller has gone away meanwhile', async () => {
+    const database = await openTestDatabase()
+    const env = {
+      ...database.env,
+      SMS_PLAIN: 'webhook',
+      ...receiver.env,
+    }
+    const left = await createTestApp({ ...env, PORT: '0' })
+    const reply = held()
+    const arrived = Promise.withResolvers<string>()
+    receiver.answer(({ body }) => {
+      arrived.resolve(body.requestId)
+      return reply.promise
+    })
+    const caller = new AbortController()
+    const call = fetch(new URL('/otp/send', left.app.listen()), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...credentials, brandId: 'acme', phone: freshPhone() }),
+      signal: caller.signal,
+    }).catch(() => undefined)
+    const requestId = await arrived.promise
+    caller.abort()
+    await call
+    reply.release(new Response(null, { status: 204 }))
+    // A stop lets what is under way come to its end.
+    await left.close()
+    const later = await createTestApp(env)
+    const { trace, deliveries } = await later.eventsOf({ body: { requestId } })
+    expect(trace?.end).toMatchObject({ status: 200, error: null })
+    expect(deliveries).toMatchObject([{ outcome: 'accepted', provider: 'webhook' }])
+    await later.close()
+    await database.remove()
+  })
+})
+
+describe('the story of a request', () => {
+  let app: TestApp
+  const apps = JSON.stringify({ [credentials.appId]: credentials.apiKey, other: 'key-of-other' })
+  beforeAll(async () => {
+    app = await createTestApp({
+      APP_CREDENTIALS: apps,
+      GLOBAL_LIMIT_PER_MINUTE: '1000',
+      FAILURE_BUDGET_PER_DAY: '4',
+    })
+    await app.brand('halted', { status: 'suspended' })
+    await app.brand('waiting', { status: 'pending' })
+  })
+  afterAll(() => app.close())
+
+  const inAMinute = () => app.clock.now + 60_000
+  const limit = (name: LimitName, max: number, used: number | null, seconds: number) => ({
+    limit: name,
+    max,
+    used,
+    endsAt: used === null ? null : app.clock.now + seconds * 1000,
+    refused: false,
+  })
+  /** A minute in which no other test has counted a call. */
+  const nextMinute = () => app.advance(61)
+
+  test('of a send and a resend tells where each limit stood', async () => {
+    nextMinute()
+    const phone = '12025550143'
+    const trace = {
+      at: app.clock.now,
+      operation: 'send',
+      app: 'shop',
+      brand: 'acme',
+      channel: 'SMS',
+      recipient: '12*******43',
+      recipients: null,
+      recipientSubject: app.app.context.secrets.subjects('SMS', phone)[0].slice(0, 22),
+      limits: [
+        limit('cooldown', 1, 1, 30),
+        limit('phone-minute', 3, 1, 60),
+        limit('recipient-hour', 10, 1, 3600),
+        limit('app-minute', 1000, 1, 60),
+      ],
+      end: { status: 200, error: null, message: null, durationMs: expect.any(Number) },
+    }
+    const sent = await app.post('/otp/send', { phone })
+    expect((await app.eventsOf(sent)).trace as unknown).toEqual({ requestId: sent.body.requestId, ...trace })
+    app.advance(31)
+    const resent = await app.post('/otp/resend', { phone })
+    const [, minute, hour, all] = trace.limits
+    expect((await app.eventsOf(resent)).trace as unknown).toEqual({
+      ...trace,
+      requestId: resent.body.requestId,
+      at: app.clock.now,
+      operation: 'resend',
+      limits: [
+        limit('cooldown', 1, 1, 30),
+        { ...minute, used: 2 },
+        { ...hour, used: 2 },
+        { ...all, used: 2 },
+      ],
+    })
+  })
+
+  test('of a verify tells how it ended, and no code', async () => {
+    nextMinute()
+    const email = freshEmail()
+    await app.post('/otp/send', { channel: 'EMAIL', email })
+    const otp = await app.lastCode(email)
+    const wrong = { email, otp: otherThan(otp) }
+    const answers = [await app.post('/otp/verify', wrong), await app.post('/otp/verify', wrong)]
+    answers.push(await app.post('/otp/verify', { email, otp }))
+    answers.push(await app.post('/otp/verify', { email, otp }))
+    const traces = await Promise.all(answers.map(async (answer) => (await app.eventsOf(answer)).trace))
+    expect(traces.map((trace) => [trace?.operation, trace?.recipient, trace?.end?.error])).toEqual([
+      ['verify', 'u***@example.com', 'mismatch'],
+      ['verify', 'u***@example.com', 'mismatch'],
+      ['verify', 'u***@example.com', null],
+      ['verify', 'u***@example.com', 'not_found'],
+    ])
+    const judges = [
+      { limit: 'app-minute', max: 1000, refused: false },
+      { limit: 'failures', max: 4, refused: false },
+    ]
+    for (const trace of traces) expect(trace?.limits).toMatchObject(judges)
+  })
+
+  test('of a notification tells how many it was for, and whom where that is one', async () => {
+    nextMinute()
+    const sms = { channel: 'SMS', brandId: 'acme', message: 'hello' }
+    const mail = { channel: 'EMAIL', to: [freshEmail()], subject: 's', html: '<p>h</p>' }
+    const answers = [
+      await app.post('/notify', { ...sms, to: ['12025550143'] }),
+      await app.post('/notify', { ...sms, to: ['12025550143', '12025550144'] }),
+      await app.post('/notify', mail),
+    ]
+    answers.push(await app.post('/notify', { ...mail, brandId: 'acme' }))
+    const eventLogs = await Promise.all(answers.map((answer) => app.eventsOf(answer)))
+    const [one, two, byMail, ofBrand] = eventLogs
+    expect(one?.trace).toMatchObject({ operation: 'notify', recipient: '12*******43', recipients: 1 })
+    expect(two?.trace).toMatchObject({
+      recipient: null,
+      recipients: 2,
+      limits: [limit('app-minute', 1000, 2, 60)],
+    })
+    expect(byMail?.trace).toMatchObject({ channel: 'EMAIL', brand: null, recipient: 'u***@example.com' })
+    expect(ofBrand?.deliveries).toMatchObject([{ channel: 'EMAIL', brand: 'acme' }])
+  })
+
+  const refused: readonly {
+    path: string
+    body: Readonly<Record<string, unknown>>
+    error: string
+    brand: string | null
+    message?: string
+    limits: readonly LimitName[]
+  }[] = [
+    { path: '/otp/send', body: { brandId: '' }, error: 'brand_id_required', brand: null, limits: [] },
+    { path: '/otp/send', body: { brandId: 'nobody' }, error: 'brand_not_approved', brand: null, limits: [] },
+    {
+      path: '/otp/resend',
+      body: { brandId: 'waiting' },
+      error: 'brand_not_approved',
+      brand: 'waiting',
+      limits: [],
+    },
+    {
+      path: '/otp/verify',
+      body: { brandId: 'halted' },
+      error: 'brand_suspended',
+      brand: 'halted',
+      limits: [],
+    },
+    {
+      path: '/otp/send',
+      body: { phone: '12025550150', loginId: 1, businessName: 2 },
+      error: 'validation_error',
+      brand: 'acme',
+      message: 'businessName must be a string',
+      limits: ['cooldown', 'phone-minute', 'recipient-hour', 'app-minute'],
+    },
+    { path: '/otp/send', body: {}, error: 'validation_error', brand: 'acme', limits: ['app-minute'] },
+    {
+      path: '/otp/verify',
+      body: { phone: '12025550150', otp: '12345' },
+      error: 'invalid_otp_format',
+      brand: 'acme',
+      limits: ['app-minute'],
+    },
+    {
+      path: '/notify',
+      body: { channel: 'SMS', brandId: 'acme', templateKey: 'ORDER_PLACED', to: ['12025550150'] },
+      error: 'template_not_allowed',
+      brand: 'acme',
+      limits: [],
+    },
+    {
+      path: '/notify',
+      body: { channel: 'FAX' },
+      error: 'invalid_channel',
+      brand: null,
+      limits: ['app-minute'],
+    },
+  ]
+  describe('that was refused is kept', () => {
+    let answers: readonly Answer[]
+    beforeAll(async () => {
+      answers = await Promise.all(refused.map(({ path, body }) => app.post(path, body)))
+    })
+
+    test.each(refused.map((row, index) => [row.path, row.error, index, row] as const))(
+      '%s: %s (%p)',
+      async (_, error, index, { brand, limits, message }) => {
+        const answer = answers[index]
+        if (!answer) throw new Error('there is no answer')
+        const { trace, deliveries } = await app.eventsOf(answer)
+        expect(trace).toMatchObject({ app: 'shop', brand, end: { error } })
+        expect(trace?.limits.map((each) => each.limit)).toEqual([...limits])
+        if (message) expect(trace?.end?.message).toBe(message)
+        expect(deliveries).toEqual([])
+      },
+    )
+  })
+
+  test('that a limit refused tells which, and until when', async () => {
+    nextMinute()
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    const again = await app.eventsOf(await app.post('/otp/send', { phone }))
+    expect(again.trace?.end).toMatchObject({ status: 429, error: 'cooldown_active' })
+    expect(again.trace?.limits).toEqual([{ ...limit('cooldown', 1, 1, 30), refused: true }])
+
+    const until = inAMinute()
+    for (const brandId of ['a', 'b']) {
+      await app.brand(brandId)
+      await app.post('/otp/send', { brandId, phone })
+    }
+    app.advance(31)
+    const fourth = await app.eventsOf(await app.post('/otp/send', { phone }))
+    expect(fourth.trace?.end?.error).toBe('rate_limited')
+    expect(fourth.trace?.limits).toEqual([
+      limit('cooldown', 1, null, 0),
+      { limit: 'phone-minute', max: 3, used: 3, endsAt: until, refused: true },
+    ])
+  })
+
+  test('that has no right credentials is not kept', async () => {
+    for (const wrong of [{ apiKey: 'wrong' }, { apiKey: '' }, { appId: 'nobody' }, { appId: undefined }]) {
+      const { trace } = await app.eventsOf(await app.post('/otp/send', { phone: freshPhone(), ...wrong }))
+      expect(trace).toBeUndefined()
+    }
+    expect((await app.eventsOf(await app.postRaw('/otp/send', 'not JSON'))).trace).toBeUndefined()
+    expect((await app.eventsOf(await app.post('/integrations/requests'))).trace).toBeUndefined()
+  })
+
+  test('is kept of 60 uncounted refusals of an application a minute, and of all that is counted', async () => {
+    nextMinute()
+    const phone = freshPhone()
+    await app.post('/otp/send', { phone })
+    const kept = async (answers: readonly { body: { requestId: string } }[]) =>
+      (await Promise.all(answers.map((answer) => app.eventsOf(answer)))).filter(({ trace }) => trace).length
+    const refuse = (times: number, fields: object = {}) =>
+      Promise.all(
+        Array.from({ length: times }, (_, index) =>
+          app.post('/otp/send', { phone, ...(index % 2 === 0 ? { brandId: 'nobody' } : {}), ...fields }),
+        ),
+      )
+    expect(await kept(await refuse(70))).toBe(60)
+    expect(await kept(await refuse(5))).toBe(0)
+    expect(await kept(await refuse(5, { appId: 'other', apiKey: 'key-of-other' }))).toBe(5)
+    const counted = [await app.post('/otp/send', {}), await app.post('/otp/send', { phone: freshPhone() })]
+    expect(await kept(counted)).toBe(2)
+    // As one does that came a minute ago, and whose body took so long.
+    app.advance(-60)
+    const late = await refuse(1, { brandId: 'nobody' })
+    app.advance(60)
+    expect(await kept([...late, ...(await refuse(5))])).toBe(0)
+    nextMinute()
+    expect(await kept(await refuse(5, { brandId: 'nobody' }))).toBe(5)
+  })
+})
+
+test('no text, code, key or full recipient is in the database, whatever was asked for and went wrong', async () => {
+  await using ending = new AsyncDisposableStack()
+  const receiver = startReceiver(() => new Response('canary-answer', { status: 400 }))
+  ending.defer(() => receiver.stop())
+  const smtp = await startSmtp()
+  ending.defer(() => smtp.stop())
+  const apiKey = 'canary-api-key'
+  const app = await createTestApp({
+    APP_CREDENTIALS: JSON.stringify({ shop: apiKey }),
+    OTP_SMS_MODE: 'hybrid',
+    SMS_PLAIN: 'webhook,discard',
+    SMS_TEMPLATE: 'webhook',
+    ...receiver.env,
+    SMTP_URL: smtp.url,
+    MAIL_FROM: 'codes@example.com',
+    PUBLIC_URL: 'https://otp.example',
+    SMS_COOLDOWN_SECONDS: '0',
+  })
+  ending.defer(() => app.close())
+  await app.brand('dlt', {
+    displayName: 'Dlt',
+    dltEnabled: true,
+    loginIdEnabled: true,
+    notifyTemplates: ['OUT_FOR_DELIVERY'],
+  })
+  const phones = Array.from({ length: 4 }, freshPhone)
+  const [phone = ''] = phones
+  const email = 'canary-mailbox@example.com'
+  const post = (path: string, fields: object) => app.post(path, { apiKey, brandId: 'dlt', ...fields })
+  const requestFields = { phone, loginId: 'canary-login', businessName: 'Canary Shop' }
+  const notification = { channel: 'SMS', to: phones }
+  const variables = { customerName: 'Canary Customer', orderId: 'CANARY-1' }
+  const mail = { channel: 'EMAIL', subject: 'canary-subject', html: '<p>canary-html</p>' }
+  const answers = [
+    await post('/otp/send', requestFields),
+    await post('/otp/resend', requestFields),
+    await post('/otp/send', { channel: 'EMAIL', email }),
+    await post('/otp/send', { ...requestFields, phone: 'canary-phone' }),
+    await post('/otp/send', { ...requestFields, channel: 'canary-channel' }),
+    await post('/otp/send', { ...requestFields, brandId: 'canary-brand' }),
+    await post('/notify', { ...notification, message: 'canary-message' }),
+    await post('/notify', { ...notification, templateKey: 'OUT_FOR_DELIVERY', variables }),
+    await post('/notify', { ...notification, templateKey: 'CANARY_TEMPLATE', variables }),
+    await post('/notify', {
+      ...notification,
+      templateKey: 'OUT_FOR_DELIVERY',
+      variables: { 'canary-name': 1 },
+    }),
+    await post('/notify', { ...notification, message: 'x', variables: { businessName: 'Canary Business' } }),
+    await post('/notify', { ...mail, to: [email] }),
+    await post('/notify', { ...mail, to: ['canary @nowhere'] }),
+    await post('/notify', { ...mail, html: null, template: 'canary {{ canary-name }}', to: [email] }),
+  ]
+  const codes = [
+    ...receiver.received,
+    ...smtp.received.map(({ mail: { text = '' } }) => ({ body: { text } })),
+  ]
+    .filter(({ body }) => /\d{6} is your|code/.test(body.text))
+    .map(({ body }) => codeIn(body.text))
+  expect(codes.length).toBeGreaterThanOrEqual(3)
+  answers.push(await post('/otp/verify', { phone, otp: '987654' }))
+  answers.push(await post('/otp/verify', { email, otp: 'canary-code' }))
+  answers.push(await post('/otp/verify', { phone, otp: codes[0] }))
+  for (const answer of answers) expect((await app.eventsOf(answer)).trace).toBeDefined()
+
+  const text = (await app.database.contents()).toString('latin1')
+  // What must be there, so that the rest of this says anything.
+  for (const id of answers.map(({ body }) => body.requestId)) expect(text).toContain(id)
+  expect(text).toContain('HTTP 400')
+  expect(text).not.toMatch(/canary/i)
+  expect(text).not.toContain(receiver.secret)
+  for (const number of phones) expect(text).not.toContain(number)
+  for (const code of [...codes, '987654']) expect(text).not.toMatch(new RegExp(`(?<![0-9])${code}(?![0-9])`))
+})
+
+test('what came to its end just before a stop is kept', async () => {
+  const database = await openTestDatabase()
+  const stopped = await createTestApp(database.env)
+  const answer = await stopped.post('/otp/send', { phone: freshPhone() })
+  await logged()
+  await stopped.close()
+  const later = await createTestApp(database.env)
+  const { trace, deliveries } = await later.eventsOf(answer)
+  expect([trace?.end?.status, deliveries.length]).toEqual([200, 1])
+  await later.close()
+  await database.remove()
+})
+
+describe('a resend', () => {
+  const providers = async (app: TestApp, answer: { body: { requestId: string } }) =>
+    (await app.eventsOf(answer)).deliveries.map(({ provider }) => provider)
+
+  test('goes by another provider than the last code of its brand and recipient, a send by the first', async () => {
+    const app = await createTestApp({ SMS_PLAIN: 'outbox,discard', PHONE_LIMIT_PER_MINUTE: '100' })
+    await app.brand('other')
+    const [first, second] = [freshPhone(), freshPhone()]
+    const by = async (...calls: readonly (readonly [path: string, fields: object])[]) => {
+      app.advance(31)
+      const answers = await Promise.all(calls.map(([path, fields]) => app.post(path, { ...fields })))
+      return Promise.all(answers.map(async (answer) => (await providers(app, answer)).join()))
+    }
+    expect(await by(['/otp/send', { phone: first }], ['/otp/resend', { phone: second }])).toEqual([
+      'outbox',
+      'outbox',
+    ])
+    const again = { phone: first }
+    const elsewhere = { phone: first, brandId: 'other' }
+    expect(
+      await by(['/otp/resend', again], ['/otp/resend', elsewhere], ['/otp/resend', { phone: second }]),
+    ).toEqual(['discard', 'outbox', 'discard'])
+    expect(await by(['/otp/resend', again], ['/otp/send', { phone: second }])).toEqual(['outbox', 'outbox'])
+    expect(await by(['/otp/send', again])).toEqual(['outbox'])
+    await app.close()
+  })
+
+  test('goes by the same provider where no other takes it', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: 503 }))
+    const app = await createTestApp({ SMS_PLAIN: 'outbox,webhook', ...receiver.env })
+    const phone = freshPhone()
+    expect(await providers(app, await app.post('/otp/send', { phone }))).toEqual(['outbox'])
+    app.advance(31)
+    expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['webhook', 'outbox'])
+    await app.close()
+    await receiver.stop()
+  })
+})
+
+describe('what is older than DELIVERY_LOG_DAYS', () => {
+  test.each([
+    ['30', {}],
+    ['2', { DELIVERY_LOG_DAYS: '2' }],
+  ])('goes after %s days', async (days, env) => {
+    const app = await createTestApp({ ...env, PORT: '0', PUBLIC_URL: 'https://otp.example' })
+    const old = await app.post('/otp/send', { phone: freshPhone() })
+    app.advance(0.001)
+    const young = await app.post('/otp/send', { phone: freshPhone() })
+    for (const answer of [old, young]) await app.eventsOf(answer)
+    await app.app.context.eventLog.saveReports('twilio', [
+      ['a', { status: 'pending', reason: null, at: app.clock.now - 1 }],
+    ])
+    app.advance(Number(days) * 86_400)
+    // A server sweeps from its start on.
+    app.app.listen()
+    while ((await app.eventsOf(old)).deliveries.length > 0)
+      await new Promise((resolve) => setImmediate(resolve))
+    while ((await app.eventsOf(old)).trace) await new Promise((resolve) => setImmediate(resolve))
+    const { trace, deliveries } = await app.eventsOf(young)
+    expect([trace?.requestId, deliveries.length]).toEqual([young.body.requestId, 1])
+    await app.close()
+  })
+})

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readConfig } from '../src/config/config.ts'
+import { openContext } from '../src/context.ts'
+import type { Brand } from '../src/domain/brands/brand.ts'
+import { type Answer, createTestApp, type TestApp } from './support/app.ts'
+import { openTestDatabase, type TestDatabase } from './support/database.ts'
+import { storeBrand } from './support/operator.ts'
+import { startReceiver } from './support/receiver.ts'
+import { otpost, startServer } from './support/server.ts'
+
+// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+setDefaultTimeout(120_000)
+
+const databases: TestDatabase[] = []
+const receiver = startReceiver()
+afterAll(async () => {
+  await receiver.stop()
+  await Promise.all(databases.map((database) => database.remove()))
+})
+
+const acme: Brand = {
+  slug: 'acme',
+  displayName: 'Acme',
+  status: 'active',
+  notifyTemplates: [],
+  dltEnabled: false,
+  loginIdEnabled: false,
+  domain: null,
+  entityId: null,
+  registrations: {},
+}
+
+/** Settings that lead to a database of their own. */
+async function environment(): Promise<Readonly<Record<string, string>>> {
+  const database = await openTestDatabase()
+  databases.push(database)
+  return database.env
+}
+
+/** What a command prints that must succeed. */
+async function ok(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await otpost(args, env)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+/** What a command says that must fail: on standard error alone, and without a stack. */
+async function failed(
+  code: number,
+  env: Readonly<Record<string, string>>,
+  ...args: string[]
+): Promise<string> {
+  const result = await otpost(args, env)
+  expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' })
+  expect(result.stderr).not.toMatch(/^\s+at |\.ts:\d/m)
+  return result.stderr
+}
+
+describe.concurrent('brand', () => {
+  test('template says how one is registered, changes what it is given, and forgets it', async () => {
+    const env = await environment()
+    const template = async (...args: string[]) => JSON.parse(await ok(env, 'brand', 'template', ...args))
+    const made = JSON.parse(await ok(env, 'brand', 'put', 'acme', '--name', 'Acme', '--entity', '1101.4-5_6'))
+    expect(made).toMatchObject({ entityId: '1101.4-5_6', registrations: {} })
+    const registered = {
+      brandId: 'acme',
+      key: 'LOGIN_OTP',
+      id: '1107457532145798767',
+      ids: { msg91: '65a1b2', kannel: 'K-1' },
+      senderId: 'ACMEIN',
+      entityId: '1101.4-5_6',
+    }
+    const ids = ['--id', '1107457532145798767', '--id', 'msg91=65a1b2', '--id', 'kannel=K-1']
+    expect(await template('ACME', 'LOGIN_OTP', ...ids, '--sender', 'ACMEIN')).toEqual(registered)
+    const changed = { ...registered, ids: { msg91: '65a1b2', kannel: 'K-2' } }
+    expect(await template('acme', 'LOGIN_OTP', '--id', 'kannel=K-2')).toEqual(changed)
+    expect(await template('acme', 'LOGIN_OTP', '--remove')).toMatchObject({
+      id: null,
+      ids: {},
+      senderId: null,
+    })
+    const left = JSON.parse(await ok(env, 'brand', 'put', 'acme', '--no-entity'))
+    expect(left).toMatchObject({ entityId: null, registrations: {} })
+  })
+
+  test('template and put refuse what can not be, and keep nothing of it', async () => {
+    const env = await environment()
+    const context = await openContext(readConfig(env))
+    await storeBrand(context, 'acme', () => acme)
+    const template = ['brand', 'template', 'acme', 'LOGIN_OTP']
+    const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
+      [2, 'NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
+      [1, 'nobody', 'brand', 'template', 'nobody', 'LOGIN_OTP', '--id', '1'],
+      [1, 'id of a template', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
+      [1, 'sender', ...template, '--id', '1', '--sender', 'AC ME'],
+      [1, 'entity id', 'brand', 'put', 'acme', '--entity', 'a&b=c'],
+    ]
+    const texts = await Promise.all(refusals.map(([code, , ...args]) => failed(code, env, ...args)))
+    for (const [index, text] of texts.entries()) expect(text).toContain(refusals[index]?.[1] ?? '')
+    expect(await context.brands.list()).toEqual([acme])
+    await context.close()
+  })
+})
+
+describe.concurrent('what the journal says', () => {
+  let env: Readonly<Record<string, string>>
+  const hour = 3_600_000
+  let service: TestApp
+  let sent: Record<'old' | 'code' | 'mail' | 'several' | 'refused', Answer>
+
+  beforeAll(async () => {
+    env = { ...(await environment()), PHONE_DEFAULT_REGION: 'IN' }
+    service = await createTestApp({ ...env, SMS_PLAIN: 'webhook,discard', ...receiver.env, PORT: '0' })
+    receiver.answer(({ body }) => new Response(null, { status: body.to === '919876543211' ? 400 : 204 }))
+    const now = Date.now()
+    service.clock.now = now - 30 * hour
+    const old = await service.post('/otp/send', { phone: '098765 43210' })
+    service.clock.now = now
+    const sms = { channel: 'SMS', brandId: 'acme', message: 'hello' }
+    sent = {
+      old,
+      code: await service.post('/otp/send', { phone: '+91 98765 43210' }),
+      mail: await service.post('/otp/send', { channel: 'EMAIL', email: 'Jane@Example.com' }),
+      several: await service.post('/notify', { ...sms, to: ['9876543211', '9876543212'] }),
+      refused: await service.post('/otp/send', { phone: '9876543210' }),
+    }
+    for (const answer of Object.values(sent)) await service.eventsOf(answer)
+  })
+  afterAll(() => service.close())
+
+  const idOf = (name: keyof typeof sent): string => sent[name].body.requestId
+
+  test('deliveries lists every attempt, oldest first, in columns', async () => {
+    const text = await ok(env, 'deliveries')
+    const [head, ...lines] = text.trimEnd().split('\n')
+    expect(head).toMatch(/^TIME +REQUEST +APP +BRAND +TO +PROVIDER +TEMPLATE +SEGMENTS +STATUS +WHY +MS$/)
+    const ids = ['old', 'code', 'mail', 'several', 'several', 'several'] as const
+    expect(lines.map((line) => line.split(/ {2,}/)[1])).toEqual(ids.map(idOf))
+    expect(lines[0]?.split(/ {2,}/)).toEqual([
+      new Date(service.clock.now - 30 * hour).toISOString(),
+      idOf('old'),
+      'shop',
+      'acme',
+      '91********10',
+      'webhook/plain',
+      'LOGIN_OTP',
+      '1 GSM-7',
+      'accepted',
+      '-',
+      expect.stringMatching(/^\d+$/),
+    ])
+    expect(text).toMatch(/ 91\*{8}11 +webhook\/plain +- +1 GSM-7 +rejected +content HTTP 400 +\d/)
+    expect(text).toMatch(/ J\*\*\*@Example\.com +outbox +LOGIN_OTP +- +accepted +- +\d/)
+  })
+
+  test('deliveries of a request, a recipient or a time, and the latest so many', async () => {
+    const since = new Date(service.clock.now - 1000).toISOString()
+    const queries: readonly (readonly [readonly (keyof typeof sent)[], ...string[]])[] = [
+      [['code'], '--request', ` ${idOf('code').toUpperCase()} `],
+      [['old', 'code'], '--to', '098765 43210', '--since', '1830m'],
+      [['mail'], '--to', 'jane@EXAMPLE.com', '--since', since],
+      [['several', 'several', 'several'], '--limit', '3', '--since', '2d'],
+    ]
+    const answers = await Promise.all(queries.map(([, ...args]) => ok(env, 'deliveries', '--json', ...args)))
+    const found = answers.map((text) => JSON.parse(text).map((row: { requestId: string }) => row.requestId))
+    expect(found).toEqual(queries.map(([names]) => names.map(idOf)))
+    expect(JSON.parse(answers[0] ?? '')).toEqual([
+      {
+        at: new Date(service.clock.now).toISOString(),
+        requestId: idOf('code'),
+        attempt: 1,
+        app: 'shop',
+        brand: 'acme',
+        channel: 'SMS',
+        route: 'plain',
+        provider: 'webhook',
+        template: 'LOGIN_OTP',
+        recipient: '91********10',
+        position: null,
+        segments: 1,
+        encoding: 'GSM-7',
+        outcome: 'accepted',
+        errorClass: null,
+        reason: null,
+        providerMessageId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        durationMs: expect.any(Number),
+        status: 'accepted',
+        report: null,
+      },
+    ])
+  })
+
+  test('wrong values are refused, and what is right is said', async () => {
+    const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
+      [1, '--to', 'deliveries', '--to', 'nobody'],
+      [1, '--since', 'deliveries', '--since', '5'],
+      [2, '--limit', 'deliveries', '--limit', '0'],
+      [1, 'DELIVERY_LOG_DAYS', 'explain', '019b796d-d600-7256-a391-52604e6fc76b'],
+    ]
+    const texts = await Promise.all(refusals.map(([code, , ...args]) => failed(code, env, ...args)))
+    for (const [index, text] of texts.entries()) expect(text).toContain(refusals[index]?.[1] ?? '')
+  })
+
+  test('explain tells the story of a request, with its real times and ids', async () => {
+    const names = ['several', 'refused'] as const
+    const texts = await Promise.all(names.map((name) => ok(env, 'explain', idOf(name))))
+    const time = `${new Date(service.clock.now).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+    for (const [index, name] of names.entries()) {
+      expect(texts[index]).toStartWith(`Request ${idOf(name)}\nOn ${time} app shop asked for `)
+    }
+    const [several, refused] = texts
+    expect(several).toContain('a notification by SMS to 2 recipients, for brand acme (POST /notify).')
+    expect(several).toMatch(
+      /webhook on the plain route to 91\*{8}11, number 1 in its list .*: rejected .*HTTP 400/,
+    )
+    expect(several).toMatch(
+      /webhook on the plain route to 91\*{8}12, number 2 in its list .*: accepted .* as [0-9a-f-]{36}/,
+    )
+    expect(refused).toContain('REFUSED  the cooldown of this brand and phone was running until ')
+  })
+
+  test('explain --json has all of it', async () => {
+    const told = JSON.parse(await ok(env, 'explain', '--json', idOf('mail')))
+    expect(told).toMatchObject({
+      requestId: idOf('mail'),
+      operation: 'send',
+      channel: 'EMAIL',
+      recipient: 'J***@Example.com',
+      limits: [{ limit: 'recipient-hour', used: 1 }, { limit: 'app-minute' }],
+      deliveries: [{ requestId: idOf('mail'), provider: 'outbox', status: 'accepted' }],
+    })
+  })
+
+  test('receipts prints what an operator enters at each vendor', async () => {
+    const providers = { SMS_PLAIN: 'webhook,kannel,outbox', ...receiver.env }
+    const kannel = {
+      KANNEL_URL: 'http://127.0.0.1:1',
+      KANNEL_USERNAME: 'u',
+      KANNEL_PASSWORD: 'p',
+      KANNEL_FROM: 'ACME',
+    }
+    const at = { PUBLIC_URL: 'https://otp.example/' }
+    const [text, complaint] = await Promise.all([
+      ok({ ...env, ...providers, ...kannel, ...at }, 'receipts'),
+      failed(1, { ...env, ...providers, ...kannel }, 'receipts'),
+    ])
+    const lines = text.trimEnd().split('\n')
+    expect(lines).toEqual([
+      expect.stringMatching(/^webhook: https:\/\/otp\.example\/receipts\/webhook\/[\w-]{16,}$/),
+      expect.stringMatching(/^kannel: /),
+      expect.stringMatching(/^outbox: /),
+    ])
+    expect(complaint).toContain('PUBLIC_URL')
+    const reached = await createTestApp({ ...env, ...providers, ...kannel, ...at })
+    const path = new URL(lines[0]?.split(' ')[1] ?? '').pathname
+    const answers = [await reached.request('POST', path), await reached.request('POST', `${path}A`)]
+    expect(answers.map(({ status }) => status)).toEqual([403, 404])
+    await reached.close()
+  })
+})
+
+test('a server that is killed during a delivery leaves a story without an end', async () => {
+  const env = await environment()
+  const context = await openContext(readConfig(env))
+  const arrived = Promise.withResolvers<string>()
+  const hanging = startReceiver()
+  const server = await startServer({
+    ...env,
+    SMS_PLAIN: 'webhook',
+    ...hanging.env,
+    PROVIDER_TIMEOUT_MS: '60000',
+  })
+  await storeBrand(context, 'acme', () => acme)
+  const answered = await server.post('/otp/send', { phone: '12025550144' })
+  hanging.answer(({ body }) => {
+    arrived.resolve(body.requestId)
+    return new Promise<Response>(() => {})
+  })
+  const asked = server.post('/otp/send', { phone: '12025550143' }).catch(() => 'no answer')
+  const requestId = await arrived.promise
+  // What is told of a delivery under way is on the disk a moment later, and all that was told before.
+  while (!(await context.eventLog.trace(requestId))) await new Promise((resolve) => setImmediate(resolve))
+  await server.stop('SIGKILL')
+  expect(await asked).toBe('no answer')
+  await hanging.stop()
+  const before = await context.eventLog.trace(answered.body.requestId)
+  expect(before?.end).toMatchObject({ status: 200, error: null })
+  expect(await context.eventLog.deliveries({ limit: 9 })).toMatchObject([{ outcome: 'accepted' }])
+  await context.close()
+  const text = await ok(env, 'explain', requestId)
+  expect(text).toStartWith(`Request ${requestId}\n`)
+  expect(text).toContain('a code by SMS to 12*******43, for brand acme (POST /otp/send).')
+  expect(text).toContain('It was let through and then never answered')
+  expect(text).toContain('SMS codes to this phone in a minute: this was 1 of 3')
+})

@@ -1,0 +1,687 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import fc from 'fast-check'
+import * as postgres from '../../src/adapters/postgres/event-log.ts'
+import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
+import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import { createEventLogStore } from '../../src/adapters/sqlite/event-log.ts'
+import { statReader } from '../../src/adapters/sqlite/stats.ts'
+import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { startThread } from '../../src/adapters/sqlite/thread.ts'
+import { type EventLogStore, eventLogEntry, firstIdOf } from '../../src/adapters/store/event-log.ts'
+import { createEventLogBuffer } from '../../src/adapters/store/event-log-buffer.ts'
+import { createStatistics } from '../../src/adapters/store/statistics.ts'
+import type { Storage } from '../../src/adapters/store/store.ts'
+import type { RequestTrace } from '../../src/domain/events/event-log.ts'
+import type { Attempt } from '../../src/domain/events/request-context.ts'
+import { type DeliveryReportState, reportRanks } from '../../src/domain/messages/delivery-reports.ts'
+import { temporaryFolder } from '../support/app.ts'
+import { keepAll } from '../support/operator.ts'
+import { testDatabase } from './postgres-database.ts'
+
+const start = Date.UTC(2026, 0, 1, 12)
+
+function idAt(epochMs: number, number = 0): string {
+  return `${firstIdOf(epochMs)}7000-8000-${String(number).padStart(12, '0')}`
+}
+
+const whole: RequestTrace = {
+  requestId: idAt(start),
+  at: start,
+  operation: 'send',
+  app: 'shop',
+  brand: 'acme',
+  channel: 'SMS',
+  recipient: '12*******43',
+  recipients: null,
+  recipientSubject: null,
+  limits: [
+    { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
+    { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
+    { limit: 'app-minute', max: 10, used: 10, endsAt: start + 60_000, refused: true },
+  ],
+  end: { status: 502, error: 'sms_failed', message: 'of the fields', durationMs: 12 },
+}
+
+const bare: RequestTrace = {
+  ...whole,
+  requestId: idAt(start, 1),
+  operation: 'notify',
+  brand: null,
+  channel: null,
+  recipient: null,
+  recipients: 3,
+  limits: [],
+  end: null,
+}
+
+const ofSms: Attempt = {
+  attempt: 1,
+  at: start + 5,
+  channel: 'SMS',
+  route: 'template',
+  provider: 'kannel',
+  template: 'LOGIN_OTP',
+  recipient: '12*******43',
+  position: 3,
+  recipientSubject: 'keyed-hash-of-one-num1',
+  segments: { count: 2, encoding: 'UCS-2' },
+  outcome: 'rejected',
+  errorClass: 'account',
+  reason: 'no credit',
+  providerMessageId: 'V 1',
+  reportKey: 'R 1',
+  durationMs: 123,
+}
+
+const ofMail: Attempt = {
+  ...ofSms,
+  attempt: 2,
+  channel: 'EMAIL',
+  route: null,
+  provider: 'smtp',
+  template: null,
+  recipient: 'j***@example.com',
+  recipientSubject: 'keyed-hash-of-one-mail',
+  segments: null,
+  outcome: 'accepted',
+  errorClass: null,
+  reason: null,
+  providerMessageId: null,
+  reportKey: null,
+}
+
+/** What the tests ask of a database with a journal. */
+interface EventLogBackend extends EventLogStore, ReturnType<typeof createStatistics> {
+  keep(trace: RequestTrace, ...attempts: readonly Attempt[]): Promise<void>
+  saveReport(key: string, state: DeliveryReportState): Promise<void>
+  readonly sweep: Storage['sweep']
+  count(table: string): Promise<number>
+  close(): Promise<void>
+}
+
+function storeOn(
+  store: EventLogStore,
+  rest: ReturnType<typeof createStatistics> & Pick<EventLogBackend, 'sweep' | 'count' | 'close'>,
+): EventLogBackend {
+  return {
+    ...store,
+    ...rest,
+    keep: (trace, ...attempts) => store.saveEntries([eventLogEntry(trace, attempts)], []),
+    saveReport: (key, state) => store.saveReports('twilio', [[key, state]]),
+  }
+}
+
+/** An SQLite database of its own, in memory or, as a server's is, in a file and written by a thread. */
+async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
+  const folder = temporaryFolder()
+  const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
+  const database = openDatabase(file)
+  const store = createEventLogStore(database)
+  const thread = threaded
+    ? startThread(
+        { file, identity: database.identity },
+        () => new Worker(new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href),
+        () => {},
+        () => {},
+      )
+    : undefined
+  const { saveEntries, saveReports, sweep } = thread?.work ?? { ...store, sweep: createSweep(database) }
+  return storeOn(
+    { ...store, saveEntries, saveReports },
+    {
+      sweep,
+      ...createStatistics(statReader(database)),
+      count: async (table) =>
+        database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
+      async close() {
+        await thread?.close()
+        await database.close()
+        folder.remove()
+      },
+    },
+  )
+}
+
+let postgresDatabase: ReturnType<typeof testDatabase> | undefined
+afterAll(async () => (await postgresDatabase)?.remove())
+
+/** The database of PostgreSQL that the tests here share, emptied. The clock of its sweep is the test's. */
+async function openPostgres(): Promise<EventLogBackend> {
+  postgresDatabase ??= testDatabase()
+  const database = await (await postgresDatabase).open(() => start)
+  return storeOn(postgres.createEventLogStore(database, 7), {
+    sweep: createPostgresSweep(database, 'this node'),
+    ...createStatistics(postgres.statReader(database)),
+    count: async (table) => Number((await database.pool.rows(`SELECT count(*) FROM ${table}`, []))[0]?.[0]),
+    close: () => database.close(),
+  })
+}
+
+for (const [name, open] of [
+  ['SQLite, written on this thread', () => openSqlite(false)],
+  ['SQLite, written by a thread of its own', () => openSqlite(true)],
+  ['PostgreSQL', openPostgres],
+] as const) {
+  describe(`the journal in ${name}`, () => {
+    let eventLog: EventLogBackend
+    beforeEach(async () => {
+      eventLog = await open()
+    })
+    afterEach(() => eventLog.close())
+
+    describe('what happened is counted', () => {
+      const subject = 'keyed-hash-of-someone!'
+      const sentBy = (provider: string, at: number, properties: Partial<Attempt> = {}): Attempt => ({
+        ...ofSms,
+        at,
+        provider,
+        outcome: 'accepted',
+        recipientSubject: subject,
+        ...properties,
+      })
+      const verified: RequestTrace = {
+        ...whole,
+        operation: 'verify',
+        recipientSubject: subject,
+        end: { status: 200, error: null, message: null, durationMs: 1 },
+      }
+      const verifyAt = (at: number) => ({ ...verified, requestId: idAt(at, 9), at })
+
+      test('a right code with the provider of the last message that had one, and the time since', async () => {
+        await eventLog.keep({ ...whole, requestId: idAt(start) }, sentBy('twilio', start))
+        await eventLog.keep({ ...whole, requestId: idAt(start + 1000) }, sentBy('vonage', start + 1000))
+        await eventLog.keep(
+          { ...whole, requestId: idAt(start + 2000) },
+          sentBy('msg91', start + 2000, { template: 'ORDER_PLACED' }),
+        )
+        await eventLog.keep(verifyAt(start + 9000))
+        const { totals, byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
+        expect(totals.verified).toBe(1)
+        expect(byProvider).toMatchObject([{ name: 'vonage', verified: 1 }])
+        expect(verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
+      })
+
+      test('also where the message is written in the same step', async () => {
+        const sending = eventLogEntry({ ...whole, requestId: idAt(start) }, [sentBy('twilio', start)])
+        await eventLog.saveEntries([sending, eventLogEntry(verifyAt(start + 4000), [])], [])
+        const { byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
+        expect([byProvider[0]?.name, verifyTimes.medianSeconds]).toEqual(['twilio', 5])
+      })
+
+      test('a code of another brand is not taken for it', async () => {
+        await eventLog.keep({ ...whole, requestId: idAt(start), brand: 'globex' }, sentBy('twilio', start))
+        await eventLog.keep(verifyAt(start + 9000))
+        const { totals, byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
+        expect([totals.verified, byProvider, verifyTimes.count]).toEqual([1, [], 0])
+      })
+
+      test('in its minute, its hour and its day, however many steps tell of it', async () => {
+        const sends = (count: number) =>
+          eventLog.saveEntries([], [[start, 'send', 'SMS', 'acme', 'twilio', 'ok', count]])
+        await sends(3)
+        await sends(4)
+        for (const period of ['hour', 'day', 'month'] as const) {
+          const { totals, points } = await eventLog.statistics(period, start + 59_000)
+          expect([totals.sends, points.at(-1)?.sends]).toEqual([7, 7])
+        }
+        const later = (ms: number) => eventLog.statistics('hour', start + ms)
+        expect((await later(3_599_999)).totals.sends).toBe(7)
+        expect((await later(3_600_000)).totals.sends).toBe(0)
+      })
+
+      test('what each way to send was asked within the hour', async () => {
+        const asked = (at: number, channel: string, detail: string) =>
+          eventLog.saveEntries([], [[at, 'attempt', channel, 'acme', 'outbox', detail, 2]])
+        await asked(start, 'SMS', 'accepted')
+        await asked(start, 'EMAIL', 'rejected content')
+        await asked(start + 60_000, 'SMS', 'unknown unknown')
+        await asked(start - 3_600_000, 'SMS', 'accepted')
+        expect([...(await eventLog.lastHour(start + 60_000))]).toEqual([
+          ['EMAIL outbox', { accepted: 0, failed: 2, unknown: 0 }],
+          ['SMS outbox', { accepted: 2, failed: 0, unknown: 2 }],
+        ])
+      })
+
+      test('what a receipt says once, however often it comes', async () => {
+        const says = (status: DeliveryReportState['status']) =>
+          eventLog.saveReport('R 1', { status, reason: null, at: start })
+        for (const status of ['pending', 'delivered', 'delivered', 'failed'] as const) await says(status)
+        const { totals, byProvider } = await eventLog.statistics('hour', start)
+        expect([totals.delivered, totals.undelivered]).toEqual([1, 0])
+        // A network may first say that it failed.
+        for (const status of ['failed', 'delivered'] as const) {
+          await eventLog.saveReport('R 2', { status, reason: null, at: start })
+        }
+        const after = (await eventLog.statistics('hour', start)).totals
+        expect([after.delivered, after.undelivered]).toEqual([2, 0])
+        expect(byProvider).toMatchObject([{ name: 'twilio', delivered: 1 }])
+      })
+    })
+
+    test('a story is read as it was kept, with all it may have or with nothing', async () => {
+      await eventLog.keep(whole)
+      await eventLog.keep(bare)
+      expect(await eventLog.trace(whole.requestId)).toEqual(whole)
+      expect(await eventLog.trace(bare.requestId)).toEqual(bare)
+      expect(await eventLog.trace(idAt(start, 2))).toBeUndefined()
+    })
+
+    test('an attempt is read as it was kept, with whose it was', async () => {
+      await eventLog.keep(whole, ofSms)
+      await eventLog.keep(bare, ofMail)
+      const [sms, mail] = await eventLog.deliveries({ limit: 10 })
+      expect(sms).toEqual({ ...ofSms, requestId: whole.requestId, app: 'shop', brand: 'acme', report: null })
+      expect(mail).toEqual({ ...ofMail, requestId: bare.requestId, app: 'shop', brand: null, report: null })
+    })
+
+    test('the end of a request replaces its beginning', async () => {
+      await eventLog.keep({ ...whole, limits: [], end: null })
+      await eventLog.keep(whole, ofSms)
+      expect(await eventLog.trace(whole.requestId)).toEqual(whole)
+      expect(await eventLog.count('stories')).toBe(1)
+      await eventLog.keep(whole, ofSms)
+      expect(await eventLog.count('deliveries')).toBe(1)
+    })
+
+    test('a receipt is found by its key, whether it came before its attempt or after it', async () => {
+      await eventLog.saveReport('early', { status: 'delivered', reason: null, at: start })
+      await eventLog.keep(whole, { ...ofSms, reportKey: 'early' }, { ...ofMail, reportKey: 'late' })
+      await eventLog.saveReport('late', { status: 'failed', reason: 'absent', at: start + 9 })
+      await eventLog.saveReport('of nobody', { status: 'failed', reason: null, at: start })
+      const rows = await eventLog.deliveries({ limit: 10 })
+      expect(rows.map(({ report }) => report)).toEqual([
+        { status: 'delivered', reason: null, at: start },
+        { status: 'failed', reason: 'absent', at: start + 9 },
+      ])
+    })
+  })
+}
+
+describe.each([
+  ['SQLite', () => openSqlite(false), 200],
+  // Beside which others go on writing.
+  ['PostgreSQL', openPostgres, 1000],
+] as const)('what is read of the journal in %s', (_, open, largestStep) => {
+  let eventLog: EventLogBackend
+  beforeEach(async () => {
+    eventLog = await open()
+  })
+  afterEach(() => eventLog.close())
+
+  test('receipts end in the same state in whatever order they come, and however often', async () => {
+    let keys = 0
+    const report = fc.record({
+      status: fc.constantFrom<DeliveryReportState['status'][]>('pending', 'failed', 'delivered'),
+      at: fc.integer({ min: 0, max: 1000 }),
+      reason: fc.constant(null),
+    })
+    const orders = fc
+      .array(report, { minLength: 1, maxLength: 6 })
+      .chain((all) =>
+        fc.tuple(fc.constant(all), fc.shuffledSubarray([...all, ...all], { minLength: 2 * all.length })),
+      )
+    await fc.assert(
+      fc.asyncProperty(orders, async ([once, shuffled]) => {
+        const best = once.reduce((a, b) => (reportRanks[b.status] > reportRanks[a.status] ? b : a))
+        for (const order of [once, shuffled]) {
+          const key = `key ${++keys}`
+          const requestId = idAt(start, keys)
+          await Promise.all(order.map((each) => eventLog.saveReport(key, each)))
+          await eventLog.keep({ ...whole, requestId }, { ...ofMail, reportKey: key })
+          const [row] = await eventLog.deliveries({ requestId, limit: 1 })
+          expect(row?.report?.status).toBe(best.status)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('delivered outranks failed, and failed pending; the first word of a rank stays', async () => {
+    const words: readonly DeliveryReportState[] = [
+      { status: 'pending', reason: null, at: 1 },
+      { status: 'failed', reason: 'first', at: 2 },
+      { status: 'failed', reason: 'second', at: 3 },
+      { status: 'pending', reason: null, at: 4 },
+      { status: 'delivered', reason: null, at: 5 },
+      { status: 'failed', reason: 'third', at: 6 },
+      { status: 'delivered', reason: null, at: 7 },
+    ]
+    await eventLog.keep(whole, { ...ofMail, reportKey: 'key' })
+    const after: unknown[] = []
+    for (const word of words) {
+      await eventLog.saveReport('key', word)
+      after.push((await eventLog.deliveries({ limit: 1 }))[0]?.report?.at)
+    }
+    expect(after).toEqual([1, 2, 2, 2, 5, 5, 5])
+  })
+
+  test('deliveries are of a request, of a recipient, since an instant: the latest so many, oldest first', async () => {
+    const hashes = ['hash-of-first-22-chars', 'hash-of-other-22-chars'] as const
+    for (const [index, hash] of [hashes[0], hashes[1], hashes[0], hashes[1]].entries()) {
+      const requestId = idAt(start + index * 1000)
+      const attempts = [1, 2].map((attempt) => ({
+        ...ofSms,
+        attempt,
+        recipientSubject: `${hash} and the rest`,
+      }))
+      await eventLog.keep({ ...whole, requestId }, ...attempts)
+    }
+    type Query = Parameters<typeof eventLog.deliveries>[0]
+    const found = async (query: Partial<Query>) =>
+      (await eventLog.deliveries({ limit: 100, ...query })).map(
+        ({ requestId, attempt }) =>
+          `${[0, 1, 2, 3].find((n) => requestId === idAt(start + n * 1000))}.${attempt}`,
+      )
+    const all = ['0.1', '0.2', '1.1', '1.2', '2.1', '2.2', '3.1', '3.2']
+    expect(await found({})).toEqual(all)
+    expect(await found({ limit: 3 })).toEqual(all.slice(-3))
+    expect(await found({ requestId: idAt(start + 2000) })).toEqual(['2.1', '2.2'])
+    expect(await found({ recipientSubjects: [`${hashes[0]} and the rest`] })).toEqual([
+      '0.1',
+      '0.2',
+      '2.1',
+      '2.2',
+    ])
+    expect(await found({ recipientSubjects: hashes })).toEqual(all)
+    expect(await found({ recipientSubjects: ['hash of nobody'] })).toEqual([])
+    expect(await found({ since: start + 2000 })).toEqual(all.slice(4))
+    expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
+    expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])
+    expect(await found({ since: -1 })).toEqual(all)
+  })
+
+  describe('the provider of the last code', () => {
+    const accepted: Attempt = { ...ofSms, outcome: 'accepted', provider: 'first' }
+    const subject = ofSms.recipientSubject
+    let requests = 0
+    const keep = (attempt: Partial<Attempt>, trace: Partial<RequestTrace> = {}) =>
+      eventLog.keep({ ...whole, requestId: idAt(start, ++requests), ...trace }, { ...accepted, ...attempt })
+    const last = () => eventLog.lastProviderOf(['a former hash of it', `${subject} and the rest`], 'acme')
+
+    test('is the one that took the latest of them', async () => {
+      expect(await last()).toBeUndefined()
+      await keep({})
+      expect(await last()).toBe('first')
+      await keep({ provider: 'second', template: 'LOGIN_OTP_WITH_ID', route: 'plain' })
+      expect(await last()).toBe('second')
+    })
+
+    test('is of this brand and this recipient, of a code, by SMS, and accepted or left open', async () => {
+      await keep({})
+      await keep({ provider: 'of another brand' }, { brand: 'other' })
+      await keep({ provider: 'of another recipient', recipientSubject: 'keyed-hash-of-one-num2' })
+      await keep({ provider: 'of a notification', template: 'ORDER_PLACED' })
+      await keep({ provider: 'of a text', template: null })
+      for (const outcome of ['rejected', 'retryable', 'skipped'] as const) {
+        await keep({ provider: outcome, outcome })
+      }
+      await keep({ ...ofMail, provider: 'of a mail', recipientSubject: subject, template: 'LOGIN_OTP' })
+      expect(await last()).toBe('first')
+      await keep({ provider: 'left open', outcome: 'unknown' })
+      expect(await last()).toBe('left open')
+    })
+  })
+
+  describe('the sweep', () => {
+    const rows = () =>
+      Promise.all(['stories', 'deliveries', 'receipts'].map((table) => eventLog.count(table)))
+    const from = start
+
+    test('removes what is older than this instant to the millisecond, and nothing else', async () => {
+      for (const at of [from - 86_400_000, from - 1, from, from + 1]) {
+        await eventLog.keep({ ...whole, requestId: idAt(at) }, ofSms, ofMail)
+        await eventLog.saveReport(String(at), { status: 'pending', reason: null, at })
+      }
+      expect(await eventLog.sweep(from, { ...keepAll, eventLog: from })).toEqual({
+        isRound: true,
+        isBusy: false,
+      })
+      expect(await rows()).toEqual([2, 4, 2])
+      for (const at of [from, from + 1]) expect(await eventLog.trace(idAt(at))).toBeDefined()
+      const left = await eventLog.deliveries({ limit: 10 })
+      expect(left.map(({ requestId }) => requestId)).toEqual(
+        [from, from, from + 1, from + 1].map((at) => idAt(at)),
+      )
+    })
+
+    test('goes in small steps, and is busy until it has been through', async () => {
+      // A request to many recipients is more than a step may take.
+      const attempts = Array.from({ length: 1.5 * largestStep }, (_, index) => ({
+        ...ofSms,
+        attempt: index + 1,
+      }))
+      const old = Array.from({ length: 4.5 * largestStep }, (_, index) =>
+        eventLogEntry({ ...whole, requestId: idAt(from - 1, index) }, index === 5 ? attempts : [ofSms]),
+      )
+      await eventLog.saveEntries(old, [])
+      await Promise.all(
+        old.map((_, index) =>
+          eventLog.saveReport(`${index}`, { status: 'pending', reason: null, at: from - 1 }),
+        ),
+      )
+      await eventLog.keep({ ...whole, requestId: idAt(from) }, ofSms)
+      let steps = 0
+      for (let isRound = false; !isRound; steps++) {
+        const before = await rows()
+        const step = await eventLog.sweep(from, { ...keepAll, eventLog: from })
+        expect(step.isBusy).toBe(!step.isRound)
+        for (const [index, after] of (await rows()).entries())
+          expect((before[index] ?? 0) - after).toBeWithin(0, largestStep + 1)
+        isRound = step.isRound
+      }
+      expect(await rows()).toEqual([1, 1, 0])
+      expect(steps).toBeWithin(5, 10)
+    })
+  })
+})
+
+describe('what gathers entries for the journal', () => {
+  /** A buffer over a database that takes what it gets when it is told to. */
+  function buffer() {
+    const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
+    const asked: (() => void)[] = []
+    const failures: number[] = []
+    const { add, count, flush, drain, stats } = createEventLogBuffer(
+      (entries) => {
+        const done = Promise.withResolvers<void>()
+        steps.push({
+          ids: entries.map(
+            ([requestId, trace, attempts]) =>
+              `${requestId} ${trace[8] === null ? 'open' : 'ended'}${attempts.map((row) => ` ${row[1]}`).join('')}`,
+          ),
+          done,
+        })
+        for (const resolve of asked.splice(0)) resolve()
+        return done.promise
+      },
+      (_, requests) => void failures.push(requests),
+    )
+    return {
+      steps,
+      failures,
+      count,
+      flush,
+      drain,
+      stats,
+      tell: (requestId: string, ...attempts: readonly Attempt[]) =>
+        add({ ...whole, requestId, end: null }, attempts),
+      end: (requestId: string, ...attempts: readonly Attempt[]) => add({ ...whole, requestId }, attempts),
+      /** Resolves when the database has been asked so many times. */
+      async asked(times: number) {
+        while (steps.length < times) await new Promise<void>((resolve) => asked.push(resolve))
+        return steps[times - 1]
+      },
+    }
+  }
+
+  /** Turns of the event loop's microtasks: no timer fires meanwhile. */
+  async function turns(count: number): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await undefined
+  }
+
+  test('requests of a moment are written in one step, and of a quick one the end alone', async () => {
+    const { tell, end, asked, stats } = buffer()
+    tell('a')
+    tell('b', ofSms, { ...ofSms, attempt: 2 })
+    end('a')
+    expect(stats()).toEqual({ waiting: 4, lost: 0 })
+    const step = await asked(1)
+    expect(step?.ids).toEqual(['a ended', 'b open 1 2'])
+    expect(stats()).toEqual({ waiting: 0, lost: 0 })
+    step?.done.resolve()
+  })
+
+  test('attempts of a request are written once each, whether they are told together or apart', async () => {
+    const { tell, end, asked } = buffer()
+    tell('a', ofSms)
+    tell('a', { ...ofSms, attempt: 2 }, { ...ofSms, attempt: 3 })
+    const first = await asked(1)
+    expect(first?.ids).toEqual(['a open 1 2 3'])
+    tell('a', { ...ofSms, attempt: 4 })
+    end('a')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['a ended 4'])
+    second?.done.resolve()
+  })
+
+  test('a flush waits for all that was taken before it, and not for what comes while that is written', async () => {
+    const { tell, end, asked, flush } = buffer()
+    tell('a')
+    const first = await asked(1)
+    end('a')
+    tell('b')
+    const flushed = flush().then(() => 'flushed')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['a ended', 'b open'])
+    expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+    tell('c')
+    second?.done.resolve()
+    expect(await flushed).toBe('flushed')
+    const third = await asked(3)
+    expect(third?.ids).toEqual(['c open'])
+    third?.done.resolve()
+    await flush()
+    await flush()
+  })
+
+  test('a flush of more than a step writes waits for each of the steps', async () => {
+    const { end, asked, flush } = buffer()
+    for (let number = 0; number < 1001; number++) end(`${number}`)
+    const flushed = flush().then(() => 'flushed')
+    // The last takes along what came during the others.
+    for (const [times, size] of [500, 500, 3].entries()) {
+      const step = await asked(times + 1)
+      expect(step?.ids).toHaveLength(size)
+      expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+      end(`later ${times}`)
+      // What is told again keeps its place.
+      end('1000')
+      step?.done.resolve()
+    }
+    expect(await flushed).toBe('flushed')
+  })
+
+  test('a flush waits for what was only counted', async () => {
+    const { count, asked, flush } = buffer()
+    count(start, { kind: 'send', channel: 'SMS', brand: 'acme', provider: '', detail: 'ok' })
+    const flushed = flush().then(() => 'flushed')
+    const step = await asked(1)
+    expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
+    step?.done.resolve()
+    expect(await flushed).toBe('flushed')
+  })
+
+  test('who closes waits for all, also for what comes meanwhile', async () => {
+    const { tell, asked, drain } = buffer()
+    await drain()
+    tell('a')
+    const drained = drain().then(() => 'drained')
+    const first = await asked(1)
+    tell('b')
+    first?.done.resolve()
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['b open'])
+    expect(await Promise.race([drained, 'waiting'])).toBe('waiting')
+    second?.done.resolve()
+    expect(await drained).toBe('drained')
+  })
+
+  test('a database that fails at once holds nobody up', async () => {
+    const lost: number[] = []
+    let isBroken = true
+    const { add, flush, stats } = createEventLogBuffer(
+      () => {
+        if (isBroken) throw new Error('there is no thread')
+        return Promise.resolve()
+      },
+      (_, requests) => void lost.push(requests),
+    )
+    add(whole, [])
+    await flush()
+    expect(lost).toEqual([1])
+    isBroken = false
+    add(whole, [])
+    await flush()
+    expect([lost, stats()]).toEqual([[1], { waiting: 0, lost: 1 }])
+  })
+
+  test('a flush does not wait for others to come', async () => {
+    const { tell, steps, asked, flush } = buffer()
+    tell('a')
+    void flush()
+    await turns(10)
+    expect(steps).toHaveLength(1)
+    tell('b')
+    void flush()
+    ;(await asked(1))?.done.resolve()
+    await turns(10)
+    expect(steps.map(({ ids }) => ids)).toEqual([['a open'], ['b open']])
+  })
+
+  test('what comes while a step is under way gathers as well', async () => {
+    const { tell, asked } = buffer()
+    tell('a')
+    const first = await asked(1)
+    tell('b')
+    first?.done.resolve()
+    await turns(10)
+    tell('c')
+    const second = await asked(2)
+    expect(second?.ids).toEqual(['b open', 'c open'])
+    second?.done.resolve()
+  })
+
+  test('what can not be written is told, and what comes later is written', async () => {
+    const { end, asked, flush, failures, stats } = buffer()
+    for (const id of ['a', 'b']) end(id)
+    ;(await asked(1))?.done.reject(new Error('the disk is full'))
+    await flush()
+    expect(failures).toEqual([2])
+    expect(stats()).toEqual({ waiting: 0, lost: 2 })
+    end('c')
+    const step = await asked(2)
+    expect(step?.ids).toEqual(['c ended'])
+    step?.done.resolve()
+    await flush()
+    expect(stats()).toEqual({ waiting: 0, lost: 2 })
+  })
+
+  test.each([0, 1, 2, 3, 4, 5, 6])(
+    'what comes %p turns after a step is done is written too, whatever comes after it',
+    async (count) => {
+      const { tell, asked } = buffer()
+      tell('a')
+      const first = await asked(1)
+      first?.done.resolve()
+      await turns(count)
+      tell('b')
+      const second = await asked(2)
+      expect(second?.ids).toEqual(['b open'])
+      second?.done.resolve()
+    },
+  )
+})
