@@ -1,4 +1,4 @@
-import type { Call } from './events/request-context.ts'
+import type { RequestContext } from './events/request-context.ts'
 
 export type Channel = 'SMS' | 'EMAIL'
 
@@ -67,7 +67,7 @@ export function maskEmail(address: string): string {
 }
 
 /** Lets the log line of a request tell who it was for. */
-export function noteRecipient(call: Call, recipient: Recipient): void {
-  call.trail.channel = recipient.channel
-  call.trail.recipient = mask(recipient)
+export function noteRecipient(context: RequestContext, recipient: Recipient): void {
+  context.channel = recipient.channel
+  context.recipient = mask(recipient)
 }

@@ -12,7 +12,7 @@ import {
   notifyBrand,
 } from '../../src/domain/brands/brand.ts'
 import { Failure } from '../../src/domain/failures.ts'
-import { newCall } from '../support/calls.ts'
+import { newContext } from '../support/calls.ts'
 
 function brand(properties: Partial<Brand> = {}): Brand {
   return {
@@ -89,7 +89,7 @@ describe('the brand check of /otp (spec 3.3, 4.1)', () => {
     ['old', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p: %s', async (brandId, expected) => {
-    expect(await slugOrFailure(approvedBrand(brands, newCall(), { brandId }))).toBe(expected)
+    expect(await slugOrFailure(approvedBrand(brands, newContext(), { brandId }))).toBe(expected)
   })
 })
 
@@ -111,7 +111,7 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
     ['old', 'acme', 'brand_suspended'],
   ]
   test.each(rows)('brandId %p and businessName %p: %s', async (brandId, businessName, expected) => {
-    expect(await slugOrFailure(notifyBrand(brands, newCall(), brandId, businessName))).toBe(expected)
+    expect(await slugOrFailure(notifyBrand(brands, newContext(), brandId, businessName))).toBe(expected)
   })
 
   const names: readonly (readonly [string, boolean])[] = [

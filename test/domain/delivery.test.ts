@@ -17,7 +17,7 @@ import type {
   SmsProvider,
   SmsRoute,
 } from '../../src/domain/messages/providers.ts'
-import { deliveryBasics, newCall } from '../support/calls.ts'
+import { deliveryBasics, newContext } from '../support/calls.ts'
 
 const accepted: Outcome = { kind: 'accepted', providerMessageId: 'V1' }
 const down: Outcome = { kind: 'retryable', reason: 'HTTP 503' }
@@ -244,7 +244,7 @@ describe('who is asked for an SMS', () => {
   ]
   test.each(rows)('$title', async ({ template = [], plain: onPlain = [], routing, asked, outcome }) => {
     const { ports, names } = world({ template, plain: onPlain })
-    expect(await deliverSms(ports, newCall(), message, routing)).toEqual(outcome)
+    expect(await deliverSms(ports, newContext(), message, routing)).toEqual(outcome)
     expect(names()).toEqual([...asked])
   })
 })
@@ -252,7 +252,7 @@ describe('who is asked for an SMS', () => {
 describe('what a provider is asked', () => {
   test('on the plain route: the text with its last line, and nothing of the template', async () => {
     const { ports, asked } = world({ plain: [['first', accepted]] })
-    await deliverSms(ports, newCall(), message, plain)
+    await deliverSms(ports, newContext(), message, plain)
     expect(asked[0]?.sms).toEqual({
       id: 'message 1',
       requestId: 'request 1',
@@ -275,7 +275,7 @@ describe('what a provider is asked', () => {
         ['second', accepted],
       ],
     })
-    await deliverSms(ports, newCall(), message, { routes: ['template'] })
+    await deliverSms(ports, newContext(), message, { routes: ['template'] })
     expect(asked.map(({ sms }) => [sms.text, sms.senderId, sms.template])).toEqual([
       [
         '012345 is your code',
@@ -301,7 +301,7 @@ describe('what a provider is asked', () => {
         return name === 'c' ? accepted : { kind: 'rejected', scope: 'content', reason: 'no' }
       },
     })
-    const call = newCall()
+    const call = newContext()
     const smsRoutes = {
       template: [],
       plain: [
@@ -314,7 +314,7 @@ describe('what a provider is asked', () => {
       `${name} ${requestId} ${attempt}`
     await deliverSms({ ...ports, smsRoutes, callbackUrl }, call, message, plain)
     expect(urls).toEqual(['a request 1 1', null, null])
-    expect(call.trail.attempts.map(({ reportKey }) => reportKey)).toEqual(['request 1.1', null, 'c:V1'])
+    expect(call.attempts.map(({ reportKey }) => reportKey)).toEqual(['request 1.1', null, 'c:V1'])
   })
 })
 
@@ -327,7 +327,7 @@ describe('the time of a delivery (design D26)', () => {
       template: [slow('a', timeoutMs), slow('b', timeoutMs)],
       plain: [['c', accepted]],
     })
-    expect(await deliverSms(ports, newCall(), message, both)).toEqual(down)
+    expect(await deliverSms(ports, newContext(), message, both)).toEqual(down)
     expect(names()).toEqual(['a/template', 'b/template'])
   })
 
@@ -337,12 +337,12 @@ describe('the time of a delivery (design D26)', () => {
       world(given),
       world({ ...given, template: [slow('a', 3500), slow('b', 3501)] }),
     ]
-    await deliverSms(left.ports, newCall(), message, both)
+    await deliverSms(left.ports, newContext(), message, both)
     expect(left.names()).toEqual(['a/template', 'b/template', 'c/plain'])
-    const call = newCall()
+    const call = newContext()
     expect(await deliverSms(tooLittle.ports, call, message, both)).toEqual(down)
     expect(tooLittle.names()).toEqual(['a/template', 'b/template'])
-    expect(call.trail.attempts.at(-1)).toMatchObject({
+    expect(call.attempts.at(-1)).toMatchObject({
       provider: 'c',
       outcome: 'skipped',
       reason: 'no time left',
@@ -351,14 +351,14 @@ describe('the time of a delivery (design D26)', () => {
 
   test('a call gets its own time, but no more than is left', async () => {
     const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
-    expect(await deliverSms(ports, newCall(), message, both)).toEqual(accepted)
+    expect(await deliverSms(ports, newContext(), message, both)).toEqual(accepted)
     expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 4000, 1500])
   })
 })
 
 describe('a provider that keeps failing', () => {
   const send = (given: ReturnType<typeof world>, routing: Routing = plain) =>
-    deliverSms(given.ports, newCall(), message, routing)
+    deliverSms(given.ports, newContext(), message, routing)
 
   async function failing(times = 5) {
     const given = world({
@@ -376,15 +376,13 @@ describe('a provider that keeps failing', () => {
     const before = await failing(4)
     await send(before)
     expect(before.names()).toEqual(['a/plain', 'b/plain'])
-    const call = newCall()
+    const call = newContext()
     await deliverSms(before.ports, call, message, plain)
     expect(before.names()).toEqual(['b/plain'])
-    expect(call.trail.attempts.map(({ attempt, provider, outcome }) => [attempt, provider, outcome])).toEqual(
-      [
-        [1, 'b', 'accepted'],
-        [2, 'a', 'skipped'],
-      ],
-    )
+    expect(call.attempts.map(({ attempt, provider, outcome }) => [attempt, provider, outcome])).toEqual([
+      [1, 'b', 'accepted'],
+      [2, 'a', 'skipped'],
+    ])
   })
 
   test('is probed after ten seconds, by one message, and comes back when that is taken', async () => {
@@ -460,7 +458,7 @@ describe('a provider that keeps failing', () => {
 describe('what is told of an attempt', () => {
   test('for the delivery log', async () => {
     const { ports } = world({ template: [['a', timedOut, 3000]], plain: [['b', accepted, 20]] })
-    const call = newCall()
+    const call = newContext()
     await deliverSms(ports, call, message, both)
     const about = {
       channel: 'SMS',
@@ -471,7 +469,7 @@ describe('what is told of an attempt', () => {
       segments: { count: 1, encoding: 'GSM-7' },
       reportKey: null,
     } as const
-    expect(call.trail.attempts).toEqual([
+    expect(call.attempts).toEqual([
       {
         ...about,
         ...{ attempt: 1, route: 'template', provider: 'a', outcome: 'unknown', errorClass: 'unknown' },
@@ -492,9 +490,9 @@ describe('what is told of an attempt', () => {
     ['one that tells the number', 'id-12025550143', null],
   ])('of the ids of vendors, %s', async (_, providerMessageId, kept) => {
     const { ports } = world({ plain: [['a', { kind: 'accepted', providerMessageId }]] })
-    const call = newCall()
+    const call = newContext()
     await deliverSms(ports, call, message, plain)
-    expect(call.trail.attempts[0]?.providerMessageId).toBe(kept)
+    expect(call.attempts[0]?.providerMessageId).toBe(kept)
   })
 
   test.each([
@@ -504,9 +502,9 @@ describe('what is told of an attempt', () => {
     [rejectedNumber, 'recipient'],
   ])('%p has the class %s', async (outcome, errorClass) => {
     const { ports } = world({ plain: [['a', outcome]] })
-    const call = newCall()
+    const call = newContext()
     await deliverSms(ports, call, message, plain)
-    expect(call.trail.attempts).toMatchObject([{ outcome: outcome.kind, errorClass }])
+    expect(call.attempts).toMatchObject([{ outcome: outcome.kind, errorClass }])
   })
 })
 
@@ -534,10 +532,10 @@ describe('handing over a mail', () => {
         return down
       },
     }
-    const call = newCall()
+    const call = newContext()
     expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('retryable')
     expect(asked).toEqual([[mail, 1, timeoutMs]])
-    expect(call.trail.attempts).toEqual([
+    expect(call.attempts).toEqual([
       {
         ...{ attempt: 1, at: 1_000_000, channel: 'EMAIL', route: null, provider: 'mailer' },
         template: 'LOGIN_OTP',
@@ -552,8 +550,8 @@ describe('handing over a mail', () => {
     const { ports } = world({})
     const fault = new Error('a bug')
     const mailer = { name: 'mailer', send: () => Promise.reject(fault) }
-    const call = newCall()
+    const call = newContext()
     expect((await deliverMail({ ...ports, mailer }, call, mail)).kind).toBe('unknown')
-    expect(call.trail.attempts).toMatchObject([{ outcome: 'unknown', error: fault }])
+    expect(call.attempts).toMatchObject([{ outcome: 'unknown', error: fault }])
   })
 })

@@ -206,20 +206,18 @@ describe('a period', () => {
 describe('who is limited now', () => {
   const refused = (
     limit: 'cooldown' | 'app-minute' | 'phone-minute',
-    trail: object,
+    context: object,
     endsAt = now + 1000,
   ) => ({
     requestId: '',
     at: now,
     clientIp: '',
-    trail: {
-      begun: 0,
-      attempts: [],
-      app: 'shop',
-      brand: 'acme',
-      limits: [{ limit, max: 1, used: 1, endsAt, refused: true }],
-      ...trail,
-    },
+    attemptsBegun: 0,
+    attempts: [],
+    app: 'shop',
+    brand: 'acme',
+    limits: [{ limit, max: 1, used: 1, endsAt, refused: true }],
+    ...context,
   })
   const someone = { recipient: '12*******43', recipientSubject: 'a' }
 

@@ -26,7 +26,7 @@ import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
-import { deliveryBasics, newCall } from '../support/calls.ts'
+import { deliveryBasics, newContext } from '../support/calls.ts'
 import { keepAll, operatorOf, tester } from '../support/operator.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
 
@@ -297,7 +297,7 @@ class Service {
   async send(body: Body, delivery: Delivery): Promise<{ code: string | undefined; seen: Seen | undefined }> {
     this.delivery = delivery
     this.handedOver = Promise.withResolvers<string>()
-    const answer = seen(sendOtp(this.ports, newCall(), { ...credentials, ...body }, { isResend: false }))
+    const answer = seen(sendOtp(this.ports, newContext(), { ...credentials, ...body }, { isResend: false }))
     const code = await Promise.race([this.handedOver.promise, answer.then(() => undefined)])
     if (code !== undefined && delivery === 'held') {
       const waiting = this.waiting.at(-1)
@@ -315,7 +315,7 @@ class Service {
   }
 
   verify(body: Body): Promise<Seen> {
-    return seen(verifyOtp(this.ports, newCall(), { ...credentials, ...body }))
+    return seen(verifyOtp(this.ports, newContext(), { ...credentials, ...body }))
   }
 
   /**

@@ -16,7 +16,7 @@ import { putBrand } from '../../src/domain/operator/operator.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
-import { newCall } from '../support/calls.ts'
+import { newContext } from '../support/calls.ts'
 import { openTestDatabase, sqliteOnly, store, type TestDatabase } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
@@ -235,7 +235,7 @@ describe('concurrent requests', () => {
     const { limits } = readConfig({})
     const ports = { ...app.app.context, store: paused, limits: { ...limits, globalPerMinute: 1000 } }
     const underWay = Array.from({ length: 2 }, async () => {
-      const call = newCall()
+      const call = newContext()
       const body = { ...credentials, brandId: 'acme', email: address, otp: old }
       return verifyOtp(ports, call, body).then(
         () => 'verified',

@@ -7,7 +7,7 @@ import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import type { Secrets } from '../../src/domain/ports.ts'
 import { codeIn } from '../support/app.ts'
-import { deliveryBasics, newCall } from '../support/calls.ts'
+import { deliveryBasics, newContext } from '../support/calls.ts'
 import { keepAll } from '../support/operator.ts'
 import { apiKeys, type Calls, type Ground, type Server, type Site, turn } from './ground.ts'
 import {
@@ -307,7 +307,7 @@ class Simulation {
       ...(recipient.channel === 'SMS' ? { phone: contact } : { email: contact }),
       ...(kind === 'send' ? { channel: recipient.channel } : { otp: guess }),
     }
-    const call = newCall({ requestId: `${operation.id}` })
+    const call = newContext({ requestId: `${operation.id}` })
     const answer: Promise<unknown> =
       kind === 'send' ? sendOtp(ports, call, body, { isResend: false }) : verifyOtp(ports, call, body)
     answer.then(

@@ -1,18 +1,13 @@
 import type { EventLog } from '../../src/domain/events/event-log.ts'
-import type { Call } from '../../src/domain/events/request-context.ts'
+import { newRequestContext, type RequestContext } from '../../src/domain/events/request-context.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 
 /** A request that has just come. */
-export function newCall(properties: Partial<Omit<Call, 'trail'>> = {}): Call {
-  return {
-    requestId: 'request 1',
-    at: 0,
-    clientIp: '192.0.2.1',
-    ...properties,
-    trail: { limits: [], begun: 0, attempts: [] },
-  }
+export function newContext(properties: Partial<RequestContext> = {}): RequestContext {
+  const request = { requestId: 'request 1', at: 0, clientIp: '192.0.2.1' }
+  return { ...newRequestContext(request), ...properties }
 }
 
 /** A journal that nothing is kept in. */

@@ -1,7 +1,12 @@
 import type { Context } from '../../src/context.ts'
 import { type Channel, mask, type Recipient } from '../../src/domain/contact.ts'
 import { createEventLog } from '../../src/domain/events/event-log.ts'
-import type { Attempt, LimitStatus, RequestContext } from '../../src/domain/events/request-context.ts'
+import {
+  type Attempt,
+  type LimitStatus,
+  newRequestContext,
+  type RequestContext,
+} from '../../src/domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../src/domain/messages/delivery-reports.ts'
 import {
   approveRequest,
@@ -144,18 +149,20 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   }
   const tell = (
     at: number,
-    trail: Partial<RequestContext>,
+    request: Partial<RequestContext>,
     { status = 200, error = null }: { status?: number; error?: string | null } = {},
   ) => {
     if (at > until) return
     const id = Bun.randomUUIDv7('hex', at)
-    const asked = trail.attempts?.reduce((sum, { durationMs }) => sum + durationMs, 0) ?? 0
+    const asked = request.attempts?.reduce((sum, { durationMs }) => sum + durationMs, 0) ?? 0
     eventLog.end(
       {
-        requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
-        at,
-        clientIp: 'unknown',
-        trail: { limits: [], begun: 0, attempts: [], ...trail },
+        ...newRequestContext({
+          requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
+          at,
+          clientIp: 'unknown',
+        }),
+        ...request,
       },
       { status, error, message: null, durationMs: asked + 2 + Math.floor(random() * 8) },
     )
@@ -205,12 +212,12 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
     const [recipientSubject] = context.secrets.subjects(channel, to.identity)
     const about = { channel, recipient: mask(to), recipientSubject }
     const { slug, app } = pick()
-    const trail = { ...about, brand: slug, app }
+    const request = { ...about, brand: slug, app }
     if (random() < 0.04) {
       const limits: LimitStatus[] = [
         { limit: 'cooldown', max: 1, used: 1, endsAt: at + 20_000, refused: true },
       ]
-      tell(at, { ...trail, operation: 'send', limits }, { error: 'cooldown_active', status: 429 })
+      tell(at, { ...request, operation: 'send', limits }, { error: 'cooldown_active', status: 429 })
       continue
     }
     const isOutage = channel === 'SMS' && hour > 9.2 && hour < 9.9
@@ -228,19 +235,19 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
     const limits = limitStatuses(at, to)
     tell(
       at,
-      { ...trail, operation: 'send', attempts, limits },
+      { ...request, operation: 'send', attempts, limits },
       isSent ? {} : { error: 'sms_failed', status: 502 },
     )
     if (taken) receive(taken)
     if (isSent && random() < 0.86) {
       const later = at + Math.round(6000 + 40_000 * random() ** 3 + (random() < 0.05 ? 150_000 : 0))
-      const verify = { ...trail, operation: 'verify' } as const
+      const verify = { ...request, operation: 'verify' } as const
       if (random() < 0.06) tell(later - 4000, verify, { error: 'mismatch', status: 401 })
       tell(later, verify)
     }
     if (random() < 0.3) {
       const done = attemptOf(at + 60, 1, about, provider, 'accepted', 'ORDER_PLACED')
-      tell(at + 50, { ...trail, operation: 'notify', recipients: 1, attempts: [done] })
+      tell(at + 50, { ...request, operation: 'notify', recipients: 1, attempts: [done] })
       receive(done)
     }
     if (index % 200 === 0) await settle()

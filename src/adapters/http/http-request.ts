@@ -1,5 +1,5 @@
 import type { RequestEnd } from '../../domain/events/event-log.ts'
-import type { Attempt, Call } from '../../domain/events/request-context.ts'
+import { type Attempt, newRequestContext, type RequestContext } from '../../domain/events/request-context.ts'
 import type { Failure } from '../../domain/failures.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { clientIp, type Network } from './client-ip.ts'
@@ -37,7 +37,7 @@ export interface RequestSpan {
 }
 
 /** One request under way: what its answer and its log line are made of. */
-export interface HttpRequest extends Call {
+export interface HttpRequest extends RequestContext {
   readonly startedAt: number
   /** Undefined where requests are not traced. */
   span?: RequestSpan | undefined
@@ -61,10 +61,7 @@ export class HttpRequests {
   begin(request: Request, peer: string | undefined): HttpRequest {
     const at = this.now()
     const httpRequest: HttpRequest = {
-      requestId: newRequestId(at),
-      at,
-      clientIp: this.clientIp(peer, request),
-      trail: { limits: [], begun: 0, attempts: [] },
+      ...newRequestContext({ requestId: newRequestId(at), at, clientIp: this.clientIp(peer, request) }),
       startedAt: performance.now(),
     }
     // On the request itself: a map beside it would cost more than all the rest of this.
@@ -128,10 +125,9 @@ export interface Answered {
  * a 5xx goes here with its stack, and nowhere else.
  */
 export function logRequest(log: Log, answered: Answered, httpRequest: HttpRequest): void {
-  const { requestId, trail, failure } = httpRequest
-  const { attempts } = trail
+  const { requestId, attempts, failure } = httpRequest
   const cause =
-    failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error ?? trail.fault
+    failure?.failure.details.cause ?? attempts.find((attempt) => attempt.error)?.error ?? httpRequest.fault
   // What is undefined is left out of the line.
   const line = {
     requestId,
@@ -140,11 +136,11 @@ export function logRequest(log: Log, answered: Answered, httpRequest: HttpReques
     route: answered.route ?? 'unmatched',
     status: answered.status,
     durationMs: Math.round((performance.now() - httpRequest.startedAt) * 10) / 10,
-    app: trail.app,
-    brand: trail.brand,
-    channel: trail.channel,
-    recipient: trail.recipient,
-    recipients: trail.recipients,
+    app: httpRequest.app,
+    brand: httpRequest.brand,
+    channel: httpRequest.channel,
+    recipient: httpRequest.recipient,
+    recipients: httpRequest.recipients,
     error: failure?.code,
     attempts: attempts.length > 0 ? attempts.map(attemptLine) : undefined,
     ...(cause === undefined ? {} : { err: cause }),
@@ -154,16 +150,16 @@ export function logRequest(log: Log, answered: Answered, httpRequest: HttpReques
 }
 
 /** Ends the span of a finished request, where it has one. */
-export function endSpan(answered: Answered, { span, requestId, trail, failure }: HttpRequest): void {
-  const { app, brand, channel } = trail
+export function endSpan(answered: Answered, { span, failure, ...context }: HttpRequest): void {
+  const { requestId, app, brand, channel } = context
   span?.end({ ...answered, requestId, app, brand, channel, error: failure?.code })
 }
 
 /** How an exchange ended, for its story. */
-export function endOf({ failure, startedAt, trail }: HttpRequest, status: number): RequestEnd {
+export function endOf({ failure, startedAt, channel }: HttpRequest, status: number): RequestEnd {
   const kind = failure?.failure.kind
   // These name fields and variables of ours; others may repeat what the caller wrote.
-  const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && trail.channel === 'SMS')
+  const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && channel === 'SMS')
   return {
     status,
     error: failure?.code ?? null,

@@ -15,7 +15,7 @@ export interface MetricsPorts {
     readonly status: number
     readonly error: string | undefined
     readonly durationMs: number
-    readonly trail: RequestContext
+    readonly context: RequestContext
   }): void
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>
   /** What whoever asks has to show; undefined: nothing. */
@@ -28,10 +28,10 @@ const path = '/metrics'
 export function countRequest(
   metrics: MetricsPorts,
   { method, route = 'unmatched', status }: Answered,
-  { startedAt, failure, trail }: HttpRequest,
+  context: HttpRequest,
 ): void {
-  const durationMs = performance.now() - startedAt
-  metrics.observe({ method, route, status, error: failure?.code, durationMs, trail })
+  const durationMs = performance.now() - context.startedAt
+  metrics.observe({ method, route, status, error: context.failure?.code, durationMs, context })
 }
 
 /** GET /metrics beside everything else, for whoever has the token. */

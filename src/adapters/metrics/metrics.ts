@@ -10,7 +10,7 @@ import type { Metrics } from './index.ts'
 import { watchLag } from './lag.ts'
 import { registerResources } from './resources.ts'
 
-/** An answered request. Labels are made of what is the same for many: of its trail no app, brand or recipient is. */
+/** An answered request. Labels are made of what is the same for many: of its context no app, brand or recipient is. */
 export interface Answered {
   readonly method: string
   /** The pattern of its route, such as `/otp/send`. */
@@ -19,7 +19,7 @@ export interface Answered {
   /** The code of its error envelope; undefined: it has none. */
   readonly error: string | undefined
   readonly durationMs: number
-  readonly trail: RequestContext
+  readonly context: RequestContext
 }
 
 /** What is asked at a scrape. */
@@ -275,11 +275,11 @@ export function createMetrics(sources: MetricSources): Metrics {
   return {
     observe: (answered) => {
       requests.add(answered)
-      const { trail } = answered
-      for (const attempt of trail.attempts) observeAttempt(attempt)
-      for (const limitStatus of trail.limits)
+      const { context } = answered
+      for (const attempt of context.attempts) observeAttempt(attempt)
+      for (const limitStatus of context.limits)
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
-      const { operation, channel = none } = trail
+      const { operation, channel = none } = context
       if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(answered) })
       else if (operation !== undefined && operation !== 'notify' && answered.error === undefined) {
         codesSent.inc({ operation, channel })

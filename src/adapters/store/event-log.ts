@@ -1,10 +1,5 @@
-import {
-  type EventLogReader,
-  hashOf,
-  type Operation,
-  type RequestTrace,
-} from '../../domain/events/event-log.ts'
-import type { Attempt, LimitStatus } from '../../domain/events/request-context.ts'
+import { type EventLogReader, hashOf, type RequestTrace } from '../../domain/events/event-log.ts'
+import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { StatCount } from './stat-buffer.ts'
 

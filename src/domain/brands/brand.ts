@@ -1,5 +1,5 @@
 import { type Body, textProblem } from '../body.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
@@ -57,10 +57,10 @@ export function brandIdOf(value: unknown): string | undefined {
 }
 
 /** The brand check of /otp/* (spec 4.1, 5): brand_id_required, brand_not_approved, brand_suspended. */
-export async function approvedBrand(brands: Brands, call: Call, body: Body): Promise<Brand> {
+export async function approvedBrand(brands: Brands, context: RequestContext, body: Body): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  return approved(call, await brands.bySlug(slug))
+  return approved(context, await brands.bySlug(slug))
 }
 
 /**
@@ -69,17 +69,17 @@ export async function approvedBrand(brands: Brands, call: Call, body: Body): Pro
  */
 export async function notifyBrand(
   brands: Brands,
-  call: Call,
+  context: RequestContext,
   brandId: unknown,
   businessName: unknown,
 ): Promise<Brand> {
   const slug = brandIdOf(brandId)
-  if (slug !== undefined) return approved(call, await brands.bySlug(slug))
+  if (slug !== undefined) return approved(context, await brands.bySlug(slug))
   const name = brandIdOf(businessName)
   if (name === undefined) {
     throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
   }
-  return approved(call, (await brands.bySlug(name)) ?? (await brands.byName(name)))
+  return approved(context, (await brands.bySlug(name)) ?? (await brands.byName(name)))
 }
 
 /** Whether a businessName names this brand, by slug or display name (design D9). */
@@ -89,8 +89,8 @@ export function isNamed(brand: Brand, businessName: string): boolean {
 }
 
 /** The brand goes into the log line before it is judged: a refusal is where it is looked for. */
-function approved(call: Call, brand: Brand | undefined): Brand {
-  if (brand) call.trail.brand = brand.slug
+function approved(context: RequestContext, brand: Brand | undefined): Brand {
+  if (brand) context.brand = brand.slug
   if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
   if (brand.status === 'suspended') throw new Failure('brand_suspended')
   return brand

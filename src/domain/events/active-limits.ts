@@ -1,4 +1,4 @@
-import type { Call } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 import type { Limited } from './statistics.ts'
 
 /** How many are remembered: callers decide how many there could be. */
@@ -12,20 +12,20 @@ export class LimitedNow {
   private readonly known = new Map<string, Limited>()
 
   /** A request has ended. */
-  note({ trail, at }: Call): void {
-    const refusal = trail.limits.find(({ refused }) => refused)
+  note(context: RequestContext): void {
+    const refusal = context.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
-    const { app = null, brand = null, recipient = null } = trail
+    const { app = null, brand = null, recipient = null } = context
     const about = {
       app: refusal.limit === 'app-minute' ? app : null,
       brand: isOfBrand(refusal.limit) ? brand : null,
       recipient: refusal.limit === 'app-minute' ? null : recipient,
     }
     // Masks may be alike.
-    const whom = about.recipient && (trail.recipientSubject ?? about.recipient)
+    const whom = about.recipient && (context.recipientSubject ?? about.recipient)
     const key = JSON.stringify([refusal.limit, about.app, about.brand, whom])
     const before = this.known.get(key)
-    const isSame = before !== undefined && before.endsAt > at
+    const isSame = before !== undefined && before.endsAt > context.at
     this.known.delete(key)
     this.known.set(key, {
       limit: refusal.limit,

@@ -1,6 +1,6 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
-import type { Attempt, Call, LimitStatus } from './request-context.ts'
+import type { Attempt, LimitStatus, Operation, RequestContext } from './request-context.ts'
 import { attemptStat, requestStats, type StatKey } from './stats.ts'
 
 /**
@@ -13,9 +13,6 @@ const hashLength = 22
 export function hashOf(recipientSubject: string): string {
   return recipientSubject.slice(0, hashLength)
 }
-
-/** What a request asked for. */
-export type Operation = 'send' | 'resend' | 'verify' | 'notify'
 
 /** What became of one request, for whoever asks later; no key, no code, no full recipient, no text. */
 export interface RequestTrace {
@@ -73,9 +70,9 @@ export interface EventLog {
    * A request is about to have messages handed over, or an attempt to do so has ended: what is known of it by now is
    * kept, since the rest may take its time.
    */
-  note(call: Call): void
+  note(context: RequestContext): void
   /** A request has been answered. */
-  end(call: Call, end: RequestEnd): void
+  end(context: RequestContext, end: RequestEnd): void
 }
 
 /** The journal as it is read. */
@@ -105,9 +102,9 @@ export function statusOf({
 export type SaveTrace = (trace: RequestTrace, attempts: readonly Attempt[]) => void
 
 /** What is known of a request; undefined where it is none of an application. */
-function traceOf({ requestId, at, trail }: Call, end: RequestEnd | null): RequestTrace | undefined {
-  const { operation, app, brand = null, channel = null, recipient = null } = trail
-  const { recipients = null, recipientSubject = null, limits } = trail
+function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace | undefined {
+  const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
+  const { recipients = null, recipientSubject = null, limits } = context
   if (operation === undefined || app === undefined) return undefined
   return {
     requestId,
@@ -141,16 +138,16 @@ export function createEventLog(
   const refusals = new Map<string, number>()
   let minute = 0
   /** How many attempts of a request under way have been taken. */
-  const taken = new WeakMap<Call, number>()
+  const taken = new WeakMap<RequestContext, number>()
 
-  function keep(call: Call, trace: RequestTrace): void {
-    const { attempts } = call.trail
-    saveTrace(trace, attempts.slice(taken.get(call) ?? 0))
-    if (trace.end === null) taken.set(call, attempts.length)
+  function keep(context: RequestContext, trace: RequestTrace): void {
+    const { attempts } = context
+    saveTrace(trace, attempts.slice(taken.get(context) ?? 0))
+    if (trace.end === null) taken.set(context, attempts.length)
   }
 
   /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
-  function isTooMany({ at, trail: { app = '', limits } }: Call): boolean {
+  function isTooMany({ at, app = '', limits }: RequestContext): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false
     const current = Math.floor(at / 60_000)
@@ -163,17 +160,17 @@ export function createEventLog(
   }
 
   return {
-    note: (call) => {
-      const trace = traceOf(call, null)
-      if (trace) keep(call, trace)
+    note: (context) => {
+      const trace = traceOf(context, null)
+      if (trace) keep(context, trace)
     },
-    end: (call, end) => {
-      const trace = traceOf(call, end)
+    end: (context, end) => {
+      const trace = traceOf(context, end)
       if (!trace) return
-      if (end.status < 400 || !isTooMany(call)) keep(call, trace)
-      const { attempts } = call.trail
-      for (const statKey of requestStats(trace, attempts)) count(call.at, statKey)
-      for (const attempt of attempts) count(call.at, attemptStat(attempt, trace.brand))
+      if (end.status < 400 || !isTooMany(context)) keep(context, trace)
+      const { attempts } = context
+      for (const statKey of requestStats(trace, attempts)) count(context.at, statKey)
+      for (const attempt of attempts) count(context.at, attemptStat(attempt, trace.brand))
     },
   }
 }

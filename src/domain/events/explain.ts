@@ -1,8 +1,8 @@
 import type { FailureKind } from '../failures.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
-import { type Delivery, type Operation, type RequestEnd, type RequestTrace, statusOf } from './event-log.ts'
-import type { LimitStatus } from './request-context.ts'
+import { type Delivery, type RequestEnd, type RequestTrace, statusOf } from './event-log.ts'
+import type { LimitStatus, Operation } from './request-context.ts'
 
 /**
  * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,

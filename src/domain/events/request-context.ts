@@ -1,36 +1,41 @@
 import type { Channel } from '../contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
-import type { Operation } from './event-log.ts'
+
+/** What a request asked for. */
+export type Operation = 'send' | 'resend' | 'verify' | 'notify'
 
 /**
- * One request on its way through the domain. `trail` collects what the log line and the story may say of it: no key, no
+ * One request on its way through the domain. It collects what the log line and the request trace may contain: no key, no
  * code, no full recipient, no text.
  */
-export interface Call {
+export interface RequestContext {
   readonly requestId: string
-  /** When it came, epoch milliseconds. */
+  /** When it was received, epoch milliseconds. */
   readonly at: number
   readonly clientIp: string
-  readonly trail: RequestContext
-}
-
-export interface RequestContext {
   operation?: Operation
   app?: string
   brand?: string
   channel?: Channel
   recipient?: string
-  /** What stands for it in the store. */
+  /** Its keyed hash. */
   recipientSubject?: string
   recipients?: number
   /** What went wrong and did not change the answer. */
   fault?: unknown
-  /** Where the limits stood that judged it. */
+  /** The limits that were checked, as they were then. */
   readonly limits: LimitStatus[]
   /** How many attempts have begun. */
-  begun: number
+  attemptsBegun: number
   readonly attempts: Attempt[]
+}
+
+/** The context of a request that has just been received. */
+export function newRequestContext(
+  request: Pick<RequestContext, 'requestId' | 'at' | 'clientIp'>,
+): RequestContext {
+  return { ...request, limits: [], attemptsBegun: 0, attempts: [] }
 }
 
 /** Where a limit stood when it judged a request. */

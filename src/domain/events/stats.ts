@@ -1,7 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
-import type { Operation, RequestTrace } from './event-log.ts'
-import type { Attempt } from './request-context.ts'
+import type { RequestTrace } from './event-log.ts'
+import type { Attempt, Operation } from './request-context.ts'
 import type {
   FailureCount,
   Figures,

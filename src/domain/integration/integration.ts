@@ -1,6 +1,6 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
 import { type Channel, email, parseChannel } from '../contact.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
@@ -58,10 +58,14 @@ export const requestSizes = {
 } as const
 
 /** POST /integrations/requests (design D18): resolves to the id of the kept request. */
-export async function requestIntegration(ports: IntegrationPorts, call: Call, body: Body): Promise<string> {
+export async function requestIntegration(
+  ports: IntegrationPorts,
+  context: RequestContext,
+  body: Body,
+): Promise<string> {
   const fields = readRequest(body)
-  const limit = integrationRequests(await subjectOf(ports, 'ip', call.clientIp))
-  await claim(ports, call, [limit])
+  const limit = integrationRequests(await subjectOf(ports, 'ip', context.clientIp))
+  await claim(ports, context, [limit])
   const id = ports.secrets.newId()
   await ports.requests.add({ id, createdAt: ports.now(), ...fields })
   return id

@@ -1,6 +1,6 @@
 import { maskEmail, maskPhone } from '../contact.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { Attempt, Call } from '../events/request-context.ts'
+import type { Attempt, RequestContext } from '../events/request-context.ts'
 import type { Clock } from '../ports.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
@@ -57,7 +57,7 @@ export interface Routing {
  */
 export async function deliverSms(
   ports: DeliveryPorts,
-  call: Call,
+  context: RequestContext,
   message: SmsMessage,
   { routes, avoid }: Routing,
 ): Promise<Outcome> {
@@ -82,10 +82,10 @@ export async function deliverSms(
     if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
-      noteSkipped(ports, call, message, step, 'no time left')
+      noteSkipped(ports, context, message, step, 'no time left')
       continue
     }
-    last = await tryProvider(ports, call, message, route, provider, timeoutMs)
+    last = await tryProvider(ports, context, message, route, provider, timeoutMs)
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
     if (last.kind === 'unknown') {
       leftOpen.routes.add(route)
@@ -95,7 +95,7 @@ export async function deliverSms(
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
-    if (openCircuits?.includes(step)) noteSkipped(ports, call, message, step, 'keeps failing')
+    if (openCircuits?.includes(step)) noteSkipped(ports, context, message, step, 'keeps failing')
   }
   return last
 }
@@ -115,13 +115,13 @@ function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): re
 
 async function tryProvider(
   ports: DeliveryPorts,
-  call: Call,
+  context: RequestContext,
   message: SmsMessage,
   route: SmsRoute,
   provider: SmsProvider,
   timeoutMs: number,
 ): Promise<Outcome> {
-  const attempt = ++call.trail.begun
+  const attempt = ++context.attemptsBegun
   // Without a public address no receipt comes, however it would name the message.
   const url = provider.deliveryReports ? ports.callbackUrl(provider.name, message.requestId, attempt) : null
   const namedBy = url === null ? undefined : provider.deliveryReports?.namedBy
@@ -131,7 +131,7 @@ async function tryProvider(
   const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
   end(outcome)
   const providerMessageId = providerMessageIdOf(outcome, message.to)
-  call.trail.attempts.push({
+  context.attempts.push({
     attempt,
     ...aboutSms(ports, message, route, provider),
     ...inTheLog(outcome, message.to),
@@ -142,19 +142,19 @@ async function tryProvider(
         : null,
     ...taken,
   })
-  ports.eventLog.note(call)
+  ports.eventLog.note(context)
   return outcome
 }
 
 function noteSkipped(
   ports: DeliveryPorts,
-  call: Call,
+  context: RequestContext,
   message: SmsMessage,
   { route, provider }: Step,
   reason: 'keeps failing' | 'no time left',
 ): void {
-  call.trail.attempts.push({
-    attempt: ++call.trail.begun,
+  context.attempts.push({
+    attempt: ++context.attemptsBegun,
     ...aboutSms(ports, message, route, provider),
     outcome: 'skipped',
     errorClass: null,
@@ -164,7 +164,7 @@ function noteSkipped(
     at: ports.now(),
     durationMs: 0,
   })
-  ports.eventLog.note(call)
+  ports.eventLog.note(context)
 }
 
 /** The message as one provider is asked to carry it. */
@@ -205,11 +205,15 @@ function aboutSms(ports: DeliveryPorts, message: SmsMessage, route: SmsRoute, pr
 }
 
 /** Hands one mail to the mailer. */
-export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail): Promise<Outcome> {
+export async function deliverMail(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  mail: Mail,
+): Promise<Outcome> {
   const { mailer, providerTimeoutMs } = ports
-  const attempt = ++call.trail.begun
+  const attempt = ++context.attemptsBegun
   const { outcome, ...taken } = await timed(ports, () => mailer.send(mail, attempt, providerTimeoutMs))
-  call.trail.attempts.push({
+  context.attempts.push({
     attempt,
     channel: 'EMAIL',
     route: null,
@@ -223,7 +227,7 @@ export async function deliverMail(ports: DeliveryPorts, call: Call, mail: Mail):
     reportKey: null,
     ...taken,
   })
-  ports.eventLog.note(call)
+  ports.eventLog.note(context)
   return outcome
 }
 

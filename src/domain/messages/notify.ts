@@ -9,7 +9,7 @@ import {
   phone,
   type Recipient,
 } from '../contact.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
 import { claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
@@ -56,33 +56,38 @@ export function longestNotifyMs(providerTimeoutMs: number): number {
 }
 
 /** A transactional SMS or e-mail to one or more recipients (spec 4.4), the checks in the order of design 5. */
-export async function notify(ports: NotifyPorts, call: Call, body: Body): Promise<Notified> {
-  call.trail.operation = 'notify'
-  const appId = await authenticate(ports, call, body)
+export async function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
+  context.operation = 'notify'
+  const appId = await authenticate(ports, context, body)
   return parseChannel(body.channel) === 'SMS'
-    ? notifyBySms(ports, call, body, appId)
-    : notifyByMail(ports, call, body, appId)
+    ? notifyBySms(ports, context, body, appId)
+    : notifyByMail(ports, context, body, appId)
 }
 
-async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
-  call.trail.channel = 'SMS'
+async function notifyBySms(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  appId: string,
+): Promise<Notified> {
+  context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
-  const brand = await notifyBrand(ports.brands, call, body.brandId, variables.businessName)
+  const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName)
   refuseTemplateOfOthers(body, brand)
-  await claim(ports, call, [globalLimit(ports.limits, appId)])
+  await claim(ports, context, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
   const message =
     'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
   const recipients = numbers(to, ports.nationalize)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
-  await deliverToAll(ports, call, 'SMS', recipients, (recipient, subject, position) =>
+  await deliverToAll(ports, context, 'SMS', recipients, (recipient, subject, position) =>
     deliverSms(
       ports,
-      call,
+      context,
       {
         id: ports.secrets.newId(),
-        requestId: call.requestId,
+        requestId: context.requestId,
         brandSlug: brand.slug,
         brandName: brand.displayName,
         to: recipient.address,
@@ -97,19 +102,24 @@ async function notifyBySms(ports: NotifyPorts, call: Call, body: Body, appId: st
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
-async function notifyByMail(ports: NotifyPorts, call: Call, body: Body, appId: string): Promise<Notified> {
-  await claim(ports, call, [globalLimit(ports.limits, appId)])
+async function notifyByMail(
+  ports: NotifyPorts,
+  context: RequestContext,
+  body: Body,
+  appId: string,
+): Promise<Notified> {
+  await claim(ports, context, [globalLimit(ports.limits, appId)])
   requireMailChannel(body.channel)
-  call.trail.channel = 'EMAIL'
+  context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
   const recipients = addresses(to)
 
   const brand = await senderBrand(ports.brands, body.brandId)
-  if (brand) call.trail.brand = brand.slug
-  await deliverToAll(ports, call, 'EMAIL', recipients, (recipient, recipientSubject, position) =>
-    deliverMail(ports, call, {
-      requestId: call.requestId,
+  if (brand) context.brand = brand.slug
+  await deliverToAll(ports, context, 'EMAIL', recipients, (recipient, recipientSubject, position) =>
+    deliverMail(ports, context, {
+      requestId: context.requestId,
       brandSlug: brand?.slug ?? null,
       brandName: brand?.displayName ?? null,
       to: recipient.address,
@@ -264,19 +274,19 @@ async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | un
 /** Tries every recipient, a few at a time; any failure is told once all have been tried (design D12). */
 async function deliverToAll(
   ports: NotifyPorts,
-  call: Call,
+  context: RequestContext,
   channel: Channel,
   recipients: readonly Recipient[],
   deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
-  call.trail.recipients = recipients.length
+  context.recipients = recipients.length
   const [only] = recipients
   if (only && recipients.length === 1) {
-    call.trail.recipient = mask(only)
+    context.recipient = mask(only)
     const [subject] = ports.secrets.subjects(only.channel, only.identity)
-    call.trail.recipientSubject = subject
+    context.recipientSubject = subject
   }
-  ports.eventLog.note(call)
+  ports.eventLog.note(context)
   const waiting = recipients.entries()
   let failed = 0
   const work = async () => {

@@ -1,4 +1,4 @@
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import { claim, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
@@ -112,12 +112,12 @@ export interface LoginPorts extends ConsolePorts, SubjectPorts {
  */
 export async function enterByPassword(
   ports: LoginPorts,
-  call: Call,
+  context: RequestContext,
   password: string,
 ): Promise<string | undefined> {
   const { passwordHash } = ports
   if (passwordHash === undefined) return undefined
-  await claim(ports, call, consoleLogins(await subjectOf(ports, 'ip', call.clientIp)))
+  await claim(ports, context, consoleLogins(await subjectOf(ports, 'ip', context.clientIp)))
   // Longer ones are a way to make the server work.
   if (password.length > 1000) throw new Failure('validation_error', 'the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined

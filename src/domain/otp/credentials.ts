@@ -1,5 +1,5 @@
 import type { Body } from '../body.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Apps } from '../ports.ts'
 import { claim, credentialFailures, granted, noteLimitStatuses } from './limits.ts'
@@ -16,22 +16,26 @@ export interface CredentialPorts extends SubjectPorts {
  * 429 for a network address that failed too often within a minute (design D22), whatever it sends until that is over.
  * Resolves to the appId.
  */
-export async function authenticate(ports: CredentialPorts, call: Call, body: Body): Promise<string> {
+export async function authenticate(
+  ports: CredentialPorts,
+  context: RequestContext,
+  body: Body,
+): Promise<string> {
   const { appId, apiKey } = body
-  const failures = credentialFailures(await subjectOf(ports, 'ip', call.clientIp))
+  const failures = credentialFailures(await subjectOf(ports, 'ip', context.clientIp))
   const now = ports.now()
   const checked = await ports.store.check(failures, now)
   // Where there is room it stood in nobody's way, and is not told of.
-  if (!checked.admitted) noteLimitStatuses(call, [failures], checked)
+  if (!checked.admitted) noteLimitStatuses(context, [failures], checked)
   granted(checked, now)
   const failed = async (failure: Failure) => {
-    await claim(ports, call, [failures])
+    await claim(ports, context, [failures])
     return failure
   }
   if (!isText(appId)) throw await failed(new Failure('unauthorized', 'appId is required'))
   if (!isText(apiKey)) throw await failed(new Failure('unauthorized', 'API key is required'))
   if (!(await ports.apps.accepts(appId, apiKey))) throw await failed(new Failure('forbidden'))
-  call.trail.app = appId
+  context.app = appId
   return appId
 }
 

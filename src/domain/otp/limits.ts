@@ -1,5 +1,5 @@
 import type { Recipient } from '../contact.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure, type FailureKind, failureMessages } from '../failures.ts'
 import { type Clock, clockToleranceMs } from '../ports.ts'
 import type { OtpStore } from './store.ts'
@@ -100,25 +100,29 @@ export function granted(decision: LimitDecision, now: number): readonly Grant[] 
 /** Takes all claims, or throws the failure of the first that is used up and takes none. */
 export async function claim(
   ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
-  call: Call,
+  context: RequestContext,
   claims: readonly Claim[],
 ): Promise<readonly Grant[]> {
   const now = ports.now()
   const decision = await ports.store.admit(claims, now)
-  noteLimitStatuses(call, claims, decision)
+  noteLimitStatuses(context, claims, decision)
   return granted(decision, now)
 }
 
 /** Lets the story of a request tell where the limits stood that judged it. */
-export function noteLimitStatuses(call: Call, claims: readonly Claim[], decision: LimitDecision): void {
+export function noteLimitStatuses(
+  context: RequestContext,
+  claims: readonly Claim[],
+  decision: LimitDecision,
+): void {
   for (const claim of claims) {
     const about = { limit: claim.limit, max: claim.max }
     if (!decision.admitted && isSame(decision.refusedBy, claim)) {
-      call.trail.limits.push({ ...about, used: claim.max, endsAt: decision.endsAt, refused: true })
+      context.limits.push({ ...about, used: claim.max, endsAt: decision.endsAt, refused: true })
       return
     }
     const grant = decision.admitted ? decision.grants.find((taken) => isSame(taken, claim)) : undefined
-    call.trail.limits.push({
+    context.limits.push({
       ...about,
       used: grant?.count ?? null,
       endsAt: grant?.endsAt ?? null,

@@ -10,7 +10,7 @@ import {
   type Recipient,
 } from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import {
   type DeliveryPorts,
@@ -58,22 +58,22 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
  */
 export async function sendOtp(
   ports: SendOtpPorts,
-  call: Call,
+  context: RequestContext,
   body: Body,
   { isResend }: { readonly isResend: boolean },
 ): Promise<{ expiresIn: number }> {
-  call.trail.operation = isResend ? 'resend' : 'send'
-  const appId = await authenticate(ports, call, body)
-  const brand = await approvedBrand(ports.brands, call, body)
+  context.operation = isResend ? 'resend' : 'send'
+  const appId = await authenticate(ports, context, body)
+  const brand = await approvedBrand(ports.brands, context, body)
   const to = await readAddressee(ports, body)
   if (to) {
-    noteRecipient(call, to.recipient)
-    call.trail.recipientSubject = to.subject
+    noteRecipient(context, to.recipient)
+    context.recipientSubject = to.subject
   }
   const order = judged(() => readOrder(body, brand, to))
   const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
   if (order instanceof Failure) {
-    await claim(ports, call, claims)
+    await claim(ports, context, claims)
     throw order
   }
 
@@ -81,12 +81,12 @@ export async function sendOtp(
   const now = ports.now()
   const { code, record } = newRecord(ports, brand, order, now)
   const decision = await ports.store.beginSend(claims, record, now)
-  noteLimitStatuses(call, claims, decision)
+  noteLimitStatuses(context, claims, decision)
   const grants = granted(decision, now)
   // A process that ends during the delivery leaves a trace of what it was about.
-  ports.eventLog.note(call)
-  const avoid = isResend ? await lastProvider(ports, call, brand, order) : undefined
-  const outcome = await deliver(ports, call, brand, order, { code, avoid })
+  ports.eventLog.note(context)
+  const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
+  const outcome = await deliver(ports, context, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
     await regain(ports, order)
     // Counted are the codes sent; that a call was made stays true.
@@ -99,7 +99,7 @@ export async function sendOtp(
   }
   await startCooldown(ports, order, cooldownOf(grants, brand.slug)).catch((error: unknown) => {
     // The code is out and alive, and the lease holds for as long as the cooldown would: nothing the caller has to know.
-    call.trail.fault = error
+    context.fault = error
   })
   return { expiresIn: ports.otpTtlSeconds }
 }
@@ -110,14 +110,14 @@ export async function sendOtp(
  */
 async function lastProvider(
   { lastProviderOf, secrets, smsMode, smsRoutes }: SendOtpPorts,
-  call: Call,
+  context: RequestContext,
   { slug, dltEnabled }: Brand,
   { recipient: { channel, identity } }: Order,
 ): Promise<string | undefined> {
   const hasChoice = routesOf(smsMode, dltEnabled).some((route) => smsRoutes[route].length > 1)
   if (channel === 'EMAIL' || !hasChoice) return undefined
   return lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
-    call.trail.fault = error
+    context.fault = error
     return undefined
   })
 }
@@ -230,7 +230,7 @@ function newRecord(
 
 function deliver(
   ports: SendOtpPorts,
-  call: Call,
+  context: RequestContext,
   brand: Brand,
   order: Order,
   { code, avoid }: { code: string; avoid: string | undefined },
@@ -239,7 +239,7 @@ function deliver(
   const businessName = order.businessName ?? brand.displayName
   const lifetimeSeconds = ports.otpTtlSeconds
   const sender = {
-    requestId: call.requestId,
+    requestId: context.requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
     to: recipient.address,
@@ -247,7 +247,7 @@ function deliver(
   }
   if (recipient.channel === 'EMAIL') {
     const content = otpMail({ code, businessName, lifetimeSeconds })
-    return deliverMail(ports, call, {
+    return deliverMail(ports, context, {
       ...sender,
       recipientSubject: subject,
       template: loginOtp.key,
@@ -264,5 +264,5 @@ function deliver(
     template: { key: templateKey, text, variables, registration: registrationOf(brand, templateKey) },
     validitySeconds: lifetimeSeconds,
   }
-  return deliverSms(ports, call, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
+  return deliverSms(ports, context, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
 }

@@ -1,7 +1,7 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
 import { email, type Nationalize, noteRecipient, phone, type Recipient } from '../contact.ts'
-import type { Call } from '../events/request-context.ts'
+import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
@@ -26,23 +26,23 @@ export interface VerifyOtpPorts extends CredentialPorts {
 }
 
 /** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
-export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): Promise<void> {
-  call.trail.operation = 'verify'
-  const appId = await authenticate(ports, call, body)
-  const brand = await approvedBrand(ports.brands, call, body)
+export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
+  context.operation = 'verify'
+  const appId = await authenticate(ports, context, body)
+  const brand = await approvedBrand(ports.brands, context, body)
   const claims = [globalLimit(ports.limits, appId)]
   const answer = judged(() => readAnswer(body, appId, ports.nationalize))
   if (answer instanceof Failure) {
-    await claim(ports, call, claims)
+    await claim(ports, context, claims)
     throw answer
   }
   const { recipient, otp } = answer
-  noteRecipient(call, recipient)
+  noteRecipient(context, recipient)
 
   const { channel, identity } = recipient
   const brandSlug = brand.slug
   const subject = await subjectOf(ports, channel, identity)
-  call.trail.recipientSubject = subject
+  context.recipientSubject = subject
   const now = ports.now()
   const budget = failureBudget(ports.limits, subject, brandSlug)
   const verdict = await ports.store.guess(
@@ -56,7 +56,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, call: Call, body: Body): 
   )
   const judges = budget ? [...claims, budget] : claims
   noteLimitStatuses(
-    call,
+    context,
     judges,
     verdict.kind === 'refused' ? verdict.refusal : { admitted: true, grants: [] },
   )
