@@ -278,7 +278,7 @@ test('tests start the program by way of test/support/program.ts', async () => {
   ).toEqual([
     'test/architecture.test.ts',
     // What a command of the pages is held against.
-    'test/docs/commands.test.ts',
+    'test/docs/commands.system.ts',
     'test/support/program.ts',
     // Run by hand, in whatever version makes the database.
     'test/upgrade/make.ts',

@@ -5,7 +5,6 @@ import { crc32 } from 'node:zlib'
 import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
 import type { CodeOwner } from '../../src/domain/ports.ts'
-import { inProcesses } from '../store/at-once.ts'
 import { temporaryFolder } from '../support/app.ts'
 
 const key = 'a secret key of the test, of at least 32 bytes'
@@ -190,18 +189,6 @@ describe('the file of the secret', () => {
     }
     expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
   })
-
-  test('processes that start at once make one and read the same', async () => {
-    const files = Array.from({ length: 50 }, (_, index) => join(folder.path, 'folder', `${index}.key`))
-    const outputs = await inProcesses(
-      3,
-      `import { secretsFrom } from './src/adapters/crypto/secret-file.ts'`,
-      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretsFrom(file).secrets)))`,
-    )
-    const kept = JSON.stringify(files.map((each) => secretsFrom(each).secrets))
-    expect(outputs).toEqual([kept, kept, kept])
-    expect(readdirSync(join(folder.path, 'folder'))).toHaveLength(files.length)
-  }, 120_000)
 
   test('an operator may bring a secret of their own', () => {
     const own = join(folder.path, 'own.key')

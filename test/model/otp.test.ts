@@ -28,7 +28,7 @@ import { targetOf } from '../store/postgres-database.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newContext } from '../support/calls.ts'
 import { keepAll, operatorOf, tester } from '../support/operator.ts'
-import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
+import { type DatabaseOfATest, freshDatabase, withoutSharedPostgres } from '../support/postgres.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
 // cases on the real store and to a model that restates the contract as naively as it can. When they disagree,
@@ -679,8 +679,8 @@ describe('the model of OTP send and verify', () => {
   }, 180_000)
 })
 
-describe.skipIf(withoutPostgres !== undefined)(
-  `the model of OTP send and verify on PostgreSQL${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
+describe.skipIf(withoutSharedPostgres !== undefined)(
+  `the model of OTP send and verify on PostgreSQL${withoutSharedPostgres ? ` (${withoutSharedPostgres})` : ''}`,
   () => {
     let own: DatabaseOfATest
 

@@ -19,7 +19,7 @@ import {
 import type { OtpRecord, OtpStore, Verdict } from '../../src/domain/otp/store.ts'
 import { clockToleranceMs } from '../../src/domain/ports.ts'
 import { targetOf } from '../store/postgres-database.ts'
-import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
+import { type DatabaseOfATest, freshDatabase, withoutSharedPostgres } from '../support/postgres.ts'
 
 // PostgreSQL has the rules of src/domain/otp/state.ts a second time, as functions of its own. Random steps are taken by those
 // functions and by the rules themselves on ledgers in memory: each answer must be the same, and so must be what is kept.
@@ -387,8 +387,8 @@ function note(kind: Step['kind'], answer: Answer): void {
   reached.set(key, (reached.get(key) ?? 0) + 1)
 }
 
-describe.skipIf(withoutPostgres !== undefined)(
-  `the functions of PostgreSQL and the rules of the domain${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
+describe.skipIf(withoutSharedPostgres !== undefined)(
+  `the functions of PostgreSQL and the rules of the domain${withoutSharedPostgres ? ` (${withoutSharedPostgres})` : ''}`,
   () => {
     let own: DatabaseOfATest
     let database: Database

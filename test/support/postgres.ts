@@ -59,6 +59,11 @@ export const withoutPostgres: string | undefined = process.env.TEST_POSTGRES_URL
   ? undefined
   : withoutOwnPostgres && `${withoutOwnPostgres} (TEST_POSTGRES_URL can name another server)`
 
+/** The same for a part of the fast tests, which start no server: the system lane names one for them. */
+export const withoutSharedPostgres: string | undefined = process.env.TEST_POSTGRES_URL
+  ? undefined
+  : 'PostgreSQL: `bun test/run.ts postgres`'
+
 /** Whom PostgreSQL runs as; nobody in particular where this process is not root, which PostgreSQL refuses. */
 const user = ((): { uid: number; gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined

@@ -9,7 +9,12 @@ export const binary: string | undefined = process.env.OTPOST_BINARY
 
 /** The words that start the program under test, whatever the folder it is started in. */
 export function programLine(args: readonly string[]): string[] {
-  return binary ? [binary, ...args] : [process.execPath, join(root, 'src/main.ts'), ...args]
+  return binary ? [binary, ...args] : sourceLine(args)
+}
+
+/** The same for the source, also where a binary is under test: a binary's modules can not be replaced or watched. */
+export function sourceLine(args: readonly string[]): string[] {
+  return [process.execPath, join(root, 'src/main.ts'), ...args]
 }
 
 /** An environment with these settings and nothing of the developer's own. */

@@ -106,3 +106,9 @@ function expectCommon(answer: Answer): void {
   expect(typeof answer.body.message).toBe('string')
   expect(answer.body.message).not.toBe('')
 }
+
+/** What the health probes /health/live, /health/ready and /health answer. */
+export async function probed(ask: (path: string) => Promise<Pick<Answer, 'status' | 'body'>>) {
+  const answers = await Promise.all(['/health/live', '/health/ready', '/health'].map((path) => ask(path)))
+  return answers.map(({ status, body }) => `${status} ${body.status}`)
+}

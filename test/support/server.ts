@@ -28,9 +28,14 @@ export async function otpost(
  *
  * @param env its settings, beside a free port, the shop's credentials and a generous global limit
  * @param preload a module that Bun loads before the program
+ * @param line what starts it
  */
-export async function startServer(env: Readonly<Record<string, string>>, preload?: string) {
-  const child = Bun.spawn(programLine(['serve']), {
+export async function startServer(
+  env: Readonly<Record<string, string>>,
+  preload?: string,
+  line = programLine(['serve']),
+) {
+  const child = Bun.spawn(line, {
     cwd: root,
     env: programEnv({
       PORT: '0',

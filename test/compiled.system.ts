@@ -6,7 +6,7 @@ import { commitOf } from '../src/version.ts'
 import { codeIn, temporaryFolder } from './support/app.ts'
 import { binary, programEnv } from './support/program.ts'
 
-// What only the compiled program promises. `bun run test:binary` runs it; there is none when the source is under test.
+// What only the compiled program promises. `bun test/run.ts binary` builds it and runs this.
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
 setDefaultTimeout(120_000)
@@ -69,7 +69,7 @@ function newFolder(name: string): string {
 }
 
 describe.skipIf(binary === undefined)(
-  binary ? 'the compiled program' : 'the compiled program, which bun run test:binary tests',
+  binary ? 'the compiled program' : 'the compiled program, which bun test/run.ts binary tests',
   () => {
     test('alone in an empty folder and an empty environment, it sends a code and verifies it', async () => {
       const cwd = newFolder('alone')

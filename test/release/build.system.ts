@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { targets, threads } from '../../release/build.ts'
 
-// What a binary is made of; test/compiled.test.ts is about what it does.
+// What a binary is made of; test/compiled.system.ts is about what it does.
 
 const root = join(import.meta.dir, '../..')
 

@@ -1,13 +1,16 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
-import { createTestApp } from '../support/app.ts'
+import { inProcesses } from '../store/at-once.ts'
+import { createTestApp, temporaryFolder } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { inDatabase, place } from './scene.ts'
 
 // A file knows by which secrets its server works, so that a command with others does not look for people in vain. On
-// PostgreSQL it is the nodes that are refused: test/store/postgres.test.ts.
+// PostgreSQL it is the nodes that are refused: test/store/postgres.system.ts.
 
 setDefaultTimeout(120_000)
 
@@ -129,4 +132,21 @@ test('a command makes the secret with a new database, and with no other', async 
     expect({ args, ...(await otpost(args, here.env)) }).toMatchObject({ args, code: 0 })
   }
   expect(existsSync(keyFile)).toBe(false)
+})
+
+test('processes that start at once make one secret and read the same', async () => {
+  const folder = temporaryFolder()
+  try {
+    const files = Array.from({ length: 50 }, (_, index) => join(folder.path, 'keys', `${index}.key`))
+    const outputs = await inProcesses(
+      3,
+      `import { secretsFrom } from './src/adapters/crypto/secret-file.ts'`,
+      `process.stdout.write(JSON.stringify(${JSON.stringify(files)}.map((file) => secretsFrom(file).secrets)))`,
+    )
+    const kept = JSON.stringify(files.map((each) => secretsFrom(each).secrets))
+    expect(outputs).toEqual([kept, kept, kept])
+    expect(readdirSync(join(folder.path, 'keys'))).toHaveLength(files.length)
+  } finally {
+    folder.remove()
+  }
 })

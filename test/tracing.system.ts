@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeIn, credentials, otherThan } from './support/app.ts'
 import { type CollectedSpan, startCollector } from './support/collector.ts'
 import { openTestDatabase } from './support/database.ts'
-import { binary } from './support/program.ts'
+import { sourceLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
@@ -49,6 +49,7 @@ async function scene(collector = startCollector()) {
           ...env,
         },
         preload,
+        preload ? sourceLine(['serve']) : undefined,
       )
       running.add(server)
       ending.defer(async () => {
@@ -455,8 +456,8 @@ describe('a collector', () => {
   })
 })
 
-// A binary holds all modules in one.
-test.concurrent.skipIf(binary !== undefined)('without an endpoint nothing of it is loaded', async () => {
+// Of the source: a binary holds all modules in one.
+test.concurrent('without an endpoint nothing of it is loaded', async () => {
   await using trace = await scene()
   const preload = join(import.meta.dir, 'support/loaded.ts')
   const loadedBy = async (env: Readonly<Record<string, string>>) => {

@@ -1,0 +1,208 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { browserPath } from './support/browser.ts'
+import { sharedSettings, startPostgres, withoutOwnPostgres } from './support/postgres.ts'
+
+// The test runner: `bun test/run.ts fast`, `bun test/run.ts all`, or parts of the system lane by name, such as
+// `bun test/run.ts deploy docs`. Arguments that start with `-` go to `bun test`. Files of the system lane are named
+// *.system.ts. The part postgres also runs every test that asks for a database again, on PostgreSQL.
+
+const root = join(import.meta.dir, '..')
+
+/** The parts of the system lane, by the files in them; what is in none of them is of the last. */
+const parts: Readonly<Record<string, RegExp>> = {
+  browser: /^test\/(?:browser|examples)\//,
+  crashes: /^test\/(?:durability|fuzz|model)\/|^test\/(?:crash|faults|stop)\./,
+  gateways: /^test\/adapters\/|^test\/(?:kannel|exim|providers)\./,
+  postgres: /^test\/(?:postgres|store)\/|^test\/move\./,
+  deploy: /^test\/deploy\//,
+  docs: /^test\/docs\//,
+  binary: /^test\/(?:release|client)\/|^test\/compiled\./,
+  program: /./,
+}
+
+/** What runs on SQLite alone though it asks for a database as the tests for both stores do, and why. */
+const forSqlite: Readonly<Record<string, string>> = {
+  'test/care/backup.system.ts': 'a backup is a copy of a file; PostgreSQL has its own',
+  'test/care/doctor.system.ts': 'its findings are about files',
+  'test/care/restore.system.ts': 'puts files in the place of files',
+  'test/deploy/monitoring.system.ts': 'alerts and dashboard look at the file, its log and its commits too',
+  'test/move.system.ts': 'moves from one store to the other, on either',
+}
+
+/** Programs that some tests need; the tests are skipped without them. */
+const programs: Readonly<Record<string, boolean>> = {
+  'Chromium (apt-get install chromium)': browserPath !== undefined,
+  ...Object.fromEntries(
+    Object.entries({
+      bearerbox: 'kannel kannel-extras libnet-smpp-perl',
+      exim4: 'exim4-daemon-light python3-dkim openssl',
+      nginx: 'nginx',
+      caddy: 'caddy',
+      pgbouncer: 'pgbouncer',
+      bwrap: 'bubblewrap',
+      'systemd-nspawn': 'systemd-container',
+      cc: 'gcc libc6-dev',
+      curl: 'curl',
+      git: 'git',
+      node: 'nodejs npm',
+    }).map(([name, packages]) => [
+      `${name} (apt-get install ${packages})`,
+      Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) !== null,
+    ]),
+  ),
+  [`PostgreSQL (${withoutOwnPostgres})`]: Boolean(process.env.TEST_POSTGRES_URL) || !withoutOwnPostgres,
+}
+
+interface Totals {
+  passed: number
+  failed: number
+  skipped: number
+}
+
+const args = process.argv.slice(2)
+const flags = args.filter((arg) => arg.startsWith('-'))
+const names = args.filter((arg) => !arg.startsWith('-'))
+const chosen = names.includes('all') ? Object.keys(parts) : names.filter((name) => name !== 'fast')
+const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
+const leftOut = new Map<string, number>()
+let hasFailed = false
+
+/** The modules of the tests that a file imports, itself included, with their text. */
+async function modulesOf(file: string): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>()
+  const reached = new Set([join(root, file)])
+  // A set visits what is added meanwhile too.
+  for (const path of reached) {
+    const text = await Bun.file(path).text()
+    texts.set(path, text)
+    const transpiler = new Bun.Transpiler({ loader: path.endsWith('.tsx') ? 'tsx' : 'ts' })
+    for (const imported of transpiler.scanImports(text)) {
+      const own = join(path, '..', imported.path)
+      if (imported.path.startsWith('.') && /\/test\/.*\.tsx?$/.test(own)) reached.add(own)
+    }
+  }
+  return texts
+}
+
+function filesNamed(suffix: 'test' | 'system'): string[] {
+  const found = Array.from(new Bun.Glob(`test/**/*.${suffix}.{ts,tsx}`).scanSync(root))
+  return found.filter((path) => !path.includes('node_modules')).sort()
+}
+
+function partOf(file: string): string {
+  return Object.entries(parts).find(([, pattern]) => pattern.test(file))?.[0] ?? 'program'
+}
+
+/** Tests that take their database from test/support/database.ts, and fast tests with a part on PostgreSQL. */
+async function filesOnPostgres(): Promise<string[]> {
+  const givers = ['app.ts', 'database.ts', 'rows.ts', 'postgres.ts'].map((name) =>
+    join(import.meta.dir, 'support', name),
+  )
+  const onBoth = /\b(?:createTestApp|createBrokenApp|openTestDatabase|newTestDatabase)\(/
+  const files: string[] = []
+  for (const file of [...filesNamed('test'), ...filesNamed('system')]) {
+    const modules = [...(await modulesOf(file))]
+    const hasPart = modules.some(
+      ([path, text]) => !givers.includes(path) && text.includes('withoutSharedPostgres'),
+    )
+    if (hasPart || modules.some(([path, text]) => !givers.includes(path) && onBoth.test(text)))
+      files.push(file)
+  }
+  const unknown = Object.keys(forSqlite).filter((file) => !files.includes(file))
+  if (unknown.length > 0) throw new Error(`not among the tests for both stores: ${unknown.join(', ')}`)
+  return files.filter((file) => !Object.hasOwn(forSqlite, file))
+}
+
+/** Runs a command that ends with this process; resolves to its exit code. */
+async function run(command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<number> {
+  const child = Bun.spawn([...command], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['inherit', 'inherit', 'inherit'],
+  })
+  const end = () => child.kill()
+  process.once('SIGTERM', end)
+  const code = await child.exited
+  process.off('SIGTERM', end)
+  return code
+}
+
+/** Runs these test files, and adds what came of them to the totals. */
+async function runTests(title: string, files: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  if (files.length === 0) return
+  console.log(`\n== ${title}: ${files.length} files`)
+  const folder = mkdtempSync(join(tmpdir(), 'otpost-run-'))
+  const report = join(folder, 'report.xml')
+  const code = await run(
+    [
+      process.execPath,
+      'test',
+      '--parallel',
+      '--timeout=120000',
+      // Of one file, more servers at once starve each other where there are few cores.
+      '--max-concurrency=6',
+      '--only-failures',
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      ...flags,
+      ...files.map((file) => `./${file}`),
+    ],
+    env,
+  )
+  hasFailed ||= code !== 0
+  const xml = readdirSync(folder).length > 0 ? readFileSync(report, 'utf8') : ''
+  rmSync(folder, { recursive: true })
+  const [, tests = 0, failed = 0, skipped = 0] =
+    /<testsuites [^>]*tests="(\d+)"[^>]*failures="(\d+)" skipped="(\d+)"/.exec(xml)?.map(Number) ?? []
+  totals.passed += tests - failed - skipped
+  totals.failed += failed
+  totals.skipped += skipped
+  for (const [, file = ''] of xml.matchAll(/<testcase [^>]*file="([^"]*)"[^>]*>\s*<skipped/g)) {
+    const key = `${file} (${title})`
+    leftOut.set(key, (leftOut.get(key) ?? 0) + 1)
+  }
+}
+
+async function runSystemLane(): Promise<void> {
+  const unknown = chosen.filter((name) => !Object.hasOwn(parts, name))
+  if (unknown.length > 0)
+    throw new Error(`no such part: ${unknown}; there are ${Object.keys(parts).join(', ')}`)
+  const files = filesNamed('system').filter((file) => chosen.includes(partOf(file)))
+  const onPostgres = chosen.includes('postgres') ? await filesOnPostgres() : []
+
+  if (chosen.includes('gateways')) {
+    await run([process.execPath, 'install', '--frozen-lockfile', '--silent', '--cwd', 'test/twilio-openapi'])
+  }
+  let { OTPOST_BINARY: binary = '' } = process.env
+  if (binary === '') {
+    binary = 'dist/otpost'
+    if ((await run([process.execPath, 'release/build.ts'])) !== 0) throw new Error('the binary was not built')
+  }
+
+  const { TEST_POSTGRES_URL: url } = process.env
+  await using server = url || withoutOwnPostgres ? undefined : await startPostgres(sharedSettings)
+  const postgres = url ?? server?.url
+  const env = {
+    OTPOST_BINARY: binary,
+    SIMULATION_RUNS: '2000',
+    ...(postgres ? { TEST_POSTGRES_URL: postgres } : {}),
+  }
+  await runTests('system tests', files, env)
+  if (postgres) await runTests('on PostgreSQL', onPostgres, { ...env, TEST_STORE: 'postgres' })
+  const missing = Object.entries(programs).filter(([, isThere]) => !isThere)
+  if (missing.length > 0) console.log(`\nnot installed: ${missing.map(([name]) => name).join(', ')}`)
+}
+
+const start = performance.now()
+if (names.includes('fast') || names.includes('all')) await runTests('fast tests', filesNamed('test'))
+if (!hasFailed && chosen.length > 0) await runSystemLane()
+if (leftOut.size > 0) {
+  console.log('\nleft out, since what they need is not here or they are about the other store:')
+  for (const [file, count] of leftOut) console.log(`  ${file}: ${count}`)
+}
+const seconds = Math.round((performance.now() - start) / 1000)
+console.log(`\n${totals.skipped} skipped, ${seconds} s`)
+console.log(`${totals.passed} passed, ${totals.failed} failed`)
+process.exitCode = hasFailed || totals.failed > 0 || totals.passed === 0 ? 1 : 0
