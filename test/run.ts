@@ -197,7 +197,7 @@ async function runSystemLane(): Promise<void> {
 
 const start = performance.now()
 if (names.includes('fast') || names.includes('all')) await runTests('fast tests', filesNamed('test'))
-if (!hasFailed && chosen.length > 0) await runSystemLane()
+if (chosen.length > 0) await runSystemLane()
 if (leftOut.size > 0) {
   console.log('\nleft out, since what they need is not here or they are about the other store:')
   for (const [file, count] of leftOut) console.log(`  ${file}: ${count}`)

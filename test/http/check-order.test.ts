@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
+import { appKeys, freshApp } from '../support/apps.ts'
+import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
+
+// Design 5: a request with two faults is answered with the one that is checked first. For each endpoint there is one list
+// of faults in the order of the checks; every pair of them is one test. Limits that share a code differ in Retry-After.
+
+type Fields = Readonly<Record<string, unknown>>
+
+interface Fault {
+  readonly name: string
+  /** What it changes in a request; `variables.x` is a field of `variables`. */
+  readonly fields: Fields
+  /** Status and code. */
+  readonly answer: string
+  readonly retryAfter?: number
+  /** The limit of the phone that it exhausts. */
+  readonly limit?: PhoneLimit
+  /** Faults beside which it is none. */
+  readonly notBeside?: readonly string[]
+}
+
+type PhoneLimit = 'cooldown' | 'minute' | 'hour'
+
+const globalMax = 5
+const minuteMax = 3
+const hourMax = 5
+
+/** Phones by the limits that are exhausted for them, such as `minute,hour`; a cooldown is that of acme and of halted. */
+const phones = new Map(
+  ['', 'cooldown', 'minute', 'hour', 'cooldown,minute', 'cooldown,hour', 'minute,hour'].map((limits) => [
+    limits,
+    freshPhone(),
+  ]),
+)
+const live = freshPhone()
+const locked = freshPhone()
+const spentApp = freshApp()
+let liveCode: string
+let colonApps = 0
+let app: TestApp
+
+beforeAll(async () => {
+  app = await createTestApp({
+    APP_CREDENTIALS: JSON.stringify({
+      ...appKeys,
+      ...Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`with:colon${index}`, 'key'])),
+    }),
+    GLOBAL_LIMIT_PER_MINUTE: String(globalMax),
+    PHONE_LIMIT_PER_MINUTE: String(minuteMax),
+    PHONE_LIMIT_PER_HOUR: String(hourMax),
+  })
+  await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['ORDER_PLACED'] })
+  await app.brand('waiting', { status: 'pending' })
+  const others = ['brand1', 'brand2', 'brand3']
+  for (const slug of ['halted', ...others]) await app.brand(slug)
+
+  const send = async (phone: string, brands: readonly string[]) => {
+    for (const brandId of brands) {
+      expectSuccess(await app.post('/otp/send', { ...freshApp(), brandId, phone }), ['expiresIn'])
+    }
+  }
+  /** What is sent to a phone within the last minute. */
+  const lastSends = (limits: string): readonly string[] => {
+    const cooled = limits.includes('cooldown') ? ['acme', 'halted'] : []
+    const count = limits.includes('minute')
+      ? minuteMax
+      : limits.includes('hour')
+        ? minuteMax - 1
+        : cooled.length
+    return [...cooled, ...others].slice(0, count)
+  }
+  for (const [limits, phone] of phones) {
+    if (limits.includes('hour')) await send(phone, others.slice(0, hourMax - lastSends(limits).length))
+  }
+  app.advance(60)
+  for (const [limits, phone] of phones) await send(phone, lastSends(limits))
+  await send(live, ['acme'])
+  liveCode = await app.lastCode(live)
+  await send(locked, ['acme'])
+  const wrong = otherThan(await app.lastCode(locked))
+  for (let guess = 0; guess < 3; guess++) {
+    const answer = await app.post('/otp/verify', { ...freshApp(), phone: locked, otp: wrong })
+    expectError(answer, 401, 'mismatch')
+  }
+  await app.brand('halted', { status: 'suspended' })
+  app.advance(10)
+  for (let count = 0; count < globalMax; count++) await app.post('/otp/verify', { ...spentApp, otp: 'x' })
+})
+afterAll(() => app.close())
+
+const credentialFaults: readonly Fault[] = [
+  { name: 'no credentials', fields: { appId: undefined, apiKey: undefined }, answer: '401 unauthorized' },
+  { name: 'no apiKey', fields: { apiKey: undefined }, answer: '401 unauthorized' },
+  { name: 'wrong key', fields: { apiKey: 'wrong' }, answer: '403 forbidden' },
+  { name: 'unknown app', fields: { appId: 'nobody' }, answer: '403 forbidden' },
+]
+const brandFaults: readonly Fault[] = [
+  { name: 'no brandId', fields: { brandId: undefined }, answer: '400 brand_id_required' },
+  { name: 'unknown brand', fields: { brandId: 'nobody' }, answer: '403 brand_not_approved' },
+  { name: 'pending brand', fields: { brandId: 'waiting' }, answer: '403 brand_not_approved' },
+  { name: 'suspended brand', fields: { brandId: 'halted' }, answer: '403 brand_suspended' },
+]
+/** Seconds until a limit resets, when the pairs are sent. */
+const globalFault: Fault = { name: 'global', fields: spentApp, answer: '429 rate_limited', retryAfter: 60 }
+/** Limits of a phone are those of SMS. */
+const notBeside = ['unknown channel']
+const phoneFaults: readonly Fault[] = [
+  {
+    name: 'cooldown',
+    fields: {},
+    answer: '429 cooldown_active',
+    retryAfter: 20,
+    limit: 'cooldown',
+    notBeside,
+  },
+  { name: 'minute', fields: {}, answer: '429 rate_limited', retryAfter: 50, limit: 'minute', notBeside },
+  { name: 'hour', fields: {}, answer: '429 rate_limited', retryAfter: 3530, limit: 'hour', notBeside },
+]
+const invalid = (name: string, fields: Fields): Fault => ({ name, fields, answer: '400 validation_error' })
+
+const sendFaults: readonly Fault[] = [
+  ...credentialFaults,
+  ...brandFaults,
+  ...phoneFaults,
+  globalFault,
+  invalid('wrong businessName', { businessName: 5 }),
+  invalid('no phone', { phone: undefined }),
+  invalid('unusable phone', { phone: 'call me' }),
+  invalid('unknown channel', { channel: 'FAX' }),
+  invalid('EMAIL without email', { channel: 'EMAIL', phone: undefined }),
+]
+
+const verifyFaults: readonly Fault[] = [
+  ...credentialFaults,
+  ...brandFaults,
+  globalFault,
+  invalid('no otp', { otp: undefined }),
+  invalid('phone and email', { phone: live, email: 'a@example.com' }),
+  invalid('neither phone nor email', { phone: undefined, email: undefined }),
+  { name: 'otp a number', fields: { otp: 5 }, answer: '400 invalid_input' },
+  { name: 'five digits', fields: { otp: '12345' }, answer: '400 invalid_otp_format' },
+  { name: 'unusable phone', fields: { phone: 'call me' }, answer: '400 invalid_contact' },
+  { name: 'unusable email', fields: { phone: undefined, email: 'nobody' }, answer: '400 invalid_contact' },
+  {
+    name: 'appId with a colon',
+    get fields() {
+      return { appId: `with:colon${colonApps++ % 50}`, apiKey: 'key' }
+    },
+    answer: '400 invalid_app_id',
+  },
+  { name: 'locked code', fields: { phone: locked }, answer: '429 max_attempts' },
+  { name: 'no code', fields: { phone: phones.get('') }, answer: '404 not_found' },
+]
+
+const order: Fields = {
+  channel: 'SMS',
+  brandId: 'acme',
+  to: ['15559500001'],
+  templateKey: 'ORDER_PLACED',
+  variables: { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' },
+}
+
+const smsFaults: readonly Fault[] = [
+  ...credentialFaults,
+  // Another businessName would name the brand.
+  ...brandFaults.map((fault) =>
+    fault.name === 'no brandId' ? { ...fault, notBeside: ['other business'] } : fault,
+  ),
+  {
+    name: 'template not enabled',
+    fields: { brandId: 'brand1' },
+    answer: '403 template_not_allowed',
+    // Asked of a known notify template only.
+    notBeside: ['message and templateKey', 'OTP template', 'unknown template'],
+  },
+  globalFault,
+  invalid('no to', { to: undefined }),
+  invalid('empty to', { to: [] }),
+  invalid('message and templateKey', { message: 'x' }),
+  invalid('no variables', { variables: undefined }),
+  invalid('otp beside the variables', { otp: '123456' }),
+  { name: 'OTP template', fields: { templateKey: 'LOGIN_OTP' }, answer: '400 otp_template_not_supported' },
+  { name: 'unknown template', fields: { templateKey: 'NONE' }, answer: '400 invalid_template' },
+  { name: 'other business', fields: { 'variables.businessName': 'x' }, answer: '400 unsupported_business' },
+  { name: 'missing variable', fields: { 'variables.orderDate': undefined }, answer: '400 missing_variable' },
+  invalid('wrong variable', { 'variables.orderId': '' }),
+  invalid('otp among the variables', { 'variables.otp': '123456' }),
+  invalid('unusable phone', { to: ['call me'] }),
+]
+
+const mail: Fields = { channel: 'EMAIL', to: ['a@example.com'], subject: 'x', html: 'x' }
+
+const mailFaults: readonly Fault[] = [
+  ...credentialFaults,
+  globalFault,
+  invalid('no channel', { channel: undefined }),
+  { name: 'unknown channel', fields: { channel: 'FAX' }, answer: '400 invalid_channel' },
+  invalid('no to', { to: [] }),
+  invalid('no subject', { subject: undefined }),
+  {
+    name: 'placeholder without data',
+    fields: { html: undefined, template: '{{a}}' },
+    answer: '400 missing_variable',
+  },
+]
+
+/** The fields of a request with these faults; of a field that several change, the first one's. */
+function withFaults(base: Fields, faults: readonly Fault[]): Fields {
+  const limits = faults.flatMap(({ limit = [] }) => limit)
+  const body: Record<string, unknown> =
+    limits.length > 0 ? { ...base, phone: phones.get(limits.join()) } : { ...base }
+  for (const { fields } of faults.toReversed()) {
+    for (const [path, value] of Object.entries(fields)) {
+      const [name = '', inner] = path.split('.')
+      const present = body[name]
+      body[name] =
+        inner === undefined ? value : { ...(typeof present === 'object' ? present : {}), [inner]: value }
+    }
+  }
+  return body
+}
+
+/** Whether a request can have both faults, and its answer tells them apart. */
+function isPair(earlier: Fault, later: Fault): boolean {
+  const fieldsOf = ({ fields, limit }: Fault) => [...Object.keys(fields), ...(limit ? ['phone'] : [])]
+  const changed = new Set(fieldsOf(earlier))
+  const isCovered = (field: string) => changed.has(field) || changed.has(field.split('.')[0] ?? '')
+  const both = earlier.limit !== undefined && later.limit !== undefined
+  if (!both && (earlier.limit ? fieldsOf(later).includes('phone') : fieldsOf(later).every(isCovered)))
+    return false
+  if (later.limit && !both && changed.has('phone')) return false
+  if (earlier.notBeside?.includes(later.name)) return false
+  return earlier.answer !== later.answer || earlier.retryAfter !== later.retryAfter
+}
+
+const endpoints: readonly {
+  title: string
+  path: string
+  base: () => Fields
+  faults: readonly Fault[]
+  /** Requests with two faults that are no pair of the list. */
+  further?: readonly (readonly [name: string, fields: Fields, answer: string])[]
+}[] = [
+  ...['/otp/send', '/otp/resend'].map((path) => ({
+    title: path,
+    path,
+    base: () => ({ phone: phones.get('') }),
+    faults: sendFaults,
+  })),
+  {
+    title: '/otp/verify',
+    path: '/otp/verify',
+    base: () => ({ phone: live, otp: liveCode }),
+    faults: verifyFaults,
+  },
+  {
+    title: '/notify by SMS',
+    path: '/notify',
+    base: () => order,
+    faults: smsFaults,
+    further: [
+      [
+        'message and templateKey, and a template not enabled',
+        { ...order, brandId: 'brand1', message: 'x' },
+        '400 validation_error',
+      ],
+      [
+        'suspended brand, and an OTP template',
+        { ...order, brandId: 'halted', templateKey: 'LOGIN_OTP' },
+        '403 brand_suspended',
+      ],
+    ],
+  },
+  {
+    title: '/notify by mail',
+    path: '/notify',
+    base: () => mail,
+    faults: mailFaults,
+    further: [
+      [
+        'unknown channel, and no brand',
+        { channel: 'FAX', to: ['15559500001'], message: 'x' },
+        '400 invalid_channel',
+      ],
+      [
+        'unknown channel, and an unknown brand',
+        { ...order, channel: 'FAX', brandId: 'nobody' },
+        '400 invalid_channel',
+      ],
+    ],
+  },
+]
+
+describe.each(endpoints)('the order of checks of $title', ({ path, base, faults, further = [] }) => {
+  async function expectAnswer(fields: Fields, answer: string, seconds?: number) {
+    const answered = await app.post(path, { ...freshApp(), ...fields })
+    const [status = '', code = ''] = answer.split(' ')
+    expectError(answered, Number(status), code)
+    if (seconds !== undefined) expect(retryAfter(answered)).toBe(seconds)
+  }
+
+  test.each(faults)('$name: $answer', (fault) =>
+    expectAnswer(withFaults(base(), [fault]), fault.answer, fault.retryAfter),
+  )
+
+  const pairs = faults.flatMap((earlier, index) =>
+    faults.slice(index + 1).flatMap((later) => (isPair(earlier, later) ? { earlier, later } : [])),
+  )
+  test.each(pairs)('$earlier.name, and $later.name: $earlier.answer', ({ earlier, later }) =>
+    expectAnswer(withFaults(base(), [earlier, later]), earlier.answer, earlier.retryAfter),
+  )
+
+  test.each(further)('%s: %s %s', (_, fields, answer) => expectAnswer(fields, answer))
+
+  test('no object, and no credentials: 400 validation_error', async () => {
+    expectError(await app.postRaw(path, []), 400, 'validation_error')
+  })
+})
+
+test('the limits of a phone are none of a verify: a live code on a cooled phone verifies', async () => {
+  expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone: live, otp: liveCode }))
+})
