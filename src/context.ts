@@ -60,9 +60,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     brands: storage.brands,
     apps: createApps(storage.keys, sha256, config.appCredentials, {
       now,
-      keep: (uses) =>
-        void storage
-          .saveKeyUses(uses)
+      save: (keySha256, at) =>
+        storage.keys
+          .saveUse(keySha256, at)
           .catch((error: unknown) =>
             log.error({ err: error }, 'the last use of an API key could not be kept'),
           ),

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Settings } from '../../src/config/settings.ts'
 import type { CallbackRequest, DeliveryReport, SmsRoute } from '../../src/domain/messages/providers.ts'
+import { sqliteStores } from '../support/operator.ts'
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text).toString('base64')}`
 
 const secret = secretOf('a secret of the test, 32 bytes..')
 const now = Date.parse('2026-01-01T12:00:00.700Z')
 const providerMessageId = '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11'
-const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+const { outbox } = sqliteStores(openDatabase(':memory:'))
 
 function readerOf(given = secret, route: SmsRoute = 'plain') {
   const settings = new Settings({ SMS_WEBHOOK_URL: 'https://sms.example/', SMS_WEBHOOK_SECRET: given })

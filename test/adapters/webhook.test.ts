@@ -4,9 +4,9 @@ import { Webhook } from 'standardwebhooks'
 import { discard } from '../../src/adapters/sms/discard.ts'
 import { webhook } from '../../src/adapters/sms/webhook.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { Settings } from '../../src/config/settings.ts'
 import type { Outcome, Sms, SmsRoute } from '../../src/domain/messages/providers.ts'
+import { sqliteStores } from '../support/operator.ts'
 import { held, type Received, startReceiver } from '../support/receiver.ts'
 
 const message = {
@@ -30,7 +30,7 @@ const template = {
 
 const accepted: Outcome = { kind: 'accepted', providerMessageId: message.id }
 
-const outbox = createOutbox(openDatabase(':memory:'), Date.now)
+const { outbox } = sqliteStores(openDatabase(':memory:'))
 
 /** Longer than any answer on this machine takes; a test that waits so long has failed. */
 const patienceMs = 10_000

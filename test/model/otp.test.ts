@@ -3,14 +3,9 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { createSecrets, saltedHash, sha256 } from '../../src/adapters/crypto/secrets.ts'
-import { createAppStore as createPostgresAppStore } from '../../src/adapters/postgres/apps.ts'
-import { createBrandStore as createPostgresBrandStore } from '../../src/adapters/postgres/brands.ts'
 import * as postgres from '../../src/adapters/postgres/database.ts'
-import { createOperatorStore as createPostgresOperatorStore } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore as createPostgresOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
-import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
@@ -24,10 +19,10 @@ import type { LimitSettings } from '../../src/domain/otp/limits.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import type { Clock } from '../../src/domain/ports.ts'
-import { targetOf } from '../store/postgres-database.ts'
+import { postgresStores, targetOf } from '../store/postgres-database.ts'
 import { codeIn, credentials, otherThan, temporaryFolder } from '../support/app.ts'
 import { deliveryBasics, newContext } from '../support/calls.ts'
-import { keepAll, operatorOf, tester } from '../support/operator.ts'
+import { keepAll, operatorOf, sqliteStores, tester } from '../support/operator.ts'
 import { type DatabaseOfATest, freshDatabase, withoutSharedPostgres } from '../support/postgres.ts'
 
 // Random histories of sends, verifications, failing and late deliveries, time and restarts, played to the real use
@@ -374,8 +369,8 @@ function appsOf(store: KeyStore): Adapters['apps'] {
 function onSqlite(database: Database, reopen: () => Promise<Database>): Home {
   return {
     adapters: {
-      apps: appsOf(createAppStore(database)),
-      brands: createBrandStore(database),
+      apps: appsOf(sqliteStores(database).keys),
+      brands: sqliteStores(database).brands,
       store: createOtpStore(database, saltedHash),
     },
     sweep: createSweep(database),
@@ -387,8 +382,8 @@ function onSqlite(database: Database, reopen: () => Promise<Database>): Home {
 function onPostgres(database: postgres.Database, reopen: () => Promise<postgres.Database>): Home {
   return {
     adapters: {
-      apps: appsOf(createPostgresAppStore(database)),
-      brands: createPostgresBrandStore(database),
+      apps: appsOf(postgresStores(database).keys),
+      brands: postgresStores(database).brands,
       store: createPostgresOtpStore(database),
     },
     // By the same name each time, so that none waits until the one before it is taken for dead.
@@ -689,7 +684,7 @@ describe.skipIf(withoutSharedPostgres !== undefined)(
     beforeAll(async () => {
       own = await freshDatabase()
       const database = await open(() => 0)
-      await makeBrands({ operator: createPostgresOperatorStore(database), now: () => 0, actor: tester })
+      await makeBrands({ operator: postgresStores(database).operator, now: () => 0, actor: tester })
       await database.close()
     })
     beforeEach(() => reached.clear())

@@ -1,12 +1,9 @@
 import { Client } from 'pg'
-import { createAppStore } from '../../src/adapters/postgres/apps.ts'
-import { createBrandStore } from '../../src/adapters/postgres/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
-import { createOperatorStore } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { DatabaseUnavailable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
-import { targetOf } from '../store/postgres-database.ts'
+import { postgresStores, targetOf } from '../store/postgres-database.ts'
 import { tester } from '../support/operator.ts'
 import type { DatabaseOfATest } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -55,7 +52,7 @@ export class PostgresGround implements Ground {
     await side.connect()
     const ground = new PostgresGround(url, side)
     const { database } = await ground.server(0)
-    await makeBrands({ operator: createOperatorStore(database), now: () => 0, actor: tester })
+    await makeBrands({ operator: postgresStores(database).operator, now: () => 0, actor: tester })
     return ground
   }
 
@@ -125,12 +122,13 @@ export class PostgresGround implements Ground {
       () => 0,
       () => {},
     )
+    const { brands, keys } = postgresStores(database)
     const server = {
       database,
       network,
       store: createOtpStore(database),
-      brands: createBrandStore(database),
-      apps: appsOf(createAppStore(database)),
+      brands,
+      apps: appsOf(keys),
       sweep: createSweep(database, `node ${++this.opened}`),
     }
     this.servers[index] = server

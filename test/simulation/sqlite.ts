@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
-import { operatorOf } from '../support/operator.ts'
+import { operatorOf, sqliteStores } from '../support/operator.ts'
 import { appsOf, type Breakage, type Ground, makeBrands, type Server, type Site, turn } from './ground.ts'
 import type { Profile } from './history.ts'
 import { baseProfile } from './profile.ts'
@@ -187,11 +185,12 @@ function locked(file: string): Breakage {
 }
 
 function serverOn(database: Database): SqliteServer {
+  const { brands, keys } = sqliteStores(database)
   return {
     database,
     store: createOtpStore(database, saltedHash),
-    brands: createBrandStore(database),
-    apps: appsOf(createAppStore(database)),
+    brands,
+    apps: appsOf(keys),
     sweep: createSweep(database),
   }
 }

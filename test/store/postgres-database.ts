@@ -1,5 +1,7 @@
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
+import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
+import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 import { freshDatabase } from '../support/postgres.ts'
 
@@ -32,4 +34,9 @@ export async function testDatabase() {
       return database
     },
   }
+}
+
+/** The stores of a database that no service is wired to. */
+export function postgresStores(database: Database) {
+  return createStores(storeDatabase(database))
 }

@@ -1,14 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createAppStore } from '../../src/adapters/postgres/apps.ts'
-import { createBrandStore } from '../../src/adapters/postgres/brands.ts'
-import { createConsoleStore } from '../../src/adapters/postgres/console.ts'
 import { type Database, openDatabase, plainErrors } from '../../src/adapters/postgres/database.ts'
-import { createIntegrationRequestStore } from '../../src/adapters/postgres/integration-requests.ts'
 import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
-import { createAuditReader, createOperatorStore } from '../../src/adapters/postgres/operator.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
-import { createOutbox } from '../../src/adapters/postgres/outbox.ts'
 import { type Pool, type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
@@ -19,7 +13,7 @@ import type { OutboxMessage } from '../../src/domain/ports.ts'
 import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
-import { targetOf, testDatabase } from './postgres-database.ts'
+import { postgresStores, targetOf, testDatabase } from './postgres-database.ts'
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 beforeAll(async () => {
@@ -29,15 +23,11 @@ afterAll(() => database.remove())
 
 testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
   const opened = await database.open(now)
+  const stores = postgresStores(opened)
   return {
     otps: createOtpStore(opened),
-    brands: createBrandStore(opened),
-    operator: createOperatorStore(opened),
-    apps: createApps(createAppStore(opened), hashKey, credentials),
-    requests: createIntegrationRequestStore(opened),
-    audit: createAuditReader(opened),
-    sessions: createConsoleStore(opened),
-    outbox: createOutbox(opened),
+    ...stores,
+    apps: createApps(stores.keys, hashKey, credentials),
     close: () => opened.close(),
   }
 })
@@ -155,13 +145,13 @@ function message(text: string): OutboxMessage {
 
 test('a message is seen after every one with a lower id', async () => {
   const opened = await database.open(() => 0)
-  const { add, list } = createOutbox(opened)
+  const { add, list } = postgresStores(opened).outbox
   const texts = async () => (await list({ limit: 10 })).map(({ text }) => text)
   const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'"
   let isAdded = false
   let later: Promise<void> | undefined
   await opened.pool.transaction(async ({ query }) => {
-    await createOutbox({ ...opened, pool: { ...opened.pool, query } }).add(message('lower'))
+    await postgresStores({ ...opened, pool: { ...opened.pool, query } }).outbox.add(message('lower'))
     later = add(message('higher')).then(() => {
       isAdded = true
     })
@@ -194,9 +184,9 @@ test('a node that hears no answer any more holds up no message of another', asyn
     ...deaf(opened.pool),
     transaction: (work) => opened.pool.transaction((connection) => work(deaf(connection))),
   }
-  void createOutbox({ ...opened, pool }).add(message('of a node that is frozen'))
+  void postgresStores({ ...opened, pool }).outbox.add(message('of a node that is frozen'))
   await reached.promise
-  const { add, list } = createOutbox(opened)
+  const { add, list } = postgresStores(opened).outbox
   await add(message('of another'))
   expect((await list({ limit: 10 })).map(({ text }) => text)).toEqual([
     'of a node that is frozen',
@@ -207,7 +197,7 @@ test('a node that hears no answer any more holds up no message of another', asyn
 
 test('what the database refuses is told without the values that it was given', async () => {
   const opened = await database.open(() => 0)
-  const { add } = plainErrors(createIntegrationRequestStore(opened))
+  const { add } = plainErrors(postgresStores(opened).requests)
   const request = {
     ...{ id: 'id', createdAt: 0, companyName: 'a company', contactName: 'Jane', brandName: 'Acme' },
     ...{ contactEmail: 'jane@example.com', channels: [], website: null, useCase: null },

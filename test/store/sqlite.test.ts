@@ -4,38 +4,25 @@ import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import { createAppStore } from '../../src/adapters/sqlite/apps.ts'
-import { createBrandStore } from '../../src/adapters/sqlite/brands.ts'
-import { createConsoleStore } from '../../src/adapters/sqlite/console.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
-import {
-  createIntegrationRequestStore,
-  createIntegrationRequests,
-} from '../../src/adapters/sqlite/integration-requests.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
-import { createAuditReader, createOperatorStore } from '../../src/adapters/sqlite/operator.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
-import { createOutbox } from '../../src/adapters/sqlite/outbox.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
-import { keepAll, tester } from '../support/operator.ts'
+import { keepAll, sqliteStores, tester } from '../support/operator.ts'
 import { inProcesses } from './at-once.ts'
 import { testStores } from './contract.ts'
 
 testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
+  const stores = sqliteStores(database, now)
   return {
     otps: createOtpStore(database, saltedHash),
-    brands: createBrandStore(database),
-    operator: createOperatorStore(database),
-    apps: createApps(createAppStore(database), hashKey, credentials),
-    requests: { ...createIntegrationRequests(database), ...createIntegrationRequestStore(database) },
-    audit: createAuditReader(database),
-    sessions: createConsoleStore(database),
-    outbox: createOutbox(database, now),
+    ...stores,
+    apps: createApps(stores.keys, hashKey, credentials),
     close: () => database.close(),
   }
 })
@@ -220,13 +207,13 @@ describe('SQLite', () => {
     })
 
     test('a database of this program is opened again as it is', async () => {
-      await createOperatorStore(database).change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
+      await sqliteStores(database).operator.change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
         newKey: { sha256: 'k'.repeat(43), lastFour: 'kkkk' },
         entry: { action: 'app.issued', target: 'shop', details: {} },
       }))
       await database.close()
       database = openDatabase(file)
-      expect(await createAppStore(database).list()).toEqual([
+      expect(await sqliteStores(database).keys.list()).toEqual([
         {
           appId: 'shop',
           createdAt: 1,

@@ -76,8 +76,8 @@ describe('the thread of a database', () => {
   })
 
   test('what it rejects with has the message and the code of what was thrown there', async () => {
-    const message = { channel: 'FAX' } as never
-    const error = await scene.work.saveMessage(message).catch((thrown: unknown) => thrown)
+    const write = { sql: 'INSERT INTO brands (slug) VALUES (?)', params: ['acme'] }
+    const error = await scene.work.write([write]).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ name: 'SqliteError', code: expect.stringMatching(/^SQLITE_CONSTRAINT/) })
   })
@@ -115,7 +115,7 @@ describe('the thread of a database', () => {
     const endless: { self?: unknown } = {}
     endless.self = endless
     const [bad, good] = await Promise.allSettled([
-      (async () => scene.work.saveMessage(endless as never))(),
+      (async () => scene.work.write([{ sql: '', params: [endless] }]))(),
       scene.work.admit([claim], 1),
     ])
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])

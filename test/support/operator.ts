@@ -1,5 +1,6 @@
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { createOperatorStore } from '../../src/adapters/sqlite/operator.ts'
+import { createWrite, storeDatabase } from '../../src/adapters/sqlite/stores.ts'
+import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { Actor } from '../../src/domain/operator/audit.ts'
 import type { OperatorStore } from '../../src/domain/operator/operator.ts'
@@ -10,9 +11,14 @@ export const tester: Actor = { by: 'command', name: 'tester' }
 /** For a sweep that is to leave what has only grown old. */
 export const keepAll = { eventLog: 0, audit: 0, requests: 0 } as const
 
+/** The stores of a database that no service is wired to. */
+export function sqliteStores(database: Database, now = Date.now) {
+  return createStores(storeDatabase(database, { write: createWrite(database) }, now))
+}
+
 /** An operator of a database that no service is wired to. */
 export function operatorOf(database: Database, now = () => 0) {
-  return { operator: createOperatorStore(database), now, actor: tester }
+  return { operator: sqliteStores(database).operator, now, actor: tester }
 }
 
 /** Stores a brand as it is, or what a change makes of it, whatever an operator would be told. */

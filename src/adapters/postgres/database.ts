@@ -120,11 +120,12 @@ export function ormOn(connection: Queryable): Orm {
 }
 
 /**
- * The same ports, which reject with what the database said. Drizzle wraps that in an error of its own, whose message has
+ * The same ports, or groups of them, which reject with what the database said. Drizzle wraps that in an error of its own, whose message has
  * the statement and all its values; those are for no log.
  */
 export function plainErrors<Ports extends object>(ports: Ports): Ports {
   const wrapped = Object.entries(ports).map(([name, port]) => {
+    if (typeof port === 'object' && port !== null) return [name, plainErrors(port)] as const
     if (typeof port !== 'function') return [name, port] as const
     const call = (...given: readonly unknown[]): unknown => {
       const answer: unknown = port(...given)

@@ -2,10 +2,10 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
 import { hashOf } from '../../domain/events/event-log.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
+import { auditRow } from '../store/audit.ts'
 import type { Erased, Forgotten } from '../store/store.ts'
 import { type Database, ormOn } from './database.ts'
-import { auditTable } from './operator.ts'
-import { deliveries, deliveryReports, integrationRequests } from './schema.ts'
+import { audit, deliveries, deliveryReports, integrationRequests } from './schema.ts'
 import { deletedBy } from './sweep.ts'
 
 /** Rows removed in one statement: few enough that a server beside it doesn't wait noticeably. */
@@ -39,13 +39,14 @@ export async function forget(
     ),
     integrationRequests: recipient.channel === 'EMAIL' ? await eraseIntegrationRequests(orm, recipient) : 0,
   }
-  await auditTable(orm).add({
+  const entry = auditRow({
     at: now,
     actor,
     action: 'data.forgotten',
     target: 'recipient',
     details: Object.fromEntries(Object.entries(erased).map(([what, rows]) => [what, String(rows)])),
   })
+  await orm.insert(audit).values(entry)
   return { erased, unclearRequests, traces: 'server' }
 }
 

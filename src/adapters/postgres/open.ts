@@ -5,18 +5,14 @@ import { keyFingerprints } from '../crypto/secrets.ts'
 import type { Log } from '../http/http-request.ts'
 import { createStatistics } from '../store/statistics.ts'
 import type { OpenStorage, Storage } from '../store/store.ts'
-import { createAppStore, createKeyUses } from './apps.ts'
-import { createBrandStore } from './brands.ts'
-import { createConsoleStore } from './console.ts'
+import { createStores } from '../store/stores.ts'
 import { openDatabase, plainError, plainErrors } from './database.ts'
 import { createEventLogStore, statReader } from './event-log.ts'
 import { forget } from './forget.ts'
-import { createIntegrationRequestStore } from './integration-requests.ts'
 import { beginWithSecret, requireSecret } from './key-fingerprints.ts'
 import { createOpenCircuits } from './open-circuits.ts'
-import { createAuditReader, createOperatorStore } from './operator.ts'
 import { createOtpStore } from './otp-store.ts'
-import { createOutbox } from './outbox.ts'
+import { storeDatabase } from './stores.ts'
 import { createSweep } from './sweep.ts'
 import type { DatabaseTarget } from './target.ts'
 
@@ -54,17 +50,10 @@ export async function openPostgres(
   const storage: Storage = {
     now,
     otps: createOtpStore(database),
-    brands: plainErrors(createBrandStore(database)),
-    keys: plainErrors(createAppStore(database)),
-    operator: plainErrors(createOperatorStore(database)),
-    requests: plainErrors(createIntegrationRequestStore(database)),
-    audit: plainErrors(createAuditReader(database)),
-    sessions: plainErrors(createConsoleStore(database)),
-    outbox: plainErrors(createOutbox(database)),
+    ...plainErrors(createStores(storeDatabase(database))),
     eventLog: plainErrors(createEventLogStore(database, randomInt(parts))),
     statistics: createStatistics(statReader(database)),
     ...plainErrors({
-      saveKeyUses: createKeyUses(database),
       sweep: createSweep(database, node),
       forget: (...[recipient, subjects, by]: Parameters<Storage['forget']>) =>
         forget(database, recipient, subjects, by),

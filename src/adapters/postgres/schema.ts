@@ -13,6 +13,8 @@ import {
   text,
 } from 'drizzle-orm/pg-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
+import type { AuditAction } from '../../domain/operator/audit.ts'
+import { asJson } from './text.ts'
 
 // The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
 // reckons in. What is written with every request (ledgers, stories, deliveries) has in its primary key what it is spread
@@ -21,6 +23,12 @@ import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 
 /** Compared byte by byte: keys and hashes have no language, and their order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
+
+/** Texts of any caller: a JSON text that PostgreSQL can store. */
+const details = customType<{ data: Readonly<Record<string, string>> }>({
+  dataType: () => 'jsonb',
+  toDriver: asJson,
+})
 
 const instant = (name: string) => bigint(name, { mode: 'number' })
 
@@ -254,9 +262,9 @@ export const audit = pgTable(
     at: instant('at').notNull(),
     by: text({ enum: ['command', 'console'] }).notNull(),
     name: text().notNull(),
-    action: text().notNull(),
+    action: text().$type<AuditAction>().notNull(),
     target: text().notNull(),
-    details: jsonb().$type<Readonly<Record<string, string>>>().notNull(),
+    details: details().notNull(),
   },
   (table) => [
     check('audit_by', sql`${table.by} IN ('command', 'console')`),

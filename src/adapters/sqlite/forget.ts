@@ -3,10 +3,10 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
 import { hashOf } from '../../domain/events/event-log.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
+import { auditRow } from '../store/audit.ts'
 import type { Erased, Forgotten } from '../store/store.ts'
 import type { Database } from './database.ts'
-import { auditTable } from './operator.ts'
-import { deliveries, deliveryReports, integrationRequests, ledgers, outbox, traces } from './schema.ts'
+import { audit, deliveries, deliveryReports, integrationRequests, ledgers, outbox, traces } from './schema.ts'
 
 /** Rows removed, and pages given back, in one step: few enough that a server beside it doesn't wait noticeably. */
 const batch = 200
@@ -54,15 +54,16 @@ export async function forget(
     integrationRequests:
       recipient.channel === 'EMAIL' ? await eraseIntegrationRequests(database, recipient) : 0,
   }
-  await writer.write(() =>
-    auditTable(orm).add({
+  await writer.write(() => {
+    const entry = auditRow({
       at: now,
       actor,
       action: 'data.forgotten',
       target: 'recipient',
       details: Object.fromEntries(Object.entries(erased).map(([what, rows]) => [what, String(rows)])),
-    }),
-  )
+    })
+    orm.insert(audit).values(entry).run()
+  })
   return { erased, unclearRequests, traces: await eraseTraces(database) }
 }
 

@@ -5,19 +5,15 @@ import { keyFingerprints, newSecretKey, saltedHash } from '../crypto/secrets.ts'
 import type { Log } from '../http/http-request.ts'
 import { createStatistics } from '../store/statistics.ts'
 import type { OpenStorage, Storage } from '../store/store.ts'
-import { createAppStore } from './apps.ts'
-import { createBrandStore } from './brands.ts'
-import { createConsoleStore } from './console.ts'
+import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
 import { createEventLogStore } from './event-log.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
-import { createIntegrationRequestStore } from './integration-requests.ts'
 import { notedFingerprints, noteFingerprints } from './key-fingerprints.ts'
-import { createAuditReader, createOperatorStore } from './operator.ts'
 import { createOtpStore } from './otp-store.ts'
-import { createOutbox } from './outbox.ts'
 import { statReader } from './stats.ts'
+import { storeDatabase } from './stores.ts'
 import { startThread } from './thread.ts'
 import { databaseWork } from './work.ts'
 
@@ -42,23 +38,16 @@ export function openSqlite(
   if (serves) warnOfSecret(database, secretKeys, isNew ? `${file}.key` : undefined, log)
   // Each connection to a database in memory has one of its own.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
-  const work = thread?.work ?? databaseWork(database, now)
+  const work = thread?.work ?? databaseWork(database)
   const { check } = createOtpStore(database, saltedHash)
   const { trace, deliveries, lastProviderOf } = createEventLogStore(database)
   const { saveEntries, saveReports } = work
   const storage: Storage = {
     now,
     otps: { ...work, check },
-    brands: createBrandStore(database),
-    keys: createAppStore(database),
-    operator: createOperatorStore(database),
-    requests: { ...createIntegrationRequestStore(database), add: work.saveRequest },
-    audit: createAuditReader(database),
-    sessions: createConsoleStore(database),
-    outbox: { ...createOutbox(database, now), add: work.saveMessage },
+    ...createStores(storeDatabase(database, work, now)),
     eventLog: { saveEntries, saveReports, trace, deliveries, lastProviderOf },
     statistics: createStatistics(statReader(database)),
-    saveKeyUses: work.saveKeyUses,
     sweep: work.sweep,
     forget: (recipient, subjects, by) => forget(database, recipient, subjects, by),
     check: work.checkDatabase,

@@ -15,12 +15,13 @@ import Driver from 'better-sqlite3'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { OperatorError } from '../../domain/operator/operator.ts'
+import { auditRow } from '../store/audit.ts'
 import { timeOfId } from '../store/event-log.ts'
 import { DatabaseError } from './database.ts'
 import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { columnsOf, migrate, missingColumns } from './migrate.ts'
-import { auditTable } from './operator.ts'
+import { audit } from './schema.ts'
 
 /** What SQLite may take beside a database, which it maps into memory. */
 const fewestFreeBytes = 64 * 1024
@@ -236,13 +237,14 @@ function takeOut(
       0,
     )
     const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
-    auditTable(drizzle(draft)).add({
+    const entry = auditRow({
       at: now,
       actor,
       action: 'data.restored',
       target: 'database',
       details: { droppedCodes: String(droppedCodes), droppedSessions: String(droppedSessions) },
     })
+    drizzle(draft).insert(audit).values(entry).run()
     return {
       droppedCodes,
       droppedSessions,

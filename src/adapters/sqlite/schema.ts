@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
+import type { AuditAction } from '../../domain/operator/audit.ts'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
 // the outbox, which exists to show messages to a developer.
@@ -195,7 +196,7 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     by: text({ enum: ['command', 'console'] }).notNull(),
     name: text().notNull(),
-    action: text().notNull(),
+    action: text().$type<AuditAction>().notNull(),
     target: text().notNull(),
     details: text({ mode: 'json' }).$type<Readonly<Record<string, string>>>().notNull(),
   },

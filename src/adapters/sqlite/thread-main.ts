@@ -9,5 +9,5 @@ declare const self: Worker
 serveThread(self, ({ file, identity }) => {
   const database = openDatabase(file, identity)
   database.leaveCheckpoints()
-  return { work: databaseWork(database, Date.now), close: () => database.close() }
+  return { work: databaseWork(database), close: () => database.close() }
 })

@@ -1,20 +1,16 @@
-import type { IntegrationRequest } from '../../domain/integration/integration.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import type { OutboxMessage } from '../../domain/ports.ts'
 import type { EventLogEntry } from '../store/event-log.ts'
-import type { KeyUses } from '../store/keys.ts'
 import type { StatCount } from '../store/stat-buffer.ts'
 import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
-  saveMessage(message: OutboxMessage): Promise<void>
-  saveRequest(request: IntegrationRequest): Promise<void>
+  /** Runs statements, built by Drizzle, in one transaction. */
+  write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
   saveEntries(entries: readonly EventLogEntry[], counts: readonly StatCount[]): Promise<void>
   saveReports: DeliveryReportStore['saveReports']
-  saveKeyUses(uses: KeyUses): Promise<void>
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   checkDatabase(): Promise<void>
   /** What the writer has done; answered without a write. */
@@ -146,11 +142,9 @@ export function startThread(
     abandonSend: call('abandonSend'),
     guess: call('guess'),
     rekey: call('rekey'),
-    saveMessage: call('saveMessage'),
-    saveRequest: call('saveRequest'),
+    write: call('write'),
     saveEntries: call('saveEntries'),
     saveReports: call('saveReports'),
-    saveKeyUses: call('saveKeyUses'),
     sweep: call('sweep'),
     checkDatabase: call('checkDatabase', checkPatienceMs),
     stats: call('stats', checkPatienceMs),

@@ -1,15 +1,33 @@
 import { timingSafeEqual } from 'node:crypto'
+import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator.ts'
 import type { Apps, Clock } from '../../domain/ports.ts'
+import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
-/** Applications as a store keeps them. */
+/** API keys in a database. */
 export interface KeyStore extends AppStore {
   /** The SHA-256, in base64url, of each key of an application that is not revoked. */
   liveKeys(appId: string): Promise<readonly string[]>
+  /** Stores when a key was last used, in epoch milliseconds. A later call wins, as a clock may have been set back. */
+  saveUse(keySha256: string, at: number): Promise<void>
 }
 
-/** When keys were last used: the hash of each, and epoch milliseconds. */
-export type KeyUses = readonly (readonly [keySha256: string, at: number])[]
+export function createKeyStore({ orm, tables: { appKeys }, changes, write }: StoreDatabase): KeyStore {
+  const live = orm
+    .select({ keySha256: appKeys.keySha256 })
+    .from(appKeys)
+    .where(and(eq(appKeys.appId, sql.placeholder('appId')), isNull(appKeys.revokedAt)))
+    .prepare('live_keys')
+  return {
+    liveKeys: cached(changes, async (appId) =>
+      (await live.execute({ appId })).map(({ keySha256 }) => keySha256),
+    ),
+    list: async () =>
+      listedApps(await orm.select().from(appKeys).orderBy(asc(appKeys.appId), asc(appKeys.createdAt))),
+    saveUse: (keySha256, at) =>
+      write(orm.update(appKeys).set({ lastUsedAt: at }).where(eq(appKeys.keySha256, keySha256))),
+  }
+}
 
 /** How exactly it is kept when a key was last used. */
 const useMs = 60_000
@@ -28,7 +46,7 @@ export function createApps(
   store: KeyStore,
   sha256: (apiKey: string) => string,
   credentials: ReadonlyMap<string, string>,
-  uses: { readonly now: Clock; readonly keep: (uses: KeyUses) => void } | undefined = undefined,
+  uses: { readonly now: Clock; readonly save: KeyStore['saveUse'] } | undefined = undefined,
 ): AppStore & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
   // No key hashes to it; an unknown app is compared with it, so that it takes as long as a known one.
@@ -43,7 +61,7 @@ export function createApps(
     // Also where the clock was set back.
     if (before !== undefined && Math.abs(at - before) < useMs) return
     told.set(keySha256, at)
-    uses.keep([[keySha256, at]])
+    void uses.save(keySha256, at)
   }
 
   return {
@@ -64,17 +82,12 @@ export function createApps(
   }
 }
 
-/** A key as a store has it. */
-export interface StoredKey extends AppKey {
-  readonly appId: string
-}
-
 export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey): AppKey {
   return { lastFour, createdAt, revokedAt, lastUsedAt }
 }
 
 /** The applications of these keys, which come by appId and then in the order in which they were made. */
-export function listedApps(rows: readonly StoredKey[]): readonly IssuedApp[] {
+export function listedApps(rows: readonly KeyRow[]): readonly IssuedApp[] {
   return Array.from(
     Map.groupBy(rows, ({ appId }) => appId),
     ([appId, ofApp]): IssuedApp => {

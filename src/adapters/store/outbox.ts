@@ -1,39 +1,50 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Outbox, OutboxEntry, OutboxMessage } from '../../domain/ports.ts'
+import { and, asc, desc, eq, gt } from 'drizzle-orm'
+import { email, phone } from '../../domain/contact.ts'
+import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
+import type { MessageRow, StoreDatabase } from './database.ts'
 
-/** How often a waiting reader looks: messages may come from another process, so it can't just be told. */
+/** How often a waiting reader reads again: messages may come from other processes. */
 const pollMs = 100
 
-/** `Outbox.wait`, for a store that can list. */
-export function waiting(list: Outbox['list']): Outbox['wait'] {
-  return async (query, waitMs, signal) => {
-    const until = performance.now() + waitMs
-    for (;;) {
-      const entries = await list(query)
-      const left = until - performance.now()
-      if (entries.length > 0 || left <= 0 || signal.aborted) return entries
-      await pause(Math.min(pollMs, left), undefined, { signal }).catch(() => undefined)
-    }
+export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: StoreDatabase): Outbox {
+  const list = async ({ identity, after, limit }: OutboxQuery): Promise<readonly OutboxEntry[]> => {
+    const rows = await orm
+      .select()
+      .from(outbox)
+      .where(
+        and(
+          identity === undefined ? undefined : eq(outbox.identity, identity),
+          after === undefined ? undefined : gt(outbox.id, after),
+        ),
+      )
+      // After an id, the next messages; otherwise the latest.
+      .orderBy(after === undefined ? desc(outbox.id) : asc(outbox.id))
+      .limit(limit)
+    return rows.map(entryOf).sort((a, b) => a.id - b.id)
+  }
+  return {
+    list,
+    add: ({ to, brandId, ...message }) => {
+      const identity = (message.channel === 'SMS' ? phone(to) : email(to))?.identity ?? to
+      return saveMessage({ ...message, recipient: to, identity, brandSlug: brandId, createdAt: now() })
+    },
+    get: async (id) => {
+      const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))
+      return row && entryOf(row)
+    },
+    wait: async (query, waitMs, signal) => {
+      const until = performance.now() + waitMs
+      for (;;) {
+        const entries = await list(query)
+        const left = until - performance.now()
+        if (entries.length > 0 || left <= 0 || signal.aborted) return entries
+        await pause(Math.min(pollMs, left), undefined, { signal }).catch(() => undefined)
+      }
+    },
   }
 }
 
-/** A message as a store has it. */
-export interface StoredMessage extends Omit<OutboxMessage, 'to' | 'brandId'> {
-  readonly id: number
-  /** Epoch milliseconds. */
-  readonly createdAt: number
-  readonly recipient: string
-  readonly identity: string
-  readonly brandSlug: string | null
-}
-
-/** A message as it is read. */
-export function outboxEntry({
-  recipient,
-  identity: _,
-  brandSlug,
-  createdAt,
-  ...row
-}: StoredMessage): OutboxEntry {
+function entryOf({ recipient, identity: _, brandSlug, createdAt, ...row }: MessageRow): OutboxEntry {
   return { ...row, to: recipient, brandId: brandSlug, createdAt: new Date(createdAt).toISOString() }
 }

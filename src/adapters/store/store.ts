@@ -1,31 +1,19 @@
 import type { Recipient } from '../../domain/contact.ts'
 import type { Distribution } from '../../domain/events/distribution.ts'
-import type { IntegrationRequests } from '../../domain/integration/integration.ts'
-import type { Actor, AuditReader } from '../../domain/operator/audit.ts'
-import type { BrandStore, IntegrationRequestStore, OperatorStore } from '../../domain/operator/operator.ts'
-import type { ConsoleStore } from '../../domain/operator/sessions.ts'
+import type { Actor } from '../../domain/operator/audit.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import type { Clock, Outbox } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
 import type { EventLogStore } from './event-log.ts'
-import type { KeyStore, KeyUses } from './keys.ts'
 import type { createStatistics } from './statistics.ts'
+import type { createStores } from './stores.ts'
 
 /** All that is kept, in one database: what an adapter for a database implements, and nothing else knows of it. */
-export interface Storage {
+export interface Storage extends ReturnType<typeof createStores> {
   /** The time that codes and windows go by: of this machine, or of a database that several share. */
   readonly now: Clock
   readonly otps: OtpStore
-  readonly brands: BrandStore
-  readonly keys: KeyStore
-  readonly operator: OperatorStore
-  readonly requests: IntegrationRequests & IntegrationRequestStore
-  readonly audit: AuditReader
-  readonly sessions: ConsoleStore
-  readonly outbox: Outbox
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
-  /** Keeps when keys were used; the last word counts, as a clock may have been set back. */
-  saveKeyUses(uses: KeyUses): Promise<void>
   /**
    * Takes one step of the sweep, which removes what is over (ledgers, old messages of the outbox, old tallies, sessions of
    * the console, and what the journal, the audit log and the integration requests have from before `keptFrom`).

@@ -1,0 +1,54 @@
+import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
+import type { Clock } from '../../domain/ports.ts'
+import type { StoreDatabase } from '../store/database.ts'
+import type { Orm, Statement, Steps } from '../store/statements.ts'
+import type { Database } from './database.ts'
+import * as tables from './schema.ts'
+import type { DatabaseWork } from './thread.ts'
+
+/**
+ * What SQLite gives the shared stores.
+ *
+ * @param work runs the statements of `write`: the thread of a server, or this connection
+ */
+export function storeDatabase(
+  { orm: drizzle, writer, changes }: Pick<Database, 'orm' | 'writer' | 'changes'>,
+  { write }: Pick<DatabaseWork, 'write'>,
+  now: Clock,
+): StoreDatabase {
+  const orm = drizzle as unknown as Orm
+  const toText = (statements: readonly Statement<unknown>[]) => statements.map((each) => each.toSQL())
+  const transaction: StoreDatabase['transaction'] = async (steps) => {
+    const { result } = await writer.write(() => ({ result: runAll(steps(orm)) }))
+    return result
+  }
+  return {
+    orm,
+    tables,
+    now,
+    changes: { token: () => changes.token, tell: () => changes.tell() },
+    write: (...statements) => write(toText(statements)),
+    transaction,
+    serialTransaction: transaction,
+    saveMessage: (row) => write(toText([orm.insert(tables.outbox).values(row)])),
+  }
+}
+
+/** `DatabaseWork.write` on this connection. */
+export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>): DatabaseWork['write'] {
+  return (statements) =>
+    writer.write(() => {
+      for (const { sql, params } of statements) driver.prepare(sql).run(...params)
+    })
+}
+
+/** Runs each statement when it is yielded, as a transaction of SQLite can't wait. */
+function runAll<Result>(steps: Steps<Result>): Result {
+  let step = steps.next()
+  while (!step.done) {
+    const answer = step.value.prepare('').execute()
+    if (!(answer instanceof ExecuteResultSync)) throw new TypeError('not a statement of SQLite')
+    step = steps.next(answer.sync())
+  }
+  return step.value
+}

@@ -1,0 +1,27 @@
+import { and, desc, gte, lt } from 'drizzle-orm'
+import type { AuditEntry, AuditReader } from '../../domain/operator/audit.ts'
+import type { AuditRow, StoreDatabase } from './database.ts'
+
+export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): AuditReader {
+  return {
+    list: async ({ before, since, limit }) => {
+      const rows = await orm
+        .select()
+        .from(audit)
+        .where(
+          and(
+            before === undefined ? undefined : lt(audit.id, before),
+            since === undefined ? undefined : gte(audit.at, since),
+          ),
+        )
+        .orderBy(desc(audit.id))
+        .limit(limit)
+      return rows.map(({ by, name, ...row }) => ({ ...row, actor: { by, name } }))
+    },
+  }
+}
+
+/** An entry as a row to insert. */
+export function auditRow({ actor, ...entry }: AuditEntry): Omit<AuditRow, 'id'> {
+  return { ...entry, ...actor }
+}

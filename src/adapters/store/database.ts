@@ -1,0 +1,80 @@
+import type { Brand } from '../../domain/brands/brand.ts'
+import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
+import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
+import type { AppKey } from '../../domain/operator/operator.ts'
+import type { ConsoleSession } from '../../domain/operator/sessions.ts'
+import type { Clock, OutboxEntry } from '../../domain/ports.ts'
+import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
+
+/** A brand, and its name as it is compared. */
+export type BrandRow = Brand & { readonly nameKey: string }
+
+/** A key of an application: its SHA-256 in base64url. */
+export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
+
+export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
+
+/** A message; `identity` is the recipient as it is compared. */
+export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
+  readonly createdAt: number
+  readonly recipient: string
+  readonly identity: string
+  readonly brandSlug: string | null
+}
+
+/** Tables that both databases have. */
+export interface Tables {
+  readonly brands: StoreTable<BrandRow>
+  readonly appKeys: StoreTable<KeyRow>
+  readonly integrationRequests: StoreTable<IntegrationRequestRecord>
+  readonly audit: StoreTable<AuditRow>
+  readonly consoleSessions: StoreTable<ConsoleSession>
+  readonly consoleLinks: StoreTable<{ readonly tokenSha256: string; readonly expiresAt: number }>
+  readonly outbox: StoreTable<MessageRow>
+}
+
+/** What a database gives the stores that are the same on SQLite and PostgreSQL. */
+export interface StoreDatabase {
+  readonly orm: Orm
+  readonly tables: Tables
+  readonly now: Clock
+  readonly changes: Changes
+  /** Runs statements in one transaction. They are durable when it resolves. */
+  write(...statements: readonly Statement<unknown>[]): Promise<void>
+  /** Runs the statements of `steps` in one transaction. `steps` may be called again after a rollback. */
+  transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
+  /** Same as `transaction`. The serial transactions of all servers run one after another. */
+  serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
+  /** Inserts a message. A reader sees an id only after every lower id. */
+  saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
+}
+
+/** Detects changes of what a process may cache: brands and keys. */
+export interface Changes {
+  /** A different number after a change. Rejects if the database does not answer. */
+  token(): number | Promise<number>
+  /** Reports a change by this process. */
+  tell(): void
+}
+
+/** Caches what `read` returns for each key until the next change. */
+export function cached<Value>(
+  changes: Changes,
+  read: (key: string) => Promise<Value>,
+): (key: string) => Promise<Value> {
+  const known = new Map<string, Promise<Value>>()
+  let seen = -1
+  return async (key) => {
+    const token = await changes.token()
+    // Keys come from callers, so their number needs a limit.
+    if (seen !== token || known.size > 1000) known.clear()
+    seen = token
+    const before = known.get(key)
+    if (before) return before
+    const reading = read(key)
+    known.set(key, reading)
+    // An error is not cached.
+    reading.catch(() => known.delete(key))
+    return reading
+  }
+}

@@ -1,0 +1,59 @@
+import { and, asc, eq, isNull } from 'drizzle-orm'
+import { nameKey } from '../../domain/brands/brand.ts'
+import { actorName } from '../../domain/operator/audit.ts'
+import type { OperatorStore } from '../../domain/operator/operator.ts'
+import { auditRow } from './audit.ts'
+import { brandOf } from './brands.ts'
+import type { StoreDatabase } from './database.ts'
+import { listedKey } from './keys.ts'
+import { run } from './statements.ts'
+
+/** Changes by operators. Each is one transaction, with its entry of the audit log. */
+export function createOperatorStore({
+  orm,
+  tables: { appKeys, audit, brands, integrationRequests },
+  changes,
+  write,
+  serialTransaction,
+}: StoreDatabase): OperatorStore {
+  return {
+    change: async ({ brandSlug = '', appId = '', requestId = '' }, { actor, now }, decide) => {
+      try {
+        return await serialTransaction(function* (inside) {
+          const ofApp = eq(appKeys.appId, appId)
+          const isRequest = eq(integrationRequests.id, requestId)
+          const found = yield* run(inside.select().from(brands).where(eq(brands.slug, brandSlug)))
+          const keys = yield* run(inside.select().from(appKeys).where(ofApp).orderBy(asc(appKeys.createdAt)))
+          const [request] = yield* run(inside.select().from(integrationRequests).where(isRequest))
+          const decision = decide({ brand: brandOf(found), keys: keys.map(listedKey), request })
+          const { brand, newKey, revokedKeys = [], verdict, entry } = decision
+          if (brand) {
+            const row = { ...brand, nameKey: nameKey(brand.displayName) }
+            yield* run(
+              inside.insert(brands).values(row).onConflictDoUpdate({ target: brands.slug, set: row }),
+            )
+          }
+          for (const lastFour of revokedKeys) {
+            const isKey = and(ofApp, eq(appKeys.lastFour, lastFour), isNull(appKeys.revokedAt))
+            yield* run(inside.update(appKeys).set({ revokedAt: now }).where(isKey))
+          }
+          if (newKey) {
+            const { sha256: keySha256, lastFour } = newKey
+            // The keys of an application have different times, also if they were created in the same millisecond.
+            const createdAt = Math.max(now, ...keys.map((key) => key.createdAt + 1))
+            yield* run(inside.insert(appKeys).values({ appId, keySha256, lastFour, createdAt }))
+          }
+          if (verdict) {
+            const decided = { ...verdict, decidedAt: now, decidedBy: actorName(actor) }
+            yield* run(inside.update(integrationRequests).set(decided).where(isRequest))
+          }
+          if (entry) yield* run(inside.insert(audit).values(auditRow({ at: now, actor, ...entry })))
+          return decision
+        })
+      } finally {
+        changes.tell()
+      }
+    },
+    note: (entry) => write(orm.insert(audit).values(auditRow(entry))),
+  }
+}

@@ -1,0 +1,68 @@
+import type { Column, SQL, Table } from 'drizzle-orm'
+
+// What the statements of both stores have in common: Drizzle's builders of SQLite and of PostgreSQL have the same methods,
+// but types of their own. A store gives its Drizzle and its tables as these types.
+
+/** A column with values of one type. */
+type ColumnOf<Value> = Column & { readonly _: { readonly data: Value } }
+
+/** A table whose rows look like this, of either database. */
+export type StoreTable<Row> = Table & { readonly $inferSelect: Row } & {
+  readonly [Name in keyof Row]-?: ColumnOf<NonNullable<Row[Name]>>
+}
+
+type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row]
+
+/** A row to insert: columns that may be null can be left out, and so can a number that the database gives. */
+type NewRow<Row> = Omit<Row, Nullable<Row> | (Row extends { id: number } ? 'id' : never)> & Partial<Row>
+
+/** The columns that a statement returns. */
+type Fields = Readonly<Record<string, Column | SQL<unknown>>>
+type FieldsOf<Selected extends Fields> = {
+  [Name in keyof Selected]: Selected[Name] extends SQL<infer Value>
+    ? Value
+    : Selected[Name] extends ColumnOf<infer Value>
+      ? Value
+      : never
+}
+
+/** A statement that has not run yet; `await` runs it. */
+export interface Statement<Result> extends PromiseLike<Result> {
+  toSQL(): { readonly sql: string; readonly params: readonly unknown[] }
+  /** Builds the statement once, with placeholders for its values. */
+  prepare(name: string): { execute(values?: Record<string, unknown>): PromiseLike<Result> }
+}
+
+interface Selection<Row> extends Statement<Row[]> {
+  where(condition: SQL | undefined): Selection<Row>
+  orderBy(...columns: (Column | SQL)[]): Selection<Row>
+  limit(rows: number): Selection<Row>
+  offset(rows: number): Selection<Row>
+}
+
+interface Writing extends Statement<unknown> {
+  where(condition: SQL | undefined): Writing
+  returning<Selected extends Fields>(fields: Selected): Statement<FieldsOf<Selected>[]>
+}
+
+/** Drizzle on either database. */
+export interface Orm {
+  select(): { from<Row>(table: StoreTable<Row>): Selection<Row> }
+  select<Selected extends Fields>(fields: Selected): { from(table: Table): Selection<FieldsOf<Selected>> }
+  insert<Row>(table: StoreTable<Row>): {
+    values(row: NewRow<Row>): Statement<unknown> & {
+      onConflictDoUpdate(change: { target: Column; set: Partial<Row> }): Statement<unknown>
+    }
+  }
+  update<Row>(table: StoreTable<Row>): { set(row: Partial<Row>): Writing }
+  delete(table: Table): Writing
+}
+
+/** Statements of one transaction, as a generator yields them: `const rows = yield* run(statement)`. */
+export type Steps<Result> = Generator<Statement<unknown>, Result>
+
+/** Runs a statement of a transaction. */
+export function* run<Result>(statement: Statement<Result>): Steps<Result> {
+  // The store that runs the transaction passes in what the statement returned.
+  return (yield statement) as Result
+}

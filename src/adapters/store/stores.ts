@@ -1,0 +1,21 @@
+import { createAuditReader } from './audit.ts'
+import { createBrandStore } from './brands.ts'
+import type { StoreDatabase } from './database.ts'
+import { createIntegrationRequestStore } from './integration-requests.ts'
+import { createKeyStore } from './keys.ts'
+import { createOperatorStore } from './operator.ts'
+import { createOutbox } from './outbox.ts'
+import { createConsoleStore } from './sessions.ts'
+
+/** The stores that are the same on SQLite and PostgreSQL. */
+export function createStores(database: StoreDatabase) {
+  return {
+    brands: createBrandStore(database),
+    keys: createKeyStore(database),
+    operator: createOperatorStore(database),
+    requests: createIntegrationRequestStore(database),
+    audit: createAuditReader(database),
+    sessions: createConsoleStore(database),
+    outbox: createOutbox(database),
+  }
+}
