@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import { email, type Nationalize, phone } from '../../domain/contact.ts'
+import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import { escapeHtml } from '../../domain/messages/emails.ts'
 import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
-import type { HttpRequests } from '../http/http-request.ts'
 import paletteCss from '../http/palette.css' with { type: 'text' }
 import { headersOf, type StaticFile, staticRoutes } from '../http/static.ts'
 import conversationJs from './conversation.js' with { type: 'text' }
@@ -57,7 +57,7 @@ const maxWaitSeconds = 60
 const maxMessages = 500
 
 /** The developer's outbox: its page, and its messages as JSON for the page and for end-to-end tests. */
-export function outboxRoutes(outbox: OutboxPorts, httpRequests: HttpRequests) {
+export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   const demo = outbox.demo
     ? `<meta name="otpost-demo" content="${escapeHtml(JSON.stringify(outbox.demo))}">`
     : ''
@@ -79,7 +79,7 @@ export function outboxRoutes(outbox: OutboxPorts, httpRequests: HttpRequests) {
       server?.timeout(request, 0)
       const signal = AbortSignal.any([request.signal, outbox.stopping])
       const messages = await outbox.messages.wait(wanted, waitSeconds(query.wait) * 1000, signal)
-      return { success: true, messages, requestId: httpRequests.of(request).requestId }
+      return { success: true, messages, requestId: contextOf(request).requestId }
     })
     .get('/outbox/messages/:id/html', async ({ params }) => {
       const id = Number(params.id)
