@@ -157,7 +157,7 @@ describe('imports', () => {
   })
 
   test.each([
-    ['elysia', 'src/adapters/http'],
+    ['elysia', 'src/adapters/http src/adapters/console src/adapters/outbox src/adapters/pages'],
     ['drizzle-orm', 'src/adapters/sqlite src/adapters/postgres'],
     ['pg', 'src/adapters/postgres'],
     ['better-sqlite3', 'src/adapters/sqlite'],
@@ -166,8 +166,8 @@ describe('imports', () => {
     ['libphonenumber-js', 'src/adapters/phone'],
     ['aws4fetch', 'src/adapters/sms'],
     ['sms-segments-calculator', 'src/adapters/sms'],
-    ['preact', 'src/adapters/console'],
-    ['preact-render-to-string', 'src/adapters/console'],
+    ['preact', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
+    ['preact-render-to-string', 'src/adapters/console src/adapters/pages'],
     ['uplot', 'src/adapters/console'],
     ['swagger-ui-dist', 'src/adapters/http'],
     ['pino', 'src/adapters/log'],

@@ -55,7 +55,7 @@ function trace(
 
 const live = (page: Page) => page.locator('#live[data-state=connected]')
 const articles = (page: Page) => page.locator('#messages article[data-id]')
-const recipients = (page: Page) => page.locator('#recipients button[data-to]')
+const recipients = (page: Page) => page.locator('#recipients a[data-to]')
 const good = (page: Page) => page.locator('#result[data-tone=good]')
 const bad = (page: Page) => page.locator('#result[data-tone=bad]')
 const conversation = (page: Page) => page.locator('#messages').getByRole('region', { name: 'Conversation' })
@@ -141,11 +141,15 @@ describe('a newcomer', () => {
     expect(await textOf(articles(page).getByRole('heading'))).toContain('Your Acme verification code')
     await expectNoOverflow(page)
 
-    const [html, text] = [page.getByRole('tab', { name: 'HTML' }), page.getByRole('tab', { name: 'Text' })]
-    expect(await html.getAttribute('aria-selected')).toBe('true')
-    await text.click()
-    await frame.waitFor({ state: 'detached' })
-    expect(await textOf(page.getByRole('tabpanel', { name: 'Text' }))).toMatch(
+    const [html, text] = [
+      page.getByRole('radio', { name: 'HTML' }),
+      page.getByRole('radio', { name: 'Text' }),
+    ]
+    expect(await html.isChecked()).toBe(true)
+    expect(await page.locator('#messages .opened > .text').isVisible()).toBe(false)
+    await text.check()
+    await frame.waitFor({ state: 'hidden' })
+    expect(await textOf(page.locator('#messages .opened > .text').filter({ visible: true }))).toMatch(
       new RegExp(`Enter this code to continue with Acme:\\s+${code}`),
     )
     await expectNoOverflow(page)
@@ -238,7 +242,7 @@ describe('messages', () => {
       const [top, middle, bottom] = numbers.toReversed()
       expect(await recipientsInOrder(page)).toEqual([top, middle, bottom])
 
-      await page.locator('#recipients button[aria-current=true]').click()
+      await page.locator('#recipients a[aria-current=true]').click()
       await page.locator('#filter').focus()
       await page.keyboard.press('Tab')
       const chosen = String(await focused(page))
@@ -301,14 +305,16 @@ describe('messages', () => {
           <form action="${elsewhere.url}form"><button>Claim the prize</button></form>
           <a href="${elsewhere.url}link" target="_top">Leave</a>`,
       })
-      await page.locator('#recipients button[data-to="eve@example.com"]').click()
+      await page.locator('#recipients a[data-to="eve@example.com"]').click()
       const mail = page.locator('#messages iframe').contentFrame()
       await mail.getByRole('button', { name: 'Claim the prize' }).click()
       await mail.getByRole('link', { name: 'Leave' }).click()
       expect(await mail.locator('body').getAttribute('data-attacked')).toBeNull()
       expect(await textOf(articles(page).getByRole('heading'))).toContain(hostile.slice(0, 200))
-      await page.getByRole('tab', { name: 'Text' }).click()
-      expect(await textOf(page.getByRole('tabpanel', { name: 'Text' }))).toContain('Leave')
+      await page.getByRole('radio', { name: 'Text' }).check()
+      expect(await textOf(page.locator('#messages .opened > .text').filter({ visible: true }))).toContain(
+        'Leave',
+      )
 
       const injected = page.locator('#messages, #recipients, #result').locator('script, b, img')
       expect(await injected.count()).toBe(0)

@@ -6,7 +6,7 @@ import { linkPage, loginPage } from '../../src/adapters/console/pages/login.tsx'
 import { overviewPage } from '../../src/adapters/console/pages/overview.tsx'
 import { problemPage } from '../../src/adapters/console/pages/problem.tsx'
 import { settingsPage } from '../../src/adapters/console/pages/settings.tsx'
-import { ago, counted, duration, percent } from '../../src/adapters/console/words.ts'
+import { ago, counted, duration, percent } from '../../src/adapters/pages/words.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/events/statistics.ts'
 
 // The overview and the pages around it as text: what a browser would not show well, since it forgives.
@@ -45,7 +45,7 @@ const provider: ProviderHealth = {
   name: 'kannel',
   channel: 'SMS',
   routes: ['plain'],
-  state: 'closed',
+  state: 'works',
   failuresInARow: 0,
   openMs: 0,
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
@@ -110,7 +110,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
             },
             { limit: 'cooldown', app: null, brand: hostile, recipient: hostile, refusals: 1, endsAt: now },
           ],
-          providers: [{ ...provider, name: hostile, state: 'open', failuresInARow: 5, openMs: 120_000 }],
+          providers: [{ ...provider, name: hostile, state: 'rests', failuresInARow: 5, openMs: 120_000 }],
         },
         {
           byChannel: [{ name: hostile, ...none }],
@@ -336,7 +336,7 @@ describe('the overview', () => {
 })
 
 describe('what is wrong', () => {
-  const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
+  const isOpen: ProviderHealth = { ...provider, state: 'rests', failuresInARow: 5, openMs: 120_000 }
   const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
 
   test('is nothing on a quiet day, and nothing where little fails', () => {
@@ -368,7 +368,7 @@ describe('what is wrong', () => {
       { ...provider, name: 'often', lastHour: { accepted: 90, failed: 8, unknown: 2 } },
       { ...provider, name: 'seldom', lastHour: { accepted: 91, failed: 7, unknown: 2 } },
       { ...provider, name: 'few', lastHour: { accepted: 0, failed: 9, unknown: 0 } },
-      { ...provider, name: 'probed', state: 'half-open', failuresInARow: 6 },
+      { ...provider, name: 'probed', state: 'probed', failuresInARow: 6 },
     ]
     expect(texts(concernsOf(overview({}, { providers })))).toEqual([
       'bad: Provider probed rested after 6 failures in a row; one message tries it now.',
@@ -479,7 +479,7 @@ describe('words', () => {
   })
 
   test('of time are the same in the browser', async () => {
-    const file = new URL('../../src/adapters/console/ago.js', import.meta.url)
+    const file = new URL('../../src/adapters/pages/ago.js', import.meta.url)
     // As a module of its own, since the server imports this file as text.
     const script = URL.createObjectURL(new Blob([await Bun.file(file).text()], { type: 'text/javascript' }))
     const browser = (await import(script)) as { ago: typeof ago }

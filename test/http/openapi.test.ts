@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import { HttpRequests } from '../../src/adapters/http/http-request.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
-import { type OutboxPorts, outboxRoutes } from '../../src/adapters/outbox/routes.ts'
+import type { OutboxPorts } from '../../src/adapters/outbox/routes.ts'
 import { version } from '../../src/version.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -80,19 +79,19 @@ test('it has every route of the service but those of pages, and no other', () =>
   // No handler runs, so the ports behind them are not needed.
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const outbox = {} as OutboxPorts
-  const httpRequests = new HttpRequests([], () => 0)
   const { routes } = createHttp({} as HttpPorts, {
     version,
     publicUrl: undefined,
+    trustedProxies: [],
     log,
-    httpRequests,
-    listeners: [],
-    added: [{ routes: outboxRoutes(outbox, (request) => httpRequests.of(request)) }],
-    hasOutbox: true,
+    outbox,
+    console: undefined,
+    metrics: undefined,
     tracing: undefined,
     isStopping: () => false,
-  })
-  const isPage = (path: string) => /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*)$/.test(path)
+  }).app
+  const isPage = (path: string) =>
+    /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*|page\.css|page\.js|ago\.js)$/.test(path)
   const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)
   expect(
     operations()
@@ -165,6 +164,8 @@ test('each request that is refused for a field of its own does not fit the descr
 
 /** What is described and yet not seen on the tour. */
 const notProvoked = [
+  // Leaves a link out where the database fails.
+  'GET / 500 internal_error',
   // Answers 503 to whatever is wrong with the database, and has nothing else to fail on.
   'GET /health 500 internal_error',
   'GET /health/live 500 internal_error',
@@ -430,6 +431,7 @@ async function atWork(app: TestApp): Promise<void> {
   await ask(app, { ...request, contactEmail: 'sam' }, '400 validation_error')
 
   await look(app, [
+    ['/', '200'],
     ['/health', '200'],
     ['/health/live', '200'],
     ['/health/ready', '200'],

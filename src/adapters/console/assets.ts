@@ -1,8 +1,6 @@
 import uplotPath from 'uplot/dist/uPlot.esm.js' with { type: 'file' }
 import uplotCssPath from 'uplot/dist/uPlot.min.css' with { type: 'file' }
-import paletteCss from '../http/palette.css' with { type: 'text' }
-import type { StaticFile } from '../http/static.ts'
-import agoJs from './ago.js' with { type: 'text' }
+import { pageFiles, type StaticFile } from '../pages/static.ts'
 import chartsJs from './charts.js' with { type: 'text' }
 import consoleCss from './console.css' with { type: 'text' }
 import consoleJs from './console.js' with { type: 'text' }
@@ -11,9 +9,9 @@ import previewJs from './preview.js' with { type: 'text' }
 
 /** What the pages of the console load, by path: no secrets are in it, so that it is served without a session. */
 export const consoleFiles: Readonly<Record<string, StaticFile>> = {
-  '/admin/console.css': { type: 'text/css', content: paletteCss + consoleCss },
+  ...pageFiles('/admin'),
+  '/admin/console.css': { type: 'text/css', content: consoleCss },
   '/admin/console.js': { type: 'text/javascript', content: consoleJs },
-  '/admin/ago.js': { type: 'text/javascript', content: agoJs },
   '/admin/charts.js': { type: 'text/javascript', content: chartsJs },
   '/admin/link.js': { type: 'text/javascript', content: linkJs },
   '/admin/preview.js': { type: 'text/javascript', content: previewJs },

@@ -1,11 +1,18 @@
 /** @jsxImportSource preact */
-import { type ComponentChildren, toChildArray } from 'preact'
-import { renderToString } from 'preact-render-to-string'
+import type { ComponentChildren } from 'preact'
+import {
+  Brandmark,
+  classes,
+  document,
+  Icon,
+  type IconName,
+  LinkButton,
+  singlePage,
+  type Tone,
+} from '../pages/components.tsx'
 import type { PageContext } from './models.ts'
-import { ago, utc } from './words.ts'
 
-// The building blocks of the console's pages. They work without script; console.js adds to them what `data-` attributes
-// ask for. No style and no script stands in a page itself: its policy forbids both.
+// What only the pages of the console have: its navigation, forms with a CSRF token, tables and figures.
 
 /** A part of the console that the navigation leads to. */
 export type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
@@ -20,114 +27,34 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
   { section: 'settings', title: 'Settings', href: '/admin/settings', icon: 'sliders' },
 ]
 
-const icons = {
-  stamp: 'M4 6.5h16v11H4zM4.5 7l7.5 6 7.5-6',
-  pulse: 'M3.5 12.5h4l2.5-7 4 13 2.5-6h4',
-  'paper-plane': 'M20.5 4L3.5 10.5l6.5 3 3 6.5zM10 13.5L20.5 4',
-  tray: 'M4 13.5l2.5-8h11l2.5 8v5H4zM4 13.5h5l1.5 2.5h3l1.5-2.5h5',
-  tag: 'M4 4.5h7.5l8.5 8.5-7 7L4.5 11.5zM8.5 8.5v.01',
-  key: 'M11.5 12.5l8-8M16 8l2.5 2.5M11 16a4 4 0 11-8 0 4 4 0 018 0z',
-  list: 'M8.5 6.5h11M8.5 12h11M8.5 17.5h11M4.5 6.5v.01M4.5 12v.01M4.5 17.5v.01',
-  sliders: 'M4 8h8M16 8h4M4 16h4M12 16h8M14 6v4M10 14v4',
-  inbox: 'M4 5h16v11H11l-4 3.5V16H4z',
-  exit: 'M10 4.5H5v15h5M14.5 8l4 4-4 4M18.5 12H9.5',
-  check: 'M5 12.5l4.5 4.5L19 7.5',
-  alert: 'M12 4l8.5 15.5h-17zM12 10v4M12 16.5v.01',
-  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
-  next: 'M9.5 5.5L16 12l-6.5 6.5',
-} as const
-export type IconName = keyof typeof icons
-
-/** A sign beside words that say the same: it is hidden from screen readers. */
-export function Icon({ name }: { name: IconName }) {
-  return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
-      <path d={icons[name]} />
-    </svg>
-  )
-}
-
-const favicon =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f5f6b'/%3E%3Cpath d='M5 8l7 5 7-5M5 7h14v10H5z' fill='none' stroke='%23ffe08a' stroke-width='1.8' stroke-linejoin='round'/%3E%3C/svg%3E"
-
-export interface DocumentOptions {
-  /** Of the page, without the name of the program. */
+interface ConsolePageOptions {
   readonly title: string
-  /** Paths of modules beside console.js, such as `/admin/charts.js`. */
-  readonly scripts?: readonly string[]
-  /** Paths of style sheets beside console.css. */
-  readonly styles?: readonly string[]
-}
-
-/** A whole HTML document. */
-export function document(
-  { title, scripts = [], styles = [] }: DocumentOptions,
-  body: ComponentChildren,
-): string {
-  const html = renderToString(
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="theme-color" media="(prefers-color-scheme: light)" content="#fbfaf8" />
-        <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#181c1f" />
-        <meta name="robots" content="noindex" />
-        <title>{`${title} · otpost`}</title>
-        <link rel="icon" href={favicon} />
-        {[...styles, '/admin/console.css'].map((path) => (
-          <link key={path} rel="stylesheet" href={path} />
-        ))}
-        {['/admin/console.js', ...scripts].map((path) => (
-          <script key={path} type="module" src={path} />
-        ))}
-      </head>
-      <body>{body}</body>
-    </html>,
-  )
-  return `<!doctype html>${html}`
-}
-
-/** The frame of a page for one who is not in: one sheet of paper, with the edge of a postage stamp. */
-export function Gate({ children }: { children: ComponentChildren }) {
-  return (
-    <main class="gate">
-      <Brandmark>Console</Brandmark>
-      <div class="letter">
-        <div class="postage">{children}</div>
-      </div>
-    </main>
-  )
-}
-
-/** The name of the program beside its stamp. */
-export function Brandmark({ children }: { children?: ComponentChildren }) {
-  return (
-    <span class="brandmark">
-      <span class="logo">
-        <Icon name="stamp" />
-      </span>
-      <span class="name">otpost</span>
-      {children === undefined ? null : <span class="place">{children}</span>}
-    </span>
-  )
-}
-
-interface ConsolePageProps {
-  readonly pageContext: PageContext
   /** Null: it is in none. */
   readonly section: Section | null
-  readonly title: string
   /** Beside the title: where it leads back to, as on a page below another. */
   readonly parent?: { readonly title: string; readonly href: string }
   /** What can be done with the page as a whole: buttons, links. */
   readonly actions?: ComponentChildren
-  readonly children: ComponentChildren
+  /** Names of modules beside console.js. */
+  readonly scripts?: readonly string[]
+  /** Names of style sheets before console.css. */
+  readonly styles?: readonly string[]
 }
 
-/** The frame of every page of a session: navigation, what has just happened, the title, the content. */
-export function ConsolePage({ pageContext, section, title, parent, actions, children }: ConsolePageProps) {
-  return (
+/** A page of a session: navigation, what has just happened, the title, the content. */
+export function consolePage(
+  pageContext: PageContext,
+  { title, section, parent, actions, scripts = [], styles = [] }: ConsolePageOptions,
+  content: ComponentChildren,
+): string {
+  const options = {
+    title,
+    base: '/admin',
+    scripts: ['console.js', ...scripts],
+    styles: [...styles, 'console.css'],
+  }
+  return document(
+    options,
     <div class="frame" data-now={pageContext.now}>
       <a class="skip" href="#content">
         Skip to content
@@ -143,7 +70,9 @@ export function ConsolePage({ pageContext, section, title, parent, actions, chil
                 <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
                   <Icon name={entry.icon} />
                   <span>{entry.title}</span>
-                  {entry.section === 'requests' ? <StatKey waiting={pageContext.pendingRequests} /> : null}
+                  {entry.section === 'requests' ? (
+                    <PendingCount waiting={pageContext.pendingRequests} />
+                  ) : null}
                 </a>
               </li>
             ))}
@@ -180,14 +109,26 @@ export function ConsolePage({ pageContext, section, title, parent, actions, chil
           </div>
           {actions === undefined ? null : <div class="actions">{actions}</div>}
         </header>
-        {children}
+        {content}
       </main>
-    </div>
+    </div>,
+  )
+}
+
+/** A page for one who is not signed in. */
+export function signedOutPage(
+  title: string,
+  content: ComponentChildren,
+  scripts: readonly string[] = [],
+): string {
+  return singlePage(
+    { title, base: '/admin', place: 'Console', scripts: ['console.js', ...scripts], styles: ['console.css'] },
+    content,
   )
 }
 
 /** How many wait for the operator; 0 is not worth a word, but a place where a later number can stand. */
-function StatKey({ waiting }: { waiting: number }) {
+function PendingCount({ waiting }: { waiting: number }) {
   return (
     <span class="tally" data-live="tally" hidden={waiting === 0}>
       {waiting}
@@ -327,259 +268,6 @@ export function Form({ pageContext, action, confirm, class: extra, id, children 
   )
 }
 
-interface ControlProps {
-  readonly label: ComponentChildren
-  readonly name: string
-  /** The id of the control, where the page has several of this name; without it `field-NAME`. */
-  readonly id?: string
-  readonly value?: string | undefined
-  readonly hint?: ComponentChildren
-  /** What is wrong with what was entered. */
-  readonly error?: string | null | undefined
-  readonly required?: boolean
-  readonly disabled?: boolean
-}
-
-/** The parts that every control shares: its label above, its hint and error below, and what ties them to it. */
-function control({ id, name, hint, error }: ControlProps) {
-  const own = id ?? `field-${name}`
-  const described = [hint === undefined ? '' : `${own}-hint`, error ? `${own}-error` : '']
-    .filter(Boolean)
-    .join(' ')
-  return {
-    id: own,
-    attributes: {
-      id: own,
-      name,
-      'aria-describedby': described || undefined,
-      'aria-invalid': error ? ('true' as const) : undefined,
-    },
-    below: (
-      <>
-        {error ? (
-          <p class="wrong" id={`${own}-error`}>
-            {error}
-          </p>
-        ) : null}
-        {hint === undefined ? null : (
-          <p class="hint" id={`${own}-hint`}>
-            {hint}
-          </p>
-        )}
-      </>
-    ),
-  }
-}
-
-interface FieldProps extends ControlProps {
-  readonly type?: 'text' | 'password' | 'email' | 'search' | 'url'
-  readonly placeholder?: string
-  readonly autocomplete?: string
-  readonly maxLength?: number
-  readonly pattern?: string
-  readonly readOnly?: boolean
-  /** In letters of one width, as ids and keys are best read. */
-  readonly isCode?: boolean
-}
-
-/** A line of text. */
-export function Field(props: FieldProps) {
-  const { id, attributes, below } = control(props)
-  return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      <input
-        {...attributes}
-        // One type stands for all that take a line of text: their attributes are typed one by one.
-        type={(props.type ?? 'text') as 'text'}
-        value={props.value}
-        class={props.isCode ? 'code' : undefined}
-        required={props.required}
-        disabled={props.disabled}
-        readOnly={props.readOnly}
-        placeholder={props.placeholder}
-        maxLength={props.maxLength}
-        pattern={props.pattern}
-        autocomplete={props.autocomplete ?? 'off'}
-        autocapitalize={props.isCode ? 'none' : undefined}
-        spellcheck={props.isCode ? false : undefined}
-      />
-      {below}
-    </div>
-  )
-}
-
-interface AreaProps extends ControlProps {
-  readonly rows?: number
-  readonly placeholder?: string
-  readonly maxLength?: number
-  readonly isCode?: boolean
-}
-
-/** Several lines of text. */
-export function Area(props: AreaProps) {
-  const { id, attributes, below } = control(props)
-  return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      <textarea
-        {...attributes}
-        class={props.isCode ? 'code' : undefined}
-        rows={props.rows ?? 3}
-        required={props.required}
-        disabled={props.disabled}
-        placeholder={props.placeholder}
-        maxLength={props.maxLength}
-        spellcheck={props.isCode ? false : undefined}
-        value={props.value ?? ''}
-      />
-      {below}
-    </div>
-  )
-}
-
-interface ChoiceProps extends ControlProps {
-  /** Whether it is ticked; `value` is what is sent when it is, `1` without one. */
-  readonly checked: boolean
-}
-
-/** A box that is ticked or not. */
-export function Choice(props: ChoiceProps) {
-  const { id, attributes, below } = control(props)
-  return (
-    <div class="choice">
-      <input
-        {...attributes}
-        type="checkbox"
-        value={props.value ?? '1'}
-        checked={props.checked}
-        disabled={props.disabled}
-      />
-      <div>
-        <label for={id}>{props.label}</label>
-        {below}
-      </div>
-    </div>
-  )
-}
-
-/** Controls that belong together, with what they are about. */
-export function FieldGroup({
-  legend,
-  hint,
-  children,
-}: {
-  legend: string
-  hint?: ComponentChildren
-  children: ComponentChildren
-}) {
-  return (
-    <fieldset class="group">
-      <legend>{legend}</legend>
-      {hint === undefined ? null : <p class="hint">{hint}</p>}
-      {children}
-    </fieldset>
-  )
-}
-
-type Kind = 'primary' | 'plain' | 'danger'
-
-interface ButtonProps {
-  readonly kind?: Kind
-  /** A smaller one, as in a row of a table. */
-  readonly small?: boolean
-  readonly name?: string
-  readonly value?: string
-  readonly disabled?: boolean
-  readonly children: ComponentChildren
-}
-
-/** Sends the form it is in. */
-export function Button({ kind = 'plain', small, name, value, disabled, children }: ButtonProps) {
-  return (
-    <button
-      type="submit"
-      class={classes('button', kind, small ? 'small' : undefined)}
-      name={name}
-      value={value}
-      disabled={disabled}
-    >
-      {children}
-    </button>
-  )
-}
-
-interface LinkButtonProps {
-  readonly href: string
-  readonly kind?: Kind
-  readonly small?: boolean
-  readonly children: ComponentChildren
-}
-
-/** A link that looks like a button. */
-export function LinkButton({ href, kind = 'plain', small, children }: LinkButtonProps) {
-  return (
-    <a class={classes('button', kind, small ? 'small' : undefined)} href={href}>
-      {children}
-    </a>
-  )
-}
-
-export type Tone = 'good' | 'bad' | 'warn' | 'quiet'
-
-/** A status in a word or two; its colour says nothing that the words don't. */
-export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
-  return <span class={`badge ${tone}`}>{children}</span>
-}
-
-/** A time as it lies from now; pointed at, to the second. console.js keeps it true while the page stands. */
-export function Time({ at, now }: { at: number; now: number }) {
-  return (
-    <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-relative>
-      {ago(at, now)}
-    </time>
-  )
-}
-
-/** What stands where there is nothing yet, and what to do about it. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
-  return (
-    <div class="empty">
-      <Icon name="stamp" />
-      <h3>{title}</h3>
-      {toChildArray(children).length === 0 ? null : <div class="hint">{children}</div>}
-    </div>
-  )
-}
-
-/** An id, a name of a setting or another word for machines. */
-export function Code({ children }: { children: ComponentChildren }) {
-  return <code>{children}</code>
-}
-
-/** Copies a text; there only where scripts run. */
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
-  return (
-    <button type="button" class="copy" data-copy={text} hidden>
-      <Icon name="copy" />
-      <span>{label}</span>
-    </button>
-  )
-}
-
-/** A text to take away whole, such as a key, a command, a call. */
-export function Snippet({ title, text }: { title: string; text: string }) {
-  return (
-    <div class="snippet">
-      <header>
-        <span>{title}</span>
-        <CopyButton text={text} />
-      </header>
-      <pre>{text}</pre>
-    </div>
-  )
-}
-
 interface StatProps {
   readonly label: string
   readonly value: ComponentChildren
@@ -609,26 +297,6 @@ export function Stats({ children }: { children: ComponentChildren }) {
   return <dl class="stats">{children}</dl>
 }
 
-/** What is known of one thing, name by name; null leaves an entry out. */
-export function Facts({
-  entries,
-}: {
-  entries: readonly (readonly [name: string, value: ComponentChildren] | null)[]
-}) {
-  return (
-    <dl class="facts">
-      {entries.map((entry) =>
-        entry === null ? null : (
-          <div key={entry[0]}>
-            <dt>{entry[0]}</dt>
-            <dd>{entry[1]}</dd>
-          </div>
-        ),
-      )}
-    </dl>
-  )
-}
-
 /** Where a list goes on. */
 export function Pager({ first, next }: { first: string | null; next: string | null }) {
   if (first === null && next === null) return null
@@ -638,8 +306,4 @@ export function Pager({ first, next }: { first: string | null; next: string | nu
       {next === null ? null : <LinkButton href={next}>Older</LinkButton>}
     </nav>
   )
-}
-
-function classes(...names: readonly (string | undefined)[]): string {
-  return names.filter((name) => name !== undefined).join(' ')
 }

@@ -1,18 +1,12 @@
 // @ts-check
 
-// What every page of the console has beyond its HTML: questions before something is sent, copying, times that stay
-// true, and an overview that stays fresh. The pages work without it.
+// What the console has beyond page.js: questions before a form is sent, and an overview that stays fresh. Its pages work
+// without it.
 
-import { ago } from './ago.js'
+import { announce, element, setClock } from '/admin/page.js'
 
 /** How often the overview is asked for anew. */
 const refreshMs = 10_000
-
-/** How often times are said anew. */
-const sayMs = 10_000
-
-/** How long a button says that it has copied. */
-const copiedMs = 2000
 
 // Questions
 
@@ -48,77 +42,6 @@ function ask(question, button, agreed) {
   })
   document.body.append(dialog)
   dialog.showModal()
-}
-
-/**
- * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name @param {Record<string, string>} attributes @param {(Node | string)[]} [children]
- * @returns {HTMLElementTagNameMap[Name]}
- */
-function element(name, attributes, children = []) {
-  const node = document.createElement(name)
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
-  node.append(...children)
-  return node
-}
-
-// Copying
-
-document.addEventListener('click', async (event) => {
-  const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null
-  if (!(button instanceof HTMLElement)) return
-  const words = button.querySelector('span') ?? button
-  const before = button.dataset.words ?? words.textContent ?? ''
-  button.dataset.words = before
-  words.textContent = (await copied(button.dataset.copy ?? '')) ? 'Copied' : 'Not copied'
-  announce(words.textContent)
-  setTimeout(() => {
-    words.textContent = before
-  }, copiedMs)
-})
-
-/** Browsers let a page write to the clipboard on HTTPS and localhost; the old way works elsewhere too.
- * @param {string} text */
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const area = element('textarea', { class: 'sr-only', 'aria-hidden': 'true' })
-    area.value = text
-    const focused = document.activeElement
-    document.body.append(area)
-    area.select()
-    const done = document.execCommand('copy')
-    area.remove()
-    if (focused instanceof HTMLElement) focused.focus()
-    return done
-  }
-}
-
-const speaker = element('p', { class: 'sr-only', 'aria-live': 'polite' })
-
-/** @param {string} text */
-function announce(text) {
-  speaker.textContent = text
-}
-
-// Times
-
-/** By how much the clock of the server is ahead of the browser's. */
-let aheadMs = 0
-
-/** @param {Element | null} marked what says when the server wrote it */
-function setClock(marked) {
-  if (marked instanceof HTMLElement && marked.dataset.now) aheadMs = Number(marked.dataset.now) - Date.now()
-}
-
-function sayTimes() {
-  const now = Date.now() + aheadMs
-  for (const time of document.querySelectorAll('time[data-relative]')) {
-    const words = ago(Date.parse(time.getAttribute('datetime') ?? ''), now)
-    if (time.textContent !== words) time.textContent = words
-  }
 }
 
 // The overview
@@ -214,13 +137,13 @@ function swap(page) {
 
 // Begin
 
-document.body.append(speaker)
-setClock(document.querySelector('[data-now]'))
-sayTimes()
-setInterval(sayTimes, sayMs)
-for (const button of document.querySelectorAll('[data-copy]')) button.removeAttribute('hidden')
-// On a phone the sections are wider than the screen.
-document.querySelector('.sections [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+// On a phone the sections are wider than the screen. scrollIntoView would also move where the Tab key starts.
+const section = document.querySelector('.sections [aria-current]')
+const row = section?.closest('ul')
+if (section && row) {
+  const { left, width } = section.getBoundingClientRect()
+  row.scrollLeft += left - row.getBoundingClientRect().left - (row.clientWidth - width) / 2
+}
 const focus = document.querySelector('[data-focus]')
 if (focus instanceof HTMLElement) focus.focus()
 const pulse = document.querySelector('[data-pulse]')

@@ -3,14 +3,9 @@
 // Messages of a brand as they would read, while its name or a value is typed. The server renders them: what is shown
 // here is what would be sent.
 
-const pauseMs = 200
+import { find } from '/admin/page.js'
 
-/** @param {string} selector @param {ParentNode} root */
-const find = (selector, root) => {
-  const node = root.querySelector(selector)
-  if (node instanceof HTMLElement) return node
-  throw new Error(`The page has no ${selector}`)
-}
+const pauseMs = 200
 
 const brandNames = ['displayName', 'domain', 'loginIdEnabled']
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import type { ContextOf } from '../../domain/events/request-context.ts'
-import { staticRoutes } from '../http/static.ts'
+import type { HttpRequests } from '../http/http-request.ts'
+import { staticRoutes } from '../pages/static.ts'
 import { consoleFiles } from './assets.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
 import { appRoutes } from './routes/apps.ts'
@@ -11,14 +11,30 @@ import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
+/** Whether a request is for the console, whose forms are no JSON. */
+export function isConsole(path: string): boolean {
+  return path === '/admin' || path.startsWith('/admin/')
+}
+
+/** Whether somebody could sign in now: there is a password, a link that was not used yet, or a session. */
+export async function isConsoleOpen({ passwordHash, sessions, now }: ConsoleRoutePorts): Promise<boolean> {
+  return (
+    passwordHash !== undefined || (await sessions.hasLink(now())) || (await sessions.list(now())).length > 0
+  )
+}
+
 /**
  * The operator's console: pages made here, and forms. It is there for whoever knows the password, once there is one, or
  * holds a link of `otpost admin link`; others are told that it is off (404).
  */
-export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
+export function consoleRoutes(
+  ports: ConsoleRoutePorts,
+  settings: ConsoleSettings,
+  httpRequests: HttpRequests,
+) {
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
-  const pageHandler = createPageHandler(ports, settings, contextOf)
-  sessionRoutes(routes, ports, settings, pageHandler, contextOf)
+  const pageHandler = createPageHandler(ports, settings, httpRequests)
+  sessionRoutes(routes, ports, settings, pageHandler, httpRequests)
   overviewRoutes(routes, ports, pageHandler)
   requestRoutes(routes, ports, pageHandler)
   brandRoutes(routes, ports, settings, pageHandler)

@@ -1,10 +1,10 @@
 import stylesPath from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import bundlePath from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import { staticRoutes } from '../pages/static.ts'
 import pageCss from './docs/page.css' with { type: 'text' }
 import pageHtml from './docs/page.html' with { type: 'text' }
 import pageJs from './docs/page.js' with { type: 'text' }
 import { openApi } from './openapi.ts'
-import { staticRoutes } from './static.ts'
 
 /**
  * The description of the interface for machines (/openapi.json) and for people (/docs). The page and all it loads come

@@ -32,6 +32,7 @@ export function openApi(version: string, withOutbox: boolean) {
       '/integrations/catalog': { get: catalogOperation },
       '/integrations/requests': { post: requestOperation },
       '/platform/brands': { get: brandsOperation },
+      '/': { get: rootOperation },
       '/health': { get: healthOperation },
       '/health/live': { get: liveOperation },
       '/health/ready': { get: readyOperation },
@@ -353,6 +354,27 @@ const brandsOperation = operation({
   summary: 'Active brands',
   description: 'The brands in whose name messages can be sent.',
   answers: { 200: success('Brands', { brands: [{ brandId: 'acme', displayName: 'Acme' }] }) },
+  failures: anyCall,
+})
+
+const rootOperation = operation({
+  tag: 'Operation',
+  id: 'getRoot',
+  summary: 'Version and links',
+  description: 'Answers a browser (`Accept: text/html`) with a page that has the same links.',
+  answers: {
+    200: success('Root', {
+      service: 'otpost',
+      version: '0.1.0',
+      links: {
+        docs: '/docs',
+        openapi: '/openapi.json',
+        health: '/health',
+        outbox: '/outbox',
+        admin: '/admin',
+      },
+    }),
+  },
   failures: anyCall,
 })
 

@@ -317,6 +317,27 @@ function health(state: 'ok' | 'unavailable', description: string) {
   )
 }
 
+const path = Type.String({ description: 'A path of this server.' })
+const root = answer(
+  {
+    success,
+    service: Type.Literal('otpost'),
+    version: Type.String({ description: 'The version of the service.' }),
+    links: Type.Object(
+      {
+        docs: path,
+        openapi: path,
+        health: path,
+        outbox: Type.Optional({ ...path, description: 'Present where this server keeps messages.' }),
+        admin: Type.Optional({ ...path, description: 'Present while the console is open.' }),
+      },
+      closed,
+    ),
+    requestId,
+  },
+  'The version and where everything is.',
+)
+
 const isLive = answer({ status: Type.Literal('ok'), requestId }, 'The process answers.')
 const isReady = answer({ status: Type.Literal('ready'), requestId }, 'Requests may come here.')
 const isNotReady = answer(
@@ -467,6 +488,7 @@ const named = {
   Notified: notified,
   Health: health('ok', 'The service can work.'),
   Unhealthy: health('unavailable', 'The database can not be used, so nothing else will work.'),
+  Root: root,
   Live: isLive,
   Ready: isReady,
   NotReady: isNotReady,

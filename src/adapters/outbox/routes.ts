@@ -1,55 +1,22 @@
 import { Elysia } from 'elysia'
 import { email, type Nationalize, phone } from '../../domain/contact.ts'
-import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
-import { escapeHtml } from '../../domain/messages/emails.ts'
-import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
-import paletteCss from '../http/palette.css' with { type: 'text' }
-import { headersOf, type StaticFile, staticRoutes } from '../http/static.ts'
-import conversationJs from './conversation.js' with { type: 'text' }
-import domJs from './dom.js' with { type: 'text' }
-import formJs from './form.js' with { type: 'text' }
-import liveJs from './live.js' with { type: 'text' }
-import mailJs from './mail.js' with { type: 'text' }
-import pageCss from './page.css' with { type: 'text' }
-import pageHtml from './page.html' with { type: 'text' }
-import pageJs from './page.js' with { type: 'text' }
-import readingJs from './reading.js' with { type: 'text' }
-import recipientsJs from './recipients.js' with { type: 'text' }
-import selectionJs from './selection.js' with { type: 'text' }
-import storeJs from './store.js' with { type: 'text' }
-import tryJs from './try.js' with { type: 'text' }
-import wordsJs from './words.js' with { type: 'text' }
-
-/** The application that the page's form is filled in with when the server runs as a demo. */
-export interface Demo {
-  readonly appId: string
-  readonly apiKey: string
-  readonly brandId: string
-}
+import type { Clock, Outbox, OutboxQuery } from '../../domain/ports.ts'
+import type { HttpRequests } from '../http/http-request.ts'
+import { headersOf, originOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
+import outboxCss from './outbox.css' with { type: 'text' }
+import outboxJs from './outbox.js' with { type: 'text' }
+import { type Demo, outboxPage } from './page.tsx'
 
 export interface OutboxPorts {
   readonly messages: Outbox
+  readonly now: Clock
+  /** Where clients reach this server; undefined: as the browser does. */
+  readonly publicUrl: string | undefined
   readonly demo: Demo | undefined
   /** Aborts when the server stops, so that no reader waits on. */
   readonly stopping: AbortSignal
   readonly nationalize: Nationalize | undefined
-}
-
-/** The page's scripts by name; page.js is where they start. */
-const scripts = {
-  conversation: conversationJs,
-  dom: domJs,
-  form: formJs,
-  live: liveJs,
-  mail: mailJs,
-  page: pageJs,
-  reading: readingJs,
-  recipients: recipientsJs,
-  selection: selectionJs,
-  store: storeJs,
-  try: tryJs,
-  words: wordsJs,
 }
 
 /** How long a reader may wait for a message, and how many it gets at most. */
@@ -57,29 +24,33 @@ const maxWaitSeconds = 60
 const maxMessages = 500
 
 /** The developer's outbox: its page, and its messages as JSON for the page and for end-to-end tests. */
-export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
-  const demo = outbox.demo
-    ? `<meta name="otpost-demo" content="${escapeHtml(JSON.stringify(outbox.demo))}">`
-    : ''
-  // Bun types an imported page as a bundle; as text it is a string. What replaces is given by a function, since a `$`
-  // in a string would have a meaning.
-  const page = (pageHtml as unknown as string).replace('<!--demo-->', () => demo)
-  const files: Record<string, StaticFile> = {
-    '/outbox': { type: 'text/html', content: page },
-    '/outbox/page.css': { type: 'text/css', content: paletteCss + pageCss },
-  }
-  for (const [name, content] of Object.entries(scripts)) {
-    files[`/outbox/${name}.js`] = { type: 'text/javascript', content }
-  }
-
+export function outboxRoutes(outbox: OutboxPorts, httpRequests: HttpRequests) {
   return new Elysia({ strictPath: true, normalize: false })
-    .use(staticRoutes(files))
+    .use(
+      staticRoutes({
+        ...pageFiles('/outbox'),
+        '/outbox/outbox.css': { type: 'text/css', content: outboxCss },
+        '/outbox/outbox.js': { type: 'text/javascript', content: outboxJs },
+      }),
+    )
+    .get('/outbox', async ({ request, query: { to } }) => {
+      const recipient = phone(to, outbox.nationalize) ?? email(to)
+      const page = outboxPage({
+        messages: await outbox.messages.list({ limit: maxMessages }),
+        to: recipient?.identity ?? to?.trim() ?? null,
+        demo: outbox.demo,
+        origin: outbox.publicUrl ?? originOf(request),
+        now: outbox.now(),
+      })
+      const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store' }
+      return new Response(page, { headers })
+    })
     .get('/outbox/messages', async ({ request, query, server }) => {
       const wanted = readQuery(query, outbox.nationalize)
       server?.timeout(request, 0)
       const signal = AbortSignal.any([request.signal, outbox.stopping])
       const messages = await outbox.messages.wait(wanted, waitSeconds(query.wait) * 1000, signal)
-      return { success: true, messages, requestId: contextOf(request).requestId }
+      return { success: true, messages, requestId: httpRequests.of(request).requestId }
     })
     .get('/outbox/messages/:id/html', async ({ params }) => {
       const id = Number(params.id)

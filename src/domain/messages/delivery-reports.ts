@@ -48,8 +48,6 @@ export interface CallbackPorts {
   readonly secrets: Pick<Secrets, 'isCallbackToken'>
   readonly deliveryReports: DeliveryReportStore
   readonly now: Clock
-  /** Receives each report as it comes; for metrics. */
-  readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
 }
 
 /** The path, below the public address, at which a provider reports on one attempt. */
@@ -61,15 +59,6 @@ export function attemptPath(
 ): string {
   const key = attemptKey(requestId, attempt)
   return `/receipts/${provider}/${key}.${secrets.callbackToken(`${provider} ${key}`)}`
-}
-
-/** The URL at which a provider reports on one attempt; null where this server has no public URL. */
-export function callbackUrls(
-  secrets: Pick<Secrets, 'callbackToken'>,
-  publicUrl: string | undefined,
-): (provider: string, requestId: string, attempt: number) => string | null {
-  return (provider, requestId, attempt) =>
-    publicUrl === undefined ? null : publicUrl + attemptPath(secrets, provider, requestId, attempt)
 }
 
 /** How long such a path is at most; for vendors that limit the length of URLs. */
@@ -97,9 +86,8 @@ export async function takeReports(
 ): Promise<unknown> {
   const { reader, keyOf } = reportReader(ports, provider, token)
   const at = ports.now()
-  const reports = reader.read(call)
-  for (const { status } of reports) ports.reportReceived?.(provider, status)
-  const news = reports
+  const news = reader
+    .read(call)
     .filter(
       ({ providerMessageId }) => providerMessageId === undefined || isProviderMessageId(providerMessageId),
     )

@@ -1,18 +1,7 @@
 /** @jsxImportSource preact */
 import type { IssuedApp } from '../../../domain/operator/operator.ts'
-import {
-  Badge,
-  Button,
-  Card,
-  ConsolePage,
-  document,
-  Empty,
-  Field,
-  Form,
-  Notice,
-  Table,
-  Time,
-} from '../components.tsx'
+import { Badge, Button, Empty, Field, Time } from '../../pages/components.tsx'
+import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
 import type { AppsModel, PageContext } from '../models.ts'
 
 type Key = IssuedApp['keys'][number]
@@ -21,76 +10,75 @@ type Key = IssuedApp['keys'][number]
 export function appsPage(pageContext: PageContext, { apps, configured, appId, problem }: AppsModel): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
-  return document(
-    { title: 'Apps' },
-    <ConsolePage pageContext={pageContext} title="Apps" section="apps">
-      <div class="columns wide-first loose">
-        <div class="stack">
-          {apps.length === 0 && (
-            <Card>
-              <Empty title="No app has been issued a key">
-                <p>
-                  An app is whatever calls this server. Issue its key here, or by{' '}
-                  <code>otpost app issue APPID</code>.
-                </p>
-              </Empty>
-            </Card>
-          )}
-          {working.map((app) => (
-            <App key={app.appId} pageContext={pageContext} app={app} />
-          ))}
-          {revoked.length > 0 && (
-            <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
-              <Table
-                caption="Apps that were revoked"
-                columns={[{ title: 'App' }, { title: 'Issued' }, { title: 'Revoked' }]}
-                rows={revoked.map((app) => [
-                  <bdi class="breaks">{app.appId}</bdi>,
-                  <Time at={app.createdAt} now={pageContext.now} />,
-                  app.revokedAt === null ? '–' : <Time at={app.revokedAt} now={pageContext.now} />,
-                ])}
-                empty="None."
-              />
-            </Card>
-          )}
-        </div>
-        <div class="stack">
-          <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
-            {problem !== null && <Notice tone="bad">{problem}</Notice>}
-            <Form pageContext={pageContext} action="/admin/apps/issue">
-              <Field
-                label="App id"
-                name="appId"
-                required
-                isCode
-                value={appId}
-                hint="1 to 64 visible characters, no colon."
-              />
-              <p class="buttons">
-                <Button kind="primary">Issue</Button>
+  return consolePage(
+    pageContext,
+    { title: 'Apps', section: 'apps' },
+    <div class="columns wide-first loose">
+      <div class="stack">
+        {apps.length === 0 && (
+          <Card>
+            <Empty title="No app has been issued a key">
+              <p>
+                An app is whatever calls this server. Issue its key here, or by{' '}
+                <code>otpost app issue APPID</code>.
               </p>
-            </Form>
+            </Empty>
           </Card>
-          <Card title="Rotating a key">
-            <p class="hint">
-              Add a second key beside the first; deploy it; revoke the old one when it is no longer used. Both
-              work meanwhile, so no call fails.
-            </p>
+        )}
+        {working.map((app) => (
+          <App key={app.appId} pageContext={pageContext} app={app} />
+        ))}
+        {revoked.length > 0 && (
+          <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
+            <Table
+              caption="Apps that were revoked"
+              columns={[{ title: 'App' }, { title: 'Issued' }, { title: 'Revoked' }]}
+              rows={revoked.map((app) => [
+                <bdi class="breaks">{app.appId}</bdi>,
+                <Time at={app.createdAt} now={pageContext.now} />,
+                app.revokedAt === null ? '–' : <Time at={app.revokedAt} now={pageContext.now} />,
+              ])}
+              empty="None."
+            />
           </Card>
-          {configured.length > 0 && (
-            <Card title="From the settings" hint="In APP_CREDENTIALS, and changed there.">
-              <ul class="chips">
-                {configured.map((id) => (
-                  <li key={id}>
-                    <bdi>{id}</bdi>
-                  </li>
-                ))}
-              </ul>
-            </Card>
-          )}
-        </div>
+        )}
       </div>
-    </ConsolePage>,
+      <div class="stack">
+        <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
+          {problem !== null && <Notice tone="bad">{problem}</Notice>}
+          <Form pageContext={pageContext} action="/admin/apps/issue">
+            <Field
+              label="App id"
+              name="appId"
+              required
+              isCode
+              value={appId}
+              hint="1 to 64 visible characters, no colon."
+            />
+            <p class="buttons">
+              <Button kind="primary">Issue</Button>
+            </p>
+          </Form>
+        </Card>
+        <Card title="Rotating a key">
+          <p class="hint">
+            Add a second key beside the first; deploy it; revoke the old one when it is no longer used. Both
+            work meanwhile, so no call fails.
+          </p>
+        </Card>
+        {configured.length > 0 && (
+          <Card title="From the settings" hint="In APP_CREDENTIALS, and changed there.">
+            <ul class="chips">
+              {configured.map((id) => (
+                <li key={id}>
+                  <bdi>{id}</bdi>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        )}
+      </div>
+    </div>,
   )
 }
 

@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import type { AuditAction, AuditRecord } from '../../../domain/operator/audit.ts'
-import { Card, Code, ConsolePage, document, Empty, Pager, Table, Time } from '../components.tsx'
+import { Empty, Time } from '../../pages/components.tsx'
+import { utc } from '../../pages/words.ts'
+import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
-import { utc } from '../words.ts'
 
 /** What each action is called. */
 const actions: Readonly<Record<AuditAction, string>> = {
@@ -26,9 +27,10 @@ const actions: Readonly<Record<AuditAction, string>> = {
 
 /** Who changed what, the latest first. */
 export function auditPage(pageContext: PageContext, { records, next }: AuditModel): string {
-  return document(
-    { title: 'Audit' },
-    <ConsolePage pageContext={pageContext} section="audit" title="Audit log">
+  return consolePage(
+    pageContext,
+    { title: 'Audit log', section: 'audit' },
+    <>
       <Card
         class="audit"
         hint="What was changed by a command or in this console, the latest first. Entries are never changed."
@@ -45,13 +47,13 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
           rows={records.map((record) => auditCells(pageContext, record))}
           empty={
             <Empty title="Nothing was changed yet">
-              What you change in this console or with <Code>otpost</Code> is written down here.
+              What you change in this console or with <code>otpost</code> is written down here.
             </Empty>
           }
         />
       </Card>
       <Pager first={null} next={next === null ? null : `/admin/audit?before=${next}`} />
-    </ConsolePage>,
+    </>,
   )
 }
 
@@ -71,7 +73,7 @@ function auditCells(pageContext: PageContext, { action, target, details, actor, 
       </dl>
     ),
     <span key="who" class="who">
-      <Code>{actor.name}</Code>{' '}
+      <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
     // In full too: what is looked up here is compared with other logs.
@@ -90,10 +92,10 @@ function Target({ action, target }: { action: AuditAction; target: string }) {
   const href =
     kind === 'brand' ? `/admin/brands/${path}` : kind === 'request' ? `/admin/requests/${path}` : undefined
   return href === undefined ? (
-    <Code>{target}</Code>
+    <code>{target}</code>
   ) : (
     <a href={href}>
-      <Code>{target}</Code>
+      <code>{target}</code>
     </a>
   )
 }

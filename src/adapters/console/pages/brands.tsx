@@ -4,88 +4,78 @@ import type { Brand, BrandStatus } from '../../../domain/brands/brand.ts'
 import type { Preview } from '../../../domain/messages/preview.ts'
 import { notifyTemplates } from '../../../domain/messages/templates.ts'
 import {
-  Area,
   Badge,
   Button,
-  Card,
   Choice,
-  ConsolePage,
-  document,
   Empty,
   Field,
   FieldGroup,
-  Form,
   LinkButton,
-  Notice,
+  Marked,
   Snippet,
-  Table,
-} from '../components.tsx'
+} from '../../pages/components.tsx'
+import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
 import type { BrandModel, BrandsModel, PageContext } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
 
 /** /admin/brands: in whose name messages go out. */
 export function brandsPage(pageContext: PageContext, { brands }: BrandsModel): string {
-  return document(
-    { title: 'Brands' },
-    <ConsolePage
-      pageContext={pageContext}
-      title="Brands"
-      section="brands"
-      actions={
+  return consolePage(
+    pageContext,
+    {
+      title: 'Brands',
+      section: 'brands',
+      actions: (
         <LinkButton href="/admin/brands/new" kind="primary">
           New brand
         </LinkButton>
-      }
-    >
-      <Card>
-        <Table
-          caption="Brands"
-          columns={[
-            { title: 'Brand' },
-            { title: 'Status' },
-            { title: 'Templates on /notify' },
-            { title: 'SMS route' },
-            { title: 'Names the login' },
-            { title: 'Domain' },
-          ]}
-          rows={brands.map((brand) => [
-            <a class="entry" href={pathOf(brand)}>
-              <bdi class="entry-name breaks">{brand.displayName}</bdi>
-              <code>{brand.slug}</code>
-            </a>,
-            <BrandStatusBadge status={brand.status} />,
-            brand.notifyTemplates.length === 0 ? (
-              <span class="hint">none</span>
-            ) : (
-              <ul class="chips">
-                {brand.notifyTemplates.map((key) => (
-                  <li key={key}>
-                    <code>{key}</code>
-                  </li>
-                ))}
-              </ul>
-            ),
-            brand.dltEnabled ? 'registered template' : 'plain',
-            brand.loginIdEnabled ? 'yes' : 'no',
-            brand.domain === null ? <span class="hint">none</span> : <bdi class="breaks">{brand.domain}</bdi>,
-          ])}
-          empty={
-            <Empty title="No brand yet">
-              <p>Messages go out in the name of a brand. Make the first one here, or on the command line:</p>
-              <Snippet
-                title="Make a brand"
-                text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED"
-              />
-              <p>
-                <LinkButton href="/admin/brands/new" kind="primary">
-                  New brand
-                </LinkButton>
-              </p>
-            </Empty>
-          }
-        />
-      </Card>
-    </ConsolePage>,
+      ),
+    },
+    <Card>
+      <Table
+        caption="Brands"
+        columns={[
+          { title: 'Brand' },
+          { title: 'Status' },
+          { title: 'Templates on /notify' },
+          { title: 'SMS route' },
+          { title: 'Names the login' },
+          { title: 'Domain' },
+        ]}
+        rows={brands.map((brand) => [
+          <a class="entry" href={pathOf(brand)}>
+            <bdi class="entry-name breaks">{brand.displayName}</bdi>
+            <code>{brand.slug}</code>
+          </a>,
+          <BrandStatusBadge status={brand.status} />,
+          brand.notifyTemplates.length === 0 ? (
+            <span class="hint">none</span>
+          ) : (
+            <ul class="chips">
+              {brand.notifyTemplates.map((key) => (
+                <li key={key}>
+                  <code>{key}</code>
+                </li>
+              ))}
+            </ul>
+          ),
+          brand.dltEnabled ? 'registered template' : 'plain',
+          brand.loginIdEnabled ? 'yes' : 'no',
+          brand.domain === null ? <span class="hint">none</span> : <bdi class="breaks">{brand.domain}</bdi>,
+        ])}
+        empty={
+          <Empty title="No brand yet">
+            <p>Messages go out in the name of a brand. Make the first one here, or on the command line:</p>
+            <Snippet title="Make a brand" text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED" />
+            <p>
+              <LinkButton href="/admin/brands/new" kind="primary">
+                New brand
+              </LinkButton>
+            </p>
+          </Empty>
+        }
+      />
+    </Card>,
   )
 }
 
@@ -94,15 +84,16 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
   const { brand, form, problems, previews } = model
   const [first] = previews
   const title = brand?.displayName ?? 'New brand'
-  return document(
-    { title, scripts: ['/admin/preview.js'] },
-    <ConsolePage
-      pageContext={pageContext}
-      title={title}
-      section="brands"
-      parent={{ title: 'Brands', href: '/admin/brands' }}
-      actions={brand === null ? undefined : <BrandStatusBadge status={brand.status} />}
-    >
+  return consolePage(
+    pageContext,
+    {
+      title,
+      section: 'brands',
+      parent: { title: 'Brands', href: '/admin/brands' },
+      actions: brand === null ? undefined : <BrandStatusBadge status={brand.status} />,
+      scripts: ['preview.js'],
+    },
+    <>
       {problems.length > 0 && (
         <Notice tone="bad">
           <ul class="problems">
@@ -157,7 +148,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
           ))}
         </section>
       )}
-    </ConsolePage>,
+    </>,
   )
 }
 
@@ -421,19 +412,6 @@ function Reading({ preview }: { preview: Preview }) {
   )
 }
 
-/** A text with the code in it set off, as the outbox shows it. */
-function Marked({ text, code }: { text: string; code: string | undefined }) {
-  const start = code ? text.indexOf(code) : -1
-  if (code === undefined || start < 0) return <>{text}</>
-  return (
-    <>
-      {text.slice(0, start)}
-      <mark>{code}</mark>
-      {text.slice(start + code.length)}
-    </>
-  )
-}
-
 /** Characters that a message alone holds, and each part of a longer one, whose beginning tells the order. */
 const capacities = { 'GSM-7': { single: 160, part: 153 }, 'UCS-2': { single: 70, part: 67 } } as const
 
@@ -549,7 +527,7 @@ function Registration({
               hint="The header it is registered under, such as ACMEIN."
             />
           </div>
-          <Area
+          <Field
             label="Ids that one provider alone uses"
             id={`${templateKey}-registered-ids`}
             name="ids"

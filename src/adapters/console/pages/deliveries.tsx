@@ -5,22 +5,17 @@ import type { LimitStatus } from '../../../domain/events/request-context.ts'
 import {
   Badge,
   Button,
-  Card,
-  ConsolePage,
   CopyButton,
-  document,
   Empty,
   Facts,
   Icon,
   type IconName,
   LinkButton,
-  Notice,
-  Pager,
   Snippet,
-  Table,
   Time,
   type Tone,
-} from '../components.tsx'
+} from '../../pages/components.tsx'
+import { Card, consolePage, Notice, Pager, Table } from '../components.tsx'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
 import { channelInWords, DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
 
@@ -29,9 +24,10 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
   const { rows, search, next, isLater, problem } = model
   const { requestId, recipient } = search
   const isSearch = requestId !== null || recipient !== null
-  return document(
-    { title: 'Deliveries' },
-    <ConsolePage pageContext={pageContext} title="Deliveries" section="deliveries">
+  return consolePage(
+    pageContext,
+    { title: 'Deliveries', section: 'deliveries' },
+    <>
       {problem !== null && <Notice tone="bad">{problem}</Notice>}
       <Card class="log">
         <search class="search">
@@ -94,7 +90,7 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
           next={next === null ? null : pageOf(model, next)}
         />
       </Card>
-    </ConsolePage>,
+    </>,
   )
 }
 
@@ -196,115 +192,113 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
   const span = spanOf(trace, deliveries)
   // Its first line names the request, which stands above.
   const [, asked, ...answered] = opening
-  return document(
-    { title: `Request ${shortId(trace.requestId)}` },
-    <ConsolePage
-      pageContext={pageContext}
-      title={`Request ${shortId(trace.requestId)}`}
-      section="deliveries"
-      parent={{ title: 'Deliveries', href: '/admin/deliveries' }}
-      actions={<Verdict trace={trace} />}
-    >
-      <div class="columns wide-first loose">
-        <Card title="What happened">
-          <ol class="timeline">
+  return consolePage(
+    pageContext,
+    {
+      title: `Request ${shortId(trace.requestId)}`,
+      section: 'deliveries',
+      parent: { title: 'Deliveries', href: '/admin/deliveries' },
+      actions: <Verdict trace={trace} />,
+    },
+    <div class="columns wide-first loose">
+      <Card title="What happened">
+        <ol class="timeline">
+          <li class="event">
+            <Mark tone="quiet" icon="paper-plane" />
+            <div>
+              <h3>Asked</h3>
+              <p>{asked}</p>
+            </div>
+          </li>
+          <li class="event">
+            <Mark {...(checks.some(isRefusal) ? failure : success)} />
+            <div>
+              <h3>Checks</h3>
+              <Checks lines={checks} limits={trace.limits} />
+            </div>
+          </li>
+          {delivery && deliveries.length === 0 && (
             <li class="event">
-              <Mark tone="quiet" icon="paper-plane" />
+              <Mark {...nothing} />
               <div>
-                <h3>Asked</h3>
-                <p>{asked}</p>
-              </div>
-            </li>
-            <li class="event">
-              <Mark {...(checks.some(isRefusal) ? failure : success)} />
-              <div>
-                <h3>Checks</h3>
-                <Checks lines={checks} limits={trace.limits} />
-              </div>
-            </li>
-            {delivery && deliveries.length === 0 && (
-              <li class="event">
-                <Mark {...nothing} />
-                <div>
-                  <h3>Delivery</h3>
-                  {delivery.map((line) => (
-                    <p key={line}>{line}</p>
-                  ))}
-                </div>
-              </li>
-            )}
-            {deliveries.map((row, index) => (
-              <li class="event" key={row.attempt}>
-                <Mark {...markOf(row)} />
-                <div>
-                  <h3>
-                    Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
-                    {row.providerMessageId !== null && (
-                      <CopyButton text={row.providerMessageId} label="Copy its id" />
-                    )}
-                  </h3>
-                  {/* The number stands in the heading. */}
-                  <p>{(delivery?.[index] ?? '').replace(/^\d+\. /, '')}</p>
-                  <Waterfall row={row} span={span} />
-                </div>
-              </li>
-            ))}
-            <li class="event">
-              <Mark {...(trace.end === null ? nothing : trace.end.error === null ? success : failure)} />
-              <div>
-                <h3>{trace.end === null ? 'No answer' : 'Answered'}</h3>
-                {answered.map((line) => (
+                <h3>Delivery</h3>
+                {delivery.map((line) => (
                   <p key={line}>{line}</p>
                 ))}
               </div>
             </li>
-          </ol>
-        </Card>
-        <div class="stack">
-          {advice.length > 0 && (
-            <section class="advice" aria-labelledby="advice-title">
-              <h2 id="advice-title">What to do</h2>
-              {advice.map((line) => (
+          )}
+          {deliveries.map((row, index) => (
+            <li class="event" key={row.attempt}>
+              <Mark {...markOf(row)} />
+              <div>
+                <h3>
+                  Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
+                  {row.providerMessageId !== null && (
+                    <CopyButton text={row.providerMessageId} label="Copy its id" />
+                  )}
+                </h3>
+                {/* The number stands in the heading. */}
+                <p>{(delivery?.[index] ?? '').replace(/^\d+\. /, '')}</p>
+                <Waterfall row={row} span={span} />
+              </div>
+            </li>
+          ))}
+          <li class="event">
+            <Mark {...(trace.end === null ? nothing : trace.end.error === null ? success : failure)} />
+            <div>
+              <h3>{trace.end === null ? 'No answer' : 'Answered'}</h3>
+              {answered.map((line) => (
                 <p key={line}>{line}</p>
               ))}
-            </section>
-          )}
-          <Card title="The request">
-            <Facts
-              entries={[
-                ['Request', <code>{trace.requestId}</code>],
-                ['Asked', <Time at={trace.at} now={pageContext.now} />],
-                ['Call', <code>{callOf(trace)}</code>],
-                ['App', <bdi>{trace.app}</bdi>],
-                trace.brand === null
-                  ? null
-                  : ['Brand', <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>],
-                trace.channel === null ? null : ['Channel', channelInWords(trace.channel)],
-                trace.recipient === null
-                  ? null
-                  : [
-                      'Recipient',
-                      deliveries[0] ? (
-                        <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
-                      ) : (
-                        trace.recipient
-                      ),
-                    ],
-                trace.recipients === null ? null : ['Recipients', String(trace.recipients)],
-                ['Took', trace.end === null ? 'not known' : milliseconds(trace.end.durationMs)],
-              ]}
-            />
-          </Card>
-          <Card title="As text" hint="For a ticket or a colleague: no key, no code, no full recipient.">
-            <p class="buttons">
-              <CopyButton text={lines.join('\n')} label="Copy the story" />
-            </p>
-            <p class="hint">On the command line:</p>
-            <Snippet title="The same story" text={`otpost explain ${trace.requestId}`} />
-          </Card>
-        </div>
+            </div>
+          </li>
+        </ol>
+      </Card>
+      <div class="stack">
+        {advice.length > 0 && (
+          <section class="advice" aria-labelledby="advice-title">
+            <h2 id="advice-title">What to do</h2>
+            {advice.map((line) => (
+              <p key={line}>{line}</p>
+            ))}
+          </section>
+        )}
+        <Card title="The request">
+          <Facts
+            entries={[
+              ['Request', <code>{trace.requestId}</code>],
+              ['Asked', <Time at={trace.at} now={pageContext.now} />],
+              ['Call', <code>{callOf(trace)}</code>],
+              ['App', <bdi>{trace.app}</bdi>],
+              trace.brand === null
+                ? null
+                : ['Brand', <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>],
+              trace.channel === null ? null : ['Channel', channelInWords(trace.channel)],
+              trace.recipient === null
+                ? null
+                : [
+                    'Recipient',
+                    deliveries[0] ? (
+                      <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
+                    ) : (
+                      trace.recipient
+                    ),
+                  ],
+              trace.recipients === null ? null : ['Recipients', String(trace.recipients)],
+              ['Took', trace.end === null ? 'not known' : milliseconds(trace.end.durationMs)],
+            ]}
+          />
+        </Card>
+        <Card title="As text" hint="For a ticket or a colleague: no key, no code, no full recipient.">
+          <p class="buttons">
+            <CopyButton text={lines.join('\n')} label="Copy the story" />
+          </p>
+          <p class="hint">On the command line:</p>
+          <Snippet title="The same story" text={`otpost explain ${trace.requestId}`} />
+        </Card>
       </div>
-    </ConsolePage>,
+    </div>,
   )
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
-import { Card, ConsolePage, document, LinkButton, Snippet } from '../components.tsx'
+import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
+import { Card, consolePage } from '../components.tsx'
 import type { KeyModel, PageContext } from '../models.ts'
-import { curl } from './parts.tsx'
 
 /** The answer to what made a key: the one page that shows it. */
 export function keyPage(
@@ -10,9 +10,10 @@ export function keyPage(
 ): string {
   const brandId = brandSlug ?? 'BRAND'
   const send = curl(`${origin}/otp/send`, { appId, apiKey, brandId, phone: '+1 202 555 0143' })
-  return document(
-    { title: `Key of ${appId}` },
-    <ConsolePage pageContext={pageContext} title={`Key of ${appId}`} section="apps">
+  return consolePage(
+    pageContext,
+    { title: `Key of ${appId}`, section: 'apps' },
+    <>
       <section class="key" aria-labelledby="key-title">
         <h2 id="key-title">
           The API key of <bdi class="breaks">{appId}</bdi>
@@ -25,7 +26,7 @@ export function keyPage(
           for secrets. When it is lost, make another.
         </p>
         <p class="buttons">
-          <button type="button" class="button primary" data-copy={apiKey} hidden>
+          <button type="button" class="button primary" data-copy={apiKey}>
             Copy the key
           </button>
           <LinkButton href="/admin/apps">I have it: go to the apps</LinkButton>
@@ -70,6 +71,6 @@ export function keyPage(
           calls.
         </p>
       </Card>
-    </ConsolePage>,
+    </>,
   )
 }

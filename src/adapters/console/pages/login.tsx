@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
-import { document, Gate } from '../components.tsx'
+import { signedOutPage } from '../components.tsx'
 import type { LoginModel } from '../models.ts'
 
 /** Asks for the password of the console. */
 export function loginPage({ problem }: LoginModel): string {
-  return document(
-    { title: 'Sign in' },
-    <Gate>
-      <h1>Sign in</h1>
+  return signedOutPage(
+    'Sign in',
+    <>
       <form method="post" action="/admin/login" class="form">
         {/* For password managers, which keep a password by the name it is used with. */}
         <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
@@ -37,7 +36,7 @@ export function loginPage({ problem }: LoginModel): string {
         No password at hand? On the server, <code>otpost admin link</code> prints a link that signs you in
         once.
       </p>
-    </Gate>,
+    </>,
   )
 }
 
@@ -46,10 +45,9 @@ export function loginPage({ problem }: LoginModel): string {
  * of a server or proxy has it; link.js posts it.
  */
 export function linkPage(): string {
-  return document(
-    { title: 'Sign in', scripts: ['/admin/link.js'] },
-    <Gate>
-      <h1>Sign in</h1>
+  return signedOutPage(
+    'Sign in',
+    <>
       <form method="post" action="/admin/link" class="form" id="link">
         <input type="hidden" name="token" />
         <p id="link-words">You were given a link that signs you in once.</p>
@@ -63,6 +61,7 @@ export function linkPage(): string {
           or sign in with the password, if there is one.
         </p>
       </noscript>
-    </Gate>,
+    </>,
+    ['link.js'],
   )
 }

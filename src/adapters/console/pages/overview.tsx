@@ -13,22 +13,11 @@ import {
   type Statistics,
   type VerifyTimes,
 } from '../../../domain/events/statistics.ts'
-import {
-  Badge,
-  Card,
-  Code,
-  ConsolePage,
-  document,
-  Icon,
-  Stat,
-  Stats,
-  Table,
-  Time,
-  type Tone,
-} from '../components.tsx'
+import { Badge, Icon, Time, type Tone } from '../../pages/components.tsx'
+import { count, counted, duration, percent, utc } from '../../pages/words.ts'
+import { Card, consolePage, Stat, Stats, Table } from '../components.tsx'
 import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
-import { count, counted, duration, percent, utc } from '../words.ts'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 
@@ -41,13 +30,12 @@ const stepWords: Readonly<Record<Period, string>> = {
 /** What is going on: the first page, and the one that is open at night. */
 export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
   const { period } = model.statistics
-  return document(
-    { title: 'Overview', scripts: ['/admin/charts.js'], styles: ['/admin/uplot.css'] },
-    <ConsolePage
-      pageContext={pageContext}
-      section="overview"
-      title="Overview"
-      actions={
+  return consolePage(
+    pageContext,
+    {
+      title: 'Overview',
+      section: 'overview',
+      actions: (
         <>
           <p class="pulse hint" data-pulse hidden />
           <nav class="switch" aria-label="Period">
@@ -63,10 +51,11 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
             ))}
           </nav>
         </>
-      }
-    >
-      <OverviewLive now={pageContext.now} model={model} />
-    </ConsolePage>,
+      ),
+      scripts: ['charts.js'],
+      styles: ['uplot.css'],
+    },
+    <OverviewLive now={pageContext.now} model={model} />,
   )
 }
 
@@ -361,9 +350,9 @@ function takes({ channel, routes }: ProviderHealth): string {
 function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
   const words = {
-    closed: ['good', 'works', inARow],
-    open: ['bad', `rests for ${duration(openMs)}`, inARow],
-    'half-open': ['warn', 'being probed', 'one message tries it now'],
+    works: ['good', 'works', inARow],
+    rests: ['bad', `rests for ${duration(openMs)}`, inARow],
+    probed: ['warn', 'being probed', 'one message tries it now'],
   } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
   const [tone, word, detail] = words[state]
   return (
@@ -499,7 +488,7 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
           provider,
           <>
             {errorClass === null ? failureWords.unknown : failureWords[errorClass]}{' '}
-            {errorClass === null ? null : <Code>{errorClass}</Code>}
+            {errorClass === null ? null : <code>{errorClass}</code>}
           </>,
           <Bar key="bar" share={attempts / most} tone="bad" />,
           count(attempts),

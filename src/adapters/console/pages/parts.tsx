@@ -2,8 +2,8 @@
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
 import type { Channel } from '../../../domain/contact.ts'
 import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
-import { Badge, type Tone } from '../components.tsx'
-import { utc } from '../words.ts'
+import { Badge, type Tone } from '../../pages/components.tsx'
+import { utc } from '../../pages/words.ts'
 
 // What the pages of requests, brands, apps and deliveries have in common.
 
@@ -81,16 +81,6 @@ export function Instant({ at, now }: { at: number; now: number }) {
 /** A short length of time, to the tenth of a second. */
 export function milliseconds(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
-}
-
-/** A line for a shell that posts JSON. */
-export function curl(url: string, body: Readonly<Record<string, unknown>>): string {
-  return `curl -s ${inPageContext(url)} -H 'content-type: application/json' \\\n  -d ${inPageContext(JSON.stringify(body))}`
-}
-
-/** A word of a shell that means itself, whatever is in it. */
-export function inPageContext(word: string): string {
-  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 /** An address that a stranger typed: a link only where it leads to a web page, and never in one of our words. */

@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
-import { ConsolePage, document, Gate, LinkButton } from '../components.tsx'
+import { LinkButton } from '../../pages/components.tsx'
+import { consolePage, signedOutPage } from '../components.tsx'
 import type { PageContext, ProblemModel } from '../models.ts'
 
-/** Why a page can't be shown, or a form was not taken; without a shell, to one who has no session. */
+/** Why a page can't be shown, or a form was not taken; without navigation, to one who has no session. */
 export function problemPage(pageContext: PageContext | null, model: ProblemModel): string {
   const words = (
     <div class="problem">
@@ -15,19 +16,7 @@ export function problemPage(pageContext: PageContext | null, model: ProblemModel
       ) : null}
     </div>
   )
-  if (pageContext) {
-    return document(
-      { title: model.title },
-      <ConsolePage pageContext={pageContext} section={null} title={model.title}>
-        {words}
-      </ConsolePage>,
-    )
-  }
-  return document(
-    { title: model.title },
-    <Gate>
-      <h1>{model.title}</h1>
-      {words}
-    </Gate>,
-  )
+  return pageContext
+    ? consolePage(pageContext, { title: model.title, section: null }, words)
+    : signedOutPage(model.title, words)
 }

@@ -1,34 +1,29 @@
 /** @jsxImportSource preact */
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
 import {
-  Area,
   Badge,
   Button,
-  Card,
-  ConsolePage,
-  document,
+  curl,
   Empty,
   Facts,
   Field,
-  Form,
   LinkButton,
-  Notice,
-  Pager,
   Snippet,
-  Table,
   Time,
-} from '../components.tsx'
+} from '../../pages/components.tsx'
+import { Card, consolePage, Form, Notice, Pager, Table } from '../components.tsx'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
-import { channelInWords, curl, MailLink, WebLink } from './parts.tsx'
+import { channelInWords, MailLink, WebLink } from './parts.tsx'
 
 /** /admin/requests: who asks for access, and what was decided. */
 export function requestsPage(
   pageContext: PageContext,
   { pending, decided, origin, isLater, next }: RequestsModel,
 ): string {
-  return document(
-    { title: 'Requests' },
-    <ConsolePage pageContext={pageContext} title="Requests" section="requests">
+  return consolePage(
+    pageContext,
+    { title: 'Requests', section: 'requests' },
+    <>
       <Card
         title="Waiting for a decision"
         hint="Who asks for access is told nothing until you write to them."
@@ -80,65 +75,63 @@ export function requestsPage(
         first={isLater ? '/admin/requests' : null}
         next={next === null ? null : `/admin/requests?page=${next}`}
       />
-    </ConsolePage>,
+    </>,
   )
 }
 
 /** /admin/requests/:id: one request, with the forms that decide it. */
 export function requestPage(pageContext: PageContext, model: RequestModel): string {
   const { request } = model
-  return document(
-    { title: request.companyName },
-    <ConsolePage
-      pageContext={pageContext}
-      title={request.companyName}
-      section="requests"
-      parent={{ title: 'Requests', href: '/admin/requests' }}
-    >
-      <div class="columns wide-first loose">
-        <Card title="What they ask for" hint="As they typed it. Nobody has checked it.">
+  return consolePage(
+    pageContext,
+    {
+      title: request.companyName,
+      section: 'requests',
+      parent: { title: 'Requests', href: '/admin/requests' },
+    },
+    <div class="columns wide-first loose">
+      <Card title="What they ask for" hint="As they typed it. Nobody has checked it.">
+        <Facts
+          entries={[
+            ['Status', <DecisionBadge status={request.status} />],
+            ['Company', <bdi>{request.companyName}</bdi>],
+            ['Brand', <bdi>{request.brandName}</bdi>],
+            ['Contact', <bdi>{request.contactName}</bdi>],
+            ['E-mail', <MailLink address={request.contactEmail} />],
+            ['Channels', request.channels.map(channelInWords).join(', ') || 'not said'],
+            ['Website', request.website === null ? 'not said' : <WebLink url={request.website} />],
+            ['Asked', <Time at={request.createdAt} now={pageContext.now} />],
+            ['Request', <code>{request.id}</code>],
+          ]}
+        />
+        <h3 class="over">Use case</h3>
+        {request.useCase === null ? (
+          <p class="hint">They did not say.</p>
+        ) : (
+          <p class="prose" dir="auto">
+            {request.useCase}
+          </p>
+        )}
+      </Card>
+      {request.status === 'pending' ? (
+        <Deciding pageContext={pageContext} model={model} />
+      ) : (
+        <Card title="Decision">
+          {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
           <Facts
             entries={[
-              ['Status', <DecisionBadge status={request.status} />],
-              ['Company', <bdi>{request.companyName}</bdi>],
-              ['Brand', <bdi>{request.brandName}</bdi>],
-              ['Contact', <bdi>{request.contactName}</bdi>],
-              ['E-mail', <MailLink address={request.contactEmail} />],
-              ['Channels', request.channels.map(channelInWords).join(', ') || 'not said'],
-              ['Website', request.website === null ? 'not said' : <WebLink url={request.website} />],
-              ['Asked', <Time at={request.createdAt} now={pageContext.now} />],
-              ['Request', <code>{request.id}</code>],
+              ['Decision', <DecisionBadge status={request.status} />],
+              ['What came of it', <Outcome request={request} />],
+              ['By', request.decidedBy ?? '–'],
+              [
+                'When',
+                request.decidedAt === null ? '–' : <Time at={request.decidedAt} now={pageContext.now} />,
+              ],
             ]}
           />
-          <h3 class="over">Use case</h3>
-          {request.useCase === null ? (
-            <p class="hint">They did not say.</p>
-          ) : (
-            <p class="prose" dir="auto">
-              {request.useCase}
-            </p>
-          )}
         </Card>
-        {request.status === 'pending' ? (
-          <Deciding pageContext={pageContext} model={model} />
-        ) : (
-          <Card title="Decision">
-            {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
-            <Facts
-              entries={[
-                ['Decision', <DecisionBadge status={request.status} />],
-                ['What came of it', <Outcome request={request} />],
-                ['By', request.decidedBy ?? '–'],
-                [
-                  'When',
-                  request.decidedAt === null ? '–' : <Time at={request.decidedAt} now={pageContext.now} />,
-                ],
-              ]}
-            />
-          </Card>
-        )}
-      </div>
-    </ConsolePage>,
+      )}
+    </div>,
   )
 }
 
@@ -181,7 +174,7 @@ function Deciding({ pageContext, model }: { pageContext: PageContext; model: Req
           action={`${path}/reject`}
           confirm={`Reject the request of ${request.companyName}? A decision is not taken back.`}
         >
-          <Area label="Reason" name="reason" value={model.reason} rows={3} />
+          <Field label="Reason" name="reason" value={model.reason} rows={3} />
           <p class="buttons">
             <Button kind="danger">Reject</Button>
           </p>

@@ -1,16 +1,18 @@
 import type { SettingInForce } from '../../../config/settings.ts'
 /** @jsxImportSource preact */
-import { Badge, Button, Card, Code, ConsolePage, document, Facts, Form, Table, Time } from '../components.tsx'
+import { Badge, Button, Facts, Time } from '../../pages/components.tsx'
+import { counted } from '../../pages/words.ts'
+import { Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext, SessionRow, SettingsModel } from '../models.ts'
-import { counted } from '../words.ts'
 
 /** What is in force, and who is signed in. */
 export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
   const given = model.settings.filter(({ source }) => source === 'environment')
   const defaults = model.settings.filter(({ source }) => source === 'default')
-  return document(
-    { title: 'Settings' },
-    <ConsolePage pageContext={pageContext} section="settings" title="Settings">
+  return consolePage(
+    pageContext,
+    { title: 'Settings', section: 'settings' },
+    <>
       <Card
         title="Sessions"
         hint="Who is signed in to this console. A session that is ended has to sign in again."
@@ -51,11 +53,11 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
           entries={[
             ['Version', pageContext.version],
             ['Bun', model.bun],
-            ['Database', <Code key="file">{model.databaseName}</Code>],
+            ['Database', <code key="file">{model.databaseName}</code>],
           ]}
         />
       </Card>
-    </ConsolePage>,
+    </>,
   )
 }
 
@@ -71,7 +73,7 @@ function SettingTable({ caption, settings, empty }: SettingTableProps) {
       caption={caption}
       columns={[{ title: 'Setting' }, { title: 'Value' }]}
       rows={settings.map(({ name, value }) => [
-        <Code key="name">{name}</Code>,
+        <code key="name">{name}</code>,
         <SettingValue key="value" value={value} />,
       ])}
       empty={empty}
@@ -82,7 +84,7 @@ function SettingTable({ caption, settings, empty }: SettingTableProps) {
 function SettingValue({ value }: Pick<SettingInForce, 'value'>) {
   if (value === null) return <span class="hint">set, and hidden</span>
   if (value === '') return <span class="hint">not set</span>
-  return <Code>{value}</Code>
+  return <code>{value}</code>
 }
 
 function sessionCells(
@@ -91,7 +93,7 @@ function sessionCells(
 ) {
   return [
     <span key="session" class="with-badge">
-      <Code>{id}</Code> {isOwn ? <Badge tone="good">this one</Badge> : null}
+      <code>{id}</code> {isOwn ? <Badge tone="good">this one</Badge> : null}
     </span>,
     by === 'password' ? 'password' : 'link of the command',
     <Time key="since" at={startedAt} now={pageContext.now} />,

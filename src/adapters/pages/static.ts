@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Elysia } from 'elysia'
+import agoJs from './ago.js' with { type: 'text' }
+import pageCss from './page.css' with { type: 'text' }
+import pageJs from './page.js' with { type: 'text' }
+import paletteCss from './palette.css' with { type: 'text' }
 
 /** What a page of ours may load: its own files from this process, and nothing from elsewhere. */
 export const pagePolicy =
@@ -9,6 +13,15 @@ export const pagePolicy =
 export interface StaticFile {
   readonly content: string | Bun.BunFile
   readonly type: 'text/html' | 'text/css' | 'text/javascript' | 'application/json'
+}
+
+/** What every page loads, below the path at which a proxy may open or close its pages. */
+export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<string, StaticFile>> {
+  return {
+    [`${base}/page.css`]: { type: 'text/css', content: paletteCss + pageCss },
+    [`${base}/page.js`]: { type: 'text/javascript', content: pageJs },
+    [`${base}/ago.js`]: { type: 'text/javascript', content: agoJs },
+  }
 }
 
 /** Serves files by path. Readers keep them and ask each time whether they still hold: after an upgrade nobody sees an old one. */
@@ -41,4 +54,9 @@ export function headersOf(type: StaticFile['type'], policy: string): Record<stri
 async function tagOf(content: StaticFile['content']): Promise<string> {
   const bytes = typeof content === 'string' ? content : await content.bytes()
   return `"${createHash('sha256').update(bytes).digest('base64url')}"`
+}
+
+/** The URL by which a browser reached this server; Bun gives a path alone where the Host is malformed. */
+export function originOf({ url }: Request): string {
+  return new URL(url, 'http://localhost').origin
 }

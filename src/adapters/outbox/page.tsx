@@ -1,0 +1,420 @@
+/** @jsxImportSource preact */
+import type { Channel } from '../../domain/contact.ts'
+import type { OutboxEntry } from '../../domain/ports.ts'
+import {
+  Brandmark,
+  CopyButton,
+  curl,
+  document,
+  Empty,
+  Facts,
+  Field,
+  Icon,
+  Marked,
+  Snippet,
+  Time,
+} from '../pages/components.tsx'
+import { counted, utc } from '../pages/words.ts'
+
+/** The application that the form is filled in with when the server runs as a demo. */
+export interface Demo {
+  readonly appId: string
+  readonly apiKey: string
+  readonly brandId: string
+}
+
+export interface OutboxModel {
+  /** Oldest first. */
+  readonly messages: readonly OutboxEntry[]
+  /** The recipient that the URL names; null: it names none, and the latest is shown where there is room. */
+  readonly to: string | null
+  readonly demo: Demo | undefined
+  /** The URL of this server, such as https://otp.example.com. */
+  readonly origin: string
+  readonly now: number
+}
+
+interface Conversation {
+  readonly to: string
+  readonly channel: Channel
+  readonly sent: readonly OutboxEntry[]
+  readonly last: OutboxEntry
+}
+
+/** /outbox: the kept messages by recipient, and a form that calls the API. outbox.js keeps it live. */
+export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): string {
+  const conversations = conversationsOf(messages)
+  const shown = to ?? conversations[0]?.to ?? null
+  const conversation = conversations.find((each) => each.to === shown)
+  const last = messages.at(-1)
+  return document(
+    { title: 'Outbox', base: '/outbox', styles: ['outbox.css'], scripts: ['outbox.js'] },
+    <div class="outbox" data-now={now}>
+      <header class="bar">
+        <h1>
+          <Brandmark>Outbox</Brandmark>
+        </h1>
+        <p class="about hint">Messages kept here for development, not delivered</p>
+        <p class="live hint" id="live" data-state="disconnected" role="status" />
+      </header>
+      <main
+        id="outbox"
+        data-view={to === null ? 'list' : 'messages'}
+        data-shown={shown}
+        data-empty={conversations.length === 0}
+        data-last={last?.id ?? 0}
+        data-last-at={last?.createdAt}
+      >
+        <nav class="rail" aria-label="Recipients">
+          <div class="filter">
+            <Icon name="search" />
+            <label class="sr-only" for="filter">
+              Filter recipients
+            </label>
+            <input
+              id="filter"
+              type="search"
+              placeholder="Filter recipients"
+              autocomplete="off"
+              spellcheck={false}
+            />
+          </div>
+          <ul id="recipients" class="recipients">
+            {conversations.map((each) => (
+              <Recipient key={each.to} conversation={each} isShown={each.to === shown} now={now} />
+            ))}
+          </ul>
+          <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
+            No recipients yet
+          </p>
+        </nav>
+        <section class="stage" aria-labelledby="stage-title">
+          <header class="head" hidden={shown === null}>
+            <a class="back" id="back" href="/outbox">
+              <Icon name="back" />
+              <span class="sr-only">All recipients</span>
+            </a>
+            <h2 id="stage-title">{shown === null ? 'Messages' : <Address to={shown} />}</h2>
+            <p class="hint" id="stage-note">
+              {counted(
+                conversation?.sent.length ?? 0,
+                conversation?.channel === 'EMAIL' ? 'mail' : 'message',
+              )}
+            </p>
+          </header>
+          <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
+            {conversation ? (
+              <Messages conversation={conversation} now={now} />
+            ) : (
+              <Empty title={shown === null ? 'Nothing has been sent yet' : 'Nothing for this recipient yet'}>
+                <p>Use Try it, or paste this curl. The message shows up here by itself.</p>
+                <div id="first-curl">
+                  <Snippet title="curl" text={firstCurl(origin, demo)} />
+                </div>
+              </Empty>
+            )}
+          </div>
+        </section>
+        <aside class="side" aria-labelledby="try-title">
+          <TryForm demo={demo} />
+        </aside>
+      </main>
+      <noscript>
+        <p class="hint">Without JavaScript, reload the page to see new messages.</p>
+      </noscript>
+    </div>,
+  )
+}
+
+/** The latest first. */
+function conversationsOf(messages: readonly OutboxEntry[]): Conversation[] {
+  const conversations = Array.from(Map.groupBy(messages, recipientKey), ([to, sent]) => {
+    const last = sent.at(-1)
+    return last ? [{ to, channel: last.channel, sent, last }] : []
+  }).flat()
+  return conversations.sort((a, b) => b.last.id - a.last.id)
+}
+
+function recipientKey({ to }: OutboxEntry): string {
+  return to.includes('@') ? to.toLowerCase() : to
+}
+
+function senderOf({ brandName, brandId }: OutboxEntry): string {
+  return brandName ?? brandId ?? 'Unnamed sender'
+}
+
+/** The code in a message. Messages of other templates may contain numbers that look like one. */
+function codeOf({ variables, templateKey, text }: OutboxEntry): string | null {
+  if (variables?.otp || templateKey) return variables?.otp ?? null
+  return /(?<![\p{L}\p{N}])[0-9]{6}(?![\p{L}\p{N}])/u.exec(text)?.[0] ?? null
+}
+
+function firstCurl(origin: string, demo: Demo | undefined): string {
+  const app = demo ?? { appId: 'APPID', apiKey: 'API_KEY', brandId: 'BRAND' }
+  return curl(`${origin}/otp/send`, { ...app, channel: 'SMS', phone: '+1 202 555 0143' })
+}
+
+/** A phone number in groups. The gaps are margins, so that searching and copying give the plain digits. */
+function Address({ to }: { to: string }) {
+  if (!/^\d{7,15}$/.test(to)) return <bdi>{to}</bdi>
+  return (
+    <bdi class="digits">
+      {to.split(/(?=(?:\d{3})*\d{4}$)/).map((group, index) => (
+        <span key={index}>{group}</span>
+      ))}
+    </bdi>
+  )
+}
+
+function Recipient({
+  conversation: { to, channel, sent, last },
+  isShown,
+  now,
+}: {
+  conversation: Conversation
+  isShown: boolean
+  now: number
+}) {
+  return (
+    <li data-search={[to, ...new Set(sent.map(senderOf))].join('\n').toLowerCase()}>
+      <a
+        class="recipient"
+        href={`/outbox?to=${encodeURIComponent(to)}`}
+        aria-current={isShown ? 'true' : undefined}
+        data-to={to}
+        data-code={codeOf(last)}
+        data-request={last.requestId}
+      >
+        <span class="channel-icon">
+          <Icon name={channel === 'SMS' ? 'inbox' : 'stamp'} />
+        </span>
+        <span class="line">
+          <span class="who">
+            <span class="sr-only">{channel === 'SMS' ? 'SMS ' : 'E-mail '}</span>
+            <Address to={to} />
+          </span>
+          <span class="count">
+            {sent.length}
+            <span class="sr-only" data-unread-words>
+              {' messages'}
+            </span>
+          </span>
+        </span>
+        <span class="line">
+          <bdi class="preview">
+            {(channel === 'SMS' ? last.text : (last.subject ?? 'No subject')).slice(0, 120)}
+          </bdi>
+          <Time at={Date.parse(last.createdAt)} now={now} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+/** Text messages as on a phone, mails as in a mailbox: the latest first, and open. */
+function Messages({
+  conversation: { channel, sent, last },
+  now,
+}: {
+  conversation: Conversation
+  now: number
+}) {
+  if (channel === 'EMAIL') {
+    return (
+      <>
+        {sent.toReversed().map((mail) => (
+          <Mail key={mail.id} mail={mail} isOpen={mail === last} now={now} />
+        ))}
+      </>
+    )
+  }
+  return (
+    <div class="phone">
+      <div class="speaker" />
+      <section class="screen" aria-label="Conversation">
+        {sent.map((sms, index) => (
+          <Sms key={sms.id} sms={sms} previous={sent[index - 1]} now={now} />
+        ))}
+      </section>
+    </div>
+  )
+}
+
+function Sms({ sms, previous, now }: { sms: OutboxEntry; previous: OutboxEntry | undefined; now: number }) {
+  const code = codeOf(sms)
+  const sender = senderOf(sms)
+  const facts = [sms.route, sms.templateKey, counted([...sms.text].length, 'character')]
+  return (
+    <article class="sms" data-id={sms.id}>
+      {previous && senderOf(previous) === sender ? null : <h3 class="sender">{sender}</h3>}
+      <div class="bubble">
+        <p class="text" dir="auto">
+          <Marked text={sms.text} code={code} />
+        </p>
+        {code === null ? null : <CopyButton text={code} label={`Copy ${code}`} />}
+      </div>
+      <p class="print">
+        <Time at={Date.parse(sms.createdAt)} now={now} /> · {facts.filter(Boolean).join(' · ')}
+      </p>
+    </article>
+  )
+}
+
+function Mail({ mail, isOpen, now }: { mail: OutboxEntry; isOpen: boolean; now: number }) {
+  const code = codeOf(mail)
+  const at = Date.parse(mail.createdAt)
+  const subject = mail.subject ?? 'No subject'
+  return (
+    <article class="mail" data-id={mail.id}>
+      <details name="mail" open={isOpen}>
+        <summary class="row">
+          <h3 class="who" dir="auto">
+            {subject}
+          </h3>
+          <Time at={at} now={now} />
+          <bdi class="preview">{senderOf(mail)}</bdi>
+        </summary>
+        <div class="opened">
+          <Facts
+            entries={[
+              ['From', <bdi>{senderOf(mail)}</bdi>],
+              ['To', <bdi>{mail.to}</bdi>],
+              ['Date', utc(at)],
+            ]}
+          />
+          {code === null ? null : (
+            <p class="strip">
+              Code <mark>{code}</mark>
+              <CopyButton text={code} label={`Copy ${code}`} />
+            </p>
+          )}
+          {mail.html === null ? null : (
+            <fieldset class="switch">
+              <legend class="sr-only">Parts of the mail</legend>
+              {(['HTML', 'Text'] as const).map((part) => (
+                <label key={part}>
+                  <input type="radio" name={`part-${mail.id}`} value={part} checked={part === 'HTML'} />
+                  <span class="option">{part}</span>
+                </label>
+              ))}
+            </fieldset>
+          )}
+          {mail.html === null ? null : (
+            // An empty sandbox: no scripts, no forms, no access to this page.
+            <iframe
+              sandbox=""
+              loading="lazy"
+              referrerpolicy="no-referrer"
+              title={`HTML of “${subject}”`}
+              src={`/outbox/messages/${mail.id}/html`}
+            />
+          )}
+          <p class="text" dir="auto">
+            <Marked text={mail.text || 'This mail has no text part.'} code={code} />
+          </p>
+        </div>
+      </details>
+    </article>
+  )
+}
+
+function TryForm({ demo }: { demo: Demo | undefined }) {
+  return (
+    <details id="try-fold" open>
+      <summary>
+        <h2 id="try-title">Try it</h2> <span class="hint">Calls the public API from this page</span>
+      </summary>
+      <form id="try" class="form" novalidate autocomplete="off" data-demo-key={demo?.apiKey}>
+        {demo ? null : (
+          <p class="explain">
+            An app needs a key: <code>otpost app issue APPID</code> prints a key,{' '}
+            <code>otpost brand list</code> shows the brands.
+          </p>
+        )}
+        <div class="pair">
+          <Field label="App id" id="appId" name="appId" isCode value={demo?.appId ?? ''} />
+          <Field label="Brand id" id="brandId" name="brandId" isCode value={demo?.brandId ?? ''} />
+        </div>
+        <div class="field">
+          <label for="apiKey">API key</label>
+          <div class="joined">
+            <input
+              id="apiKey"
+              name="apiKey"
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              value={demo?.apiKey}
+            />
+            <button type="button" class="copy" id="show-key" aria-pressed="false" aria-label="Show API key">
+              Show
+            </button>
+          </div>
+        </div>
+        <fieldset class="switch">
+          <legend class="sr-only">Channel</legend>
+          <label>
+            <input type="radio" name="channel" value="SMS" checked />
+            <span class="option">SMS</span>
+          </label>
+          <label>
+            <input type="radio" name="channel" value="EMAIL" />
+            <span class="option">E-mail</span>
+          </label>
+        </fieldset>
+        <Field
+          label={<span id="recipient-label">Phone</span>}
+          id="recipient"
+          name="recipient"
+          value={demo ? '+1 202 555 0143' : ''}
+        />
+        <div class="pair">
+          <button type="submit" id="send" class="button primary">
+            Send code
+          </button>
+          <button type="button" id="resend" class="button">
+            Resend
+          </button>
+        </div>
+        <div class="field code-field">
+          <label for="otp">Code</label>
+          <p class="arrival" id="arrival" hidden>
+            <span id="arrival-text" />
+            <button type="button" id="use-code" class="button small primary" hidden>
+              Use this code
+            </button>
+          </p>
+          <div class="pair">
+            <input
+              id="otp"
+              name="otp"
+              class="code"
+              inputMode="numeric"
+              autocomplete="one-time-code"
+              maxLength={6}
+              placeholder="••••••"
+              spellcheck={false}
+            />
+            <button type="button" id="verify" class="button">
+              Verify
+            </button>
+          </div>
+        </div>
+      </form>
+      <section id="result" class="result" aria-label="Answer" hidden>
+        <h3 data-slot="title">Answer</h3>
+        <p class="hint">
+          <code data-slot="error" /> <span data-slot="status" />
+        </p>
+        <p data-slot="hint" />
+        <p data-slot="retry" />
+        <div data-slot="json">
+          <Snippet title="JSON" text="" />
+        </div>
+        <div data-slot="curl">
+          <Snippet title="curl" text="" />
+        </div>
+      </section>
+    </details>
+  )
+}

@@ -1,0 +1,347 @@
+/** @jsxImportSource preact */
+import { type ComponentChildren, toChildArray } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { ago, utc } from './words.ts'
+
+// The building blocks of all pages. They work without script; page.js adds what `data-` attributes ask for. No style and
+// no script is in a page itself: its policy forbids both.
+
+const icons = {
+  stamp: 'M4 6.5h16v11H4zM4.5 7l7.5 6 7.5-6',
+  pulse: 'M3.5 12.5h4l2.5-7 4 13 2.5-6h4',
+  'paper-plane': 'M20.5 4L3.5 10.5l6.5 3 3 6.5zM10 13.5L20.5 4',
+  tray: 'M4 13.5l2.5-8h11l2.5 8v5H4zM4 13.5h5l1.5 2.5h3l1.5-2.5h5',
+  tag: 'M4 4.5h7.5l8.5 8.5-7 7L4.5 11.5zM8.5 8.5v.01',
+  key: 'M11.5 12.5l8-8M16 8l2.5 2.5M11 16a4 4 0 11-8 0 4 4 0 018 0z',
+  list: 'M8.5 6.5h11M8.5 12h11M8.5 17.5h11M4.5 6.5v.01M4.5 12v.01M4.5 17.5v.01',
+  sliders: 'M4 8h8M16 8h4M4 16h4M12 16h8M14 6v4M10 14v4',
+  inbox: 'M4 5h16v11H11l-4 3.5V16H4z',
+  exit: 'M10 4.5H5v15h5M14.5 8l4 4-4 4M18.5 12H9.5',
+  check: 'M5 12.5l4.5 4.5L19 7.5',
+  alert: 'M12 4l8.5 15.5h-17zM12 10v4M12 16.5v.01',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  next: 'M9.5 5.5L16 12l-6.5 6.5',
+  back: 'M14.5 5.5L8 12l6.5 6.5',
+  search: 'M16 16l4.5 4.5M10.5 17a6.5 6.5 0 110-13 6.5 6.5 0 010 13z',
+} as const
+export type IconName = keyof typeof icons
+
+/** A sign beside words that say the same: it is hidden from screen readers. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={icons[name]} />
+    </svg>
+  )
+}
+
+const favicon =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f5f6b'/%3E%3Cpath d='M5 8l7 5 7-5M5 7h14v10H5z' fill='none' stroke='%23ffe08a' stroke-width='1.8' stroke-linejoin='round'/%3E%3C/svg%3E"
+
+interface DocumentOptions {
+  /** Of the page, without the name of the program. */
+  readonly title: string
+  /** The path below which its files are, such as `/admin`; those of `pageFiles` are among them. */
+  readonly base: string
+  /** Names of modules beside page.js, such as `charts.js`. */
+  readonly scripts?: readonly string[]
+  /** Names of style sheets, which come after page.css. */
+  readonly styles?: readonly string[]
+}
+
+/** A whole HTML document. */
+export function document(
+  { title, base, scripts = [], styles = [] }: DocumentOptions,
+  body: ComponentChildren,
+): string {
+  const html = renderToString(
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="theme-color" media="(prefers-color-scheme: light)" content="#fbfaf8" />
+        <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#181c1f" />
+        <meta name="robots" content="noindex" />
+        <title>{`${title} · otpost`}</title>
+        <link rel="icon" href={favicon} />
+        {['page.css', ...styles].map((name) => (
+          <link key={name} rel="stylesheet" href={`${base}/${name}`} />
+        ))}
+        {['page.js', ...scripts].map((name) => (
+          <script key={name} type="module" src={`${base}/${name}`} />
+        ))}
+      </head>
+      <body>{body}</body>
+    </html>,
+  )
+  return `<!doctype html>${html}`
+}
+
+interface SinglePageOptions extends DocumentOptions {
+  /** Stands beside the name of the program. */
+  readonly place?: string
+}
+
+/** A document that is one sheet of paper, with the edge of a postage stamp. */
+export function singlePage({ place, ...options }: SinglePageOptions, children: ComponentChildren): string {
+  return document(
+    options,
+    <main class="single">
+      <Brandmark>{place}</Brandmark>
+      <div class="letter">
+        <div class="postage">
+          <h1>{options.title}</h1>
+          {children}
+        </div>
+      </div>
+    </main>,
+  )
+}
+
+/** The name of the program beside its stamp. */
+export function Brandmark({ children }: { children?: ComponentChildren }) {
+  return (
+    <span class="brandmark">
+      <span class="logo">
+        <Icon name="stamp" />
+      </span>
+      <span class="name">otpost</span>
+      {children === undefined ? null : <span class="place">{children}</span>}
+    </span>
+  )
+}
+
+interface ControlProps {
+  readonly label: ComponentChildren
+  readonly name: string
+  /** The id of the control, where the page has several of this name; without it `field-NAME`. */
+  readonly id?: string
+  readonly value?: string
+  readonly hint?: ComponentChildren
+}
+
+/** The parts that every control shares: its attributes, and its hint below. */
+function control({ name, id = `field-${name}`, hint }: ControlProps) {
+  const hintId = hint === undefined ? undefined : `${id}-hint`
+  return {
+    attributes: { id, name, 'aria-describedby': hintId },
+    below: hintId && (
+      <p class="hint" id={hintId}>
+        {hint}
+      </p>
+    ),
+  }
+}
+
+interface FieldProps extends ControlProps {
+  /** How many lines it has; without it, one. */
+  readonly rows?: number
+  readonly required?: boolean
+  readonly placeholder?: string
+  readonly maxLength?: number
+  /** In letters of one width, as ids and keys are best read. */
+  readonly isCode?: boolean
+}
+
+/** Text to type. */
+export function Field(props: FieldProps) {
+  const { label, value, rows, required, placeholder, maxLength, isCode } = props
+  const { attributes, below } = control(props)
+  const shared = {
+    ...attributes,
+    class: isCode ? 'code' : undefined,
+    value,
+    required,
+    placeholder,
+    maxLength,
+    autocomplete: 'off' as const,
+    autocapitalize: isCode ? ('none' as const) : undefined,
+    spellcheck: isCode ? false : undefined,
+  }
+  return (
+    <div class="field">
+      <label for={attributes.id}>{label}</label>
+      {rows === undefined ? <input type="text" {...shared} /> : <textarea rows={rows} {...shared} />}
+      {below}
+    </div>
+  )
+}
+
+interface ChoiceProps extends ControlProps {
+  /** Whether it is ticked; `value` is what is sent when it is, `1` without one. */
+  readonly checked: boolean
+}
+
+/** A box that is ticked or not. */
+export function Choice(props: ChoiceProps) {
+  const { attributes, below } = control(props)
+  return (
+    <div class="choice">
+      <input {...attributes} type="checkbox" value={props.value ?? '1'} checked={props.checked} />
+      <div>
+        <label for={attributes.id}>{props.label}</label>
+        {below}
+      </div>
+    </div>
+  )
+}
+
+/** Controls that belong together, with what they are about. */
+export function FieldGroup({
+  legend,
+  hint,
+  children,
+}: {
+  legend: string
+  hint?: ComponentChildren
+  children: ComponentChildren
+}) {
+  return (
+    <fieldset class="group">
+      <legend>{legend}</legend>
+      {hint === undefined ? null : <p class="hint">{hint}</p>}
+      {children}
+    </fieldset>
+  )
+}
+
+type Kind = 'primary' | 'plain' | 'danger'
+
+interface ButtonProps {
+  readonly kind?: Kind
+  /** A smaller one, as in a row of a table. */
+  readonly small?: boolean
+  readonly name?: string
+  readonly value?: string
+  readonly disabled?: boolean
+  readonly children: ComponentChildren
+}
+
+/** Sends the form it is in. */
+export function Button({ kind = 'plain', small, name, value, disabled, children }: ButtonProps) {
+  return (
+    <button
+      type="submit"
+      class={classes('button', kind, small ? 'small' : undefined)}
+      name={name}
+      value={value}
+      disabled={disabled}
+    >
+      {children}
+    </button>
+  )
+}
+
+interface LinkButtonProps {
+  readonly href: string
+  readonly kind?: Kind
+  readonly small?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A link that looks like a button. */
+export function LinkButton({ href, kind = 'plain', small, children }: LinkButtonProps) {
+  return (
+    <a class={classes('button', kind, small ? 'small' : undefined)} href={href}>
+      {children}
+    </a>
+  )
+}
+
+export type Tone = 'good' | 'bad' | 'warn' | 'quiet'
+
+/** A status in a word or two; its colour says nothing that the words don't. */
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>
+}
+
+/** A time as it lies from now; pointed at, to the second. console.js keeps it true while the page stands. */
+export function Time({ at, now }: { at: number; now: number }) {
+  return (
+    <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-relative>
+      {ago(at, now)}
+    </time>
+  )
+}
+
+/** What stands where there is nothing yet, and what to do about it. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <Icon name="stamp" />
+      <h3>{title}</h3>
+      {toChildArray(children).length === 0 ? null : <div class="hint">{children}</div>}
+    </div>
+  )
+}
+
+/** Copies a text; page.css hides it where no script runs. */
+export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+  return (
+    <button type="button" class="copy" data-copy={text}>
+      <Icon name="copy" />
+      <span>{label}</span>
+    </button>
+  )
+}
+
+/** A text with the code in it highlighted. */
+export function Marked({ text, code }: { text: string; code: string | null | undefined }) {
+  const start = code ? text.indexOf(code) : -1
+  if (!code || start < 0) return <>{text}</>
+  return (
+    <>
+      {text.slice(0, start)}
+      <mark>{code}</mark>
+      {text.slice(start + code.length)}
+    </>
+  )
+}
+
+/** A shell command that posts JSON. */
+export function curl(url: string, body: Readonly<Record<string, unknown>>): string {
+  return `curl -s ${shellWord(url)} -H 'content-type: application/json' \\\n  -d ${shellWord(JSON.stringify(body))}`
+}
+
+/** A word as a shell reads it literally. */
+export function shellWord(word: string): string {
+  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** A text to take away whole, such as a key, a command, a call. */
+export function Snippet({ title, text }: { title: string; text: string }) {
+  return (
+    <div class="snippet">
+      <header>
+        <span>{title}</span>
+        <CopyButton text={text} />
+      </header>
+      <pre>{text}</pre>
+    </div>
+  )
+}
+
+/** What is known of one thing, name by name; null leaves an entry out. */
+export function Facts({
+  entries,
+}: {
+  entries: readonly (readonly [name: string, value: ComponentChildren] | null)[]
+}) {
+  return (
+    <dl class="facts">
+      {entries.map((entry) =>
+        entry === null ? null : (
+          <div key={entry[0]}>
+            <dt>{entry[0]}</dt>
+            <dd>{entry[1]}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  )
+}
+
+export function classes(...names: readonly (string | undefined)[]): string {
+  return names.filter((name) => name !== undefined).join(' ')
+}

@@ -1,0 +1,63 @@
+/** @jsxImportSource preact */
+import { Elysia } from 'elysia'
+import { singlePage } from './components.tsx'
+import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
+
+export interface RootPorts {
+  readonly version: string
+  readonly hasOutbox: boolean
+  /** Whether somebody could sign in to the console now; when this rejects, the console is not linked. */
+  readonly isConsoleOpen: () => Promise<boolean>
+  readonly requestIdOf: (request: Request) => string
+}
+
+const titles = {
+  docs: 'API documentation',
+  openapi: 'API description (OpenAPI)',
+  health: 'Health',
+  outbox: 'Outbox',
+  admin: 'Console',
+} as const
+
+type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
+
+/** GET /: where everything is, as a page for a browser and as JSON for anything else. */
+export function rootRoutes({ version, hasOutbox, isConsoleOpen, requestIdOf }: RootPorts) {
+  return new Elysia({ strictPath: true, normalize: false })
+    .use(staticRoutes(pageFiles('')))
+    .get('/', async ({ request, set }) => {
+      const links: Links = {
+        docs: '/docs',
+        openapi: '/openapi.json',
+        health: '/health',
+        ...(hasOutbox ? { outbox: '/outbox' } : {}),
+        ...((await isConsoleOpen().catch(() => false)) ? { admin: '/admin' } : {}),
+      }
+      if (request.headers.get('accept')?.includes('text/html')) {
+        const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store', vary: 'accept' }
+        return new Response(rootPage(version, links), { headers })
+      }
+      set.headers.vary = 'accept'
+      return { success: true, service: 'otpost', version, links, requestId: requestIdOf(request) }
+    })
+}
+
+function rootPage(version: string, links: Links): string {
+  const entries = (Object.keys(titles) as (keyof typeof titles)[]).flatMap((name) => {
+    const href = links[name]
+    return href === undefined ? [] : [{ href, title: titles[name] }]
+  })
+  return singlePage(
+    { title: 'Verification codes and notifications', base: '' },
+    <>
+      <ul class="links">
+        {entries.map(({ href, title }) => (
+          <li key={href}>
+            <a href={href}>{title}</a> <code>{href}</code>
+          </li>
+        ))}
+      </ul>
+      <p class="hint">otpost {version}</p>
+    </>,
+  )
+}
