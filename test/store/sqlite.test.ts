@@ -10,6 +10,7 @@ import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
 import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
+import { movedTables } from '../../src/adapters/store/transfer.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
 import { keepAll, sqliteStores, tester } from '../support/operator.ts'
@@ -106,6 +107,10 @@ describe('SQLite', () => {
         'outbox.variables',
         'receipts.reason',
       ])
+    })
+
+    test('every table moves to another database, but for the state of recipients and the marks of keys', () => {
+      expect([...movedTables, 'ledgers', 'secret_marks'].sort()).toEqual(tables)
     })
 
     test('what the contract looks up by time or name has an index', () => {

@@ -56,25 +56,3 @@ export class Changes {
     return this.revision
   }
 }
-
-/** Remembers what `read` told of each key until something may have changed. */
-export function remembered<Value>(
-  changes: Changes,
-  read: (key: string) => Promise<Value>,
-): (key: string) => Promise<Value> {
-  const known = new Map<string, Promise<Value>>()
-  let seen = -1
-  return async (key) => {
-    const token = await changes.token()
-    // Keys come from callers, who may ask for any number of them.
-    if (seen !== token || known.size > 1000) known.clear()
-    seen = token
-    const before = known.get(key)
-    if (before) return before
-    const reading = read(key)
-    known.set(key, reading)
-    // What failed is not remembered.
-    reading.catch(() => known.delete(key))
-    return reading
-  }
-}

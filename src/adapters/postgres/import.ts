@@ -1,8 +1,8 @@
-import { type Column, getTableColumns } from 'drizzle-orm'
 import { OperatorError } from '../../domain/operator/operator.ts'
 import { type Ledger, prune } from '../../domain/otp/state.ts'
 import {
   type ComparedTable,
+  columnsByTable,
   comparedKeys,
   type MovedTable,
   movedTables,
@@ -20,38 +20,10 @@ import {
   type Queryable,
   StatementError,
 } from './pool.ts'
-import {
-  appKeys,
-  audit,
-  brands,
-  consoleLinks,
-  consoleSessions,
-  deliveries,
-  deliveryReports,
-  integrationRequests,
-  outbox,
-  statCounts,
-  traces,
-} from './schema.ts'
+import * as schema from './schema.ts'
 import { asJson, storable } from './text.ts'
 
-const columns: Readonly<Record<MovedTable, readonly string[]>> = {
-  brands: columnsOf(brands),
-  app_keys: columnsOf(appKeys),
-  integration_requests: columnsOf(integrationRequests),
-  audit: columnsOf(audit),
-  console_sessions: columnsOf(consoleSessions),
-  console_links: columnsOf(consoleLinks),
-  outbox: columnsOf(outbox),
-  tallies: columnsOf(statCounts),
-  receipts: columnsOf(deliveryReports),
-  deliveries: columnsOf(deliveries),
-  stories: columnsOf(traces),
-}
-
-function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly string[] {
-  return Object.values<Column>(getTableColumns(table)).map(({ name }) => name)
-}
+const columns = columnsByTable(Object.values(schema))
 
 const allTables = [...movedTables, 'ledgers'] as const
 
@@ -217,7 +189,12 @@ async function copyAll(
   const shiftMs = await aheadOf(connection, source)
   const done: Transferred[] = []
   for (const table of movedTables) {
-    const rows = await copyRows(connection, table, columns[table], movedRows(source, table, shiftMs))
+    const rows = await copyRows(
+      connection,
+      table,
+      columns(table).map(({ name }) => name),
+      movedRows(source, table, shiftMs),
+    )
     done.push({ table, rows, leftOut: 0 })
   }
   for (const table of numberedTables) {

@@ -40,20 +40,3 @@ export class Changes {
     this.count++
   }
 }
-
-/** Remembers what `read` told of each key until something may have changed. */
-export function remembered<K, V>(changes: Changes, read: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>()
-  let seen = -1
-  return (key) => {
-    const { token } = changes
-    // Keys come from callers, who may ask for any number of them.
-    if (seen !== token || known.size > 1000) known.clear()
-    seen = token
-    const value = known.get(key)
-    if (value !== undefined || known.has(key)) return value as V
-    const found = read(key)
-    known.set(key, found)
-    return found
-  }
-}

@@ -1,46 +1,23 @@
 import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
-import { type Column, getTableColumns } from 'drizzle-orm'
 import { OperatorError } from '../../domain/operator/operator.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { comparedKeys, type MovedTable, type PlainRow, type TransferSource } from '../store/transfer.ts'
+import {
+  columnsByTable,
+  comparedKeys,
+  type MovedTable,
+  type PlainRow,
+  type TransferSource,
+} from '../store/transfer.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn, fileAt, movedAside, movedEnding, syncToDisk } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
-import {
-  appKeys,
-  audit,
-  brands,
-  consoleLinks,
-  consoleSessions,
-  deliveries,
-  deliveryReports,
-  integrationRequests,
-  outbox,
-  statCounts,
-  traces,
-} from './schema.ts'
+import * as schema from './schema.ts'
 import { decode } from './state-table.ts'
 
-const columns: Readonly<Record<MovedTable, readonly Column[]>> = {
-  brands: columnsOf(brands),
-  app_keys: columnsOf(appKeys),
-  integration_requests: columnsOf(integrationRequests),
-  audit: columnsOf(audit),
-  console_sessions: columnsOf(consoleSessions),
-  console_links: columnsOf(consoleLinks),
-  outbox: columnsOf(outbox),
-  tallies: columnsOf(statCounts),
-  receipts: columnsOf(deliveryReports),
-  deliveries: columnsOf(deliveries),
-  stories: columnsOf(traces),
-}
-
-function columnsOf(table: Parameters<typeof getTableColumns>[0]): readonly Column[] {
-  return Object.values(getTableColumns(table))
-}
+const columns = columnsByTable(Object.values(schema))
 
 /** What is said of a row in which a column is read otherwise than its schema says. */
 const otherwise: Partial<Record<MovedTable, (row: Record<string, unknown>) => PlainRow>> = {
@@ -141,7 +118,7 @@ export function fingerprintsIn(file: string): readonly string[] {
 
 /** Rows as their schema reads them, one after another. */
 function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow> {
-  const own = columns[table]
+  const own = columns(table)
   const rewrite = otherwise[table]
   const names = own.map(({ name }) => `"${name}"`).join()
   const rows = driver.prepare<[], unknown[]>(`SELECT ${names} FROM ${table}`).raw()

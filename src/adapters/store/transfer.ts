@@ -1,3 +1,4 @@
+import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
 import type { Ledger } from '../../domain/otp/state.ts'
 import type { Clock } from '../../domain/ports.ts'
 
@@ -19,6 +20,13 @@ export const movedTables = [
 ] as const
 
 export type MovedTable = (typeof movedTables)[number]
+
+/** Finds the columns of a table by its name in a schema. */
+export function columnsByTable(schema: readonly unknown[]): (table: MovedTable) => readonly Column[] {
+  const tables = schema.filter((each) => is(each, Table))
+  const byName = new Map(tables.map((table) => [getTableName(table), Object.values(getTableColumns(table))]))
+  return (table) => byName.get(table) ?? []
+}
 
 /** Those whose rows are numbered, and go on to be. */
 export const numberedTables = ['audit', 'outbox'] as const
