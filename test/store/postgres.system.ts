@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { type Database, openDatabase, plainErrors } from '../../src/adapters/postgres/database.ts'
+import { type Database, openDatabase, ormOn, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
-import { type Pool, type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
+import { type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
 import { createSweep } from '../../src/adapters/postgres/sweep.ts'
 import { createApps } from '../../src/adapters/store/keys.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
@@ -147,11 +147,12 @@ test('a message is seen after every one with a lower id', async () => {
   const opened = await database.open(() => 0)
   const { add, list } = postgresStores(opened).outbox
   const texts = async () => (await list({ limit: 10 })).map(({ text }) => text)
-  const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'"
+  const waits =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'"
   let isAdded = false
   let later: Promise<void> | undefined
-  await opened.pool.transaction(async ({ query }) => {
-    await postgresStores({ ...opened, pool: { ...opened.pool, query } }).outbox.add(message('lower'))
+  await opened.pool.transaction(async (connection) => {
+    await postgresStores({ ...opened, orm: ormOn(connection) }).outbox.add(message('lower'))
     later = add(message('higher')).then(() => {
       isAdded = true
     })
@@ -179,12 +180,8 @@ test('a node that hears no answer any more holds up no message of another', asyn
     },
   })
   const [reached, { promise: forever }] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
-  const pool: Pool = {
-    ...opened.pool,
-    ...deaf(opened.pool),
-    transaction: (work) => opened.pool.transaction((connection) => work(deaf(connection))),
-  }
-  void postgresStores({ ...opened, pool }).outbox.add(message('of a node that is frozen'))
+  const frozen = postgresStores({ ...opened, orm: ormOn(deaf(opened.pool)) })
+  void frozen.outbox.add(message('of a node that is frozen'))
   await reached.promise
   const { add, list } = postgresStores(opened).outbox
   await add(message('of another'))

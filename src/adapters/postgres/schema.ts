@@ -24,8 +24,8 @@ import { asJson } from './text.ts'
 /** Compared byte by byte: keys and hashes have no language, and their order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
 
-/** Texts of any caller: a JSON text that PostgreSQL can store. */
-const details = customType<{ data: Readonly<Record<string, string>> }>({
+/** An object of texts that may contain any character. */
+const texts = customType<{ data: Readonly<Record<string, string>> }>({
   dataType: () => 'jsonb',
   toDriver: asJson,
 })
@@ -264,7 +264,7 @@ export const audit = pgTable(
     name: text().notNull(),
     action: text().$type<AuditAction>().notNull(),
     target: text().notNull(),
-    details: details().notNull(),
+    details: texts().notNull(),
   },
   (table) => [
     check('audit_by', sql`${table.by} IN ('command', 'console')`),
@@ -304,7 +304,7 @@ export const outbox = pgTable(
     text: text().notNull(),
     html: text(),
     templateKey: text('template_key'),
-    variables: jsonb().$type<Readonly<Record<string, string>>>(),
+    variables: texts(),
     requestId: text('request_id').notNull(),
   },
   (table) => [

@@ -1,12 +1,9 @@
-import { getTableColumns, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Steps } from '../store/statements.ts'
 import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import * as tables from './schema.ts'
-import { asJson } from './text.ts'
-
-const saveMessage = { name: 'otpost_keep_message', text: 'SELECT otpost_keep_message($1::jsonb)' }
 
 /** What PostgreSQL gives the shared stores. */
 export function storeDatabase({
@@ -15,7 +12,6 @@ export function storeDatabase({
   changes,
   now,
 }: Pick<Database, 'pool' | 'orm' | 'changes' | 'now'>): StoreDatabase {
-  const columns = Object.entries(getTableColumns(tables.outbox))
   return {
     orm: orm as unknown as Orm,
     tables,
@@ -39,13 +35,20 @@ export function storeDatabase({
         await inside.execute(sql`SELECT number FROM revision WHERE id = 1 FOR UPDATE`)
         return runAll(steps(inside as unknown as Orm))
       }),
-    // One statement, as a server that stalls between two would block the messages of all servers.
     saveMessage: async (row) => {
-      const values = new Map<string, unknown>(Object.entries(row))
-      const message = columns.map(([field, { name }]) => [name, values.get(field)])
-      await pool.query(saveMessage, [asJson(Object.fromEntries(message))])
+      await orm.insert(tables.outbox).values({ ...row, id: nextMessageId(orm) })
     },
   }
+}
+
+/**
+ * The next id of a message, once every message with a lower id is committed. It locks a row that always exists. The insert
+ * stays one statement, so a server that stalls does not block the others.
+ */
+function nextMessageId(orm: Database['orm']): SQL<number> {
+  const { id } = tables.revision
+  const turn = orm.select({ id }).from(tables.revision).where(eq(id, 1)).for('update')
+  return sql`(select nextval(pg_get_serial_sequence('outbox', 'id')) from ${turn.as('turn')})`
 }
 
 async function runAll<Result>(steps: Steps<Result>): Promise<Result> {
