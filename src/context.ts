@@ -1,6 +1,5 @@
 import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
-import type { Log } from './adapters/http/http-request.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
 import type { OpenStorage, RetainAfter, Storage } from './adapters/store/store.ts'
@@ -10,6 +9,7 @@ import type { DeliveryQuery } from './domain/events/event-log.ts'
 import type { Period } from './domain/events/statistics.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { OperatorError } from './domain/operator/operator.ts'
+import type { Log } from './domain/ports.ts'
 
 // The half of the composition that server and commands share: what is kept. A command loads nothing else.
 

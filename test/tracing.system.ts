@@ -117,7 +117,7 @@ test.concurrent('a request is a span; the steps of the store and the call of the
     'INTERNAL store check',
     'INTERNAL store beginSend',
     'CLIENT send webhook',
-    'INTERNAL store moveEnd',
+    'INTERNAL store reschedule',
   ])
   expect(children.at(2)?.attributes).toEqual({
     'otpost.provider': 'webhook',
@@ -154,8 +154,8 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
   ])
   expect(traces.map(({ children }) => names(children))).toEqual([
     ['store check', 'store beginSend', 'send outbox'],
-    ['store check', 'store beginSend', 'store lastProviderOf', 'send webhook', 'store moveEnd'],
-    ['store admit', 'store keepRequest'],
+    ['store check', 'store beginSend', 'store lastProviderOf', 'send webhook', 'store reschedule'],
+    ['store admit', 'store saveRequest'],
   ])
   expect(traces[0]?.children.at(2)?.attributes).toEqual({
     'otpost.provider': 'outbox',
@@ -211,7 +211,7 @@ test.concurrent('every child has the right parent, however many requests are und
     {
       ask: (index: number, headers: Readonly<Record<string, string>>) =>
         ask(server, '/otp/send', { phone: `1202${5_550_000 + index}` }, headers),
-      children: ['store check', 'store beginSend', 'send webhook', 'store moveEnd'],
+      children: ['store check', 'store beginSend', 'send webhook', 'store reschedule'],
     },
     {
       ask: (index: number, headers: Readonly<Record<string, string>>) =>

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { email, phone } from '../domain/contact.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../domain/events/event-log.ts'
 import { explain } from '../domain/events/explain.ts'
+import { providerPath } from '../domain/messages/delivery-reports.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
   complain,
@@ -132,9 +133,24 @@ async function printCallbackUrls(env: Env): Promise<void> {
   ])
   const config = readConfig(env)
   requireDatabase(config)
+  const { publicUrl } = config
+  if (publicUrl === undefined) {
+    throw new OperatorError(
+      'PUBLIC_URL is not set: set it to the public base URL of this server, such as https://otp.example.com',
+    )
+  }
   const app = await createApp(config, { serves: false })
   try {
-    for (const line of app.callbackUrls()) print(line)
+    const { secrets, requireSecret } = app.context
+    requireSecret()
+    const readers = new Map(
+      app.providers.map(({ name, deliveryReports }) => [name, deliveryReports?.namedBy]),
+    )
+    for (const [name, namedBy] of readers) {
+      if (namedBy === undefined) print(`${name}: sends no delivery reports`)
+      else if (namedBy === 'attempt') print(`${name}: nothing to enter, each message names its own URL`)
+      else print(`${name}: ${publicUrl}${providerPath(secrets, name)}`)
+    }
   } finally {
     await app.close()
   }

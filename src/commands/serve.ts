@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
+import { portError } from '../adapters/http/port-error.ts'
 import type { App, Overrides } from '../app.ts'
 import type { Config } from '../config/config.ts'
-import { ConfigError } from '../config/settings.ts'
-import { OperatorError } from '../domain/operator/operator.ts'
 import { version } from '../version.ts'
 import { type Env, exit, print, withContext } from './common.ts'
 
@@ -39,6 +38,12 @@ async function parts() {
   return { ...app, ...config, ...demo, ...logger }
 }
 
+/** OpenTelemetry takes as long to load as all the rest, and is not loaded without an endpoint. */
+async function loadTracing() {
+  const { createTracing } = await import('../adapters/tracing/tracing.ts')
+  return createTracing
+}
+
 /** What serves otherwise than `otpost serve` does. */
 interface Serving extends Pick<Overrides, 'demo'> {
   /** Readies the app, then listens. */
@@ -52,9 +57,9 @@ interface Serving extends Pick<Overrides, 'demo'> {
 /** Serves until a signal ends it. */
 export async function serve(config: Config, serving: Serving = {}): Promise<void> {
   const { demo, prepare, logFd, until } = serving
-  const { createApp, createLogger, openTracing } = await parts()
+  const { createApp, createLogger } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
-  const tracing = await openTracing(config, logger)
+  const tracing = config.tracing && (await loadTracing())(config.tracing, { version, log: logger })
   const overrides = demo ? { demo } : {}
   const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
   let stopping = false
@@ -94,7 +99,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
     else listen()
   } catch (error) {
     await app.close()
-    throw portError(error, config, demo === undefined)
+    throw portError(error, '', config, demo === undefined)
   }
   void until?.().then(() => {
     // A stop under way is not hastened: only a second signal does that.
@@ -102,25 +107,4 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
     logger.info('stopping, since whoever started this has gone: requests under way are finished first')
     void stop(exit.ok)
   })
-}
-
-/**
- * The errors of a port that an operator can do something about, in words; any other as it is.
- *
- * @param mayShare whether REUSE_PORT is a setting of this server
- */
-function portError(error: unknown, { host, port }: Config, mayShare: boolean): unknown {
-  const code = (error as { code?: unknown } | null)?.code
-  if (code === 'EADDRINUSE') {
-    const ways = mayShare
-      ? ', choose another PORT, or set REUSE_PORT=1 on both servers to hand over without downtime'
-      : ', or choose another PORT'
-    return new OperatorError(`port ${port} on ${host} is in use. Stop what listens there${ways}`)
-  }
-  if (code === 'EACCES')
-    return new OperatorError(`port ${port} is not allowed to this user: choose a PORT above 1023`)
-  if (code === 'EADDRNOTAVAIL' || code === 'EINVAL' || code === 'ENOTFOUND') {
-    return new ConfigError([`HOST is ${host}, but this machine has no such address`])
-  }
-  return error
 }

@@ -1,5 +1,3 @@
-import type { RequestContext } from './events/request-context.ts'
-
 export type Channel = 'SMS' | 'EMAIL'
 
 /** A recipient in its normal form. */
@@ -64,10 +62,4 @@ export function maskPhone(digits: string): string {
 /** The first character and the domain. */
 export function maskEmail(address: string): string {
   return `${address.slice(0, 1)}***${address.slice(address.indexOf('@'))}`
-}
-
-/** Lets the log line of a request tell who it was for. */
-export function noteRecipient(context: RequestContext, recipient: Recipient): void {
-  context.channel = recipient.channel
-  context.recipient = mask(recipient)
 }

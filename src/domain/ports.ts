@@ -4,6 +4,13 @@ import type { SmsRoute } from './messages/providers.ts'
 /** The time in epoch milliseconds. */
 export type Clock = () => number
 
+/** The log of the process: JSON lines of these fields and this message. */
+export interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
 /**
  * How far the clock may be behind what the store tells of it: requests overtake each other, also between processes. What
  * lies further ahead is from before the clock was set back. A code of that time is over, since its life can't be told any

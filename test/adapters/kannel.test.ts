@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { kannel } from '../../src/adapters/sms/kannel.ts'
+import { failure } from '../../src/adapters/sms/provider.ts'
 import { Settings } from '../../src/config/settings.ts'
 import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
 import {
@@ -153,11 +154,7 @@ describe('the request', () => {
     ['another alphabet', 'АСМЕ'],
     ['a NUL', 'ACME\0'],
   ])('is not made for a sender with %s', async (_, senderId) => {
-    expect(await send({ senderId })).toEqual({
-      kind: 'rejected',
-      scope: 'content',
-      reason: 'unprintable header',
-    })
+    expect(await send({ senderId })).toEqual(failure('content', 'unprintable header'))
     expect(smsbox.received).toEqual([])
   })
 
@@ -165,7 +162,7 @@ describe('the request', () => {
   test.each(['919812345678 919812345679', '+919812345678', '', '919812345678\r\nX-Kannel-From: EVIL'])(
     'is not made to %p',
     async (to) => {
-      expect(await send({ to })).toEqual({ kind: 'rejected', scope: 'recipient', reason: 'not digits' })
+      expect(await send({ to })).toEqual(failure('recipient', 'not digits'))
       expect(smsbox.received).toEqual([])
     },
   )
@@ -175,57 +172,37 @@ describe('the answer', () => {
   test.each<[number, string, Outcome]>([
     [202, '0: Accepted for delivery', { kind: 'accepted' }],
     [202, '0: Accepted for delivery\n', { kind: 'accepted' }],
-    [202, '3: Queued for later delivery', { kind: 'unknown', reason: 'queued' }],
-    [202, 'Sent.', { kind: 'unknown', reason: 'not confirmed' }],
-    [202, 'Sent. Message splits: 2', { kind: 'unknown', reason: 'HTTP 202' }],
-    [202, '0: Accepted', { kind: 'unknown', reason: 'HTTP 202' }],
-    [202, '0: Accepted for delivery, or not', { kind: 'unknown', reason: 'HTTP 202' }],
-    [202, '', { kind: 'unknown', reason: 'HTTP 202' }],
-    [202, '{"error":"canary 919812345678"}', { kind: 'unknown', reason: 'HTTP 202' }],
-    [200, '0: Accepted for delivery', { kind: 'unknown', reason: 'HTTP 200' }],
+    [202, '3: Queued for later delivery', failure('unknown', 'queued')],
+    [202, 'Sent.', failure('unknown', 'not confirmed')],
+    [202, 'Sent. Message splits: 2', failure('unknown', 'HTTP 202')],
+    [202, '0: Accepted', failure('unknown', 'HTTP 202')],
+    [202, '0: Accepted for delivery, or not', failure('unknown', 'HTTP 202')],
+    [202, '', failure('unknown', 'HTTP 202')],
+    [202, '{"error":"canary 919812345678"}', failure('unknown', 'HTTP 202')],
+    [200, '0: Accepted for delivery', failure('unknown', 'HTTP 200')],
     [
       400,
       'Number(s) has/have been denied by white- and/or black-lists.',
-      { kind: 'rejected', scope: 'recipient', reason: 'denied number' },
+      failure('recipient', 'denied number'),
     ],
-    [
-      400,
-      'Sender missing and no global set, rejected',
-      { kind: 'rejected', scope: 'content', reason: 'no sender' },
-    ],
-    [
-      400,
-      'Charset or body misformed, rejected',
-      { kind: 'rejected', scope: 'content', reason: 'misformed body' },
-    ],
-    [
-      400,
-      'DLR-URL field misformed, rejected',
-      { kind: 'rejected', scope: 'content', reason: 'misformed DLR-URL' },
-    ],
-    [
-      400,
-      'Missing receiver(s) number(s), rejected',
-      { kind: 'rejected', scope: 'content', reason: 'HTTP 400' },
-    ],
-    [400, 'Coding field misformed, rejected', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
-    [400, 'Invalid content-type', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
-    [400, 'canary 919812345678', { kind: 'rejected', scope: 'content', reason: 'HTTP 400' }],
-    [415, 'Unsupported content-type, rejected', { kind: 'rejected', scope: 'content', reason: 'HTTP 415' }],
-    [
-      403,
-      'Authorization failed for sendsms',
-      { kind: 'rejected', scope: 'account', reason: 'authorization failed' },
-    ],
-    [403, 'Not routable. Do not try again.', { kind: 'rejected', scope: 'content', reason: 'not routable' }],
-    [403, 'canary', { kind: 'rejected', scope: 'account', reason: 'HTTP 403' }],
-    [404, 'Unknown request.', { kind: 'rejected', scope: 'account', reason: 'HTTP 404' }],
-    [302, '', { kind: 'rejected', scope: 'account', reason: 'HTTP 302' }],
-    [429, '', { kind: 'retryable', reason: 'HTTP 429' }],
-    [500, 'Sending failed.', { kind: 'retryable', reason: 'HTTP 500' }],
-    [502, '<html>canary</html>', { kind: 'retryable', reason: 'HTTP 502' }],
-    [503, 'Temporal failure, try again later.', { kind: 'retryable', reason: 'HTTP 503' }],
-    [503, '0: Accepted for delivery', { kind: 'retryable', reason: 'HTTP 503' }],
+    [400, 'Sender missing and no global set, rejected', failure('content', 'no sender')],
+    [400, 'Charset or body misformed, rejected', failure('content', 'misformed body')],
+    [400, 'DLR-URL field misformed, rejected', failure('content', 'misformed DLR-URL')],
+    [400, 'Missing receiver(s) number(s), rejected', failure('content', 'HTTP 400')],
+    [400, 'Coding field misformed, rejected', failure('content', 'HTTP 400')],
+    [400, 'Invalid content-type', failure('content', 'HTTP 400')],
+    [400, 'canary 919812345678', failure('content', 'HTTP 400')],
+    [415, 'Unsupported content-type, rejected', failure('content', 'HTTP 415')],
+    [403, 'Authorization failed for sendsms', failure('account', 'authorization failed')],
+    [403, 'Not routable. Do not try again.', failure('content', 'not routable')],
+    [403, 'canary', failure('account', 'HTTP 403')],
+    [404, 'Unknown request.', failure('account', 'HTTP 404')],
+    [302, '', failure('account', 'HTTP 302')],
+    [429, '', failure('retryable', 'HTTP 429')],
+    [500, 'Sending failed.', failure('retryable', 'HTTP 500')],
+    [502, '<html>canary</html>', failure('retryable', 'HTTP 502')],
+    [503, 'Temporal failure, try again later.', failure('retryable', 'HTTP 503')],
+    [503, '0: Accepted for delivery', failure('retryable', 'HTTP 503')],
   ])('%i %p is told as what it means', async (status, text, outcome) => {
     smsbox.answer(says(status, text))
     expect(await send()).toEqual(outcome)
@@ -233,9 +210,9 @@ describe('the answer', () => {
   })
 
   test.each<[string, Outcome]>([
-    ['202 Accepted', { kind: 'unknown', reason: 'HTTP 202' }],
-    ['401 Unauthorized', { kind: 'rejected', scope: 'account', reason: 'HTTP 401' }],
-    ['503 Service Unavailable', { kind: 'retryable', reason: 'HTTP 503' }],
+    ['202 Accepted', failure('unknown', 'HTTP 202')],
+    ['401 Unauthorized', failure('account', 'HTTP 401')],
+    ['503 Service Unavailable', failure('retryable', 'HTTP 503')],
   ])('%s that breaks off is taken for what its status says, and no more', async (status, outcome) => {
     for (const [header, begun] of [
       ['content-length: 24', '0: Accep'],
@@ -253,18 +230,6 @@ describe('the answer', () => {
       expect(await send({}, { env: { KANNEL_URL: `http://127.0.0.1:${broken.port}` } })).toEqual(outcome)
       broken.stop(true)
     }
-  })
-
-  test('that does not come in time leaves it unknown', async () => {
-    const { promise, resolve } = Promise.withResolvers<Response>()
-    smsbox.answer(() => promise)
-    expect(await send({}, { timeoutMs: 60 })).toEqual({ kind: 'unknown', reason: 'time-out' })
-    resolve(new Response())
-  })
-
-  test('of nobody means that nothing was sent', async () => {
-    await smsbox.stop()
-    expect((await send()).kind).toBe('retryable')
   })
 })
 
@@ -313,30 +278,4 @@ describe('a receipt', () => {
       expect(() => read(query)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
     },
   )
-})
-
-describe('its settings', () => {
-  test.each<[string, Record<string, string>, RegExp]>([
-    ['no URL', { KANNEL_URL: '' }, /^KANNEL_URL is not set/],
-    ['an address that is none', { KANNEL_URL: 'canary' }, /^KANNEL_URL must be/],
-    [
-      'http to another machine',
-      { KANNEL_URL: 'http://canary.example:13013' },
-      /^KANNEL_URL must be an https/,
-    ],
-    ['no user', { KANNEL_USERNAME: '' }, /^KANNEL_USERNAME is not set/],
-    ['no password', { KANNEL_PASSWORD: '' }, /^KANNEL_PASSWORD is not set/],
-    ['no sender', { KANNEL_FROM: '' }, /^KANNEL_FROM is not set/],
-    ['a password that no header can hold', { KANNEL_PASSWORD: 'canary\n' }, /^KANNEL_PASSWORD must be/],
-    ['a user that no header can hold', { KANNEL_USERNAME: 'canary\r' }, /^KANNEL_USERNAME must be/],
-    ['a sender in another alphabet', { KANNEL_FROM: 'canary А' }, /^KANNEL_FROM must be/],
-    ['an SMSC that no header can hold', { KANNEL_SMSC: 'canary\n' }, /^KANNEL_SMSC must be/],
-    ['a TLV that is no name', { KANNEL_ENTITY_TLV: 'canary&x' }, /^KANNEL_ENTITY_TLV must be/],
-    ['another TLV that is no name', { KANNEL_TEMPLATE_TLV: 'canary?x' }, /^KANNEL_TEMPLATE_TLV must be/],
-  ])('are refused by name when they are %s', (_, given, problem) => {
-    const settings = new Settings({ ...environment(), ...given })
-    kannel.configure(settings, 'plain')
-    expect(settings.problems).toEqual([expect.stringMatching(problem)])
-    expect(settings.problems.join()).not.toContain('canary')
-  })
 })

@@ -1,16 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
+import { failure } from '../../src/adapters/sms/provider.ts'
 import { vonage } from '../../src/adapters/sms/vonage.ts'
 import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
-import {
-  anySms,
-  passingMs,
-  patienceMs,
-  providerTools,
-  startProviderDouble,
-} from '../support/provider-server.ts'
+import { anySms, patienceMs, providerTools, startProviderDouble } from '../support/provider-server.ts'
 
 const apiSecret = 'abcdef0123456789'
 const signatureSecret = 'my_secret_key_for_testing'
@@ -161,10 +156,6 @@ describe('the request', () => {
 })
 
 describe('the answer', () => {
-  test('of a message that is taken', async () => {
-    expect(await send()).toEqual({ kind: 'accepted', providerMessageId: '0A0000000123ABCD1' })
-  })
-
   test('of a long message that is taken in parts', async () => {
     double.answer(() => Response.json(answerOf(taken, { ...taken, 'message-id': '0A0000000123ABCD2' })))
     expect(await send()).toEqual({ kind: 'accepted', providerMessageId: '0A0000000123ABCD1' })
@@ -172,102 +163,14 @@ describe('the answer', () => {
 
   test('of a long message of which a part is refused, and a part is out', async () => {
     double.answer(() => Response.json(answerOf(taken, refused('9'))))
-    expect(await send()).toEqual({ kind: 'unknown', reason: 'taken in part' })
+    expect(await send()).toEqual(failure('unknown', 'taken in part'))
     double.answer(() => Response.json(answerOf(refused('9'), refused('1'))))
-    expect(await send()).toEqual({ kind: 'rejected', scope: 'account', reason: 'status 9' })
+    expect(await send()).toEqual(failure('account', 'status 9'))
   })
 
   test('that gives no id', async () => {
     double.answer(() => Response.json(answerOf({ status: '0' })))
     expect(await send()).toEqual({ kind: 'accepted' })
-  })
-
-  test.each([
-    ['1', 'retryable'],
-    ['2', 'content'],
-    ['3', 'content'],
-    ['4', 'account'],
-    ['5', 'retryable'],
-    ['6', 'recipient'],
-    ['7', 'recipient'],
-    ['8', 'account'],
-    ['9', 'account'],
-    ['10', 'retryable'],
-    ['11', 'account'],
-    ['12', 'content'],
-    ['14', 'account'],
-    ['15', 'content'],
-    ['22', 'content'],
-    ['23', 'content'],
-    ['29', 'content'],
-    ['32', 'account'],
-    ['33', 'recipient'],
-    ['99', 'content'],
-  ])('with status %s is of the class %s', async (status, meaning) => {
-    double.answer(() => Response.json(answerOf(refused(status))))
-    expect(await send()).toEqual(classed(meaning, `status ${status}`))
-  })
-
-  test.each([
-    [301, 'account'],
-    [400, 'content'],
-    [401, 'account'],
-    [403, 'account'],
-    [404, 'account'],
-    [429, 'retryable'],
-    [500, 'retryable'],
-    [503, 'retryable'],
-  ])('HTTP %i without a word is of the class %s', async (status, meaning) => {
-    double.answer(() => new Response('<html>no</html>', { status }))
-    expect(await send()).toEqual(classed(meaning, `HTTP ${status}`))
-  })
-
-  test('HTTP 401 that has a status is of its class', async () => {
-    double.answer(() => Response.json(answerOf(refused('8')), { status: 401 }))
-    expect(await send()).toEqual(classed('account', 'status 8'))
-  })
-
-  test.each([
-    ['500 that says it is taken', answerOf(taken), 500, classed('retryable', 'HTTP 500')],
-    ['302 that says it is taken', answerOf(taken), 302, classed('account', 'HTTP 302')],
-    ['503 with a status not listed', answerOf(refused('98')), 503, classed('retryable', 'status 98')],
-  ])('HTTP %s is no acceptance', async (_, body, status, outcome) => {
-    double.answer(() => Response.json(body, { status }))
-    expect(await send()).toEqual(outcome)
-  })
-
-  test.each([
-    ['nothing', ''],
-    ['no JSON', 'OK'],
-    ['broken off', JSON.stringify(answerOf(taken)).slice(0, -2)],
-    ['null', 'null'],
-    ['a number', '0'],
-    ['a list', '[{"status":"0"}]'],
-    ['no messages', '{"message-count":"0","messages":[]}'],
-    ['messages that are none', '{"message-count":"1","messages":{"status":"0"}}'],
-    ['a message that is null', '{"messages":[null]}'],
-    ['a status that is a number', '{"messages":[{"status":0}]}'],
-    ['a status that is a list', '{"messages":[{"status":["0"]}]}'],
-    ['no status', '{"messages":[{"message-id":"0A"}]}'],
-    ['a status in words', '{"messages":[{"status":"919812345678"}]}'],
-    ['what another API says', '{"message_uuid":"aaaaaaaa-bbbb-cccc-dddd-0123456789ab"}'],
-  ])('200 with %s leaves the outcome unknown', async (_, body) => {
-    double.answer(() => new Response(body, { headers: { 'content-type': 'application/json' } }))
-    expect((await send()).kind).not.toBe('accepted')
-    expect(told.at(-1)).toEqual(classed('unknown', 'unreadable answer'))
-  })
-
-  test('that does not come in time leaves the outcome unknown', async () => {
-    const { promise, resolve } = Promise.withResolvers<Response>()
-    double.answer(() => promise)
-    expect(await send({}, { timeoutMs: passingMs })).toEqual(classed('unknown', 'time-out'))
-    resolve(new Response())
-    expect(double.received).toHaveLength(1)
-  })
-
-  test('of nobody is retryable: nothing was sent', async () => {
-    await double.stop()
-    expect((await send()).kind).toBe('retryable')
   })
 })
 
@@ -400,40 +303,6 @@ describe('a signed receipt', () => {
     expect(failureOf(() => readCall({ fields: given }, env))).toBe('forbidden')
   })
 })
-
-describe('its settings', () => {
-  test.each<[string, Record<string, string>, RegExp[]]>([
-    ['no key', { VONAGE_API_KEY: '' }, [/^VONAGE_API_KEY is not set/]],
-    ['no secret', { VONAGE_API_SECRET: '' }, [/^VONAGE_API_SECRET is not set/]],
-    ['no sender', { VONAGE_FROM: '' }, [/^VONAGE_FROM is not set/]],
-    ['no URL', { VONAGE_BASE_URL: 'canary' }, [/^VONAGE_BASE_URL /]],
-    ['http elsewhere', { VONAGE_BASE_URL: 'http://canary.example' }, [/^VONAGE_BASE_URL /]],
-    ['a secret of two lines', { VONAGE_API_SECRET: 'canary\ncanary' }, [/^VONAGE_API_SECRET /]],
-    ['a long sender', { VONAGE_FROM: 'canary canary' }, [/^VONAGE_FROM /]],
-    ['a URL with a query', { VONAGE_BASE_URL: 'https://a.example/?canary' }, [/^VONAGE_BASE_URL /]],
-    ['a URL with a user', { VONAGE_BASE_URL: 'https://canary:canary@a.example' }, [/^VONAGE_BASE_URL /]],
-    ['another method', { VONAGE_SIGNATURE_METHOD: 'canary' }, [/^VONAGE_SIGNATURE_METHOD /]],
-  ])('are refused by name where there is %s', (_, given, problems) => {
-    const sound = { VONAGE_API_KEY: 'canary', VONAGE_API_SECRET: 'canary', VONAGE_FROM: 'canary' }
-    const settings = new Settings({ ...sound, ...given })
-    vonage.configure(settings, 'plain')
-    expect(settings.problems).toHaveLength(problems.length)
-    for (const [index, problem] of problems.entries()) expect(settings.problems[index]).toMatch(problem)
-    expect(settings.problems.join()).not.toContain('canary')
-  })
-
-  test('need no more than key, secret and sender', () => {
-    const settings = new Settings({ VONAGE_API_KEY: 'a', VONAGE_API_SECRET: 'b', VONAGE_FROM: 'c' })
-    vonage.configure(settings, 'template')
-    expect(settings.problems).toEqual([])
-  })
-})
-
-function classed(meaning: string, reason: string): Outcome {
-  return meaning === 'retryable' || meaning === 'unknown'
-    ? { kind: meaning, reason }
-    : ({ kind: 'rejected', scope: meaning, reason } as Outcome)
-}
 
 test.each([
   ['https://otp.acme.example.com', true],

@@ -25,11 +25,11 @@ describe('the states of circuit breakers', () => {
     fail('twilio', 2)
     fail('vonage', 1, { kind: 'unknown', reason: 'time-out' })
     expect(state()).toEqual([
-      { provider: 'twilio', state: 'works', failuresInARow: 2, openMs: 0 },
-      { provider: 'vonage', state: 'works', failuresInARow: 1, openMs: 0 },
+      { provider: 'twilio', state: 'closed', failuresInARow: 2, openMs: 0 },
+      { provider: 'vonage', state: 'closed', failuresInARow: 1, openMs: 0 },
     ])
     breakers.begin('twilio')(accepted)
-    expect(state()).toEqual([{ provider: 'vonage', state: 'works', failuresInARow: 1, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'vonage', state: 'closed', failuresInARow: 1, openMs: 0 }])
   })
 
   test('what says nothing against a provider does not count', () => {
@@ -40,12 +40,12 @@ describe('the states of circuit breakers', () => {
 
   test('tell how long the rest still lasts, and agree with who is passed over', () => {
     fail('twilio', 5)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 10_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 10_000 }])
     now += 9999
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 1 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 1 }])
     expect(breakers.isOpen('twilio')).toBe(true)
     now += 1
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'half-open', failuresInARow: 5, openMs: 0 }])
     expect(breakers.isOpen('twilio')).toBe(false)
   })
 
@@ -54,10 +54,10 @@ describe('the states of circuit breakers', () => {
     now += 10_000
     const end = breakers.begin('twilio')
     now += 60_000
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 5, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'half-open', failuresInARow: 5, openMs: 0 }])
     expect(breakers.isOpen('twilio')).toBe(true)
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, openMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 6, openMs: 20_000 }])
     now += 20_000
     breakers.begin('twilio')(accepted)
     expect(state()).toEqual([])
@@ -70,7 +70,7 @@ describe('the states of circuit breakers', () => {
     breakers.begin('twilio')(accepted)
     expect(state()).toEqual([])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'closed', failuresInARow: 1, openMs: 0 }])
   })
 
   test('a probe of a rest that is over says nothing new about the next rest', () => {
@@ -82,17 +82,17 @@ describe('the states of circuit breakers', () => {
     now += 10_000
     const endNext = breakers.begin('twilio')
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'half-open', failuresInARow: 6, openMs: 0 }])
     expect(breakers.isOpen('twilio')).toBe(true)
     endNext(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, openMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 7, openMs: 20_000 }])
   })
 
   test('are a moment, not a view: what comes later does not change them', () => {
     fail('twilio', 1)
     const before = state()
     fail('twilio', 4)
-    expect(before).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
+    expect(before).toEqual([{ provider: 'twilio', state: 'closed', failuresInARow: 1, openMs: 0 }])
   })
 })
 
@@ -102,7 +102,7 @@ describe('what another server has found', () => {
   test('lets a provider rest here for as long as there', () => {
     breakers.hear([{ ...heard, leftMs: 4000 }])
     expect(breakers.isOpen('twilio')).toBe(true)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 5, openMs: 4000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 4000 }])
     now += 4000
     expect(breakers.isOpen('twilio')).toBe(false)
   })
@@ -123,28 +123,26 @@ describe('what another server has found', () => {
     fail('twilio', 5)
     breakers.hear([{ ...heard, leftMs: 4000 }])
     breakers.hear([])
-    expect(state()).toMatchObject([{ provider: 'twilio', state: 'rests', openMs: 10_000 }])
+    expect(state()).toMatchObject([{ provider: 'twilio', state: 'open', openMs: 10_000 }])
   })
 
   test('lengthens a rest when a probe there has failed', () => {
     breakers.hear([{ ...heard, leftMs: 4000 }])
     now += 4000
     breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 6, openMs: 20_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 6, openMs: 20_000 }])
   })
 
   test('that a provider works again, while this one probes it, makes the probe a message as any other', () => {
     const told: BreakerChange[] = []
-    breakers = new Breakers(
-      () => now,
-      (change) => told.push(change),
-    )
+    breakers = new Breakers(() => now)
+    breakers.onChange((change) => told.push(change))
     breakers.hear([{ ...heard, leftMs: 10_000 }])
     now += 10_000
     const end = breakers.begin('twilio')
     breakers.hear([])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'works', failuresInARow: 1, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'closed', failuresInARow: 1, openMs: 0 }])
     expect(told).toEqual([])
   })
 
@@ -153,25 +151,23 @@ describe('what another server has found', () => {
     now += 10_000
     const end = breakers.begin('twilio')
     breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
-    expect(state()).toEqual([{ provider: 'twilio', state: 'probed', failuresInARow: 6, openMs: 0 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'half-open', failuresInARow: 6, openMs: 0 }])
     end(down)
-    expect(state()).toEqual([{ provider: 'twilio', state: 'rests', failuresInARow: 7, openMs: 40_000 }])
+    expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 7, openMs: 40_000 }])
   })
 
   test('is told anew by the probe of this one', () => {
     const changes: BreakerChange[] = []
-    const own = new Breakers(
-      () => now,
-      (change) => changes.push(change),
-    )
+    const own = new Breakers(() => now)
+    own.onChange((change) => changes.push(change))
     own.hear([{ ...heard, leftMs: 4000 }])
     now += 4000
     own.begin('twilio')({ kind: 'retryable', reason: 'down' })
     now += 20_000
     own.begin('twilio')(accepted)
     expect(changes).toEqual([
-      { provider: 'twilio', state: 'rests', openMs: 20_000, failures: 6 },
-      { provider: 'twilio', state: 'works' },
+      { provider: 'twilio', state: 'open', openMs: 20_000, failures: 6 },
+      { provider: 'twilio', state: 'closed' },
     ])
   })
 })

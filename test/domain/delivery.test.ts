@@ -425,10 +425,8 @@ describe('a provider that keeps failing', () => {
   test('is told of when it begins to rest, when it goes on to, and when it works again', async () => {
     let now = 0
     const told: unknown[] = []
-    const breakers = new Breakers(
-      () => now,
-      (change) => told.push(change),
-    )
+    const breakers = new Breakers(() => now)
+    breakers.onChange((change) => told.push(change))
     const fails = () => breakers.begin('a')(down)
     for (let count = 0; count < 7; count++) fails()
     now = 10_000
@@ -442,9 +440,9 @@ describe('a provider that keeps failing', () => {
     breakers.begin('a')(accepted)
     for (let count = 0; count < 9; count++) breakers.begin('a')({ ...down, unasked: true })
     expect(told).toEqual([
-      { provider: 'a', state: 'rests', openMs: 10_000, failures: 5 },
-      { provider: 'a', state: 'rests', openMs: 20_000, failures: 8 },
-      { provider: 'a', state: 'works' },
+      { provider: 'a', state: 'open', openMs: 10_000, failures: 5 },
+      { provider: 'a', state: 'open', openMs: 20_000, failures: 8 },
+      { provider: 'a', state: 'closed' },
     ])
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { LimitedNow } from '../../src/domain/events/active-limits.ts'
+import { ActiveLimits } from '../../src/domain/events/active-limits.ts'
 import type { RequestTrace } from '../../src/domain/events/event-log.ts'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { type Figures, type Period, periods, type Statistics } from '../../src/domain/events/statistics.ts'
@@ -14,6 +14,7 @@ import {
   type StatKey,
   verifiedStats,
 } from '../../src/domain/events/stats.ts'
+import { newContext } from '../support/calls.ts'
 
 const now = Date.UTC(2026, 10, 21, 13, 37, 12, 345)
 const hour = 3_600_000
@@ -204,26 +205,33 @@ describe('a period', () => {
 })
 
 describe('who is limited now', () => {
+  const ended = {
+    method: 'POST',
+    route: '/otp/send',
+    status: 429,
+    failure: undefined,
+    error: 'rate_limited',
+    durationMs: 1,
+  }
   const refused = (
     limit: 'cooldown' | 'app-minute' | 'phone-minute',
     context: object,
     endsAt = now + 1000,
   ) => ({
-    requestId: '',
-    at: now,
-    clientIp: '',
-    attemptsBegun: 0,
-    attempts: [],
-    app: 'shop',
-    brand: 'acme',
-    limits: [{ limit, max: 1, used: 1, endsAt, refused: true }],
-    ...context,
+    ...ended,
+    context: newContext({
+      at: now,
+      app: 'shop',
+      brand: 'acme',
+      limits: [{ limit, max: 1, used: 1, endsAt, refused: true }],
+      ...context,
+    }),
   })
   const someone = { recipient: '12*******43', recipientSubject: 'a' }
 
   test('is told once, with how many requests were refused, until the limit frees', () => {
-    const limited = new LimitedNow()
-    for (let index = 0; index < 3; index++) limited.note(refused('cooldown', someone))
+    const limited = new ActiveLimits()
+    for (let index = 0; index < 3; index++) limited.ended(refused('cooldown', someone))
     expect(limited.list(now)).toEqual([
       {
         limit: 'cooldown',
@@ -238,19 +246,19 @@ describe('who is limited now', () => {
   })
 
   test('people whose masks are alike are two', () => {
-    const limited = new LimitedNow()
-    limited.note(refused('cooldown', someone))
-    limited.note(refused('cooldown', { ...someone, recipientSubject: 'b' }))
+    const limited = new ActiveLimits()
+    limited.ended(refused('cooldown', someone))
+    limited.ended(refused('cooldown', { ...someone, recipientSubject: 'b' }))
     expect(limited.list(now)).toHaveLength(2)
   })
 
   test('the limit of an app is one, whomever its requests were for; that of a phone is one over all brands', () => {
-    const limited = new LimitedNow()
-    limited.note(refused('app-minute', someone))
-    limited.note(refused('app-minute', { brand: 'globex' }))
-    limited.note(refused('app-minute', { app: 'till' }))
-    limited.note(refused('phone-minute', someone))
-    limited.note(refused('phone-minute', { ...someone, brand: 'globex', app: 'till' }))
+    const limited = new ActiveLimits()
+    limited.ended(refused('app-minute', someone))
+    limited.ended(refused('app-minute', { brand: 'globex' }))
+    limited.ended(refused('app-minute', { app: 'till' }))
+    limited.ended(refused('phone-minute', someone))
+    limited.ended(refused('phone-minute', { ...someone, brand: 'globex', app: 'till' }))
     expect(
       limited
         .list(now)
@@ -264,15 +272,15 @@ describe('who is limited now', () => {
   })
 
   test('a request that no limit refused is nothing', () => {
-    const limited = new LimitedNow()
-    limited.note(refused('cooldown', { limits: [] }))
+    const limited = new ActiveLimits()
+    limited.ended(refused('cooldown', { limits: [] }))
     expect(limited.list(now)).toEqual([])
   })
 
   test('callers can not make it remember without end', () => {
-    const limited = new LimitedNow()
+    const limited = new ActiveLimits()
     for (let index = 0; index < 2000; index++)
-      limited.note(refused('cooldown', { recipient: 'x', recipientSubject: `${index}` }))
+      limited.ended(refused('cooldown', { recipient: 'x', recipientSubject: `${index}` }))
     expect(limited.list(now)).toHaveLength(500)
   })
 })

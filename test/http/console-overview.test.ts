@@ -45,7 +45,7 @@ const provider: ProviderHealth = {
   name: 'kannel',
   channel: 'SMS',
   routes: ['plain'],
-  state: 'works',
+  state: 'closed',
   failuresInARow: 0,
   openMs: 0,
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
@@ -110,7 +110,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
             },
             { limit: 'cooldown', app: null, brand: hostile, recipient: hostile, refusals: 1, endsAt: now },
           ],
-          providers: [{ ...provider, name: hostile, state: 'rests', failuresInARow: 5, openMs: 120_000 }],
+          providers: [{ ...provider, name: hostile, state: 'open', failuresInARow: 5, openMs: 120_000 }],
         },
         {
           byChannel: [{ name: hostile, ...none }],
@@ -336,7 +336,7 @@ describe('the overview', () => {
 })
 
 describe('what is wrong', () => {
-  const isOpen: ProviderHealth = { ...provider, state: 'rests', failuresInARow: 5, openMs: 120_000 }
+  const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
   const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
 
   test('is nothing on a quiet day, and nothing where little fails', () => {
@@ -368,7 +368,7 @@ describe('what is wrong', () => {
       { ...provider, name: 'often', lastHour: { accepted: 90, failed: 8, unknown: 2 } },
       { ...provider, name: 'seldom', lastHour: { accepted: 91, failed: 7, unknown: 2 } },
       { ...provider, name: 'few', lastHour: { accepted: 0, failed: 9, unknown: 0 } },
-      { ...provider, name: 'probed', state: 'probed', failuresInARow: 6 },
+      { ...provider, name: 'probed', state: 'half-open', failuresInARow: 6 },
     ]
     expect(texts(concernsOf(overview({}, { providers })))).toEqual([
       'bad: Provider probed rested after 6 failures in a row; one message tries it now.',

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
+import { HttpRequests } from '../../src/adapters/http/http-request.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
-import type { OutboxPorts } from '../../src/adapters/outbox/routes.ts'
+import { type OutboxPorts, outboxRoutes } from '../../src/adapters/outbox/routes.ts'
+import { rootRoutes } from '../../src/adapters/pages/root.tsx'
 import { version } from '../../src/version.ts'
 import { type Answer, createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -79,17 +81,22 @@ test('it has every route of the service but those of pages, and no other', () =>
   // No handler runs, so the ports behind them are not needed.
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const outbox = {} as OutboxPorts
+  const httpRequests = new HttpRequests([], () => 0)
+  const contextOf = (request: Request) => httpRequests.of(request)
   const { routes } = createHttp({} as HttpPorts, {
     version,
     publicUrl: undefined,
-    trustedProxies: [],
     log,
-    outbox,
-    console: undefined,
-    metrics: undefined,
+    httpRequests,
+    listeners: [],
+    added: [
+      { routes: outboxRoutes(outbox, contextOf) },
+      { routes: rootRoutes({ version, hasOutbox: true, isConsoleOpen: async () => true }, contextOf) },
+    ],
+    hasOutbox: true,
     tracing: undefined,
     isStopping: () => false,
-  }).app
+  })
   const isPage = (path: string) =>
     /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*|page\.css|page\.js|ago\.js)$/.test(path)
   const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)

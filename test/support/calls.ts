@@ -13,7 +13,6 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
 /** A journal that nothing is kept in. */
 export const noEventLog: EventLog = {
   note: () => {},
-  end: () => {},
 }
 
 /** What a delivery needs besides its providers and clocks. */

@@ -150,22 +150,25 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   const tell = (
     at: number,
     request: Partial<RequestContext>,
-    { status = 200, error = null }: { status?: number; error?: string | null } = {},
+    { status = 200, error }: { status?: number; error?: string } = {},
   ) => {
     if (at > until) return
     const id = Bun.randomUUIDv7('hex', at)
     const asked = request.attempts?.reduce((sum, { durationMs }) => sum + durationMs, 0) ?? 0
-    eventLog.end(
-      {
-        ...newRequestContext({
-          requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
-          at,
-          clientIp: 'unknown',
-        }),
-        ...request,
-      },
-      { status, error, message: null, durationMs: asked + 2 + Math.floor(random() * 8) },
-    )
+    const context = newRequestContext({
+      requestId: `${id.slice(0, 14)}4${id.slice(15)}`,
+      at,
+      clientIp: 'unknown',
+    })
+    eventLog.ended({
+      context: { ...context, ...request },
+      method: 'POST',
+      route: undefined,
+      status,
+      failure: undefined,
+      error,
+      durationMs: asked + 2 + Math.floor(random() * 8),
+    })
   }
   /** Where the limits of a send stood that let it through. */
   const limitStatuses = (at: number, { channel }: Pick<Recipient, 'channel'>): LimitStatus[] => {

@@ -11,6 +11,12 @@ export interface Row {
   readonly error: string | null
 }
 
+/** A row that is answered with this status and, where it is refused, this code: `400 validation_error`. */
+export function row(answer: string, name: string, body: Row['body']): Row {
+  const [status, error = null] = answer.split(' ')
+  return { name, body, status: Number(status), error }
+}
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** The fields of each success envelope (spec 2.4), beside `success`, `message` and `requestId`. */

@@ -1,5 +1,5 @@
 import { credentials } from '../support/app.ts'
-import type { Row } from '../support/rows.ts'
+import { type Row, row } from '../support/rows.ts'
 
 /** An application whose id a code record can't name: credentials are valid, yet verify refuses it. */
 export const colon = { appId: 'shop:1', apiKey: 'key-of-the-colon' } as const
@@ -24,94 +24,52 @@ const otp = '123456'
 /** What /otp/verify answers by its fields alone. */
 export const verifyRows: readonly Row[] = [
   // Spec 4.3, 400 validation_error.
-  { name: 'no otp', body: { phone }, status: 400, error: 'validation_error' },
-  { name: 'neither phone nor email', body: { otp }, status: 400, error: 'validation_error' },
-  { name: 'phone and email', body: { phone, email, otp }, status: 400, error: 'validation_error' },
-  {
-    name: 'phone and email null',
-    body: { phone: null, email: null, otp },
-    status: 400,
-    error: 'validation_error',
-  },
+  row('400 validation_error', 'no otp', { phone }),
+  row('400 validation_error', 'neither phone nor email', { otp }),
+  row('400 validation_error', 'phone and email', { phone, email, otp }),
+  row('400 validation_error', 'phone and email null', { phone: null, email: null, otp }),
   // Spec 4.3, 400 invalid_input.
-  { name: 'otp a number', body: { phone, otp: 123456 }, status: 400, error: 'invalid_input' },
-  { name: 'otp an array', body: { phone, otp: ['123456'] }, status: 400, error: 'invalid_input' },
-  { name: 'otp an object', body: { phone, otp: {} }, status: 400, error: 'invalid_input' },
-  { name: 'otp true', body: { phone, otp: true }, status: 400, error: 'invalid_input' },
+  row('400 invalid_input', 'otp a number', { phone, otp: 123456 }),
+  row('400 invalid_input', 'otp an array', { phone, otp: ['123456'] }),
+  row('400 invalid_input', 'otp an object', { phone, otp: {} }),
+  row('400 invalid_input', 'otp true', { phone, otp: true }),
   // Spec 4.3, 400 invalid_otp_format.
-  { name: 'five digits', body: { phone, otp: '12345' }, status: 400, error: 'invalid_otp_format' },
-  { name: 'seven digits', body: { phone, otp: '1234567' }, status: 400, error: 'invalid_otp_format' },
-  { name: 'letters', body: { phone, otp: 'abcdef' }, status: 400, error: 'invalid_otp_format' },
-  {
-    name: 'a blank in the code',
-    body: { phone, otp: '123 456' },
-    status: 400,
-    error: 'invalid_otp_format',
-  },
-  { name: 'a line end', body: { phone, otp: '123456\n' }, status: 400, error: 'invalid_otp_format' },
-  { name: 'a sign', body: { phone, otp: '+12345' }, status: 400, error: 'invalid_otp_format' },
-  { name: 'an exponent', body: { phone, otp: '1234e5' }, status: 400, error: 'invalid_otp_format' },
-  { name: 'NUL', body: { phone, otp: '12345\u0000' }, status: 400, error: 'invalid_otp_format' },
-  {
-    name: 'digits of another script',
-    body: { phone, otp: '\u0661\u0662\u0663\u0664\u0665\u0666' },
-    status: 400,
-    error: 'invalid_otp_format',
-  },
+  row('400 invalid_otp_format', 'five digits', { phone, otp: '12345' }),
+  row('400 invalid_otp_format', 'seven digits', { phone, otp: '1234567' }),
+  row('400 invalid_otp_format', 'letters', { phone, otp: 'abcdef' }),
+  row('400 invalid_otp_format', 'a blank in the code', { phone, otp: '123 456' }),
+  row('400 invalid_otp_format', 'a line end', { phone, otp: '123456\n' }),
+  row('400 invalid_otp_format', 'a sign', { phone, otp: '+12345' }),
+  row('400 invalid_otp_format', 'an exponent', { phone, otp: '1234e5' }),
+  row('400 invalid_otp_format', 'NUL', { phone, otp: '12345\u0000' }),
+  row('400 invalid_otp_format', 'digits of another script', {
+    phone,
+    otp: '\u0661\u0662\u0663\u0664\u0665\u0666',
+  }),
   // Spec 4.3, 400 invalid_contact.
-  { name: 'a phone too short', body: { phone: '123456', otp }, status: 400, error: 'invalid_contact' },
-  {
-    name: 'a phone too long',
-    body: { phone: '1234567890123456', otp },
-    status: 400,
-    error: 'invalid_contact',
-  },
-  { name: 'a phone of letters', body: { phone: 'call me', otp }, status: 400, error: 'invalid_contact' },
-  { name: 'a mail without @', body: { email: 'nobody', otp }, status: 400, error: 'invalid_contact' },
-  {
-    name: 'a mail with two',
-    body: { email: 'a@b@example.com', otp },
-    status: 400,
-    error: 'invalid_contact',
-  },
-  {
-    name: 'a mail with a blank',
-    body: { email: 'a b@example.com', otp },
-    status: 400,
-    error: 'invalid_contact',
-  },
+  row('400 invalid_contact', 'a phone too short', { phone: '123456', otp }),
+  row('400 invalid_contact', 'a phone too long', { phone: '1234567890123456', otp }),
+  row('400 invalid_contact', 'a phone of letters', { phone: 'call me', otp }),
+  row('400 invalid_contact', 'a mail without @', { email: 'nobody', otp }),
+  row('400 invalid_contact', 'a mail with two', { email: 'a@b@example.com', otp }),
+  row('400 invalid_contact', 'a mail with a blank', { email: 'a b@example.com', otp }),
   // Spec 4.3, 400 invalid_app_id.
-  { name: 'an appId with a colon', body: { ...colon, phone, otp }, status: 400, error: 'invalid_app_id' },
+  row('400 invalid_app_id', 'an appId with a colon', { ...colon, phone, otp }),
   // Spec 4.3, 400 brand_id_required.
-  { name: 'no brandId', body: { brandId: undefined, phone, otp }, status: 400, error: 'brand_id_required' },
+  row('400 brand_id_required', 'no brandId', { brandId: undefined, phone, otp }),
   // Spec 4.3, 401 unauthorized; an appId that is not a string is a missing one (spec 5).
-  { name: 'no appId', body: { appId: undefined, phone, otp }, status: 401, error: 'unauthorized' },
-  { name: 'appId a number', body: { appId: 5, phone, otp }, status: 401, error: 'unauthorized' },
-  { name: 'no apiKey', body: { apiKey: undefined, phone, otp }, status: 401, error: 'unauthorized' },
+  row('401 unauthorized', 'no appId', { appId: undefined, phone, otp }),
+  row('401 unauthorized', 'appId a number', { appId: 5, phone, otp }),
+  row('401 unauthorized', 'no apiKey', { apiKey: undefined, phone, otp }),
   // Spec 4.3, 403.
-  { name: 'a wrong apiKey', body: { apiKey: 'wrong', phone, otp }, status: 403, error: 'forbidden' },
-  {
-    name: 'an unknown brand',
-    body: { brandId: 'nobody', phone, otp },
-    status: 403,
-    error: 'brand_not_approved',
-  },
-  {
-    name: 'a pending brand',
-    body: { brandId: 'waiting', phone, otp },
-    status: 403,
-    error: 'brand_not_approved',
-  },
-  {
-    name: 'a suspended brand',
-    body: { brandId: 'halted', phone, otp },
-    status: 403,
-    error: 'brand_suspended',
-  },
+  row('403 forbidden', 'a wrong apiKey', { apiKey: 'wrong', phone, otp }),
+  row('403 brand_not_approved', 'an unknown brand', { brandId: 'nobody', phone, otp }),
+  row('403 brand_not_approved', 'a pending brand', { brandId: 'waiting', phone, otp }),
+  row('403 brand_suspended', 'a suspended brand', { brandId: 'halted', phone, otp }),
   // Spec 4.3, 404 not_found.
-  { name: 'a phone without a code', body: { phone, otp }, status: 404, error: 'not_found' },
-  { name: 'a mailbox without a code', body: { email, otp }, status: 404, error: 'not_found' },
+  row('404 not_found', 'a phone without a code', { phone, otp }),
+  row('404 not_found', 'a mailbox without a code', { email, otp }),
   // D27: a field that is null counts as absent.
-  { name: 'a phone, and email null', body: { phone, email: null, otp }, status: 404, error: 'not_found' },
-  { name: 'an email, and phone null', body: { email, phone: null, otp }, status: 404, error: 'not_found' },
+  row('404 not_found', 'a phone, and email null', { phone, email: null, otp }),
+  row('404 not_found', 'an email, and phone null', { email, phone: null, otp }),
 ]

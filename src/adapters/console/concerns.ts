@@ -101,14 +101,14 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
 function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Concern | undefined {
   const { name, channel, state, failuresInARow, openMs, lastHour } = provider
   const inARow = `after ${counted(failuresInARow, 'failure')} in a row`
-  if (state === 'rests') {
+  if (state === 'open') {
     const others = all.some((other) => other !== provider && standsIn(other, provider))
     const meanwhile = others
       ? `other providers take its ${channelNames[channel]} meanwhile`
       : `there is no other for its ${channelNames[channel]}, so it is asked all the same`
     return { tone: 'bad', text: `Provider ${name} rests for ${duration(openMs)} ${inARow}; ${meanwhile}.` }
   }
-  if (state === 'probed') {
+  if (state === 'half-open') {
     return { tone: 'bad', text: `Provider ${name} rested ${inARow}; one message tries it now.` }
   }
   const failed = lastHour.failed + lastHour.unknown
@@ -123,6 +123,6 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
 
 /** Whether a provider works and takes messages of another: of the same channel, on one of its routes. */
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
-  if (other.state !== 'works' || other.channel !== channel) return false
+  if (other.state !== 'closed' || other.channel !== channel) return false
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))
 }

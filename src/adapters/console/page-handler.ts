@@ -1,6 +1,7 @@
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Nationalize } from '../../domain/contact.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
+import type { ContextOf } from '../../domain/events/request-context.ts'
 import type { LastHour, Limited, Period, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
@@ -14,8 +15,7 @@ import {
   type OperatorStore,
 } from '../../domain/operator/operator.ts'
 import { type ConsoleSession, type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
-import type { Secrets } from '../../domain/ports.ts'
-import type { HttpRequests, Log } from '../http/http-request.ts'
+import type { Log, Secrets } from '../../domain/ports.ts'
 import { flashCookie, flashOf, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import type { PageContext } from './models.ts'
@@ -83,11 +83,7 @@ interface Handled {
 export type PageHandler = ReturnType<typeof createPageHandler>
 
 /** What the routes of the console have in common: who asks, what every page shows, and what becomes of what fails. */
-export function createPageHandler(
-  ports: ConsoleRoutePorts,
-  settings: ConsoleSettings,
-  httpRequests: HttpRequests,
-) {
+export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl } = settings
   /** Whether there is a password; else the console opens by links alone. */
   const hasLogin = ports.passwordHash !== undefined
@@ -146,7 +142,7 @@ export function createPageHandler(
 
   /** What nobody has foreseen, such as a database that can not be used. */
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
-    const { requestId } = httpRequests.of(request)
+    const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
     const text = `The log of the server has the cause, with the id ${requestId}; otpost doctor may know it too.`
     const model = { status: 500, title: 'Something went wrong', text, hasLogin }

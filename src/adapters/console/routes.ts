@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { HttpRequests } from '../http/http-request.ts'
+import type { ContextOf } from '../../domain/events/request-context.ts'
 import { staticRoutes } from '../pages/static.ts'
 import { consoleFiles } from './assets.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
@@ -10,11 +10,6 @@ import { overviewRoutes } from './routes/overview.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
-
-/** Whether a request is for the console, whose forms are no JSON. */
-export function isConsole(path: string): boolean {
-  return path === '/admin' || path.startsWith('/admin/')
-}
 
 /** Whether somebody could sign in now: there is a password, a link that was not used yet, or a session. */
 export async function isConsoleOpen({ passwordHash, sessions, now }: ConsoleRoutePorts): Promise<boolean> {
@@ -27,14 +22,10 @@ export async function isConsoleOpen({ passwordHash, sessions, now }: ConsoleRout
  * The operator's console: pages made here, and forms. It is there for whoever knows the password, once there is one, or
  * holds a link of `otpost admin link`; others are told that it is off (404).
  */
-export function consoleRoutes(
-  ports: ConsoleRoutePorts,
-  settings: ConsoleSettings,
-  httpRequests: HttpRequests,
-) {
+export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
-  const pageHandler = createPageHandler(ports, settings, httpRequests)
-  sessionRoutes(routes, ports, settings, pageHandler, httpRequests)
+  const pageHandler = createPageHandler(ports, settings, contextOf)
+  sessionRoutes(routes, ports, settings, pageHandler, contextOf)
   overviewRoutes(routes, ports, pageHandler)
   requestRoutes(routes, ports, pageHandler)
   brandRoutes(routes, ports, settings, pageHandler)

@@ -61,12 +61,17 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
     headers: retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
     envelope: {
       success: false,
-      error: codes[failure.kind] ?? failure.kind,
+      error: codeOf(failure),
       message: failure.message,
       ...(channel === undefined ? {} : { channel }),
       requestId,
     },
   }
+}
+
+/** The code of a failure in the envelope. */
+export function codeOf({ kind }: Failure): string {
+  return codes[kind] ?? kind
 }
 
 /** The failure that an error is or was caused by: the framework wraps what a body reader throws. */

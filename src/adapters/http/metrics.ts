@@ -1,95 +1,82 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
-import type { RequestContext } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock, Log } from '../../domain/ports.ts'
 import { errorAnswer } from './errors.ts'
-import { type Answered, type HttpRequest, HttpRequests, type Log, pathOf } from './http-request.ts'
+import { HttpRequests, pathOf } from './http-request.ts'
+import { portError } from './port-error.ts'
 
-/** What counts requests and tells of it. */
+/** Where metrics come from, and who may read them. */
 export interface MetricsPorts {
-  /** An answered request; `route` is the pattern of its path, `error` the code of its envelope if it has one. */
-  observe(answered: {
-    readonly method: string
-    readonly route: string
-    readonly status: number
-    readonly error: string | undefined
-    readonly durationMs: number
-    readonly context: RequestContext
-  }): void
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>
-  /** What whoever asks has to show; undefined: nothing. */
+  /** The bearer token that a request needs; undefined: none. */
   readonly token: string | undefined
 }
 
 const path = '/metrics'
 
-/** Counts a finished request. */
-export function countRequest(
-  metrics: MetricsPorts,
-  { method, route = 'unmatched', status }: Answered,
-  context: HttpRequest,
-): void {
-  const durationMs = performance.now() - context.startedAt
-  metrics.observe({ method, route, status, error: context.failure?.code, durationMs, context })
-}
-
-/** GET /metrics beside everything else, for whoever has the token. */
+/** GET /metrics on the port of the API. */
 export function metricsRoutes(metrics: MetricsPorts) {
   return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request, set }) => {
-    // The server's handler of errors keeps the header.
+    // The server's error handler keeps the header.
     if (!isAllowed(metrics, request)) set.headers['www-authenticate'] = challenge
     return scraped(metrics, request)
   })
 }
 
-/**
- * GET /metrics on a port of its own, and nothing else there. Requests to it are not counted, and not in the log.
- *
- * @returns where it listens, and what ends it
- * @throws when the port is taken or not allowed
- */
-export function listenForMetrics(
-  metrics: MetricsPorts,
-  { host: hostname, port, reusePort }: { host: string; port: number; reusePort: boolean },
-  now: Clock,
-  log: Log,
-): { url: URL; stop: () => Promise<void> } {
-  const httpRequests = new HttpRequests([], now)
-  const server = Bun.serve({
-    hostname,
-    port,
-    reusePort,
-    development: false,
-    fetch: async (request) => {
-      const { requestId } = httpRequests.begin(request, undefined)
-      const answer = await ownAnswer(metrics, request, requestId, log)
-      httpRequests.end(request)
-      answer.headers.set('x-request-id', requestId)
-      return answer
-    },
-  })
-  return { url: server.url, stop: () => server.stop(true) }
-}
+/** GET /metrics on a port of its own. Requests to it are neither counted nor logged. */
+export class MetricsListener {
+  private server: Bun.Server<undefined> | undefined
 
-async function ownAnswer(
-  metrics: MetricsPorts,
-  request: Request,
-  requestId: string,
-  log: Log,
-): Promise<Response> {
-  try {
-    if (pathOf(request.url) !== path) throw new Failure('route_not_found')
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new Failure('method_not_allowed', `${path} takes GET, HEAD`)
+  constructor(
+    private readonly metrics: MetricsPorts,
+    private readonly address: { readonly host: string; readonly port: number },
+    private readonly now: Clock,
+    private readonly log: Log,
+  ) {}
+
+  /** @throws in words for the operator when the port is in use or not permitted */
+  listen(reusePort: boolean): void {
+    const { host: hostname, port } = this.address
+    const httpRequests = new HttpRequests([], this.now)
+    try {
+      this.server = Bun.serve({
+        hostname,
+        port,
+        reusePort,
+        development: false,
+        fetch: async (request) => {
+          const { requestId } = httpRequests.begin(request, undefined)
+          const answer = await this.answer(request, requestId)
+          httpRequests.end(request)
+          answer.headers.set('x-request-id', requestId)
+          return answer
+        },
+      })
+    } catch (error) {
+      throw portError(error, 'METRICS_', this.address)
     }
-    return await scraped(metrics, request)
-  } catch (error) {
-    const { status, headers, envelope } = errorAnswer(error, requestId)
-    if (status >= 500) log.error({ requestId, err: error }, 'metrics could not be told')
-    const more =
-      status === 401 ? { 'www-authenticate': challenge } : status === 405 ? { allow: 'GET, HEAD' } : {}
-    return Response.json(envelope, { status, headers: { ...headers, ...more } })
+    this.log.info({ url: String(this.server.url) }, 'listening for scrapes of metrics')
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.stop(true)
+  }
+
+  private async answer(request: Request, requestId: string): Promise<Response> {
+    try {
+      if (pathOf(request.url) !== path) throw new Failure('route_not_found')
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        throw new Failure('method_not_allowed', `${path} takes GET, HEAD`)
+      }
+      return await scraped(this.metrics, request)
+    } catch (error) {
+      const { status, headers, envelope } = errorAnswer(error, requestId)
+      if (status >= 500) this.log.error({ requestId, err: error }, 'the metrics could not be read')
+      const more =
+        status === 401 ? { 'www-authenticate': challenge } : status === 405 ? { allow: 'GET, HEAD' } : {}
+      return Response.json(envelope, { status, headers: { ...headers, ...more } })
+    }
   }
 }
 

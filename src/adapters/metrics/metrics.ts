@@ -1,62 +1,14 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
-import type { Attempt, RequestContext } from '../../domain/events/request-context.ts'
+import type { Attempt } from '../../domain/events/request-context.ts'
+import type { RequestEnded } from '../../domain/events/request-ended.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
-import type { SmsRoute } from '../../domain/messages/providers.ts'
 import type { LimitName } from '../../domain/otp/limits.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
-import type { Metrics } from './index.ts'
 import { watchLag } from './lag.ts'
+import type { MetricSources, Metrics, Scrape } from './ports.ts'
 import { registerResources } from './resources.ts'
-
-/** An answered request. Labels are made of what is the same for many: of its context no app, brand or recipient is. */
-export interface Answered {
-  readonly method: string
-  /** The pattern of its route, such as `/otp/send`. */
-  readonly route: string
-  readonly status: number
-  /** The code of its error envelope; undefined: it has none. */
-  readonly error: string | undefined
-  readonly durationMs: number
-  readonly context: RequestContext
-}
-
-/** What is asked at a scrape. */
-export interface MetricSources {
-  readonly build: { readonly version: string; readonly bun: string; readonly database: string }
-  /** The names of the providers in use; a mailer has no route. */
-  readonly smsRoutes: Readonly<Record<SmsRoute, readonly string[]>>
-  readonly mailer: string
-  /** The names of those that report what became of messages. */
-  readonly reporting: readonly string[]
-  readonly breakerStates: () => readonly BreakerState[]
-  readonly store: {
-    queueLength(): number
-    eventLog(): { readonly waiting: number; readonly lost: number }
-    /** Rejects when the database can't be read or written. */
-    check(): Promise<void>
-    /** What the writer has done since its thread began; undefined: there is none. Rejects where it does not answer. */
-    writer(): Promise<
-      | {
-          readonly batchSizes: Distribution
-          readonly commitSeconds: Distribution
-          readonly lost: number
-        }
-      | undefined
-    >
-    /** In bytes; undefined: it has no files. Rejects where they are gone. */
-    files(): Promise<{ readonly main: number; readonly wal: number; readonly diskFree: number } | undefined>
-    /** Connections to a database server, and statements that wait for one; undefined: there is none. */
-    pool(): { readonly size: number; readonly idle: number; readonly waiting: number } | undefined
-  }
-}
-
-/** A scrape's answer. */
-export interface Scrape {
-  readonly contentType: string
-  readonly text: string
-}
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const limits = Object.keys({
@@ -70,7 +22,12 @@ const limits = Object.keys({
   'console-logins': true,
 } satisfies Record<LimitName, true>)
 const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
-const breakerStates: readonly BreakerState['state'][] = ['works', 'rests', 'probed']
+/** The label values of the states, which dashboards and alerts use. */
+const breakerLabels: Readonly<Record<BreakerState['state'], string>> = {
+  closed: 'works',
+  open: 'rests',
+  'half-open': 'probed',
+}
 const reportStatuses: readonly DeliveryReportState['status'][] = ['delivered', 'failed', 'pending']
 const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
   { outcome: 'accepted', errorClass: null },
@@ -94,7 +51,7 @@ const none = 'none'
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  const { build, smsRoutes, mailer, store } = sources
+  const { build, smsRoutes, mailer, breakers, checkDatabase, stats } = sources
 
   // Requests. They are the most, so that their counters are our own until they are asked for.
   const requests = new RequestCounts()
@@ -163,10 +120,11 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
 
   // Providers.
-  const providers = [...new Set(Object.values(smsRoutes).flat())]
+  const inUse = Object.values(smsRoutes).flat()
+  const providers = new Set(inUse.map(({ name }) => name))
   const breaker = new Gauge({
     name: 'otpost_provider_breaker_state',
-    help: '1 for the state that the circuit breaker of an SMS provider is in, 0 for the others.',
+    help: '1 for the state of the circuit of an SMS provider, else 0: works (closed), rests (open), probed (half-open).',
     labelNames: ['provider', 'state'],
     registers,
   })
@@ -188,7 +146,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     help: 'Calls that wait for the thread that writes the database.',
     registers,
   })
-  let writer: Awaited<ReturnType<typeof store.writer>> | undefined
+  let writer: Awaited<ReturnType<typeof stats.writer>> | undefined
   new DistributionHistogram(
     registry,
     { name: 'otpost_store_commit_batch_size', help: 'Writes that shared a transaction.' },
@@ -259,33 +217,33 @@ export function createMetrics(sources: MetricSources): Metrics {
 
   // Whatever can be known beforehand is there from the start: a first failure is an increase then.
   for (const [route, names] of Object.entries(smsRoutes)) {
-    for (const provider of names) beginDeliveries('SMS', route, provider)
+    for (const { name } of names) beginDeliveries('SMS', route, name)
   }
-  beginDeliveries('EMAIL', none, mailer)
+  beginDeliveries('EMAIL', none, mailer.name)
   for (const channel of ['SMS', 'EMAIL']) {
     for (const operation of ['send', 'resend']) codesSent.inc({ operation, channel }, 0)
     for (const outcome of verdicts) verifications.inc({ channel, outcome }, 0)
   }
-  for (const provider of sources.reporting) {
-    for (const status of reportStatuses) deliveryReports.inc({ provider, status }, 0)
+  for (const { name, deliveryReports: reader } of inUse) {
+    for (const status of reader ? reportStatuses : []) deliveryReports.inc({ provider: name, status }, 0)
   }
   for (const limit of limits) limited.inc({ limit }, 0)
 
   let scraping: Promise<Scrape> | undefined
   return {
-    observe: (answered) => {
-      requests.add(answered)
-      const { context } = answered
+    ended: (ended) => {
+      requests.add(ended)
+      const { context, error } = ended
       for (const attempt of context.attempts) observeAttempt(attempt)
       for (const limitStatus of context.limits)
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
       const { operation, channel = none } = context
-      if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(answered) })
-      else if (operation !== undefined && operation !== 'notify' && answered.error === undefined) {
+      if (operation === 'verify') verifications.inc({ channel, outcome: verdictOf(ended) })
+      else if (operation !== undefined && operation !== 'notify' && error === undefined) {
         codesSent.inc({ operation, channel })
       }
     },
-    observeReport: (provider, status) => deliveryReports.inc({ provider, status }),
+    reportReceived: (provider, status) => deliveryReports.inc({ provider, status }),
     // Those who ask at the same time are told the same.
     scrape: () => {
       scraping ??= scrape().finally(() => {
@@ -317,13 +275,13 @@ export function createMetrics(sources: MetricSources): Metrics {
 
   async function scrape(): Promise<Scrape> {
     // Before the database is asked, since that is a call too.
-    queueLength.set(store.queueLength())
-    const eventLog = store.eventLog()
+    queueLength.set(stats.queueLength())
+    const eventLog = stats.eventLog()
     eventLogWaiting.set(eventLog.waiting)
     eventLogLost.reset()
     eventLogLost.inc(eventLog.lost)
     setBreakers()
-    const pool = store.pool()
+    const pool = stats.pool()
     if (pool) {
       connections.set({ state: 'busy' }, pool.size - pool.idle)
       connections.set({ state: 'idle' }, pool.idle)
@@ -332,10 +290,10 @@ export function createMetrics(sources: MetricSources): Metrics {
       statementsWaiting.remove()
     }
 
-    const [check, stats, files] = await Promise.allSettled([store.check(), store.writer(), store.files()])
+    const [check, written, files] = await Promise.allSettled([checkDatabase(), stats.writer(), stats.files()])
     databaseUp.set(check.status === 'fulfilled' ? 1 : 0)
     // What is not known is left out rather than told as it was.
-    writer = stats.status === 'fulfilled' ? stats.value : undefined
+    writer = written.status === 'fulfilled' ? written.value : undefined
     lostTransactions.reset()
     if (writer) lostTransactions.inc(writer.lost)
     else lostTransactions.remove()
@@ -352,10 +310,11 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 
   function setBreakers(): void {
-    const known = new Map(sources.breakerStates().map((state) => [state.provider, state]))
+    const known = new Map(breakers.states().map((state) => [state.provider, state]))
     for (const provider of providers) {
-      const { state = 'works', failuresInARow: failures = 0 } = known.get(provider) ?? {}
-      for (const each of breakerStates) breaker.set({ provider, state: each }, each === state ? 1 : 0)
+      const { state = 'closed', failuresInARow: failures = 0 } = known.get(provider) ?? {}
+      for (const [each, label] of Object.entries(breakerLabels))
+        breaker.set({ provider, state: label }, each === state ? 1 : 0)
       failuresInARow.set({ provider }, failures)
     }
   }
@@ -379,7 +338,7 @@ class RequestCounts {
   /** By route. */
   readonly seconds = new Map<string, Distribution>()
 
-  add({ method, route, status, error = none, durationMs }: Answered): void {
+  add({ method, route = 'unmatched', status, error = none, durationMs }: RequestEnded): void {
     // Neither a method nor a pattern has a space, and a method that is not known must not make a key.
     const known = methods.includes(method) ? method : 'other'
     const key = `${route} ${known} ${status} ${error}`
@@ -401,7 +360,7 @@ class RequestCounts {
 }
 
 /** What became of a call to verify. */
-function verdictOf({ error, status }: Answered): (typeof verdicts)[number] {
+function verdictOf({ error, status }: RequestEnded): (typeof verdicts)[number] {
   if (error === undefined) return 'verified'
   if (error === 'mismatch') return 'mismatch'
   if (error === 'max_attempts') return 'locked'

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
 import { email, type Nationalize, phone } from '../../domain/contact.ts'
+import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock, Outbox, OutboxQuery } from '../../domain/ports.ts'
-import type { HttpRequests } from '../http/http-request.ts'
 import { headersOf, originOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
 import outboxJs from './outbox.js' with { type: 'text' }
@@ -24,7 +24,7 @@ const maxWaitSeconds = 60
 const maxMessages = 500
 
 /** The developer's outbox: its page, and its messages as JSON for the page and for end-to-end tests. */
-export function outboxRoutes(outbox: OutboxPorts, httpRequests: HttpRequests) {
+export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(
       staticRoutes({
@@ -50,7 +50,7 @@ export function outboxRoutes(outbox: OutboxPorts, httpRequests: HttpRequests) {
       server?.timeout(request, 0)
       const signal = AbortSignal.any([request.signal, outbox.stopping])
       const messages = await outbox.messages.wait(wanted, waitSeconds(query.wait) * 1000, signal)
-      return { success: true, messages, requestId: httpRequests.of(request).requestId }
+      return { success: true, messages, requestId: contextOf(request).requestId }
     })
     .get('/outbox/messages/:id/html', async ({ params }) => {
       const id = Number(params.id)

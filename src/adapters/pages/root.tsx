@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { Elysia } from 'elysia'
+import type { ContextOf } from '../../domain/events/request-context.ts'
 import { singlePage } from './components.tsx'
 import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
 
@@ -8,7 +9,6 @@ export interface RootPorts {
   readonly hasOutbox: boolean
   /** Whether somebody could sign in to the console now; when this rejects, the console is not linked. */
   readonly isConsoleOpen: () => Promise<boolean>
-  readonly requestIdOf: (request: Request) => string
 }
 
 const titles = {
@@ -22,7 +22,7 @@ const titles = {
 type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
 /** GET /: where everything is, as a page for a browser and as JSON for anything else. */
-export function rootRoutes({ version, hasOutbox, isConsoleOpen, requestIdOf }: RootPorts) {
+export function rootRoutes({ version, hasOutbox, isConsoleOpen }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))
     .get('/', async ({ request, set }) => {
@@ -38,7 +38,7 @@ export function rootRoutes({ version, hasOutbox, isConsoleOpen, requestIdOf }: R
         return new Response(rootPage(version, links), { headers })
       }
       set.headers.vary = 'accept'
-      return { success: true, service: 'otpost', version, links, requestId: requestIdOf(request) }
+      return { success: true, service: 'otpost', version, links, requestId: contextOf(request).requestId }
     })
 }
 

@@ -4,28 +4,32 @@ import type { DeliveryReportStore } from '../../domain/messages/delivery-reports
 import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 
-/** What a step of a request is called, and what is known of it beforehand. */
+/** The name of a step of a request, and its attributes. */
 export interface Step {
   readonly name: string
-  /** A call to someone else's service, rather than work of our own. */
+  /** A call to another service. */
   readonly isCall?: boolean
   readonly attributes?: Attributes
 }
 
 type Attributes = Readonly<Record<string, string>>
 
-/** Does a step within a span; `tell` says what its result adds to what is known, and whether it was a failure. */
-export type DoStep = <T>(step: Step, work: () => Promise<T>, tell?: (result: T) => Told) => Promise<T>
+/** Does a step within a span; `resultOf` gives the attributes of its result. */
+export type DoStep = <T>(
+  step: Step,
+  work: () => Promise<T>,
+  resultOf?: (result: T) => StepResult,
+) => Promise<T>
 
-export interface Told {
+export interface StepResult {
   readonly attributes: Attributes
-  /** In a word; undefined: it was none. */
+  /** In one word; undefined: success. */
   readonly failure?: string
 }
 
 /** The ports whose use is a step of a request. */
 export interface TracedPorts {
-  readonly store: OtpStore
+  readonly store: Pick<OtpStore, never>
   readonly requests: IntegrationRequests
   readonly deliveryReports: DeliveryReportStore
   readonly lastProviderOf: EventLogReader['lastProviderOf']
@@ -34,56 +38,45 @@ export interface TracedPorts {
   readonly mailer: Mailer
 }
 
-/** The same ports, each use of which is a span among the children of its request. */
+/** The same ports; each use is a step. */
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
-  const { store, requests, deliveryReports, smsRoutes, mailer } = ports
-  function stored<Args extends readonly unknown[], T>(name: string, work: (...args: Args) => Promise<T>) {
-    const named: Step = { name: `store ${name}` }
-    return (...args: Args) => step(named, () => work(...args))
+  const { store, requests, deliveryReports, lastProviderOf, checkDatabase, smsRoutes, mailer } = ports
+  const stored = <T>(name: string, work: () => Promise<T>) => step({ name: `store ${name}` }, work)
+  const sending = <P extends SmsProvider | Mailer>(provider: P, route: Attributes): P => {
+    const attributes = { 'otpost.provider': provider.name, ...route }
+    const send = { name: `send ${provider.name}`, isCall: true, attributes }
+    return withMethods(provider, (name, work) => (name === 'send' ? step(send, work, resultOf) : work()))
   }
-  function handingOver<Args extends readonly unknown[]>(
-    provider: string,
-    route: Attributes,
-    send: (...args: Args) => Promise<Outcome>,
-  ) {
-    const named: Step = {
-      name: `send ${provider}`,
-      isCall: true,
-      attributes: { 'otpost.provider': provider, ...route },
-    }
-    return (...args: Args) => step(named, () => send(...args), told)
-  }
-  const sending = (route: SmsRoute) =>
-    smsRoutes[route].map((provider) => ({
-      ...provider,
-      send: handingOver(provider.name, { 'otpost.route': route }, provider.send.bind(provider)),
-    }))
+  const route = (name: SmsRoute) =>
+    smsRoutes[name].map((provider) => sending(provider, { 'otpost.route': name }))
   return {
     ...ports,
-    store: {
-      ...store,
-      admit: stored('admit', store.admit),
-      check: stored('check', store.check),
-      beginSend: stored('beginSend', store.beginSend),
-      reschedule: stored('reschedule', store.reschedule),
-      abandonSend: stored('abandonSend', store.abandonSend),
-      guess: stored('guess', store.guess),
-      rekey: stored('rekey', store.rekey),
-    } satisfies OtpStore,
-    requests: { ...requests, add: stored('saveRequest', requests.add) },
-    deliveryReports: { ...deliveryReports, saveReports: stored('saveReports', deliveryReports.saveReports) },
-    lastProviderOf: stored('lastProviderOf', ports.lastProviderOf),
-    checkDatabase: stored('checkDatabase', ports.checkDatabase),
-    smsRoutes: { plain: sending('plain'), template: sending('template') },
-    mailer: {
-      ...mailer,
-      send: handingOver(mailer.name, {}, mailer.send.bind(mailer)),
-    },
+    store: withMethods(store, stored),
+    requests: withMethods(requests, (_, work) => stored('saveRequest', work)),
+    deliveryReports: withMethods(deliveryReports, stored),
+    lastProviderOf: (...args) => stored('lastProviderOf', () => lastProviderOf(...args)),
+    checkDatabase: () => stored('checkDatabase', checkDatabase),
+    smsRoutes: { plain: route('plain'), template: route('template') },
+    mailer: sending(mailer, {}),
   }
 }
 
-/** An outcome as a span tells it; a reason is a vendor's code or an error's, with nothing of the message. */
-function told(outcome: Outcome): Told {
+/** The same object; `around` runs each call of one of its methods. */
+function withMethods<T extends object>(
+  target: T,
+  around: (name: string, work: () => Promise<Outcome>) => unknown,
+): T {
+  return new Proxy(target, {
+    get(_, key) {
+      const method: unknown = Reflect.get(target, key)
+      if (typeof method !== 'function' || typeof key !== 'string') return method
+      return (...args: unknown[]) => around(key, () => Reflect.apply(method, target, args))
+    },
+  })
+}
+
+/** A reason is a code of a provider or of an error, and contains nothing of the message. */
+function resultOf(outcome: Outcome): StepResult {
   const { kind } = outcome
   if (kind === 'accepted') return { attributes: { 'otpost.outcome': kind } }
   const scope = kind === 'rejected' ? { 'otpost.scope': outcome.scope } : {}

@@ -23,32 +23,15 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { type Step, type Told, type TracedPorts, traced } from './ports.ts'
+import type { RequestContext } from '../../domain/events/request-context.ts'
+import type { RequestEnded } from '../../domain/events/request-ended.ts'
+import type { Log } from '../../domain/ports.ts'
+import { type Step, type StepResult, type TracedPorts, traced } from './ports.ts'
 import type { Sampling, TracingSettings } from './settings.ts'
-
-/** The part of a logger that this adapter uses. */
-interface Log {
-  warn(fields: object, message: string): void
-}
-
-/** What is said of a request once it has been answered: no recipient, code, key, path or text. */
-export interface RequestEnd {
-  /** As the caller wrote it. */
-  readonly method: string
-  /** The pattern of its route; undefined: it has none. */
-  readonly route: string | undefined
-  readonly status: number
-  readonly requestId: string
-  readonly app: string | undefined
-  readonly brand: string | undefined
-  readonly channel: string | undefined
-  /** The code of the answer's envelope; undefined: it was a success. */
-  readonly error: string | undefined
-}
 
 export type Tracing = ReturnType<typeof createTracing>
 
-/** The span of a request under way. It is handed on with the request: nothing has to find out to whom a step belongs. */
+/** The span of a request under way. */
 class RequestSpan {
   private readonly epochOffsetMs = Date.now() - performance.now()
   private readonly span: Span
@@ -76,20 +59,19 @@ class RequestSpan {
     return this.span.isRecording() ? traced((...step) => this.step(...step), ports) : ports
   }
 
-  /** @param tell what the result adds to what is known */
   private async step<T>(
     { name, isCall = false, attributes = {} }: Step,
     work: () => Promise<T>,
-    tell?: (result: T) => Told,
+    resultOf?: (result: T) => StepResult,
   ): Promise<T> {
     if (!this.span.isRecording()) return work()
     const kind = isCall ? SpanKind.CLIENT : SpanKind.INTERNAL
     const span = this.start(name, { kind, attributes, startTime: this.now() }, this.span)
     try {
       const result = await work()
-      const told = tell?.(result)
-      if (told) span.setAttributes(told.attributes)
-      if (told?.failure !== undefined) fail(span, told.failure)
+      const about = resultOf?.(result)
+      if (about) span.setAttributes(about.attributes)
+      if (about?.failure !== undefined) fail(span, about.failure)
       return result
     } catch (error) {
       fail(span, errorType(error))
@@ -99,8 +81,9 @@ class RequestSpan {
     }
   }
 
-  end({ method, route, status, requestId, app, brand, channel, error }: RequestEnd): void {
+  end({ context, method, route, status, error }: RequestEnded): void {
     const { span } = this
+    const { requestId, app, brand, channel } = context
     if (!span.isRecording()) return
     if (route !== undefined) span.updateName(`${knownMethod(method) ?? 'HTTP'} ${route}`)
     span.setAttribute('http.response.status_code', status)
@@ -167,14 +150,15 @@ export function createTracing(
     ],
   })
   const tracer = provider.getTracer('otpost', version)
+  const spans = new WeakMap<RequestContext, RequestSpan>()
   const propagator = new W3CTraceContextPropagator()
 
   return {
-    /** Begins the span of a request, which continues the caller's trace where it has one; whoever answers ends it. */
-    begin(request: Request): RequestSpan {
+    /** Begins the span of a request, in the caller's trace where the request names one. */
+    begin(request: Request, context: RequestContext): void {
       const method = knownMethod(request.method)
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
-      return new RequestSpan(
+      const span = new RequestSpan(
         (name, options, parent) =>
           tracer.startSpan(name, options, parent ? trace.setSpan(ROOT_CONTEXT, parent) : caller),
         method ?? 'HTTP',
@@ -183,6 +167,17 @@ export function createTracing(
           'url.scheme': request.url.startsWith('https:') ? 'https' : 'http',
         },
       )
+      context.traceId = span.traceId
+      spans.set(context, span)
+    },
+
+    /** The same ports; each use is a child of the request's span. */
+    traced<Ports extends TracedPorts>(context: RequestContext, ports: Ports): Ports {
+      return spans.get(context)?.traced(ports) ?? ports
+    },
+
+    ended(ended: RequestEnded): void {
+      spans.get(ended.context)?.end(ended)
     },
 
     /** Hands over the spans that wait, within a bounded time; what has not been taken by then is dropped. */

@@ -1,4 +1,4 @@
-import type { RequestContext } from './request-context.ts'
+import type { RequestListener } from './request-ended.ts'
 import type { Limited } from './statistics.ts'
 
 /** How many are remembered: callers decide how many there could be. */
@@ -8,11 +8,11 @@ const maxEntries = 500
  * What limits refuse now, as this process has seen it: for whoever looks, who need not know of every one. It decides
  * nothing.
  */
-export class LimitedNow {
+export class ActiveLimits {
   private readonly known = new Map<string, Limited>()
 
   /** A request has ended. */
-  note(context: RequestContext): void {
+  readonly ended: RequestListener = ({ context }) => {
     const refusal = context.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
     const { app = null, brand = null, recipient = null } = context

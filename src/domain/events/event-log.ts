@@ -1,6 +1,7 @@
 import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { Attempt, LimitStatus, Operation, RequestContext } from './request-context.ts'
+import type { RequestEnded, RequestListener } from './request-ended.ts'
 import { attemptStat, requestStats, type StatKey } from './stats.ts'
 
 /**
@@ -71,8 +72,6 @@ export interface EventLog {
    * kept, since the rest may take its time.
    */
   note(context: RequestContext): void
-  /** A request has been answered. */
-  end(context: RequestContext, end: RequestEnd): void
 }
 
 /** The journal as it is read. */
@@ -121,6 +120,18 @@ function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace 
   }
 }
 
+/** How a request ended, without what the caller wrote: only messages that name our own fields are stored. */
+function endOf({ status, failure, error, durationMs, context: { channel } }: RequestEnded): RequestEnd {
+  const kind = failure?.kind
+  const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && channel === 'SMS')
+  return {
+    status,
+    error: error ?? null,
+    message: isOurs ? (failure?.message ?? null) : null,
+    durationMs: Math.round(durationMs),
+  }
+}
+
 /** Requests of one application a minute that are kept although they were refused before they were counted. */
 const savedRefusals = 60
 
@@ -134,7 +145,7 @@ const savedRefusals = 60
 export function createEventLog(
   saveTrace: SaveTrace,
   count: (at: number, statKey: StatKey) => void,
-): EventLog {
+): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
   /** How many attempts of a request under way have been taken. */
@@ -164,10 +175,11 @@ export function createEventLog(
       const trace = traceOf(context, null)
       if (trace) keep(context, trace)
     },
-    end: (context, end) => {
-      const trace = traceOf(context, end)
+    ended: (ended) => {
+      const { context } = ended
+      const trace = traceOf(context, endOf(ended))
       if (!trace) return
-      if (end.status < 400 || !isTooMany(context)) keep(context, trace)
+      if (ended.status < 400 || !isTooMany(context)) keep(context, trace)
       const { attempts } = context
       for (const statKey of requestStats(trace, attempts)) count(context.at, statKey)
       for (const attempt of attempts) count(context.at, attemptStat(attempt, trace.brand))

@@ -1,4 +1,4 @@
-import type { Channel } from '../contact.ts'
+import { type Channel, mask, type Recipient } from '../contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 
@@ -14,6 +14,8 @@ export interface RequestContext {
   /** When it was received, epoch milliseconds. */
   readonly at: number
   readonly clientIp: string
+  /** Of its OpenTelemetry trace; undefined: requests are not traced. */
+  traceId?: string
   operation?: Operation
   app?: string
   brand?: string
@@ -31,11 +33,20 @@ export interface RequestContext {
   readonly attempts: Attempt[]
 }
 
+/** Finds the context of a request under way. */
+export type ContextOf = (request: Request) => RequestContext
+
 /** The context of a request that has just been received. */
 export function newRequestContext(
   request: Pick<RequestContext, 'requestId' | 'at' | 'clientIp'>,
 ): RequestContext {
   return { ...request, limits: [], attemptsBegun: 0, attempts: [] }
+}
+
+/** Adds whom a request is for. */
+export function noteRecipient(context: RequestContext, recipient: Recipient): void {
+  context.channel = recipient.channel
+  context.recipient = mask(recipient)
 }
 
 /** Where a limit stood when it judged a request. */

@@ -101,10 +101,10 @@ export interface ProviderHealth {
   readonly channel: Channel
   /** The routes it is on; empty for mail. */
   readonly routes: readonly SmsRoute[]
-  /** `rests`: passed over where there is another, after failures in a row; `probed`: one message tries it now. */
-  readonly state: 'works' | 'rests' | 'probed'
+  /** See `BreakerState`. */
+  readonly state: 'closed' | 'open' | 'half-open'
   readonly failuresInARow: number
-  /** How much longer it rests; 0 unless it does. */
+  /** How much longer its circuit is open; 0 unless it is. */
   readonly openMs: number
   readonly lastHour: LastHour
 }

@@ -1,29 +1,29 @@
 import type { Clock } from '../ports.ts'
 import type { Outcome } from './providers.ts'
 
-/** Failures in a row after which a provider rests. */
+/** The circuit opens after so many failures in a row. */
 const failuresToOpen = 5
 
-/** How long it rests before it is probed: doubled with each probe that fails, up to the longest. */
+/** How long it is open before one message tries the provider: doubled after each that fails, up to the longest. */
 const firstOpenMs = 10_000
 const longestOpenMs = 300_000
 
-/** A provider begins to rest, goes on to rest after a probe, or works again. */
+/** The circuit of a provider opens, stays open after a failed probe, or closes. */
 export type BreakerChange =
-  | { readonly provider: string; readonly state: 'rests'; readonly openMs: number; readonly failures: number }
-  | { readonly provider: string; readonly state: 'works' }
+  | { readonly provider: string; readonly state: 'open'; readonly openMs: number; readonly failures: number }
+  | { readonly provider: string; readonly state: 'closed' }
 
-/** How a provider stands at the moment. */
+/** The circuit of a provider. */
 export interface BreakerState {
   readonly provider: string
   /**
-   * `works`: it is asked in its turn. `rests`: it is passed over where there is another. `probed`: its rest is over, and
-   * what becomes of one message decides, which is under way or comes next.
+   * `closed`: used in its turn. `open`: skipped where there is another provider. `half-open`: the outcome of one message
+   * decides, which is under way or comes next.
    */
-  readonly state: 'works' | 'rests' | 'probed'
-  /** 0 as soon as it has worked. */
+  readonly state: 'closed' | 'open' | 'half-open'
+  /** 0 after a success. */
   readonly failuresInARow: number
-  /** Milliseconds until its rest is over; 0 unless it rests. */
+  /** Milliseconds until it is half-open; 0 unless it is open. */
   readonly openMs: number
 }
 
@@ -33,7 +33,7 @@ interface Breaker {
   /** Undefined: closed. */
   openUntil: number | undefined
   probing: boolean
-  /** Rests because another server has found it failing. */
+  /** Open because another server has found it failing. */
   isHearsay: boolean
 }
 
@@ -42,39 +42,36 @@ export interface HeardOpenCircuit {
   readonly provider: string
   readonly failures: number
   readonly openMs: number
-  /** Milliseconds until its rest is over; may be over. */
+  /** Milliseconds until it is half-open; may be negative. */
   readonly leftMs: number
 }
 
 /**
- * The circuit breakers of the providers, by name. One that has failed five times in a row rests; then one message probes
- * it, and what becomes of that closes the breaker or lets it rest for twice as long. Who is asked while one rests is
- * decided by `delivery.ts`: a breaker prefers, it does not forbid, since a resting provider is better than none.
+ * The circuit breakers of the providers, by name. Five failures in a row open a circuit; later one message tries the
+ * provider, and its outcome closes the circuit or opens it for twice as long. `delivery.ts` skips providers with an open
+ * circuit only where there is another.
  */
 export class Breakers {
   private readonly breakers = new Map<string, Breaker>()
 
-  /**
-   * @param stopwatch monotonic milliseconds
-   * @param changed is told when a provider begins or ends to rest
-   */
-  constructor(
-    private readonly stopwatch: Clock,
-    private readonly changed: (change: BreakerChange) => void = () => {},
-  ) {}
+  private readonly listeners: ((change: BreakerChange) => void)[] = []
 
-  /** Whether a provider should be passed over where there is another. */
+  /** @param stopwatch monotonic milliseconds */
+  constructor(private readonly stopwatch: Clock) {}
+
+  /** Adds a listener that receives each change that this server has found itself. */
+  onChange(listener: (change: BreakerChange) => void): void {
+    this.listeners.push(listener)
+  }
+
+  /** Whether a provider should be skipped where there is another. */
   isOpen(provider: string): boolean {
     const breaker = this.breakers.get(provider)
     if (breaker?.openUntil === undefined) return false
     return breaker.probing || this.stopwatch() < breaker.openUntil
   }
 
-  /**
-   * A provider is about to be asked.
-   *
-   * @returns to be called with what became of that
-   */
+  /** A provider is about to be called. Call the result with the outcome. */
   begin(provider: string): (outcome: Outcome) => void {
     const breaker = this.breakers.get(provider)
     const isDue =
@@ -85,8 +82,8 @@ export class Breakers {
   }
 
   /**
-   * Takes over what all servers on a database know by now: a provider that fails for one of them rests for all, and one
-   * that works again for one does so for all that have it from hearsay.
+   * Takes over what the servers on a database share: a circuit that one of them opens is open for all, and one that it
+   * closes is closed for all that have it from others.
    */
   hear(openCircuits: readonly HeardOpenCircuit[]): void {
     for (const [provider, breaker] of this.breakers) {
@@ -105,14 +102,18 @@ export class Breakers {
     }
   }
 
-  /** Those that have failed since they worked last. Any other, which may never have been asked, works. */
+  /** Those that have failed since their last success. Every other is closed. */
   states(): readonly BreakerState[] {
     const now = this.stopwatch()
     return Array.from(this.breakers, ([provider, { failures, openUntil, probing }]) => {
       const openMs = openUntil === undefined || probing ? 0 : Math.max(0, openUntil - now)
-      const state = openUntil === undefined ? 'works' : openMs > 0 ? 'rests' : 'probed'
+      const state = openUntil === undefined ? 'closed' : openMs > 0 ? 'open' : 'half-open'
       return { provider, state, failuresInARow: failures, openMs }
     })
+  }
+
+  private changed(change: BreakerChange): void {
+    for (const listener of this.listeners) listener(change)
   }
 
   /** @param probed the breaker that this message was to decide on, unless another has closed it meanwhile */
@@ -123,7 +124,7 @@ export class Breakers {
     if ('unasked' in outcome) return
     if (!isFailing(outcome)) {
       this.breakers.delete(provider)
-      if (known?.openUntil !== undefined) this.changed({ provider, state: 'works' })
+      if (known?.openUntil !== undefined) this.changed({ provider, state: 'closed' })
       return
     }
     const breaker = known ?? {
@@ -141,7 +142,7 @@ export class Breakers {
       const { openMs, failures } = breaker
       breaker.openUntil = this.stopwatch() + openMs
       breaker.isHearsay = false
-      this.changed({ provider, state: 'rests', openMs, failures })
+      this.changed({ provider, state: 'open', openMs, failures })
     }
   }
 }

@@ -48,6 +48,8 @@ export interface CallbackPorts {
   readonly secrets: Pick<Secrets, 'isCallbackToken'>
   readonly deliveryReports: DeliveryReportStore
   readonly now: Clock
+  /** Receives each report as it comes; for metrics. */
+  readonly reportReceived?: ((provider: string, status: DeliveryReportState['status']) => void) | undefined
 }
 
 /** The path, below the public address, at which a provider reports on one attempt. */
@@ -59,6 +61,15 @@ export function attemptPath(
 ): string {
   const key = attemptKey(requestId, attempt)
   return `/receipts/${provider}/${key}.${secrets.callbackToken(`${provider} ${key}`)}`
+}
+
+/** The URL at which a provider reports on one attempt; null where this server has no public URL. */
+export function callbackUrls(
+  secrets: Pick<Secrets, 'callbackToken'>,
+  publicUrl: string | undefined,
+): (provider: string, requestId: string, attempt: number) => string | null {
+  return (provider, requestId, attempt) =>
+    publicUrl === undefined ? null : publicUrl + attemptPath(secrets, provider, requestId, attempt)
 }
 
 /** How long such a path is at most; for vendors that limit the length of URLs. */
@@ -86,8 +97,9 @@ export async function takeReports(
 ): Promise<unknown> {
   const { reader, keyOf } = reportReader(ports, provider, token)
   const at = ports.now()
-  const news = reader
-    .read(call)
+  const reports = reader.read(call)
+  for (const { status } of reports) ports.reportReceived?.(provider, status)
+  const news = reports
     .filter(
       ({ providerMessageId }) => providerMessageId === undefined || isProviderMessageId(providerMessageId),
     )

@@ -33,7 +33,7 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
-  readonly nationalize?: Nationalize
+  readonly nationalize?: Nationalize | undefined
   /** The plain text of a mail that is given as HTML. */
   readonly textOf: (html: string) => string
 }

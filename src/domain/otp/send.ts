@@ -1,16 +1,8 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
-import {
-  type Channel,
-  email,
-  type Nationalize,
-  noteRecipient,
-  parseChannel,
-  phone,
-  type Recipient,
-} from '../contact.ts'
+import { type Channel, email, type Nationalize, parseChannel, phone, type Recipient } from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
-import type { RequestContext } from '../events/request-context.ts'
+import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import {
   type DeliveryPorts,
@@ -47,7 +39,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly smsMode: SmsMode
-  readonly nationalize?: Nationalize
+  readonly nationalize?: Nationalize | undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
-import { email, type Nationalize, noteRecipient, phone, type Recipient } from '../contact.ts'
-import type { RequestContext } from '../events/request-context.ts'
+import { email, type Nationalize, phone, type Recipient } from '../contact.ts'
+import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
@@ -22,7 +22,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly limits: LimitSettings
-  readonly nationalize?: Nationalize
+  readonly nationalize?: Nationalize | undefined
 }
 
 /** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */

@@ -350,9 +350,9 @@ function takes({ channel, routes }: ProviderHealth): string {
 function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
   const words = {
-    works: ['good', 'works', inARow],
-    rests: ['bad', `rests for ${duration(openMs)}`, inARow],
-    probed: ['warn', 'being probed', 'one message tries it now'],
+    closed: ['good', 'works', inARow],
+    open: ['bad', `rests for ${duration(openMs)}`, inARow],
+    'half-open': ['warn', 'being probed', 'one message tries it now'],
   } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
   const [tone, word, detail] = words[state]
   return (

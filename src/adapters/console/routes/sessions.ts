@@ -1,8 +1,7 @@
 import type { Elysia } from 'elysia'
+import type { ContextOf } from '../../../domain/events/request-context.ts'
 import { Failure } from '../../../domain/failures.ts'
 import { endSession, enterByLink, enterByPassword, sessionId } from '../../../domain/operator/sessions.ts'
-import { errorAnswer } from '../../http/errors.ts'
-import type { HttpRequests } from '../../http/http-request.ts'
 import { endedCookies, isFromElsewhere, sessionCookie, visitOf } from '../access.ts'
 import { html, seeOther } from '../answers.ts'
 import type { ConsoleRoutePorts, ConsoleSettings, PageHandler } from '../page-handler.ts'
@@ -15,7 +14,7 @@ export function sessionRoutes(
   ports: ConsoleRoutePorts,
   { publicUrl, log }: ConsoleSettings,
   { page, off, broken, hasLogin }: PageHandler,
-  httpRequests: HttpRequests,
+  contextOf: ContextOf,
 ): void {
   routes.get('/admin/login', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
@@ -27,20 +26,17 @@ export function sessionRoutes(
     if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const password = (body as URLSearchParams).get('password') ?? ''
     try {
-      const token = await enterByPassword(ports, httpRequests.of(request), password)
+      const token = await enterByPassword(ports, contextOf(request), password)
       if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
-      log.warn({ requestId: httpRequests.of(request).requestId }, 'a wrong password for the console')
+      log.warn({ requestId: contextOf(request).requestId }, 'a wrong password for the console')
       return html(loginPage({ problem: 'That is not the password.' }), 401)
     } catch (error) {
-      if (!(error instanceof Failure)) return broken(request, error)
-      const { status, headers } = errorAnswer(error, '')
-      const minutes = Math.ceil((error.details.retryAfterSeconds ?? 0) / 60)
-      const words =
-        error.kind === 'rate_limited'
-          ? `Too many tries. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, or use a link of otpost admin link.`
-          : error.message
-      const answer = html(loginPage({ problem: words }), status)
-      for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value)
+      if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
+      const { retryAfterSeconds = 1 } = error.details
+      const minutes = Math.ceil(retryAfterSeconds / 60)
+      const problem = `Too many tries. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, or use a link of otpost admin link.`
+      const answer = html(loginPage({ problem }), 429)
+      answer.headers.set('retry-after', String(retryAfterSeconds))
       return answer
     }
   })

@@ -1,0 +1,33 @@
+import { ConfigError } from '../../config/settings.ts'
+import { OperatorError } from '../../domain/operator/operator.ts'
+
+/**
+ * An error of listening, in words for the operator; any other error is returned as it is.
+ *
+ * @param mayShare whether REUSE_PORT is a setting of this server
+ */
+export function portError(
+  error: unknown,
+  prefix: '' | 'METRICS_',
+  { host, port }: { readonly host: string; readonly port: number },
+  mayShare = true,
+): unknown {
+  const name = `${prefix}PORT`
+  const label = prefix === '' ? 'port' : name
+  switch (error instanceof Error && 'code' in error && error.code) {
+    case 'EADDRINUSE': {
+      const ways = mayShare
+        ? `, choose another ${name}, or set REUSE_PORT=1 on both servers to hand over without downtime`
+        : `, or choose another ${name}`
+      return new OperatorError(`${label} ${port} on ${host} is in use. Stop what listens there${ways}`)
+    }
+    case 'EACCES':
+      return new OperatorError(`${label} ${port} is not allowed to this user: choose a ${name} above 1023`)
+    case 'EADDRNOTAVAIL':
+    case 'EINVAL':
+    case 'ENOTFOUND':
+      return new ConfigError([`${prefix}HOST is ${host}, but this machine has no such address`])
+    default:
+      return error
+  }
+}

@@ -1,0 +1,14 @@
+import type { BreakerChange } from '../../domain/messages/breaker.ts'
+import type { Log } from '../../domain/ports.ts'
+
+/** Logs when the circuit of a provider opens or closes. */
+export function breakerLog(log: Log): (change: BreakerChange) => void {
+  return ({ provider, state, ...details }) => {
+    if (state === 'closed') log.info({ provider }, 'circuit closed: the provider accepts messages again')
+    else
+      log.warn(
+        { provider, ...details },
+        'circuit open: the provider keeps failing; the other providers of its route are tried first',
+      )
+  }
+}

@@ -1,0 +1,18 @@
+import type { Breakers } from '../../domain/messages/breaker.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { OpenCircuits } from './store.ts'
+
+/** Shares open circuits with the other servers on the database. A server that misses a change finds out by itself. */
+export function shareCircuits(openCircuits: OpenCircuits, breakers: Breakers, now: Clock): void {
+  breakers.onChange((change) => {
+    const { provider } = change
+    const open =
+      change.state === 'open'
+        ? { failures: change.failures, openMs: change.openMs, openUntil: now() + change.openMs }
+        : undefined
+    void openCircuits.tell(provider, open).catch(() => undefined)
+  })
+  openCircuits.listen((open) =>
+    breakers.hear(open.map(({ openUntil, ...circuit }) => ({ ...circuit, leftMs: openUntil - now() }))),
+  )
+}

@@ -1,0 +1,30 @@
+import type { ProviderHealth } from '../events/statistics.ts'
+import type { Breakers } from './breaker.ts'
+import type { Mailer, SmsProvider, SmsRoute } from './providers.ts'
+
+/** The circuit of each provider in use, SMS first. */
+export function providerHealth({
+  smsRoutes,
+  mailer,
+  breakers,
+}: {
+  readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
+  readonly mailer: Mailer
+  readonly breakers: Pick<Breakers, 'states'>
+}): Omit<ProviderHealth, 'lastHour'>[] {
+  const known = new Map(breakers.states().map((state) => [state.provider, state]))
+  const circuitOf = (name: string) => {
+    const { state, failuresInARow, openMs } = known.get(name) ?? closed
+    return { name, state, failuresInARow, openMs }
+  }
+  const routesOf = (name: string) =>
+    (['plain', 'template'] as const).filter((route) => smsRoutes[route].some((each) => each.name === name))
+  const names = new Set([...smsRoutes.plain, ...smsRoutes.template].map(({ name }) => name))
+  return [
+    ...Array.from(names, (name) => ({ ...circuitOf(name), channel: 'SMS' as const, routes: routesOf(name) })),
+    // E-mail has one provider, and so no breaker.
+    { name: mailer.name, ...closed, channel: 'EMAIL', routes: [] },
+  ]
+}
+
+const closed = { state: 'closed', failuresInARow: 0, openMs: 0 } as const
