@@ -677,6 +677,8 @@ async function expectKeyboard(page: Page, what: string): Promise<void> {
       (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && node.tabIndex >= 0,
     )
     document.activeElement.blur()
+    // The Tab key goes on from here, not from where the last page was clicked.
+    getSelection().collapse(document.body, 0)
     return usable.length
   })()`)
   for (let pressed = 0; pressed < count + 3; pressed++) await page.keyboard.press('Tab')

@@ -18,6 +18,11 @@ export function fuzzRuns(usual: number): number {
   return Number(process.env.FUZZ_RUNS ?? usual)
 }
 
+/** The words of a text, such as values to choose from. */
+function words(text: string): string[] {
+  return text.trim().split(/\s+/)
+}
+
 function readSeed(text: string | undefined): number {
   if (text === 'random') return crypto.getRandomValues(new Int32Array(1))[0] ?? 0
   return Number(text ?? 20_260_101)
@@ -287,66 +292,42 @@ function drawTarget(draw: Draw): string {
   switch (draw.weighted({ near: 4, encoded: 3, dots: 3, long: 1, hostile: 4 })) {
     case 'near':
       return draw.pick([
-        `${path}/`,
-        `/${path}`,
+        ...words(`${path}/ /${path} ${path}s ${path};v=1 ${path}/${keyFingerprint} /v1${path}
+        ${path}.json`),
         path.toUpperCase(),
-        `${path}s`,
         path.slice(0, -1),
-        `${path};v=1`,
-        `${path}/${keyFingerprint}`,
         path.replaceAll('/', '//'),
-        `/v1${path}`,
-        `${path}.json`,
         `${path} `,
       ])
     case 'encoded': {
       const hex = path.charCodeAt(at).toString(16)
       return draw.pick([
+        ...words(`${path}%00 ${path}%0d%0aX-Injected:%20${keyFingerprint} ${path}%2f /%2e%2e${path}
+        ${path}% ${path}%E0%A4%A /%C0%AF${path.slice(1)} ${path}%F0%9F%98%80`),
         `${path.slice(0, at)}%${hex}${path.slice(at + 1)}`,
         `${path.slice(0, at)}%25${hex}${path.slice(at + 1)}`,
-        `${path}%00`,
-        `${path}%0d%0aX-Injected:%20${keyFingerprint}`,
-        `${path}%2f`,
-        `/%2e%2e${path}`,
-        `${path}%`,
-        `${path}%E0%A4%A`,
-        `/%C0%AF${path.slice(1)}`,
-        `${path}%F0%9F%98%80`,
       ])
     }
     case 'dots':
       return draw.pick([
-        `/..${path}`,
-        `/.${path}`,
-        `/x/..${path}`,
-        `${path}/..`,
-        `${path}/.`,
+        ...words(`/..${path} /.${path} /x/..${path} ${path}/.. ${path}/. ${path}/../../docs.ts`),
         `/..%2f..%2f..%2fetc/passwd`,
         `/../../../../etc/passwd`,
-        `${path}/../../docs.ts`,
         `/..\\..${path}`,
       ])
     case 'long':
       return `${path}/${'x'.repeat(draw.integer(1000, 8000))}`
     case 'hostile':
       return draw.pick([
-        '/',
-        '/__proto__',
-        '/constructor',
-        '/toString',
-        '/otp/__proto__',
-        '/:name',
-        '/*',
+        ...words(`/ /__proto__ /constructor /toString /otp/__proto__ /:name /*
+        /${keyFingerprint}?${keyFingerprint}=44${phoneMark}001 /? //
+        /otp/send?brandId=acme&__proto__[x]=1`),
         `/<script>alert(1)</script>`,
-        `/${keyFingerprint}?${keyFingerprint}=44${phoneMark}001`,
         `/{"level":60}`,
         `/outbox`,
         `/outbox/messages`,
         `/.env`,
         `/favicon.ico`,
-        '/?',
-        '//',
-        '/otp/send?brandId=acme&__proto__[x]=1',
       ])
   }
 }
@@ -380,18 +361,12 @@ function drawHeaders(draw: Draw): Record<string, string> {
   headers['x-forwarded-for'] = draw.percent(90)
     ? `198.${draw.integer(18, 19)}.${draw.integer(0, 255)}.${draw.integer(0, 255)}`
     : draw.pick([
-        '999.1.1.1',
-        'unknown',
+        ...words('999.1.1.1 unknown ,,, 2001:db8::%eth0 0x7f.1 1.2.3.4:99999 -1.0.0.0'),
         '::1, 192.0.2.7',
         `[2001:db8::1]:80`,
-        ',,,',
         '127.0.0.1, 127.0.0.1',
         '10.0.0.1,'.repeat(400),
-        '2001:db8::%eth0',
         `192.0.2.1 ${keyFingerprint}`,
-        '0x7f.1',
-        '1.2.3.4:99999',
-        '-1.0.0.0',
       ])
   return headers
 }
@@ -470,16 +445,7 @@ function drawCall(draw: Draw): Shot {
     case 'missing':
       return { ...shot, body: textOf(fields.toSpliced(at, 1)) }
     case 'extra': {
-      const key = draw.pick([
-        ...hostileNames,
-        'otp',
-        'code',
-        'attempts',
-        'expiresAt',
-        'requestId',
-        'success',
-        '',
-      ])
+      const key = draw.pick([...words('otp code attempts expiresAt requestId success'), ...hostileNames, ''])
       const value = draw.pick([JSON.stringify(fuzzApps), '{"channel":"SMS"}', '"123456"', '1', 'null', '[]'])
       const extra: Fields[number] = [key, value]
       return { ...shot, body: textOf(fields.toSpliced(at, 0, extra)), never: past }
@@ -497,18 +463,10 @@ function drawCall(draw: Draw): Shot {
       return { ...shot, ...broken(draw, textOf(fields)) }
     case 'type': {
       const type = draw.pick([
+        ...words(`text/plain application/x-www-form-urlencoded multipart/form-data text/html
+        application/xml application/octet-stream text/json application/javascript */* ;`),
         '',
-        'text/plain',
-        'application/x-www-form-urlencoded',
         'multipart/form-data; boundary=x',
-        'multipart/form-data',
-        'text/html',
-        'application/xml',
-        'application/octet-stream',
-        'text/json',
-        'application/javascript',
-        '*/*',
-        ';',
         'x'.repeat(3000),
       ])
       const body = draw.percent(50)
@@ -639,18 +597,9 @@ function rightNotification(draw: Draw, caller: Readonly<Record<string, unknown>>
 // What is wrong in them
 // ---------------------------------------------------------------------------------------------------------------------
 
-const hostileNames = [
-  '__proto__',
-  'constructor',
-  'prototype',
-  'toString',
-  'valueOf',
-  'hasOwnProperty',
-  '__defineGetter__',
-  'then',
-  'toJSON',
-  'length',
-] as const
+const hostileNames =
+  words(`__proto__ constructor prototype toString valueOf hasOwnProperty __defineGetter__ then
+        toJSON length`)
 
 const hostileTexts: readonly string[] = [
   ...hostileNames,
@@ -774,21 +723,8 @@ const optional: Readonly<Record<string, readonly string[]>> = {
   '/otp/send': ['channel', 'phone', 'email', 'loginId', 'businessName'],
   '/otp/resend': ['channel', 'phone', 'email', 'loginId', 'businessName'],
   '/otp/verify': ['phone', 'email', 'otp'],
-  '/notify': [
-    'channel',
-    'to',
-    'message',
-    'templateKey',
-    'templateKey',
-    'variables',
-    'variables',
-    'variables',
-    'variables',
-    'subject',
-    'template',
-    'data',
-    'otp',
-  ],
+  '/notify': words(`channel to message templateKey templateKey variables variables variables variables
+        subject template data otp`),
 }
 
 function strange(draw: Draw, key: string): string {
@@ -801,44 +737,22 @@ function strange(draw: Draw, key: string): string {
       return JSON.stringify(strangeAddress(draw))
     case 'otp':
       return draw.pick([
-        '"12345"',
-        '"1234567"',
+        ...words('"12345" "1234567" "12345a" "１２３４５６" 123456 ""'),
         '" 23456"',
-        '"12345a"',
-        '"１２３４５６"',
-        '123456',
         '"000000\\n"',
-        '""',
       ])
     case 'channel':
-      return draw.pick([
-        '"FAX"',
-        '"sms"',
-        '"EMAIL"',
-        '" SMS"',
-        '"ſms"',
-        '"SMS\\u0000"',
-        '["SMS"]',
-        '"emaıl"',
-        '""',
-      ])
+      return draw.pick([...words('"FAX" "sms" "EMAIL" "ſms" ["SMS"] "emaıl" ""'), '" SMS"', '"SMS\\u0000"'])
     case 'to':
       return strangeTo(draw)
     case 'templateKey':
       return draw.pick([
-        '"LOGIN_OTP"',
-        '"LOGIN_OTP_WITH_ID"',
-        '"ORDER_DELIVERED"',
-        '"OUT_FOR_DELIVERY"',
-        '"OUT_FOR_DELIVERY"',
-        '"ORDER_DELIVERED"',
-        '"order_placed"',
+        ...words(`"LOGIN_OTP" "LOGIN_OTP_WITH_ID" "ORDER_DELIVERED" "OUT_FOR_DELIVERY"
+        "OUT_FOR_DELIVERY" "ORDER_DELIVERED" "order_placed" {} 1`),
         JSON.stringify(draw.pick(hostileNames)),
         JSON.stringify(draw.pick(hostileNames)),
         JSON.stringify(draw.pick(hostileNames)),
         JSON.stringify(echoable(draw)),
-        '{}',
-        '1',
       ])
     case 'variables':
       return strangeVariables(draw)
@@ -877,18 +791,11 @@ function strange(draw: Draw, key: string): string {
 function strangePhone(draw: Draw): string {
   const right = `44${phoneMark}${String(draw.integer(0, phones - 1)).padStart(3, '0')}`
   return draw.pick([
-    `${right}x12`,
-    `+${right}+`,
+    ...words(`${right}x12 +${right}+ 00${right} ${right}00 ${right}000 tel:${right} ------ 123456
+        1234567`),
     `${right}\n`,
-    `00${right}`,
-    `${right}00`,
-    `${right}000`,
     right.replaceAll('4', '\uff14'),
     `${right}\u0665`,
-    `tel:${right}`,
-    '------',
-    '123456',
-    '1234567',
     '1'.repeat(15),
     '1'.repeat(16),
     `${right}${' '.repeat(5000)}`,
@@ -900,26 +807,20 @@ function strangePhone(draw: Draw): string {
 function strangeAddress(draw: Draw): string {
   const right = `${keyFingerprint}${draw.integer(0, mailboxes - 1)}@mail.example`
   return draw.pick([
+    ...words(`"${keyFingerprint}"@mail.example ${keyFingerprint}(x)@mail.example <${right}>
+        group:${right}; ${keyFingerprint}@mail.example@mail.example
+        ${keyFingerprint}@[127.0.0.1] ${keyFingerprint}@ ${keyFingerprint}@mail..example
+        ${keyFingerprint}@.mail.example ${keyFingerprint}@mail.example.
+        ${keyFingerprint}@localhost`),
     `${right}, evil@mail.example`,
     `${right}\r\nBcc: evil@mail.example`,
     `${right}\r\nRCPT TO:<evil@mail.example>`,
-    `"${keyFingerprint}"@mail.example`,
-    `${keyFingerprint}(x)@mail.example`,
-    `<${right}>`,
-    `group:${right};`,
-    `${keyFingerprint}@mail.example@mail.example`,
     `${keyFingerprint}\uff20mail.example`,
-    `${keyFingerprint}@[127.0.0.1]`,
     `@mail.example`,
-    `${keyFingerprint}@`,
-    `${keyFingerprint}@mail..example`,
-    `${keyFingerprint}@.mail.example`,
     `${keyFingerprint}\u0000@mail.example`,
     `${keyFingerprint}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`,
     `${keyFingerprint}\u200b@mail.example`,
     `${keyFingerprint}+tag_%'$\`{|}~!#=?^&*/@mail.example`,
-    `${keyFingerprint}@mail.example.`,
-    `${keyFingerprint}@localhost`,
     `${keyFingerprint}\ud800@mail.example`,
   ])
 }
@@ -951,35 +852,19 @@ function strangeVariables(draw: Draw): string {
     deliveryDateTime: '"2026-02-28T10:00"',
   }
   const names = [
-    'customerName',
-    'orderId',
-    'orderDate',
-    'deliveryDateTime',
-    'otp',
+    ...words('customerName orderId orderDate deliveryDateTime otp'),
     ...hostileNames,
     draw.of(anyText),
   ]
   const name = draw.percent(30) ? 'businessName' : draw.pick(names)
-  const dates = [
-    '"2026-02-30"',
-    '"2026-2-3"',
-    '"0000-00-00"',
-    '"9999-99-99"',
-    '"2026-02-28T25:00"',
-    '"-000001-01-01"',
-  ]
+  const dates = words('"2026-02-30" "2026-2-3" "0000-00-00" "9999-99-99" "2026-02-28T25:00" "-000001-01-01"')
   const texts = ['"https://x.example/y"', '"{otp}{customerName}"', '"x.com"', '"St.John"']
   const value =
     name === 'businessName'
       ? draw.pick([
-          '"acme"',
-          '"ACME"',
+          ...words('"acme" "ACME" "waiting" "nobody" 1 null'),
           '" Delta Stores "',
-          '"waiting"',
-          '"nobody"',
           JSON.stringify(echoable(draw)),
-          '1',
-          'null',
         ])
       : draw.percent(50)
         ? weird(draw)
@@ -1019,15 +904,7 @@ function withWrongCredentials(draw: Draw, fields: Fields): Fields {
       return draw.pick([pair(undefined, quoted(shop)), pair('"shop"', undefined), pair(undefined, undefined)])
     case 'type': {
       // Text may be a pair that is right; no other type is.
-      const value = draw.pick([
-        'null',
-        '""',
-        '1',
-        'true',
-        '["shop"]',
-        '{"toString":"shop"}',
-        `[${quoted(shop)}]`,
-      ])
+      const value = draw.pick(words(`null "" 1 true ["shop"] {"toString":"shop"} [${quoted(shop)}]`))
       return draw.percent(50) ? pair(value, quoted(shop)) : pair('"shop"', value)
     }
     case 'swap':
@@ -1069,17 +946,7 @@ function broken(draw: Draw, text: string): Pick<Shot, 'body' | 'only'> {
       return { body: text + draw.pick(['{}', ',', '\u0000', ' x', ']', '\n{"level":60}']), only }
     case 'whole': {
       // Whatever it is, an object with credentials is not among it.
-      const value = draw.pick([
-        'null',
-        'true',
-        '5',
-        '-0',
-        '1e999',
-        '"x"',
-        '[]',
-        `[${text}]`,
-        JSON.stringify(text),
-      ])
+      const value = draw.pick([...words('null true 5 -0 1e999 "x" []'), `[${text}]`, JSON.stringify(text)])
       return { body: value, only }
     }
     case 'utf16':
