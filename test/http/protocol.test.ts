@@ -431,164 +431,92 @@ describe('hostile input is never a fault of the server', () => {
     { name: 'an array of 10,000', json: `[${'"a",'.repeat(9999)}"a"]` },
     { name: 'an array with lone surrogates', json: '["\\ud800","\\u0000"]' },
   ]
-  const bodies: readonly { name: string; path: string; body: () => Readonly<Record<string, unknown>> }[] = [
-    {
-      name: 'a send',
-      path: '/otp/send',
-      body: () => ({ ...rightBody('/otp/send'), channel: 'SMS', loginId: 'x', businessName: 'x' }),
-    },
-    {
-      name: 'a send by mail',
-      path: '/otp/send',
-      body: () => ({
-        ...credentials,
-        brandId: 'acme',
-        channel: 'EMAIL',
-        email: 'a@example.com',
-        businessName: 'x',
-      }),
-    },
-    { name: 'a resend', path: '/otp/resend', body: () => rightBody('/otp/resend') },
-    { name: 'a verify', path: '/otp/verify', body: () => rightBody('/otp/verify') },
-    {
-      name: 'a verify of a mailbox',
-      path: '/otp/verify',
-      body: () => ({ ...credentials, brandId: 'acme', email: 'a@example.com', otp: '123456' }),
-    },
-    { name: 'a legacy SMS', path: '/notify', body: () => rightBody('/notify') },
-    {
-      name: 'a template SMS',
-      path: '/notify',
-      body: () => ({
-        ...credentials,
-        channel: 'SMS',
-        brandId: 'store',
-        to: [freshPhone()],
-        templateKey: 'ORDER_PLACED',
-        variables: { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' },
-      }),
-    },
-    {
-      name: 'an HTML mail',
-      path: '/notify',
-      body: () => ({ ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', html: 'x' }),
-    },
-    {
-      name: 'a template mail',
-      path: '/notify',
-      body: () => ({
-        ...credentials,
-        channel: 'EMAIL',
-        to: ['a@example.com'],
-        subject: 'x',
-        template: '{{a}}',
-        data: { a: 'b' },
-      }),
-    },
-    {
-      name: 'an integration request',
-      path: '/integrations/requests',
-      body: () => ({
-        ...rightBody('/integrations/requests'),
-        channels: ['SMS'],
-        website: 'https://example.com',
-        useCase: 'x',
-      }),
-    },
-  ]
-
-  for (const { name, path, body } of bodies) {
-    for (const field of Object.keys(body())) {
-      test(`${name} with anything as ${field}`, async () => {
-        // A day later no limit of the rows before is left.
-        app.advance(86_400)
-        const raws = values.map(({ json: value }) => replaced(body(), field, value))
-        for (const answer of await Promise.all(raws.map((raw) => app.postRaw(path, raw))))
-          expectNoFault(answer)
-      })
-    }
-  }
-
-  const nested: readonly { name: string; path: string; raw: (value: string) => string }[] = [
-    ...['customerName', 'orderId', 'orderDate', 'businessName', '__proto__', 'constructor'].map(
-      (variable) => ({
-        name: `the variable ${variable}`,
-        path: '/notify',
-        raw: (value: string) =>
-          replaced(
-            {
-              ...credentials,
-              channel: 'SMS',
-              brandId: 'store',
-              to: [freshPhone()],
-              templateKey: 'ORDER_PLACED',
-            },
-            'variables',
-            `{"customerName":"Jane","orderId":"A1","orderDate":"2026-01-01","${variable}":${value}}`,
-          ),
-      }),
-    ),
-    {
-      name: 'businessName in the place of brandId',
-      path: '/notify',
-      raw: (value) =>
-        replaced(
-          { ...credentials, channel: 'SMS', to: [freshPhone()], message: 'x' },
+  const order = { customerName: 'Jane', orderId: 'A1', orderDate: '2026-01-01' }
+  const sms = { ...credentials, channel: 'SMS', brandId: 'store', to: [freshPhone()] }
+  const mail = { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x' }
+  const bodies: readonly (readonly [name: string, path: string, body: Readonly<Record<string, unknown>>])[] =
+    [
+      ['a send', '/otp/send', { ...rightBody('/otp/send'), channel: 'SMS', loginId: 'x', businessName: 'x' }],
+      [
+        'a send by mail',
+        '/otp/send',
+        { ...credentials, brandId: 'acme', channel: 'EMAIL', email: 'a@example.com', businessName: 'x' },
+      ],
+      ['a resend', '/otp/resend', rightBody('/otp/resend')],
+      ['a verify', '/otp/verify', rightBody('/otp/verify')],
+      [
+        'a verify of a mailbox',
+        '/otp/verify',
+        { ...credentials, brandId: 'acme', email: 'a@example.com', otp: '123456' },
+      ],
+      ['a legacy SMS', '/notify', { ...sms, message: 'x' }],
+      ['a template SMS', '/notify', { ...sms, templateKey: 'ORDER_PLACED', variables: order }],
+      ['an HTML mail', '/notify', { ...mail, html: 'x' }],
+      ['a template mail', '/notify', { ...mail, template: '{{a}}', data: { a: 'b' } }],
+      [
+        'an integration request',
+        '/integrations/requests',
+        {
+          ...rightBody('/integrations/requests'),
+          channels: ['SMS'],
+          website: 'https://example.com',
+          useCase: 'x',
+        },
+      ],
+    ]
+  /** What is within a field, by what is put into it. */
+  type Inner = (json: string) => string
+  type Body = Readonly<Record<string, unknown>>
+  const nested: readonly (readonly [name: string, body: Body, field: string, inner: Inner])[] = [
+    ...[...Object.keys(order), 'businessName', '__proto__', 'constructor'].map(
+      (name) =>
+        [
+          `the variable ${name}`,
+          { ...sms, templateKey: 'ORDER_PLACED' },
           'variables',
-          `{"businessName":${value}}`,
-        ),
-    },
-    {
-      name: 'a recipient of an SMS',
-      path: '/notify',
-      raw: (value) =>
-        replaced({ ...credentials, channel: 'SMS', brandId: 'store', message: 'x' }, 'to', `[${value}]`),
-    },
-    {
-      name: 'a recipient of a mail',
-      path: '/notify',
-      raw: (value) =>
-        replaced({ ...credentials, channel: 'EMAIL', subject: 'x', html: 'x' }, 'to', `[${value}]`),
-    },
-    ...['a', '__proto__', 'constructor', 'rest'].map((key) => ({
-      name: `the data ${key} of a mail`,
-      path: '/notify',
-      raw: (value: string) =>
-        replaced(
-          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', template: '{{a}}' },
+          (json: string) => `${JSON.stringify(order).slice(0, -1)},"${name}":${json}}`,
+        ] as const,
+    ),
+    [
+      'businessName in the place of brandId',
+      { ...sms, brandId: undefined, message: 'x' },
+      'variables',
+      (json) => `{"businessName":${json}}`,
+    ],
+    ['a recipient of an SMS', { ...sms, message: 'x' }, 'to', (json) => `[${json}]`],
+    ['a recipient of a mail', { ...mail, html: 'x' }, 'to', (json) => `[${json}]`],
+    ...['a', '__proto__', 'constructor', 'rest'].map(
+      (key) =>
+        [
+          `the data ${key} of a mail`,
+          { ...mail, template: '{{a}}' },
           'data',
-          `{"a":"b","${key}":${value}}`,
-        ),
-    })),
-    {
-      name: 'a name in the data of a mail',
-      path: '/notify',
-      raw: (value) =>
-        replaced(
-          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x', template: 'x' },
-          'data',
-          `{${value.startsWith('"') ? value : JSON.stringify(value)}:"b"}`,
-        ),
-    },
-    {
-      name: 'a placeholder of a mail',
-      path: '/notify',
-      raw: (value) =>
-        replaced(
-          { ...credentials, channel: 'EMAIL', to: ['a@example.com'], subject: 'x' },
-          'template',
-          JSON.stringify(`{{${value.slice(0, 9000)}}}`),
-        ),
-    },
+          (json: string) => `{"a":"b","${key}":${json}}`,
+        ] as const,
+    ),
+    [
+      'a name in the data of a mail',
+      { ...mail, template: 'x' },
+      'data',
+      (json) => `{${json.startsWith('"') ? json : JSON.stringify(json)}:"b"}`,
+    ],
+    ['a placeholder of a mail', mail, 'template', (json) => JSON.stringify(`{{${json.slice(0, 9000)}}}`)],
   ]
-  for (const { name, path, raw } of nested) {
-    test(`anything as ${name}`, async () => {
-      app.advance(86_400)
-      for (const answer of await Promise.all(values.map((value) => app.postRaw(path, raw(value.json))))) {
-        expectNoFault(answer)
-      }
-    })
-  }
+  const places: readonly (readonly [name: string, path: string, body: Body, field: string, inner: Inner])[] =
+    [
+      ...bodies.flatMap(([name, path, body]) =>
+        Object.keys(body).map(
+          (field) => [`${name} with anything as ${field}`, path, body, field, String] as const,
+        ),
+      ),
+      ...nested.map(([name, ...rest]) => [`anything as ${name}`, '/notify', ...rest] as const),
+    ]
+  test.each(places)('%s', async (_, path, body, field, inner) => {
+    // A day later no limit of the rows before is left.
+    app.advance(86_400)
+    const raws = values.map(({ json }) => replaced(body, field, inner(json)))
+    for (const answer of await Promise.all(raws.map((raw) => app.postRaw(path, raw)))) expectNoFault(answer)
+  })
 
   for (const path of paths) {
     test(`JSON of great depth in POST ${path}`, async () => {
