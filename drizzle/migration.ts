@@ -14,10 +14,10 @@ export interface Migration {
  */
 export function listed(
   list: string,
-  eventLog: { readonly entries: readonly { readonly tag: string; readonly when: number }[] },
+  journal: { readonly entries: readonly { readonly tag: string; readonly when: number }[] },
   texts: Readonly<Record<string, string>>,
 ): readonly Migration[] {
-  return eventLog.entries.map(({ tag, when }) => {
+  return journal.entries.map(({ tag, when }) => {
     const text = texts[tag]
     if (text === undefined) throw new Error(`${list} does not list ${tag}`)
     return { tag, when, statements: text.split('--> statement-breakpoint') }

@@ -63,10 +63,10 @@ const tables: readonly Table[] = [
   schema.consoleSessions,
   schema.consoleLinks,
   schema.outbox,
-  schema.statCounts,
+  schema.stats,
   schema.deliveryReports,
-  schema.deliveries,
-  schema.traces,
+  schema.attempts,
+  schema.requests,
   schema.ledgers,
 ]
 
@@ -183,7 +183,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       const { code, stdout, stderr } = await here.move()
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(/^brands +2 +-$/m)
-      expect(stdout).toMatch(/^deliveries +4 +-$/m)
+      expect(stdout).toMatch(/^requests +\d+ +-$/m)
       expect(stdout).not.toContain(secretKey)
       expect(stdout).not.toContain(new URL(here.url).password)
       expect(here.aside()).toHaveLength(1)
@@ -587,6 +587,9 @@ const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'brands.notify_templates': fc.array(anyText, { maxLength: 3 }),
   'brands.registrations': named(fc.record({ id: anyText }), 'LOGIN_OTP', 'ORDER_PLACED'),
   'integration_requests.channels': fc.subarray(['SMS', 'EMAIL']),
+  'requests.limits': fc.array(fc.record({ limit: anyText, max: fc.nat(), refused: fc.boolean() }), {
+    maxLength: 2,
+  }),
   'audit.details': named(anyText, 'a', 'b'),
   'outbox.variables': named(anyText, 'a', 'b'),
 }
@@ -648,23 +651,13 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
     case 'audit':
     case 'outbox':
       return { ...row, id: index * 3 + 1 }
-    case 'stories':
-      return {
-        requestId: id,
-        trace: JSON.stringify([cameAt, 'send', 'shop', row.trace, 'SMS', null, 2, [], null]),
-      }
-    case 'deliveries':
-      return {
-        ...row,
-        requestId: id,
-        attempt: index,
-        segments: null,
-        encoding: null,
-        reportKey: `receipt-${index}`,
-      }
-    case 'receipts':
-      return { ...row, key: `receipt-${index}` }
-    case 'tallies':
+    case 'requests':
+      return { ...row, requestId: id }
+    case 'attempts':
+      return { ...row, requestId: id, attempt: index + 2, reportKey: `report-${index}` }
+    case 'delivery_reports':
+      return { ...row, key: `report-${index}` }
+    case 'stats':
       return { ...row, at: index }
     default:
       return { ...row, [Object.keys(row)[0] ?? '']: `key-${index}` }
@@ -687,11 +680,7 @@ function asKept(table: Table, row: Drawn): unknown {
   for (const [property, { name }] of Object.entries(getTableColumns(table)))
     kept[name] = row[property] ?? null
   switch (getTableName(table)) {
-    case 'stories': {
-      const trace = JSON.parse(String(row.trace))
-      return storable({ ...kept, app: trace[2], trace })
-    }
-    case 'tallies':
+    case 'stats':
       return storable({ ...kept, part: 0 })
     case 'ledgers':
       return liveLedger(kept)
@@ -731,7 +720,7 @@ function inOrder(rows: readonly unknown[]): readonly unknown[] {
 /** What the service reads of all that it keeps. */
 async function readings(env: Readonly<Record<string, string>>, drawn: readonly Drawn[][]): Promise<unknown> {
   const context = await openContext(readStoreConfig({ SECRET_KEY: secretKey, ...env }))
-  const ids = drawn[tables.indexOf(schema.traces)] ?? []
+  const ids = drawn[tables.indexOf(schema.requests)] ?? []
   const read = {
     brands: await context.brands.list(),
     apps: await context.apps.list(),

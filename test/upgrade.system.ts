@@ -2,13 +2,18 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import type { Migration } from '../drizzle/migration.ts'
+import { migrations as postgresMigrations } from '../drizzle/postgres/migrations.ts'
 import { migrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
 import { migrate } from '../src/adapters/sqlite/migrate.ts'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config/config.ts'
+import { readStoreConfig } from '../src/config/store.ts'
+import { type Context, openContext } from '../src/context.ts'
+import type { Delivery } from '../src/domain/events/event-log.ts'
 import { inDatabase, isWhole, place } from './care/scene.ts'
 import { otherThan } from './support/app.ts'
+import { emptyDatabase, queryOnce, withoutPostgres } from './support/postgres.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { copyFixture, type Facts, fixtures } from './upgrade/fixtures.ts'
 
@@ -165,6 +170,53 @@ describe('an older database', () => {
     expect(await verdict('/otp/send', { phone: cooling.phone })).toBe('200')
   })
 
+  const logged = cases.filter(([schema]) => schema >= '0002_journal' && schema < '0006_event_log')
+
+  test.each(logged)('of %s keeps its event log, delivery reports and statistics', async (_, facts) => {
+    const { file, env } = copyOf(facts)
+    const before = formerLog(file)
+    expect(before.stories.length).toBeGreaterThan(15)
+    expect(before.receipts.length).toBeGreaterThan(0)
+    await using context = await contextOf(env)
+    await expectLog(context, before, facts)
+  })
+
+  test.skipIf(withoutPostgres !== undefined)('on PostgreSQL keeps them too', async () => {
+    const { file } = copyOf(latest)
+    const before = formerLog(file)
+    const { url, remove } = await emptyDatabase()
+    try {
+      const former = postgresMigrations
+        .slice(0, 2)
+        .flatMap(({ tag, when, statements }) => [
+          ...statements.map((statement) => [statement, []] as const),
+          ['INSERT INTO __drizzle_migrations (hash, created_at) VALUES ($1, $2)', [tag, when]] as const,
+        ])
+      await queryOnce(
+        url,
+        'CREATE TABLE __drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint NOT NULL)',
+      )
+      for (const [statement, values] of former) await queryOnce(url, statement, values)
+      for (const [table, rows] of Object.entries(before)) {
+        const columns =
+          {
+            stories: 'request_id, story::jsonb ->> 2 AS app, story::jsonb AS story',
+            tallies: '0 AS part, *',
+          }[table] ?? '*'
+        await queryOnce(
+          url,
+          `INSERT INTO ${table} SELECT own.* FROM (SELECT ${columns} FROM jsonb_to_recordset($1::jsonb) AS given (${typesOf(rows[0])})) AS kept
+            CROSS JOIN LATERAL jsonb_populate_record(NULL::${table}, to_jsonb(kept)) AS own`,
+          [JSON.stringify(rows)],
+        )
+      }
+      await using context = await contextOf({ DATABASE_URL: url, SECRET_KEY: latest.secretKey })
+      await expectLog(context, before, latest)
+    } finally {
+      await remove()
+    }
+  })
+
   test.each(cases)('of %s can be restored from a backup', (_, facts) => {
     const { file } = copyOf(facts)
     const scene = place()
@@ -293,6 +345,82 @@ describe('a database of a newer version', () => {
     expect(inDatabase(file, schemaOf)).toEqual(schemaAfter(migrations))
   })
 })
+
+/** The rows of the event log as it was before requests had typed columns. */
+function formerLog(file: string) {
+  return inDatabase(file, (driver) => {
+    const all = <Row>(table: string) => driver.prepare<[], Row>(`SELECT * FROM ${table}`).all()
+    const hasStats = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'tallies'").get() !== undefined
+    return {
+      stories: all<{ request_id: string; story: string }>('stories'),
+      deliveries: all<FormerDelivery>('deliveries'),
+      receipts: all<{ key: string; status: string; reason: string | null; at: number }>('receipts'),
+      tallies: hasStats ? all<{ step_ms: number; count: number }>('tallies') : [],
+    }
+  })
+}
+
+interface FormerDelivery {
+  readonly request_id: string
+  readonly attempt: number
+  readonly recipient_hash: string
+  readonly receipt_key: string | null
+  readonly [column: string]: unknown
+}
+
+/** The columns of a row, as PostgreSQL takes them out of JSON. */
+function typesOf(row: object = {}): string {
+  return Object.entries(row)
+    .map(([name, value]) => `"${name}" ${typeof value === 'number' ? 'bigint' : 'text'}`)
+    .join()
+}
+
+async function contextOf(env: Readonly<Record<string, string>>) {
+  const context = await openContext(readStoreConfig(env))
+  return Object.assign(context, { [Symbol.asyncDispose]: () => context.close() })
+}
+
+/** All of a former event log is read as what it was. */
+async function expectLog(
+  { eventLog }: Context,
+  { stories, deliveries, receipts, tallies }: ReturnType<typeof formerLog>,
+  { madeAt }: Facts,
+): Promise<void> {
+  for (const { request_id: requestId, story } of stories) {
+    const [at, operation, app, brand, channel, recipient, recipients, limits, end, hash] = JSON.parse(story)
+    const first = deliveries.find((row) => row.request_id === requestId && row.attempt === 1)
+    expect(await eventLog.trace(requestId)).toEqual({
+      ...{ requestId, at, operation, app, brand, channel, recipient, recipients },
+      recipientSubject: (recipients ?? 1) > 1 ? null : (hash ?? first?.recipient_hash ?? null),
+      limits: limits.map(([limit, max, used, endsAt, refused]: readonly unknown[]) => ({
+        ...{ limit, max, used, endsAt },
+        refused: refused === 1,
+      })),
+      end: end && { status: end[0], error: end[1], message: end[2], durationMs: end[3] },
+    })
+  }
+  const expected = deliveries.map((row) => ({
+    requestId: row.request_id,
+    ...{ attempt: row.attempt, at: row.at, app: row.app, brand: row.brand, channel: row.channel },
+    ...{ route: row.route, provider: row.provider, template: row.template, recipient: row.recipient },
+    position: row.position,
+    recipientSubject: row.recipient_hash,
+    segments: row.segments === null ? null : { count: row.segments, encoding: row.encoding },
+    ...{ outcome: row.outcome, errorClass: row.error_class, reason: row.reason },
+    providerMessageId: row.vendor_id,
+    reportKey: row.receipt_key,
+    durationMs: row.duration_ms,
+    report: reportOf(receipts.find(({ key }) => key === row.receipt_key)),
+  }))
+  expect(await eventLog.deliveries({ limit: 1000 })).toEqual(expected as Delivery[])
+  const { points } = await eventLog.statistics('day', madeAt)
+  const sent = points.reduce((sum, { sends, notified }) => sum + sends + notified, 0)
+  expect(sent > 0).toBe(tallies.length > 0)
+}
+
+function reportOf(row: { status: string; reason: string | null; at: number } | undefined) {
+  return row ? { status: row.status, reason: row.reason, at: row.at } : null
+}
 
 /** This version in this process, at the moment after which the codes and limits of a kept database were alive. */
 async function serviceOf(facts: Facts, env: Readonly<Record<string, string>>) {

@@ -110,11 +110,8 @@ export async function storageIn(
     )
     return Number(row?.rows) < 100 ? undefined : Number(row?.bytes) / Number(row?.rows)
   }
-  const [ledgerBytes, traceBytes, deliveryBytes] = [
-    await bytesOf('ledgers'),
-    await bytesOf('stories'),
-    await bytesOf('deliveries'),
-  ]
-  if (ledgerBytes === undefined || traceBytes === undefined || deliveryBytes === undefined) return undefined
-  return { ledgerBytes, traceBytes, deliveryBytes }
+  const [ledgerBytes, traceBytes] = [await bytesOf('ledgers'), await bytesOf('requests')]
+  if (ledgerBytes === undefined || traceBytes === undefined) return undefined
+  // A delivery is part of its request's row, but for further attempts.
+  return { ledgerBytes, traceBytes, deliveryBytes: 0 }
 }

@@ -1,10 +1,12 @@
 import { listed, type Migration } from '../migration.ts'
 import init from './0000_init.sql' with { type: 'text' }
 import functions from './0001_functions.sql' with { type: 'text' }
-import eventLog from './meta/_journal.json'
+import eventLog from './0002_event_log.sql' with { type: 'text' }
+import journal from './meta/_journal.json'
 
 /** All migrations for PostgreSQL in order, imported as text so that a compiled binary carries them. */
-export const migrations: readonly Migration[] = listed('drizzle/postgres/migrations.ts', eventLog, {
+export const migrations: readonly Migration[] = listed('drizzle/postgres/migrations.ts', journal, {
   '0000_init': init,
   '0001_functions': functions,
+  '0002_event_log': eventLog,
 })

@@ -1,16 +1,18 @@
 import { listed, type Migration } from '../migration.ts'
 import init from './0000_init.sql' with { type: 'text' }
 import ledgers from './0001_ledgers.sql' with { type: 'text' }
-import eventLogTables from './0002_journal.sql' with { type: 'text' }
+import journalTables from './0002_journal.sql' with { type: 'text' }
 import operator from './0003_operator.sql' with { type: 'text' }
 import keyFingerprints from './0004_secret_marks.sql' with { type: 'text' }
-import eventLog from './meta/_journal.json'
+import eventLog from './0006_event_log.sql' with { type: 'text' }
+import journal from './meta/_journal.json'
 
 /** All migrations for SQLite in order, imported as text so that a compiled binary carries them. */
-export const migrations: readonly Migration[] = listed('drizzle/sqlite/migrations.ts', eventLog, {
+export const migrations: readonly Migration[] = listed('drizzle/sqlite/migrations.ts', journal, {
   '0000_init': init,
   '0001_ledgers': ledgers,
-  '0002_journal': eventLogTables,
+  '0002_journal': journalTables,
   '0003_operator': operator,
   '0004_secret_marks': keyFingerprints,
+  '0006_event_log': eventLog,
 })

@@ -186,9 +186,9 @@ const words: Readonly<Record<Transferred['table'], string>> = {
   console_sessions: 'console sessions',
   console_links: 'console links',
   outbox: 'outbox',
-  tallies: 'tallies',
-  receipts: 'receipts',
-  deliveries: 'deliveries',
-  stories: 'stories of requests',
+  stats: 'statistics',
+  delivery_reports: 'delivery reports',
+  attempts: 'further attempts',
+  requests: 'requests',
   ledgers: 'limits and codes',
 }

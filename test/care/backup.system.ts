@@ -87,7 +87,7 @@ test('a backup of a server under load holds all that was answered before it, and
   expect(statSync(copy).mode & 0o777).toBe(0o600)
   expect(isWhole(copy)).toBe(true)
   const kept = inDatabase(copy, (driver) =>
-    driver.prepare<[], string>('SELECT request_id FROM stories').pluck().all(),
+    driver.prepare<[], string>('SELECT request_id FROM requests').pluck().all(),
   )
   expect(before.filter((id) => !kept.includes(id))).toEqual([])
   const key = readFileSync(`${here.file}.key`, 'utf8').trim()

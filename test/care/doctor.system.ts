@@ -176,11 +176,11 @@ describe.concurrent('otpost doctor', () => {
   test('tells of a secret that is cut off, of a table that is missing, and of a host that is not this machine', async () => {
     using here = await kept()
     writeFileSync(`${here.file}.key`, 'cut off\n', { mode: 0o600 })
-    inDatabase(here.file, (driver) => void driver.exec('DROP TABLE stories'))
+    inDatabase(here.file, (driver) => void driver.exec('DROP TABLE requests'))
     const { of, failures } = await examined({ ...here.env, HOST: '192.0.2.1' })
     expect(failures).toEqual(['HOST', 'secret', 'integrity'])
     expect(of('secret')[1]).toContain('at least 32 bytes')
-    expect(of('integrity')[0]).toContain('it lacks stories.')
+    expect(of('integrity')[0]).toContain('it lacks requests.')
   })
 
   test('where there is no database yet that is no failure, and none is made', async () => {

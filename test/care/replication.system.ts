@@ -92,7 +92,9 @@ test('a server beside a reader that never stops answers all, and its log stays w
   expect(await server.stop()).toBe(0)
   running.delete(server)
   expect(isWhole(here.file)).toBe(true)
-  const kept = inDatabase(here.file, (driver) => driver.prepare('SELECT count(*) FROM stories').pluck().get())
+  const kept = inDatabase(here.file, (driver) =>
+    driver.prepare('SELECT count(*) FROM requests').pluck().get(),
+  )
   expect(kept).toBe(sends)
   // What the reader made does not stand in the way of a backup, a restore or the next start.
   await here.backUp(here.at('backup.db'))

@@ -288,33 +288,6 @@ describe('what is no backup is refused, and the database stays:', () => {
   })
 })
 
-test('a backup of an older version is brought up to date', async () => {
-  using here = place()
-  await marked(here.file, 'old')
-  await here.backUp(here.at('backup.db'))
-  inDatabase(here.at('backup.db'), (driver) => {
-    const [last, ...tables] = [
-      'secret_marks',
-      'audit',
-      'console_links',
-      'console_sessions',
-      'tallies',
-      'app_keys',
-    ]
-    for (const table of [last, ...tables]) driver.exec(`DROP TABLE ${table}`)
-    for (const column of ['decided_at', 'decided_by', 'reason', 'app_id', 'brand_slug']) {
-      driver.exec(`ALTER TABLE integration_requests DROP COLUMN ${column}`)
-    }
-    // As the version before those had it.
-    driver.exec(`
-      CREATE TABLE apps (app_id text PRIMARY KEY NOT NULL, key_sha256 text NOT NULL, created_at integer NOT NULL, revoked_at integer);
-      DELETE FROM __drizzle_migrations WHERE id > 3`)
-  })
-  here.restore(here.at('backup.db'))
-  expect(slugs(here.file)).toEqual(['old'])
-  expect(isWhole(here.file)).toBe(true)
-})
-
 test('a present database that is damaged is replaced where that is said, and kept aside with its log', async () => {
   using here = place()
   await marked(here.file, 'old')

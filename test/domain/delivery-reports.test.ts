@@ -5,7 +5,7 @@ import {
   attemptKey,
   attemptPath,
   type CallbackPorts,
-  type DeliveryReportState,
+  type MessageReport,
   providerPath,
   takeReports,
 } from '../../src/domain/messages/delivery-reports.ts'
@@ -28,7 +28,7 @@ function provider(name: string, deliveryReports?: DeliveryReportReader): SmsProv
 function world(
   news: readonly DeliveryReport[] = [{ providerMessageId: 'V1', status: 'delivered', reason: null }],
 ) {
-  const kept: (readonly [string, DeliveryReportState])[] = []
+  const kept: MessageReport[] = []
   /** How many were kept in each step. */
   const steps: number[] = []
   const secrets = createSecrets(present, former)
@@ -41,9 +41,9 @@ function world(
     ],
     secrets,
     deliveryReports: {
-      saveReports: async (_, news) => {
-        kept.push(...news)
-        steps.push(news.length)
+      saveReports: async (_, reports) => {
+        kept.push(...reports)
+        steps.push(reports.length)
       },
     },
     now: () => 1234,
@@ -69,7 +69,7 @@ function world(
 test('a receipt at the path of an attempt is about that attempt, whatever else it says', async () => {
   const { take, kept, secrets } = world()
   expect(await take(attemptPath(secrets, 'each', requestId, 3))).toBeUndefined()
-  expect(kept).toEqual([[attemptKey(requestId, 3), { status: 'delivered', reason: null, at: 1234 }]])
+  expect(kept).toEqual([{ key: attemptKey(requestId, 3), status: 'delivered', reason: null, at: 1234 }])
 })
 
 test('many at once are kept a few at a time, but for those whose message has no name that could be one', async () => {
@@ -80,7 +80,7 @@ test('many at once are kept a few at a time, but for those whose message has no 
   )
   const { take, kept, steps, secrets } = world(news)
   await take(providerPath(secrets, 'all'))
-  expect(kept.map(([key]) => key)).toEqual(sound.map((providerMessageId) => `all:${providerMessageId}`))
+  expect(kept.map(({ key }) => key)).toEqual(sound.map((providerMessageId) => `all:${providerMessageId}`))
   expect(steps).toEqual([200, 200, 50])
 })
 
@@ -91,8 +91,8 @@ test('receipts at the path of a provider are about the messages they name, and a
   ])
   expect(await take(providerPath(secrets, 'all'))).toBe('thanks at 1234')
   expect(kept).toEqual([
-    ['all:V1', { status: 'pending', reason: null, at: 1234 }],
-    ['all:V2', { status: 'failed', reason: 'absent', at: 1234 }],
+    { key: 'all:V1', status: 'pending', reason: null, at: 1234 },
+    { key: 'all:V2', status: 'failed', reason: 'absent', at: 1234 },
   ])
 })
 
@@ -101,7 +101,7 @@ test('paths of a former secret are still known', async () => {
   const { take, kept } = world()
   await take(attemptPath(before, 'each', requestId, 1))
   await take(providerPath(before, 'all'))
-  expect(kept.map(([key]) => key)).toEqual([attemptKey(requestId, 1), 'all:V1'])
+  expect(kept.map(({ key }) => key)).toEqual([attemptKey(requestId, 1), 'all:V1'])
 })
 
 describe('a path that is none of ours is not found', () => {

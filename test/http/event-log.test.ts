@@ -623,7 +623,7 @@ describe('what is older than DELIVERY_LOG_DAYS', () => {
     const young = await app.post('/otp/send', { phone: freshPhone() })
     for (const answer of [old, young]) await app.eventsOf(answer)
     await app.app.context.eventLog.saveReports('twilio', [
-      ['a', { status: 'pending', reason: null, at: app.clock.now - 1 }],
+      { key: 'a', status: 'pending', reason: null, at: app.clock.now - 1 },
     ])
     app.advance(Number(days) * 86_400)
     // A server sweeps from its start on.

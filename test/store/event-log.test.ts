@@ -35,7 +35,7 @@ const whole: RequestTrace = {
   channel: 'SMS',
   recipient: '12*******43',
   recipients: null,
-  recipientSubject: null,
+  recipientSubject: 'keyed-hash-of-one-num1',
   limits: [
     { limit: 'cooldown', max: 1, used: 1, endsAt: start + 30_000, refused: false },
     { limit: 'phone-minute', max: 3, used: null, endsAt: null, refused: false },
@@ -52,6 +52,7 @@ const bare: RequestTrace = {
   channel: null,
   recipient: null,
   recipients: 3,
+  recipientSubject: null,
   limits: [],
   end: null,
 }
@@ -109,7 +110,7 @@ function storeOn(
     ...store,
     ...rest,
     keep: (trace, ...attempts) => store.saveEntries([eventLogEntry(trace, attempts)], []),
-    saveReport: (key, state) => store.saveReports('twilio', [[key, state]]),
+    saveReport: (key, state) => store.saveReports('twilio', [{ key, ...state }]),
   }
 }
 
@@ -219,7 +220,20 @@ for (const [name, open] of [
 
       test('in its minute, its hour and its day, however many steps tell of it', async () => {
         const sends = (count: number) =>
-          eventLog.saveEntries([], [[start, 'send', 'SMS', 'acme', 'twilio', 'ok', count]])
+          eventLog.saveEntries(
+            [],
+            [
+              {
+                at: start,
+                kind: 'send',
+                channel: 'SMS',
+                brand: 'acme',
+                provider: 'twilio',
+                detail: 'ok',
+                count,
+              },
+            ],
+          )
         await sends(3)
         await sends(4)
         for (const period of ['hour', 'day', 'month'] as const) {
@@ -232,8 +246,11 @@ for (const [name, open] of [
       })
 
       test('what each way to send was asked within the hour', async () => {
-        const asked = (at: number, channel: string, detail: string) =>
-          eventLog.saveEntries([], [[at, 'attempt', channel, 'acme', 'outbox', detail, 2]])
+        const asked = (at: number, channel: 'SMS' | 'EMAIL', detail: string) =>
+          eventLog.saveEntries(
+            [],
+            [{ at, kind: 'attempt', channel, brand: 'acme', provider: 'outbox', detail, count: 2 }],
+          )
         await asked(start, 'SMS', 'accepted')
         await asked(start, 'EMAIL', 'rejected content')
         await asked(start + 60_000, 'SMS', 'unknown unknown')
@@ -280,9 +297,9 @@ for (const [name, open] of [
       await eventLog.keep({ ...whole, limits: [], end: null })
       await eventLog.keep(whole, ofSms)
       expect(await eventLog.trace(whole.requestId)).toEqual(whole)
-      expect(await eventLog.count('stories')).toBe(1)
+      expect(await eventLog.count('requests')).toBe(1)
       await eventLog.keep(whole, ofSms)
-      expect(await eventLog.count('deliveries')).toBe(1)
+      expect(await eventLog.count('attempts')).toBe(0)
     })
 
     test('a receipt is found by its key, whether it came before its attempt or after it', async () => {
@@ -426,7 +443,7 @@ describe.each([
 
   describe('the sweep', () => {
     const rows = () =>
-      Promise.all(['stories', 'deliveries', 'receipts'].map((table) => eventLog.count(table)))
+      Promise.all(['requests', 'attempts', 'delivery_reports'].map((table) => eventLog.count(table)))
     const from = start
 
     test('removes what is older than this instant to the millisecond, and nothing else', async () => {
@@ -438,7 +455,7 @@ describe.each([
         isRound: true,
         isBusy: false,
       })
-      expect(await rows()).toEqual([2, 4, 2])
+      expect(await rows()).toEqual([2, 2, 2])
       for (const at of [from, from + 1]) expect(await eventLog.trace(idAt(at))).toBeDefined()
       const left = await eventLog.deliveries({ limit: 10 })
       expect(left.map(({ requestId }) => requestId)).toEqual(
@@ -456,10 +473,9 @@ describe.each([
         eventLogEntry({ ...whole, requestId: idAt(from - 1, index) }, index === 5 ? attempts : [ofSms]),
       )
       await eventLog.saveEntries(old, [])
-      await Promise.all(
-        old.map((_, index) =>
-          eventLog.saveReport(`${index}`, { status: 'pending', reason: null, at: from - 1 }),
-        ),
+      await eventLog.saveReports(
+        'twilio',
+        old.map((_, index) => ({ key: `${index}`, status: 'pending', reason: null, at: from - 1 })),
       )
       await eventLog.keep({ ...whole, requestId: idAt(from) }, ofSms)
       let steps = 0
@@ -471,7 +487,7 @@ describe.each([
           expect((before[index] ?? 0) - after).toBeWithin(0, largestStep + 1)
         isRound = step.isRound
       }
-      expect(await rows()).toEqual([1, 1, 0])
+      expect(await rows()).toEqual([1, 0, 0])
       expect(steps).toBeWithin(5, 10)
     })
   })
@@ -488,8 +504,8 @@ describe('what gathers entries for the journal', () => {
         const done = Promise.withResolvers<void>()
         steps.push({
           ids: entries.map(
-            ([requestId, trace, attempts]) =>
-              `${requestId} ${trace[8] === null ? 'open' : 'ended'}${attempts.map((row) => ` ${row[1]}`).join('')}`,
+            ({ request: { requestId, status, outcome }, attempts }) =>
+              `${requestId} ${status === null ? 'open' : 'ended'}${outcome ? ' 1' : ''}${attempts.map((row) => ` ${row.attempt}`).join('')}`,
           ),
           done,
         })

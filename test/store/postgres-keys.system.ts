@@ -2,12 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pg from 'pg'
 import { migrations } from '../../drizzle/postgres/migrations.ts'
 import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
-import { ormOn } from '../../src/adapters/postgres/database.ts'
-import { createEventLogStore } from '../../src/adapters/postgres/event-log.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import type { Queryable } from '../../src/adapters/postgres/pool.ts'
 import { createSteps } from '../../src/adapters/postgres/steps.ts'
-import { firstIdOf } from '../../src/adapters/store/event-log.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import { databaseUrl, sharedPostgres } from '../support/postgres.ts'
 
@@ -18,10 +15,6 @@ import { databaseUrl, sharedPostgres } from '../support/postgres.ts'
 /** The tables that requests write, and what each is spread by. */
 const keyOf = {
   ledgers: 'subject',
-  traces: 'app',
-  deliveries: 'recipient_hash',
-  deliveryReports: 'key',
-  statCounts: 'part',
 } as const
 const partitions = 8
 
@@ -230,38 +223,5 @@ describe('each statement of a step, where tables are spread by hash of their key
     )
     close()
     expect(statements.length).toBeGreaterThan(4)
-  })
-
-  test('reaches one part: of the journal, receipts and tallies', async () => {
-    const eventLog = createEventLogStore({ orm: ormOn(connection), pool: connection }, 5)
-    const requestId = `${firstIdOf(start)}7000-8000-000000000001`
-    const trace = (id: string, operation: 'send' | 'verify') =>
-      [
-        id,
-        [start, operation, 'shop', 'acme', 'SMS', '1***3', null, [], [200, null, null, 12], 'hash'],
-        [],
-      ] as const
-    const attempt = [
-      ...[requestId, 1, start, 'shop', 'acme', 'SMS', 'plain', 'twilio', 'LOGIN_OTP', 'hash', '1***3'],
-      ...[null, 1, 'GSM-7', 'accepted', null, null, 'V1', 'R1', 12],
-    ]
-    const counts = [[start, 'send', 'SMS', 'acme', '', 'ok', 1] as const]
-    const kept = await statementsOf(() =>
-      eventLog.saveEntries(
-        [[requestId, trace(requestId, 'send')[1], [attempt]], trace(`${requestId}2`, 'verify')],
-        counts,
-      ),
-    )
-    expect(kept.map(({ text }) => text.split(' ').slice(0, 3).join(' '))).toEqual(
-      expect.arrayContaining(['INSERT INTO stories', 'INSERT INTO deliveries', 'INSERT INTO tallies']),
-    )
-    await statementsOf(() =>
-      eventLog.saveReports('twilio', [
-        ['R1', { status: 'failed', reason: null, at: start }],
-        ['R1', { status: 'delivered', reason: null, at: start + 1 }],
-        ['R2', { status: 'pending', reason: null, at: start }],
-      ]),
-    )
-    await statementsOf(() => eventLog.lastProviderOf(['hash'], 'acme'))
   })
 })

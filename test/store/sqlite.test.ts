@@ -48,18 +48,18 @@ describe('SQLite', () => {
   describe('the schema', () => {
     const tables = [
       'app_keys',
+      'attempts',
       'audit',
       'brands',
       'console_links',
       'console_sessions',
-      'deliveries',
+      'delivery_reports',
       'integration_requests',
       'ledgers',
       'outbox',
-      'receipts',
+      'requests',
       'secret_marks',
-      'stories',
-      'tallies',
+      'stats',
     ]
 
     test('every table is STRICT', () => {
@@ -79,18 +79,19 @@ describe('SQLite', () => {
       expect(rows.map(({ column }) => column)).toEqual([
         'app_keys.last_used_at',
         'app_keys.revoked_at',
+        'attempts.brand',
+        'attempts.encoding',
+        'attempts.error_class',
+        'attempts.position',
+        'attempts.provider_message_id',
+        'attempts.reason',
+        'attempts.report_key',
+        'attempts.route',
+        'attempts.segments',
+        'attempts.template',
         'brands.domain',
         'brands.entity_id',
-        'deliveries.brand',
-        'deliveries.encoding',
-        'deliveries.error_class',
-        'deliveries.position',
-        'deliveries.reason',
-        'deliveries.receipt_key',
-        'deliveries.route',
-        'deliveries.segments',
-        'deliveries.template',
-        'deliveries.vendor_id',
+        'delivery_reports.reason',
         'integration_requests.app_id',
         'integration_requests.brand_slug',
         'integration_requests.decided_at',
@@ -105,7 +106,28 @@ describe('SQLite', () => {
         'outbox.subject',
         'outbox.template_key',
         'outbox.variables',
-        'receipts.reason',
+        'requests.attempt_at',
+        'requests.attempt_duration_ms',
+        'requests.brand',
+        'requests.channel',
+        'requests.duration_ms',
+        'requests.encoding',
+        'requests.error',
+        'requests.error_class',
+        'requests.message',
+        'requests.outcome',
+        'requests.position',
+        'requests.provider',
+        'requests.provider_message_id',
+        'requests.reason',
+        'requests.recipient',
+        'requests.recipient_hash',
+        'requests.recipients',
+        'requests.report_key',
+        'requests.route',
+        'requests.segments',
+        'requests.status',
+        'requests.template',
       ])
     })
 
@@ -125,13 +147,15 @@ describe('SQLite', () => {
         "SELECT subject FROM ledgers WHERE subject > 'a' ORDER BY subject",
         "SELECT 1 FROM brands WHERE name_key = 'a'",
         "SELECT 1 FROM app_keys WHERE app_id = 'a'",
-        'SELECT 1 FROM tallies WHERE step_ms = 1 AND at >= 1',
-        "SELECT 1 FROM deliveries WHERE request_id = 'a' ORDER BY request_id DESC, attempt DESC",
-        "SELECT 1 FROM deliveries WHERE recipient_hash = 'a' ORDER BY request_id DESC, attempt DESC",
-        "SELECT request_id FROM deliveries WHERE request_id < 'a' ORDER BY request_id",
-        "SELECT request_id FROM stories WHERE request_id < 'a' ORDER BY request_id",
-        'SELECT key FROM receipts WHERE at < 1',
-        "SELECT 1 FROM deliveries LEFT JOIN receipts ON receipts.key = receipt_key WHERE request_id = 'a'",
+        'SELECT 1 FROM stats WHERE step_ms = 1 AND at >= 1',
+        "SELECT 1 FROM attempts WHERE request_id = 'a' ORDER BY request_id DESC, attempt DESC",
+        "SELECT 1 FROM attempts WHERE recipient_hash = 'a' ORDER BY request_id DESC, attempt DESC",
+        "SELECT 1 FROM requests WHERE recipient_hash = 'a' AND outcome IS NOT NULL ORDER BY request_id DESC",
+        "SELECT 1 FROM requests WHERE recipient_hash = 'a' AND outcome IN ('accepted') ORDER BY request_id DESC",
+        "SELECT request_id FROM attempts WHERE request_id < 'a' ORDER BY request_id",
+        "SELECT request_id FROM requests WHERE request_id < 'a' ORDER BY request_id",
+        'SELECT key FROM delivery_reports WHERE at < 1',
+        "SELECT 1 FROM requests LEFT JOIN delivery_reports ON key = report_key WHERE request_id = 'a'",
       ]) {
         expect({ statement, plan: plan(statement) }).toEqual({
           statement,
@@ -595,12 +619,12 @@ describe('SQLite', () => {
         [day, 400 * day],
       ] as const) {
         for (const at of [now - retentionMs - 1, now - retentionMs]) {
-          run(`INSERT INTO tallies VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', 1)`)
+          run(`INSERT INTO stats VALUES (${stepMs}, ${at}, 'send', 'SMS', 'a', 'a', 'ok', 1)`)
         }
       }
       const sweep = createSweep(database)
       while (!(await sweep(now, retainAfter)).isRound);
-      expect(['audit', 'console_sessions', 'console_links', 'tallies'].map(count)).toEqual([1, 1, 1, 3])
+      expect(['audit', 'console_sessions', 'console_links', 'stats'].map(count)).toEqual([1, 1, 1, 3])
       expect(all('SELECT id FROM integration_requests ORDER BY id')).toEqual([
         { id: 'waiting' },
         { id: 'young' },

@@ -7,7 +7,7 @@ import {
   newRequestContext,
   type RequestContext,
 } from '../../src/domain/events/request-context.ts'
-import type { DeliveryReportState } from '../../src/domain/messages/delivery-reports.ts'
+import type { MessageReport } from '../../src/domain/messages/delivery-reports.ts'
 import {
   approveRequest,
   issueApp,
@@ -112,7 +112,7 @@ export async function setUp(context: Context): Promise<void> {
 export async function livePast(context: Context, { from, until, sends }: Past, seed = 7): Promise<void> {
   const random = chance(seed)
   const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
-  const deliveryReports = new Map<string, (readonly [string, DeliveryReportState])[]>()
+  const deliveryReports = new Map<string, MessageReport[]>()
   const digits = (count: number) =>
     Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
   const pick = () => {
@@ -190,12 +190,13 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
   const receive = ({ reportKey, provider, at }: Attempt) => {
     if (reportKey === null || random() > 0.97) return
     const status = random() < 0.965 ? 'delivered' : 'failed'
-    const state: DeliveryReportState = { status, reason: status === 'failed' ? '30003' : null, at: at + 3000 }
-    deliveryReports.set(provider, [...(deliveryReports.get(provider) ?? []), [reportKey, state]])
+    const reason = status === 'failed' ? '30003' : null
+    const report: MessageReport = { key: reportKey, status, reason, at: at + 3000 }
+    deliveryReports.set(provider, [...(deliveryReports.get(provider) ?? []), report])
   }
   const settle = async () => {
     await context.eventLog.flush()
-    for (const [provider, news] of deliveryReports) await context.eventLog.saveReports(provider, news)
+    for (const [provider, reports] of deliveryReports) await context.eventLog.saveReports(provider, reports)
     deliveryReports.clear()
   }
 

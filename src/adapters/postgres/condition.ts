@@ -31,7 +31,7 @@ async function factsOf(pool: Pool) {
         current_setting('synchronous_standby_names'),
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
-        to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('stories') IS NOT NULL,
+        to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
         to_regclass('secret_marks') IS NOT NULL`,
     [],
   )
@@ -42,7 +42,7 @@ async function factsOf(pool: Pool) {
     [],
   )
   const lastId =
-    row[10] === true ? (await pool.rows('SELECT max(request_id) FROM stories', []))[0]?.[0] : null
+    row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
   return {
     version: String(row[0]),

@@ -1,123 +1,261 @@
-import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
-import { type Delivery, type DeliveryQuery, hashOf } from '../../domain/events/event-log.ts'
-import { type Counted, isVerified, statSteps, verifyBins } from '../../domain/events/stats.ts'
-import { reportRanks } from '../../domain/messages/delivery-reports.ts'
-import { otpTemplateKeys } from '../../domain/messages/templates.ts'
+import { and, desc, eq, getTableColumns, inArray, is, lte, Placeholder, type SQL, sql } from 'drizzle-orm'
+import { type PgTable, unionAll } from 'drizzle-orm/pg-core'
+import type { Counted } from '../../domain/events/stats.ts'
+import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import { bestReports, outranks, reportCounts } from '../store/delivery-reports.ts'
 import {
-  type EventLogEntry,
+  carriesCode,
+  createEventLogReader,
   type EventLogStore,
-  firstIdOf,
-  type StoredTrace,
-  traceOf,
+  type EventLogTables,
+  mergedColumns,
+  rightCodeStats,
+  type SentCode,
+  verifiedIn,
 } from '../store/event-log.ts'
+import { statRows } from '../store/stat-buffer.ts'
 import type { ReadStats } from '../store/statistics.ts'
-import type { Database } from './database.ts'
+import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
-import { deliveries, deliveryReports, traces } from './schema.ts'
+import { attempts, deliveryReports, requests, stats } from './schema.ts'
 import { asJson } from './text.ts'
 
-const saveEntries = {
-  name: 'otpost_keep_entries',
-  text: 'SELECT otpost_keep_entries($1::jsonb, $2::jsonb, $3::int, $4::jsonb, $5::jsonb, $6::jsonb)',
-}
-const saveReports = {
-  name: 'otpost_keep_receipts',
-  text: 'SELECT otpost_keep_receipts($1::text, $2::jsonb, $3::jsonb, $4::int, $5::jsonb)',
-}
-const readStatsStatement = {
-  name: 'otpost_tallies',
-  text: `SELECT at, kind, channel, brand, provider, detail, sum(count)::bigint AS count FROM tallies
-    WHERE step_ms = $1 AND at = $2 AND ($3::text IS NULL OR kind = $3) GROUP BY 1, 2, 3, 4, 5, 6`,
+/**
+ * The event log and delivery reports in PostgreSQL.
+ *
+ * @param part in which this process counts; others should have others
+ */
+export function createEventLogStore(database: Pick<Database, 'orm' | 'pool'>, part: number): EventLogStore {
+  const { orm, pool } = database
+  const write = writesBy(orm)
+
+  const addStats = (connection: Queryable, counts: readonly Counted[]) =>
+    write.stats(
+      connection,
+      statRows(counts).map((row) => ({ ...row, part })),
+    )
+
+  return {
+    ...createEventLogReader(tablesOf(orm)),
+    saveEntries: (entries, counts) =>
+      pool.transaction(async (connection) => {
+        await write.requests(
+          connection,
+          entries.map(({ request }) => request),
+        )
+        await write.attempts(
+          connection,
+          entries.flatMap((entry) => entry.attempts),
+        )
+        const verified = verifiedIn(entries)
+        const sent = await write.sentTo(connection, verified)
+        const ofCodes = rightCodeStats(verified, (request) =>
+          sent.filter(({ verifyId }) => verifyId === request.requestId),
+        )
+        await addStats(connection, [...counts, ...ofCodes])
+      }),
+    saveReports: (provider, reports) =>
+      pool.transaction(async (connection) => {
+        const best = bestReports(reports)
+        if (best.length > 0) await addStats(connection, await saveBest(ormOn(connection), provider, best))
+      }),
+  }
 }
 
-const steps = JSON.stringify(statSteps.map(({ stepMs }) => stepMs))
+/** How the event log is read. */
+export function tablesOf(orm: Orm): EventLogTables {
+  return {
+    requests,
+    attempts,
+    readRequests: (where, limit) =>
+      orm
+        .select({ ...getTableColumns(requests), report: deliveryReports })
+        .from(requests)
+        .leftJoin(deliveryReports, eq(deliveryReports.key, requests.reportKey))
+        .where(where)
+        .orderBy(desc(requests.requestId))
+        .limit(limit),
+    readAttempts: (where, limit) =>
+      orm
+        .select({ ...getTableColumns(attempts), report: deliveryReports })
+        .from(attempts)
+        .leftJoin(deliveryReports, eq(deliveryReports.key, attempts.reportKey))
+        .where(where)
+        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+        .limit(limit),
+  }
+}
+
+/** Saves the reports that outrank what is known of their messages; resolves to what that changes in the statistics. */
+async function saveBest(
+  orm: Orm,
+  provider: string,
+  best: readonly MessageReport[],
+): Promise<readonly Counted[]> {
+  const fresh = await orm
+    .insert(deliveryReports)
+    .values([...best])
+    .onConflictDoNothing()
+    .returning({ key: deliveryReports.key })
+  const isFresh = new Set(fresh.map(({ key }) => key))
+  const others = best.filter(({ key }) => !isFresh.has(key))
+  const saved = best.filter(({ key }) => isFresh.has(key)).map((report) => ({ report, before: undefined }))
+  if (others.length === 0) return reportCounts(provider, saved)
+  const known = await orm
+    .select()
+    .from(deliveryReports)
+    .where(
+      inArray(
+        deliveryReports.key,
+        others.map(({ key }) => key),
+      ),
+    )
+    .orderBy(deliveryReports.key)
+    .for('update')
+  // One that the sweep has removed since is too old to matter.
+  const replaced = known.flatMap((before) => {
+    const report = others.find(({ key }) => key === before.key)
+    return report && outranks(report, before) ? [{ report, before }] : []
+  })
+  if (replaced.length > 0) {
+    await orm
+      .insert(deliveryReports)
+      .values(replaced.map(({ report }) => report))
+      .onConflictDoUpdate({
+        target: deliveryReports.key,
+        set: { status: sql`excluded.status`, reason: sql`excluded.reason`, at: sql`excluded.at` },
+      })
+  }
+  return reportCounts(provider, [...saved, ...replaced])
+}
 
 /**
- * Stories, the delivery log and receipts in PostgreSQL.
- *
- * @param part in which this process counts; others had better have others
+ * The statements that go with every batch, written once by Drizzle. Their rows are one parameter, as JSON: to write the
+ * values of a row into a statement takes Drizzle longer than everything else that saves it.
  */
-export function createEventLogStore(
-  { orm, pool }: Pick<Database, 'orm'> & { readonly pool: Queryable },
-  part: number,
-): EventLogStore {
+function writesBy(orm: Orm) {
+  const sent = (table: typeof requests | typeof attempts) =>
+    and(
+      eq(table.recipientHash, sql`verified.recipient_hash`),
+      eq(table.brand, sql`verified.brand`),
+      carriesCode(table),
+    )
+  const first = orm
+    .select({
+      requestId: sql<string>`${requests.requestId}`.as('requestId'),
+      attempt: sql<number>`1`.as('attempt'),
+      provider: sql<string>`${requests.provider}`.as('provider'),
+      at: sql<number>`${requests.attemptAt}`.as('at'),
+    })
+    .from(requests)
+    .where(and(sent(requests), lte(requests.attemptAt, sql`verified.at`)))
+    .orderBy(desc(requests.requestId))
+    .limit(1)
+  const further = orm
+    .select({
+      requestId: sql<string>`${attempts.requestId}`.as('requestId'),
+      attempt: sql<number>`${attempts.attempt}`.as('attempt'),
+      provider: sql<string>`${attempts.provider}`.as('provider'),
+      at: sql<number>`${attempts.at}`.as('at'),
+    })
+    .from(attempts)
+    .where(and(sent(attempts), lte(attempts.at, sql`verified.at`)))
+    .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+    .limit(1)
+  const given = givenRows(requests)
   return {
-    saveEntries: async (entries, counts) => {
-      await pool.query(saveEntries, [
-        asJson(entries.map(kept)),
-        asJson(counts),
-        part,
-        steps,
-        JSON.stringify(otpTemplateKeys),
-        JSON.stringify(verifyBins),
-      ])
-    },
-    saveReports: async (provider, news) => {
-      const items = news.map(([key, { status, reason, at }]) => [key, status, reason, at])
-      await pool.query(saveReports, [provider, asJson(items), JSON.stringify(reportRanks), part, steps])
-    },
-    lastProviderOf: async (recipientSubjects, brandSlug) => {
-      const [last] = await orm
-        .select({ provider: deliveries.provider })
-        .from(deliveries)
-        .where(
-          and(
-            inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
-            eq(deliveries.brand, brandSlug),
-            eq(deliveries.channel, 'SMS'),
-            inArray(deliveries.outcome, ['accepted', 'unknown']),
-            inArray(deliveries.template, [...otpTemplateKeys]),
-          ),
-        )
-        .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
-        .limit(1)
-      return last?.provider
-    },
-    trace: async (requestId) => {
-      const [row] = await orm.select().from(traces).where(eq(traces.requestId, requestId)).limit(1)
-      return row && traceOf(row.requestId, row.trace as StoredTrace)
-    },
-    deliveries: async ({ requestId, recipientSubjects, since, before, limit }: DeliveryQuery) => {
-      const rows = await orm
-        .select({ ...getTableColumns(deliveries), report: deliveryReports })
-        .from(deliveries)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, deliveries.reportKey))
-        .where(
-          and(
-            requestId === undefined ? undefined : eq(deliveries.requestId, requestId),
-            recipientSubjects && inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
-            since === undefined ? undefined : gte(deliveries.requestId, firstIdOf(since)),
-            before &&
-              sql`(${deliveries.requestId}, ${deliveries.attempt}) < (${before.requestId}, ${before.attempt}::int)`,
-          ),
-        )
-        .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
-        .limit(limit)
-      return rows.map(toDelivery).reverse()
-    },
+    requests: prepared(
+      'otpost_save_requests',
+      requests,
+      orm
+        .insert(requests)
+        .select(given)
+        .onConflictDoUpdate({ target: requests.requestId, set: mergedColumns(requests) }),
+    ),
+    attempts: prepared(
+      'otpost_save_attempts',
+      attempts,
+      orm.insert(attempts).select(givenRows(attempts)).onConflictDoNothing(),
+    ),
+    stats: prepared(
+      'otpost_save_stats',
+      stats,
+      orm
+        .insert(stats)
+        // In one order on all servers, so that no two wait for each other.
+        .select(sql`${givenRows(stats)} ORDER BY step_ms, at, kind, channel, brand, provider, detail`)
+        .onConflictDoUpdate({
+          target: [
+            stats.part,
+            stats.stepMs,
+            stats.at,
+            stats.kind,
+            stats.channel,
+            stats.brand,
+            stats.provider,
+            stats.detail,
+          ],
+          set: { count: sql`${stats.count} + excluded.count` },
+        }),
+    ),
+    sentTo: prepared<SentCode & { readonly verifyId: string }>(
+      'otpost_sent_to',
+      requests,
+      orm
+        .select({
+          verifyId: sql<string>`verified.request_id`.as('verifyId'),
+          requestId: sql<string>`sent."requestId"`.as('requestId'),
+          attempt: sql<number>`sent.attempt`.as('attempt'),
+          provider: sql<string>`sent.provider`.as('provider'),
+          at: sql<number>`sent.at`.as('at'),
+        })
+        .from(sql`(${given}) AS verified`)
+        .crossJoinLateral(unionAll(first, further).as('sent')),
+    ),
   }
 }
 
-/** An entry as the function takes it: with the application it is kept under, and what counts a right code. */
-function kept([requestId, stored, attempts]: EventLogEntry) {
-  const trace = traceOf(requestId, stored)
-  const { at, channel, brand, recipientSubject } = trace
-  const rightCode = isVerified(trace) ? [at, channel ?? '', brand ?? '', recipientSubject ?? ''] : null
-  return [requestId, trace.app, stored, attempts, rightCode]
+/** The rows of a parameter that `rowsAsJson` made, as a SELECT. */
+function givenRows(table: PgTable): SQL {
+  const names = Object.values(getTableColumns(table)).map(({ name }) => sql.identifier(name))
+  return sql`SELECT ${sql.join(names, sql`, `)} FROM jsonb_populate_recordset(NULL::${table}, ${sql.placeholder('rows')}::jsonb)`
 }
 
-/** Reads tallies of a step of time, over the parts of all processes. */
-export function statReader({ pool }: Pick<Database, 'pool'>): ReadStats {
-  return (stepMs, at, kind) => pool.query<Counted>(readStatsStatement, [stepMs, at, kind ?? null])
+/** Rows as JSON, by the names of the table's columns. */
+function rowsAsJson(table: PgTable, rows: readonly object[]): string {
+  const names = new Map(
+    Object.entries(getTableColumns(table)).map(([property, { name }]) => [property, name]),
+  )
+  return asJson(
+    rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([property, value]) => [names.get(property), value])),
+    ),
+  )
 }
 
-type Row = typeof deliveries.$inferSelect & { report: typeof deliveryReports.$inferSelect | null }
-
-function toDelivery({ recipientHash, segments, encoding, report, ...row }: Row): Delivery {
-  return {
-    ...row,
-    recipientSubject: recipientHash,
-    segments: segments === null || encoding === null ? null : { count: segments, encoding },
-    report: report && { status: report.status, reason: report.reason, at: report.at },
+/** Runs a statement with these rows as its parameter, prepared under a name; there is nothing to do without rows. */
+function prepared<Row extends object = object>(
+  name: string,
+  table: PgTable,
+  query: { toSQL(): { sql: string; params: unknown[] } },
+) {
+  const { sql: text, params } = query.toSQL()
+  return async (connection: Queryable, rows: readonly object[]): Promise<readonly Row[]> => {
+    if (rows.length === 0) return []
+    const json = rowsAsJson(table, rows)
+    const values = params.map((param) => (is(param, Placeholder) ? json : param))
+    return connection.query<Row>({ name, text }, values)
   }
+}
+
+/** Reads what was counted in a step of time, over the parts of all processes. */
+export function statReader({ orm }: Pick<Database, 'orm'>): ReadStats {
+  const { at, kind, channel, brand, provider, detail } = getTableColumns(stats)
+  const columns = { at, kind, channel, brand, provider, detail }
+  return (stepMs, at, ofKind) =>
+    orm
+      .select({ ...columns, count: sql<number>`sum(${stats.count})::bigint` })
+      .from(stats)
+      .where(and(eq(stats.stepMs, stepMs), eq(stats.at, at), ofKind && eq(stats.kind, ofKind)))
+      .groupBy(...Object.values(columns))
 }

@@ -226,7 +226,7 @@ async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<
 function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number): Generator<PlainRow> {
   const shifted = shiftedColumns[table] ?? []
   for (const row of source.rows(table)) {
-    const own: Record<string, unknown> = table === 'tallies' ? { ...row, part: 0 } : { ...row }
+    const own: Record<string, unknown> = table === 'stats' ? { ...row, part: 0 } : { ...row }
     for (const name of shifted) own[name] = Number(own[name]) + shiftMs
     yield own
   }

@@ -13,13 +13,14 @@ import {
   text,
 } from 'drizzle-orm/pg-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
+import type { LimitStatus } from '../../domain/events/request-context.ts'
+import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
 // The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
-// reckons in. What is written with every request (ledgers, stories, deliveries) has in its primary key what it is spread
-// by over the nodes of a distributed database: the keyed hash of a recipient, or the application. Its statements name
-// that key. Only what an operator or a developer reads is numbered by a sequence.
+// reckons in. What is written with every request (ledgers, requests, attempts) has as its first key column what it is spread by
+// over the nodes of a distributed database. Only what an operator or a developer reads is numbered by a sequence.
 
 /** Compared byte by byte: keys and hashes have no language, and their order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
@@ -142,70 +143,97 @@ export const integrationRequests = pgTable(
   ],
 )
 
-/** What became of each request of an application. Spread by `app`. */
-export const traces = pgTable(
-  'stories',
-  {
-    app: key('app').notNull(),
-    requestId: key('request_id').notNull(),
-    trace: jsonb('story').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.app, table.requestId] }),
-    // A request's id begins with its time: this is read by id, and swept from its beginning.
-    index('stories_by_request').on(table.requestId),
-    check('stories_story', sql`jsonb_typeof(${table.trace}) = 'array'`),
-  ],
-)
+/** What the event log has of every attempt to send a message; null in a request without one. */
+const attemptDetails = {
+  route: text({ enum: ['plain', 'template'] }),
+  template: text(),
+  /** Which of the request's recipients, from 1; null: there is no other. */
+  position: integer(),
+  segments: integer(),
+  encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
+  errorClass: text('error_class', { enum: ['recipient', 'content', 'account', 'retryable', 'unknown'] }),
+  reason: text(),
+  providerMessageId: text('provider_message_id'),
+  /** The key of its delivery report. */
+  reportKey: key('report_key'),
+}
 
 /**
- * The delivery log: every attempt to hand a message over. No text, no code, no recipient but as a hash and masked. Spread
- * by `recipientHash`.
+ * Each request of an app and its first attempt to send a message. No text, no code, no recipient but as a hash and masked.
+ * `recipient` and `recipient_hash` are those of the request, or of the first attempt of a request to several recipients.
+ * A request's id begins with its time: rows are added at the end and swept at the beginning. Spread by `requestId`.
  */
-export const deliveries = pgTable(
-  'deliveries',
+export const requests = pgTable(
+  'requests',
   {
-    requestId: key('request_id').notNull(),
-    /** Counts those of the request. */
-    attempt: integer().notNull(),
+    requestId: key('request_id').primaryKey(),
     at: instant('at').notNull(),
+    operation: text({ enum: ['send', 'resend', 'verify', 'notify'] }).notNull(),
     app: text().notNull(),
     brand: text(),
-    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
-    route: text({ enum: ['plain', 'template'] }),
-    provider: text().notNull(),
-    template: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }),
+    recipient: text(),
+    recipients: integer(),
     /** The beginning of the keyed hash: 132 bits. */
-    recipientHash: key('recipient_hash').notNull(),
-    recipient: text().notNull(),
-    /** Which of the request's recipients, from 1; null: there is no other. */
-    position: integer(),
-    segments: integer(),
-    encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
-    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
-    errorClass: text('error_class', {
-      enum: ['recipient', 'content', 'account', 'retryable', 'unknown'],
-    }),
-    reason: text(),
-    providerMessageId: text('vendor_id'),
-    /** What receipts name it by. */
-    reportKey: key('receipt_key'),
-    durationMs: integer('duration_ms').notNull(),
+    recipientHash: key('recipient_hash'),
+    /** The limits that were checked, as they were then. */
+    limits: jsonb().$type<readonly LimitStatus[]>().notNull(),
+    /** Null until the request has ended. */
+    status: integer(),
+    error: text(),
+    message: text(),
+    durationMs: integer('duration_ms'),
+    attemptAt: instant('attempt_at'),
+    provider: text(),
+    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }),
+    attemptDurationMs: integer('attempt_duration_ms'),
+    ...attemptDetails,
   },
   (table) => [
-    primaryKey({ columns: [table.recipientHash, table.requestId, table.attempt] }),
-    index('deliveries_by_request').on(table.requestId, table.attempt),
-    check('deliveries_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+    // Requests without an attempt, such as verifications, are not searched by recipient.
+    index('requests_by_recipient').on(table.recipientHash, table.requestId).where(sql`outcome IS NOT NULL`),
+    check('requests_limits', sql`jsonb_typeof(${table.limits}) = 'array'`),
+    check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
+    check('requests_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(
-      'deliveries_outcome',
+      'requests_outcome',
       sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
     ),
   ],
 )
 
-/** The last word of the receipts of each message; it may be here before its attempt is. Spread by `key`. */
+/** The attempts of requests beyond the first. Spread by `requestId`. */
+export const attempts = pgTable(
+  'attempts',
+  {
+    requestId: key('request_id').notNull(),
+    /** From 1; the first is in `requests`, unless that row was deleted. */
+    attempt: integer().notNull(),
+    at: instant('at').notNull(),
+    app: text().notNull(),
+    brand: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+    recipient: text().notNull(),
+    recipientHash: key('recipient_hash').notNull(),
+    provider: text().notNull(),
+    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
+    durationMs: integer('duration_ms').notNull(),
+    ...attemptDetails,
+  },
+  (table) => [
+    primaryKey({ columns: [table.requestId, table.attempt] }),
+    index('attempts_by_recipient').on(table.recipientHash, table.requestId),
+    check('attempts_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+    check(
+      'attempts_outcome',
+      sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
+    ),
+  ],
+)
+
+/** The latest delivery report of each message; it may be saved before its attempt. Spread by `key`. */
 export const deliveryReports = pgTable(
-  'receipts',
+  'delivery_reports',
   {
     key: key('key').primaryKey(),
     status: text({ enum: ['pending', 'failed', 'delivered'] }).notNull(),
@@ -213,25 +241,25 @@ export const deliveryReports = pgTable(
     at: instant('at').notNull(),
   },
   (table) => [
-    index('receipts_by_time').on(table.at),
-    check('receipts_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
+    index('delivery_reports_by_time').on(table.at),
+    check('delivery_reports_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
   ],
 )
 
 /**
- * How often what happened, by minute and by hour. Each process counts in a part of its own, so that they don't wait for
- * each other; who reads adds the parts up. Spread by `part`.
+ * How often what happened, by minute, hour and day. Each process counts in a part of its own, so that they don't wait for
+ * each other; readers add the parts up. Spread by `part`.
  */
-export const statCounts = pgTable(
-  'tallies',
+export const stats = pgTable(
+  'stats',
   {
     part: smallint().notNull(),
-    /** How long the step is that it counts: a minute or an hour. */
+    /** The length of the step: a minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
     /** When the step begins. */
     at: instant('at').notNull(),
-    kind: key('kind').notNull(),
-    channel: key('channel').notNull(),
+    kind: key('kind').$type<StatKey['kind']>().notNull(),
+    channel: key('channel').$type<StatKey['channel']>().notNull(),
     brand: key('brand').notNull(),
     provider: key('provider').notNull(),
     detail: key('detail').notNull(),
@@ -250,7 +278,7 @@ export const statCounts = pgTable(
         table.detail,
       ],
     }),
-    index('tallies_by_time').on(table.stepMs, table.at),
+    index('stats_by_time').on(table.stepMs, table.at),
   ],
 )
 

@@ -42,7 +42,7 @@ export function createSweep(
     const before = firstIdOf(retainAfter.eventLog)
     let isFull = false
     for (const deletion of deletions(now, retainAfter, before)) {
-      if ((await deletedBy(orm, deletion)) >= otherBatch) isFull = true
+      if ((await changedBy(orm, deletion)) >= otherBatch) isFull = true
     }
     return { isRound: next === '' && !isFull, isBusy: ledgers > batch / 4 || isFull }
   }
@@ -56,7 +56,7 @@ export function createSweep(
     const until = typeof last?.[0] === 'string' ? last[0] : undefined
     const range =
       until === undefined ? sql`subject > ${after}` : sql`subject > ${after} AND subject <= ${until}`
-    const removed = await deletedBy(
+    const removed = await changedBy(
       orm,
       sql`DELETE FROM ledgers WHERE subject IN
         (SELECT subject FROM ledgers WHERE ${range} AND ends_at <= ${now} ORDER BY subject FOR UPDATE SKIP LOCKED)`,
@@ -69,18 +69,18 @@ export function createSweep(
     return [
       sql`DELETE FROM outbox WHERE id IN
         (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} ORDER BY created_at ${some})`,
-      sql`DELETE FROM stories WHERE (app, request_id) IN
-        (SELECT app, request_id FROM stories WHERE request_id < ${before} ORDER BY request_id ${some})`,
-      sql`DELETE FROM deliveries WHERE (recipient_hash, request_id, attempt) IN
-        (SELECT recipient_hash, request_id, attempt FROM deliveries WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
-      sql`DELETE FROM receipts WHERE key IN
-        (SELECT key FROM receipts WHERE at < ${retainAfter.eventLog} ORDER BY at ${some})`,
+      sql`DELETE FROM requests WHERE request_id IN
+        (SELECT request_id FROM requests WHERE request_id < ${before} ORDER BY request_id ${some})`,
+      sql`DELETE FROM attempts WHERE (request_id, attempt) IN
+        (SELECT request_id, attempt FROM attempts WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
+      sql`DELETE FROM delivery_reports WHERE key IN
+        (SELECT key FROM delivery_reports WHERE at < ${retainAfter.eventLog} ORDER BY at ${some})`,
       ...statSteps.map(
         ({
           stepMs,
           retentionMs,
-        }) => sql`DELETE FROM tallies WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
-          (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM tallies
+        }) => sql`DELETE FROM stats WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
+          (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM stats
            WHERE step_ms = ${stepMs} AND at < ${now - retentionMs} ORDER BY at ${some})`,
       ),
       sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(otherBatch))}) AS oldest WHERE at < ${retainAfter.audit})`,
@@ -93,10 +93,10 @@ export function createSweep(
   }
 }
 
-/** Runs a deletion; resolves to how many rows it removed. */
-export async function deletedBy(orm: Database['orm'], deletion: SQL): Promise<number> {
+/** Runs a DELETE or UPDATE; resolves to how many rows it changed. */
+export async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
   const rows: unknown = await orm.execute(
-    sql`WITH removed AS (${deletion} RETURNING 1) SELECT count(*)::int FROM removed`,
+    sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,
   )
   return Array.isArray(rows) && Array.isArray(rows[0]) ? Number(rows[0][0]) : 0
 }

@@ -29,8 +29,8 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
       .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
       .pluck()
       .all()
-    const last = tables.includes('stories')
-      ? driver.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
+    const last = tables.includes('requests')
+      ? driver.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
       : null
     const schema = tables.includes('__drizzle_migrations') ? schemaOf(driver) : 'unknown'
     const { checked, damage } = full

@@ -1,125 +1,140 @@
-import { and, desc, eq, getTableColumns, gte, inArray, sql } from 'drizzle-orm'
-import { type Delivery, type DeliveryQuery, hashOf } from '../../domain/events/event-log.ts'
-import { isVerified, reportStat, verifiedStats } from '../../domain/events/stats.ts'
-import { type DeliveryReportState, reportRanks } from '../../domain/messages/delivery-reports.ts'
-import { otpTemplateKeys } from '../../domain/messages/templates.ts'
-import { attemptColumns, type EventLogStore, firstIdOf, traceOf } from '../store/event-log.ts'
-import { StatBuffer } from '../store/stat-buffer.ts'
+import { and, desc, eq, getTableColumns, lte, sql } from 'drizzle-orm'
+import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
+import { bestReports, outranks, reportCounts, type SavedReport } from '../store/delivery-reports.ts'
+import {
+  type AttemptRow,
+  carriesCode,
+  createEventLogReader,
+  type EventLogStore,
+  type EventLogTables,
+  mergedColumns,
+  type RequestRow,
+  rightCodeStats,
+  type SentCode,
+  verifiedIn,
+} from '../store/event-log.ts'
 import type { Database } from './database.ts'
-import { deliveries, deliveryReports, traces } from './schema.ts'
+import { placeholders, prepared } from './prepared.ts'
+import { attempts, deliveryReports, requests } from './schema.ts'
 import { statTable } from './stats.ts'
 
-/** Stories, the delivery log and receipts in SQLite. */
-export function createEventLogStore({ orm, driver, writer }: Database): EventLogStore {
-  const write = prepareWrites({ orm, driver })
-  const statCounts = statTable({ driver })
+/** The event log and delivery reports in SQLite. */
+export function createEventLogStore(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogStore {
+  const { writer } = database
+  const write = prepareWrites(database)
+  const stats = statTable(database)
   return {
+    ...createEventLogReader(tablesOf(database)),
     saveEntries: (entries, counts) =>
       writer.write(() => {
-        const counted = new StatBuffer()
-        for (const [requestId, stored, attempts] of entries) {
-          write.trace.run(requestId, JSON.stringify(stored))
-          for (const attempt of attempts) write.delivery.run(...attempt)
-          if (stored[1] !== 'verify') continue
-          const trace = traceOf(requestId, stored)
-          if (!isVerified(trace)) continue
-          const sent = write.lastCode.get(trace.recipientSubject ?? '', trace.brand ?? '')
-          for (const statKey of verifiedStats(trace, sent)) counted.add(trace.at, statKey)
+        for (const entry of entries) {
+          write.request.run(entry.request)
+          for (const attempt of entry.attempts) write.attempt.run(attempt)
         }
-        statCounts.add([...counts, ...counted.take()])
+        stats.add([...counts, ...rightCodeStats(verifiedIn(entries), write.sentTo)])
       }),
-    saveReports: (provider, news) =>
+    saveReports: (provider, reports) =>
       writer.write(() => {
-        const counted = new StatBuffer()
-        for (const [key, { status, reason, at }] of news) {
-          const before = write.reportBefore.get(key)
-          const { changes } = write.report.run(key, status, reason, at)
-          // A vendor may say the same again and again, and take back that a message failed.
-          if (changes === 0) continue
-          const [was, is] = [before && reportStat(provider, before.status), reportStat(provider, status)]
-          if (before && was) counted.add(before.at, was, -1)
-          if (is) counted.add(at, is)
+        const saved: SavedReport[] = []
+        for (const report of bestReports(reports)) {
+          const before = write.reportBefore.get(report)
+          if (!outranks(report, before)) continue
+          write.report.run(report)
+          saved.push({ report, before })
         }
-        statCounts.add(counted.take())
+        stats.add(reportCounts(provider, saved))
       }),
-    lastProviderOf: async (recipientSubjects, brandSlug) =>
+  }
+}
+
+/** How the event log is read. */
+export function tablesOf({ orm }: Pick<Database, 'orm'>) {
+  return {
+    requests,
+    attempts,
+    readRequests: async (where, limit) =>
       orm
-        .select({ provider: deliveries.provider })
-        .from(deliveries)
-        .where(
-          and(
-            inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
-            eq(deliveries.brand, brandSlug),
-            eq(deliveries.channel, 'SMS'),
-            inArray(deliveries.outcome, ['accepted', 'unknown']),
-            inArray(deliveries.template, [...otpTemplateKeys]),
-          ),
-        )
-        .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
-        .limit(1)
-        .get()?.provider,
-    trace: async (requestId) => {
-      const row = orm.select().from(traces).where(eq(traces.requestId, requestId)).get()
-      return row && traceOf(row.requestId, JSON.parse(row.trace))
-    },
-    deliveries: async ({ requestId, recipientSubjects, since, before, limit }: DeliveryQuery) =>
-      orm
-        .select({ ...getTableColumns(deliveries), report: deliveryReports })
-        .from(deliveries)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, deliveries.reportKey))
-        .where(
-          and(
-            requestId === undefined ? undefined : eq(deliveries.requestId, requestId),
-            recipientSubjects && inArray(deliveries.recipientHash, recipientSubjects.map(hashOf)),
-            since === undefined ? undefined : gte(deliveries.requestId, firstIdOf(since)),
-            before &&
-              sql`(${deliveries.requestId}, ${deliveries.attempt}) < (${before.requestId}, ${before.attempt})`,
-          ),
-        )
-        .orderBy(desc(deliveries.requestId), desc(deliveries.attempt))
+        .select({ ...getTableColumns(requests), report: deliveryReports })
+        .from(requests)
+        .leftJoin(deliveryReports, eq(deliveryReports.key, requests.reportKey))
+        .where(where)
+        .orderBy(desc(requests.requestId))
         .limit(limit)
-        .all()
-        .map(toDelivery)
-        .reverse(),
-  }
+        .all(),
+    readAttempts: async (where, limit) =>
+      orm
+        .select({ ...getTableColumns(attempts), report: deliveryReports })
+        .from(attempts)
+        .leftJoin(deliveryReports, eq(deliveryReports.key, attempts.reportKey))
+        .where(where)
+        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+        .limit(limit)
+        .all(),
+  } satisfies EventLogTables
 }
 
-/** Made by Drizzle, run without it: one of each goes with every message. */
 function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
-  const insertTrace = orm
-    .insert(traces)
-    .values({ requestId: '', trace: '' })
-    .onConflictDoUpdate({ target: traces.requestId, set: { trace: sql`excluded.story` } })
-    .toSQL()
-  const insertDelivery = `INSERT OR REPLACE INTO deliveries (${attemptColumns.join()}) VALUES (${attemptColumns.map(() => '?').join()})`
-  const rank = (column: string) =>
-    `CASE ${column} ${Object.entries(reportRanks)
-      .map(([status, value]) => `WHEN '${status}' THEN ${value}`)
-      .join(' ')} END`
-  const insertReport = `INSERT INTO receipts (key, status, reason, at) VALUES (?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET status = excluded.status, reason = excluded.reason, at = excluded.at
-    WHERE ${rank('excluded.status')} > ${rank('receipts.status')}`
+  const given = sql.placeholder
+  const sent = (table: typeof requests | typeof attempts) =>
+    and(eq(table.recipientHash, given('recipientHash')), eq(table.brand, given('brand')), carriesCode(table))
+  const first = prepared<RequestRow, SentCode>(
+    driver,
+    orm
+      .select({
+        requestId: sql<string>`${requests.requestId}`.as('requestId'),
+        attempt: sql<number>`1`.as('attempt'),
+        provider: requests.provider,
+        at: sql<number>`${requests.attemptAt}`.as('at'),
+      })
+      .from(requests)
+      .where(and(sent(requests), lte(requests.attemptAt, given('at'))))
+      .orderBy(desc(requests.requestId))
+      .limit(1),
+  )
+  const further = prepared<RequestRow, SentCode>(
+    driver,
+    orm
+      .select({
+        requestId: sql<string>`${attempts.requestId}`.as('requestId'),
+        attempt: attempts.attempt,
+        provider: attempts.provider,
+        at: attempts.at,
+      })
+      .from(attempts)
+      .where(and(sent(attempts), lte(attempts.at, given('at'))))
+      .orderBy(desc(attempts.requestId), desc(attempts.attempt))
+      .limit(1),
+  )
   return {
-    lastCode: driver.prepare<[string, string], { provider: string; at: number }>(
-      `SELECT provider, at FROM deliveries WHERE recipient_hash = ? AND brand = ? AND outcome IN ('accepted', 'unknown')
-       AND template IN (${otpTemplateKeys.map((key) => `'${key}'`).join()}) ORDER BY request_id DESC, attempt DESC LIMIT 1`,
+    request: prepared<RequestRow>(
+      driver,
+      orm
+        .insert(requests)
+        .values(placeholders(requests))
+        .onConflictDoUpdate({ target: requests.requestId, set: mergedColumns(requests) }),
     ),
-    reportBefore: driver.prepare<[string], Pick<DeliveryReportState, 'status' | 'at'>>(
-      'SELECT status, at FROM receipts WHERE key = ?',
+    attempt: prepared<AttemptRow>(
+      driver,
+      orm.insert(attempts).values(placeholders(attempts)).onConflictDoNothing(),
     ),
-    report: driver.prepare<[string, string, string | null, number]>(insertReport),
-    trace: driver.prepare<[string, string]>(insertTrace.sql),
-    delivery: driver.prepare<(string | number | null)[]>(insertDelivery),
-  }
-}
-
-type Row = typeof deliveries.$inferSelect & { report: typeof deliveryReports.$inferSelect | null }
-
-function toDelivery({ recipientHash, segments, encoding, report, ...row }: Row): Delivery {
-  return {
-    ...row,
-    recipientSubject: recipientHash,
-    segments: segments === null || encoding === null ? null : { count: segments, encoding },
-    report: report && { status: report.status, reason: report.reason, at: report.at },
+    sentTo: (request: RequestRow) =>
+      [first.get(request), further.get(request)].filter((code) => code !== undefined),
+    reportBefore: prepared<MessageReport, MessageReport>(
+      driver,
+      orm
+        .select()
+        .from(deliveryReports)
+        .where(eq(deliveryReports.key, given('key'))),
+    ),
+    report: prepared<MessageReport>(
+      driver,
+      orm
+        .insert(deliveryReports)
+        .values(placeholders(deliveryReports))
+        .onConflictDoUpdate({
+          target: deliveryReports.key,
+          set: { status: sql`excluded.status`, reason: sql`excluded.reason`, at: sql`excluded.at` },
+        }),
+    ),
   }
 }

@@ -19,15 +19,6 @@ import { decode } from './state-table.ts'
 
 const columns = columnsByTable(Object.values(schema))
 
-/** What is said of a row in which a column is read otherwise than its schema says. */
-const otherwise: Partial<Record<MovedTable, (row: Record<string, unknown>) => PlainRow>> = {
-  // Whose it is stands in the story; its place is that of `StoredStory`.
-  stories: ({ request_id, story }) => {
-    const stored: unknown[] = JSON.parse(String(story))
-    return { request_id, app: stored[2], story: stored }
-  },
-}
-
 /** A database file that is held, so that nobody else reads or writes it, until it is closed. */
 export interface HeldFile extends TransferSource {
   /**
@@ -119,7 +110,6 @@ export function fingerprintsIn(file: string): readonly string[] {
 /** Rows as their schema reads them, one after another. */
 function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow> {
   const own = columns(table)
-  const rewrite = otherwise[table]
   const names = own.map(({ name }) => `"${name}"`).join()
   const rows = driver.prepare<[], unknown[]>(`SELECT ${names} FROM ${table}`).raw()
   for (const values of rows.iterate()) {
@@ -128,7 +118,7 @@ function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow
       const value = values[index] ?? null
       row[column.name] = value === null ? null : column.mapFromDriverValue(value)
     }
-    yield rewrite ? rewrite(row) : row
+    yield row
   }
 }
 

@@ -236,7 +236,7 @@ function takeOut(
       (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
       0,
     )
-    const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM stories').pluck().get()
+    const lastRequest = draft.prepare<[], string | null>('SELECT max(request_id) FROM requests').pluck().get()
     const entry = auditRow({
       at: now,
       actor,

@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
+import type { LimitStatus } from '../../domain/events/request-context.ts'
+import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
@@ -96,61 +98,96 @@ export const integrationRequests = sqliteTable(
 // A request's id begins with its time, so the tables below grow at their end, are swept at their
 // beginning, and need no index by time.
 
-/** What became of each request of an application, as `journal.ts` writes it. */
-export const traces = sqliteTable(
-  'stories',
+/** What the event log has of every attempt to send a message; null in a request without one. */
+const attemptDetails = {
+  route: text({ enum: ['plain', 'template'] }),
+  template: text(),
+  /** Which of the request's recipients, from 1; null: there is no other. */
+  position: integer(),
+  segments: integer(),
+  encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
+  errorClass: text('error_class', { enum: ['recipient', 'content', 'account', 'retryable', 'unknown'] }),
+  reason: text(),
+  providerMessageId: text('provider_message_id'),
+  /** The key of its delivery report. */
+  reportKey: text('report_key'),
+}
+
+/**
+ * Each request of an app and its first attempt to send a message. No text, no code, no recipient but as a hash and masked.
+ * `recipient` and `recipient_hash` are those of the request, or of the first attempt of a request to several recipients.
+ */
+export const requests = sqliteTable(
+  'requests',
   {
     requestId: text('request_id').primaryKey().notNull(),
-    trace: text('story').notNull(),
-  },
-  (table) => [check('stories_story', sql`json_type(${table.trace}) = 'array'`)],
-)
-
-/** The delivery log: every attempt to hand a message over. No text, no code, no recipient but as a hash and masked. */
-export const deliveries = sqliteTable(
-  'deliveries',
-  {
-    requestId: text('request_id').notNull(),
-    /** Counts those of the request. */
-    attempt: integer().notNull(),
     at: integer().notNull(),
+    operation: text({ enum: ['send', 'resend', 'verify', 'notify'] }).notNull(),
     app: text().notNull(),
     brand: text(),
-    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
-    route: text({ enum: ['plain', 'template'] }),
-    provider: text().notNull(),
-    template: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }),
+    recipient: text(),
+    recipients: integer(),
     /** The beginning of the keyed hash: 132 bits. */
-    recipientHash: text('recipient_hash').notNull(),
-    recipient: text().notNull(),
-    /** Which of the request's recipients, from 1; null: there is no other. */
-    position: integer(),
-    segments: integer(),
-    encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
-    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
-    errorClass: text('error_class', {
-      enum: ['recipient', 'content', 'account', 'retryable', 'unknown'],
-    }),
-    reason: text(),
-    providerMessageId: text('vendor_id'),
-    /** What receipts name it by. */
-    reportKey: text('receipt_key'),
-    durationMs: integer('duration_ms').notNull(),
+    recipientHash: text('recipient_hash'),
+    /** The limits that were checked, as they were then. */
+    limits: text({ mode: 'json' }).$type<readonly LimitStatus[]>().notNull(),
+    /** Null until the request has ended. */
+    status: integer(),
+    error: text(),
+    message: text(),
+    durationMs: integer('duration_ms'),
+    attemptAt: integer('attempt_at'),
+    provider: text(),
+    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }),
+    attemptDurationMs: integer('attempt_duration_ms'),
+    ...attemptDetails,
   },
   (table) => [
-    primaryKey({ columns: [table.requestId, table.attempt] }),
-    index('deliveries_by_recipient').on(table.recipientHash),
-    check('deliveries_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+    // Requests without an attempt, such as verifications, are not searched by recipient.
+    index('requests_by_recipient').on(table.recipientHash).where(sql`outcome IS NOT NULL`),
+    check('requests_limits', sql`json_type(${table.limits}) = 'array'`),
+    check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
+    check('requests_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(
-      'deliveries_outcome',
+      'requests_outcome',
       sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
     ),
   ],
 )
 
-/** The last word of the receipts of each message; it may be here before its attempt is. */
+/** The attempts of requests beyond the first. */
+export const attempts = sqliteTable(
+  'attempts',
+  {
+    requestId: text('request_id').notNull(),
+    /** From 1; the first is in `requests`, unless that row was deleted. */
+    attempt: integer().notNull(),
+    at: integer().notNull(),
+    app: text().notNull(),
+    brand: text(),
+    channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
+    recipient: text().notNull(),
+    recipientHash: text('recipient_hash').notNull(),
+    provider: text().notNull(),
+    outcome: text({ enum: ['accepted', 'rejected', 'retryable', 'unknown', 'skipped'] }).notNull(),
+    durationMs: integer('duration_ms').notNull(),
+    ...attemptDetails,
+  },
+  (table) => [
+    primaryKey({ columns: [table.requestId, table.attempt] }),
+    index('attempts_by_recipient').on(table.recipientHash),
+    check('attempts_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
+    check(
+      'attempts_outcome',
+      sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
+    ),
+  ],
+)
+
+/** The latest delivery report of each message; it may be saved before its attempt. */
 export const deliveryReports = sqliteTable(
-  'receipts',
+  'delivery_reports',
   {
     key: text().primaryKey().notNull(),
     status: text({ enum: ['pending', 'failed', 'delivered'] }).notNull(),
@@ -158,24 +195,24 @@ export const deliveryReports = sqliteTable(
     at: integer().notNull(),
   },
   (table) => [
-    index('receipts_by_time').on(table.at),
-    check('receipts_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
+    index('delivery_reports_by_time').on(table.at),
+    check('delivery_reports_status', sql`${table.status} IN ('pending', 'failed', 'delivered')`),
   ],
 )
 
 /**
- * How often what happened, by minute and by hour: what the console's overview adds up, since the journal may hold
- * millions. Brands and providers are the operator's; nothing in a key comes from a caller.
+ * How often what happened, by minute, hour and day: what the console's overview adds up, since the event log may hold
+ * millions of rows. Brands and providers are the operator's; nothing in a key comes from a caller.
  */
-export const statCounts = sqliteTable(
-  'tallies',
+export const stats = sqliteTable(
+  'stats',
   {
-    /** How long the step is that it counts: a minute or an hour. */
+    /** The length of the step: a minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
     /** When the step begins. */
     at: integer().notNull(),
-    kind: text().notNull(),
-    channel: text().notNull(),
+    kind: text().$type<StatKey['kind']>().notNull(),
+    channel: text().$type<StatKey['channel']>().notNull(),
     brand: text().notNull(),
     provider: text().notNull(),
     detail: text().notNull(),

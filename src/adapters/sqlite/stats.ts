@@ -1,49 +1,73 @@
-import { sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, lt, type SQL, sql } from 'drizzle-orm'
 import { type Counted, statSteps } from '../../domain/events/stats.ts'
-import type { StatCount } from '../store/stat-buffer.ts'
+import { type StatRow, statRows } from '../store/stat-buffer.ts'
 import type { ReadStats } from '../store/statistics.ts'
 import type { Database } from './database.ts'
+import { placeholders, prepared } from './prepared.ts'
+import { stats } from './schema.ts'
 
-/** Writes tallies; part of the step that calls it. */
-export function statTable({ driver }: Pick<Database, 'driver'>) {
-  const add = driver.prepare<(string | number)[]>(
-    `INSERT INTO tallies (step_ms, at, kind, channel, brand, provider, detail, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+/** Adds to what was counted; part of the step that calls it. */
+export function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
+  const add = prepared<StatRow>(
+    driver,
+    orm
+      .insert(stats)
+      .values(placeholders(stats))
+      .onConflictDoUpdate({
+        target: [
+          stats.stepMs,
+          stats.at,
+          stats.kind,
+          stats.channel,
+          stats.brand,
+          stats.provider,
+          stats.detail,
+        ],
+        set: { count: sql`${stats.count} + excluded.count` },
+      }),
   )
   return {
-    add(counts: readonly StatCount[]): void {
-      for (const [at, ...rest] of counts) {
-        for (const { stepMs } of statSteps) add.run(stepMs, at - (at % stepMs), ...rest)
-      }
+    add(counts: readonly Counted[]): void {
+      for (const row of statRows(counts)) add.run(row)
     },
   }
 }
 
-/** Reads tallies of a step of time. */
-export function statReader({ driver }: Pick<Database, 'driver'>): ReadStats {
-  const columns = 'at, kind, channel, brand, provider, detail, count'
-  const all = driver.prepare<[number, number], Counted>(
-    `SELECT ${columns} FROM tallies WHERE step_ms = ? AND at = ?`,
-  )
-  const ofKind = driver.prepare<[number, number, string], Counted>(
-    `SELECT ${columns} FROM tallies WHERE step_ms = ? AND at = ? AND kind = ?`,
-  )
-  return async (stepMs, at, kind) => (kind === undefined ? all.all(stepMs, at) : ofKind.all(stepMs, at, kind))
+/** Reads what was counted in a step of time. */
+export function statReader({ orm, driver }: Pick<Database, 'orm' | 'driver'>): ReadStats {
+  const { placeholder } = sql
+  const { stepMs, ...columns } = getTableColumns(stats)
+  const read = (condition?: SQL) =>
+    prepared<{ stepMs: number; at: number; kind: string }, Counted>(
+      driver,
+      orm
+        .select(columns)
+        .from(stats)
+        .where(and(eq(stepMs, placeholder('stepMs')), eq(stats.at, placeholder('at')), condition)),
+    )
+  const [all, ofKind] = [read(), read(eq(stats.kind, placeholder('kind')))]
+  return async (stepMs, at, kind) =>
+    kind === undefined ? all.all({ stepMs, at, kind: '' }) : ofKind.all({ stepMs, at, kind })
 }
 
-/** Tallies removed in one step of the sweep. */
+/** Rows removed of each step of time in one step of the sweep. */
 const batch = 500
 
-/** Removes some that are older than they are kept; returns how many. Part of the step that calls it. */
+/** Removes some that are older than they are stored for; returns how many. Part of the step that calls it. */
 export function sweepStats({ orm }: Pick<Database, 'orm'>, now: number): number {
   let removed = 0
   for (const { stepMs, retentionMs } of statSteps) {
-    // By the beginning of the key.
-    removed += orm.run(
-      sql`DELETE FROM tallies WHERE (step_ms, at, kind, channel, brand, provider, detail) IN
-        (SELECT step_ms, at, kind, channel, brand, provider, detail FROM tallies
-         WHERE step_ms = ${stepMs} AND at < ${now - retentionMs} ORDER BY at LIMIT ${sql.raw(String(batch))})`,
-    ).changes
+    const { count: _, ...key } = getTableColumns(stats)
+    const some = orm
+      .select(key)
+      .from(stats)
+      .where(and(eq(stats.stepMs, stepMs), lt(stats.at, now - retentionMs)))
+      .orderBy(stats.at)
+      .limit(batch)
+    removed += orm
+      .delete(stats)
+      .where(sql`(${sql.join(Object.values(key), sql`, `)}) IN ${some}`)
+      .run().changes
   }
   return removed
 }

@@ -10,7 +10,7 @@ const batch = 500
 /** Messages of the outbox removed in one step. */
 const outboxBatch = 100
 
-/** Rows of a table of the journal removed in one step. */
+/** Rows of a table of the event log removed in one step. */
 const eventLogBatch = 200
 
 /** How long the outbox keeps a message. */
@@ -20,8 +20,8 @@ const outboxMs = 86_400_000
 const operatorBatch = 100
 
 /**
- * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, old tallies, sessions of the console,
- * and what the journal, the audit log and the integration requests have from before `keptFrom`) and gives emptied pages
+ * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, old statistics, sessions of the console,
+ * and what the event log, the audit log and the integration requests have from before `keptFrom`) and gives emptied pages
  * back to the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by
  * time has to be kept, and the rows of one page go together.
  *
@@ -76,16 +76,16 @@ export function createSweep({
     return deletions.reduce((sum, deletion) => sum + orm.run(deletion).changes, 0)
   }
 
-  /** Removes some of what the journal has from before an instant; returns how many rows that was. */
+  /** Removes some of what the event log has from before an instant; returns how many rows that was. */
   function sweepEventLog(from: number): number {
     const before = firstIdOf(from)
     const some = sql.raw(`LIMIT ${eventLogBatch}`)
     const deletions = [
-      sql`DELETE FROM stories WHERE request_id IN
-        (SELECT request_id FROM stories WHERE request_id < ${before} ORDER BY request_id ${some})`,
-      sql`DELETE FROM deliveries WHERE (request_id, attempt) IN
-        (SELECT request_id, attempt FROM deliveries WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
-      sql`DELETE FROM receipts WHERE key IN (SELECT key FROM receipts WHERE at < ${from} ${some})`,
+      sql`DELETE FROM requests WHERE request_id IN
+        (SELECT request_id FROM requests WHERE request_id < ${before} ORDER BY request_id ${some})`,
+      sql`DELETE FROM attempts WHERE (request_id, attempt) IN
+        (SELECT request_id, attempt FROM attempts WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
+      sql`DELETE FROM delivery_reports WHERE key IN (SELECT key FROM delivery_reports WHERE at < ${from} ${some})`,
     ]
     return deletions.reduce((sum, deletion) => sum + orm.run(deletion).changes, 0)
   }

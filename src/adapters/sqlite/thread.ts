@@ -1,7 +1,5 @@
-import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import type { EventLogEntry } from '../store/event-log.ts'
-import type { StatCount } from '../store/stat-buffer.ts'
+import type { EventLogStore } from '../store/event-log.ts'
 import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
@@ -9,8 +7,8 @@ import type { FileIdentity } from './database.ts'
 export interface DatabaseWork extends Omit<OtpStore, 'check'> {
   /** Runs statements, built by Drizzle, in one transaction. */
   write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
-  saveEntries(entries: readonly EventLogEntry[], counts: readonly StatCount[]): Promise<void>
-  saveReports: DeliveryReportStore['saveReports']
+  saveEntries: EventLogStore['saveEntries']
+  saveReports: EventLogStore['saveReports']
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   checkDatabase(): Promise<void>
   /** What the writer has done; answered without a write. */

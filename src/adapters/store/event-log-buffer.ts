@@ -7,7 +7,7 @@ import { StatBuffer } from './stat-buffer.ts'
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
 const gatherMs = 25
 
-/** How many stories and attempts are kept while the database does not take them. */
+/** How many requests and attempts are kept while the database does not take them. */
 const mostWaiting = 20_000
 
 /** How many are written in one step, so that requests beside it don't wait noticeably. */
@@ -21,7 +21,7 @@ const batch = 500
  * @param failed is told what could not be written, and of how many requests
  */
 export function createEventLogBuffer(
-  keep: EventLogStore['saveEntries'],
+  save: EventLogStore['saveEntries'],
   failed: (error: unknown, requests: number) => void,
 ) {
   const statCounts = new StatBuffer()
@@ -68,7 +68,7 @@ export function createEventLogBuffer(
       const upTo = next ? next.number - 1 : taken
       const counts = statCounts.take()
       try {
-        await keep(
+        await save(
           some.map(({ trace, attempts }) => eventLogEntry(trace, attempts)),
           counts,
         )

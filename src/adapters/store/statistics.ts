@@ -7,10 +7,10 @@ import {
   StatisticsSum,
 } from '../../domain/events/stats.ts'
 
-/** Reads the tallies of one step of time; of attempts alone where that is asked. */
+/** Reads what was counted in one step of time; of attempts alone where that is asked. */
 export type ReadStats = (stepMs: number, at: number, kind?: 'attempt') => Promise<readonly Counted[]>
 
-/** What the service did, added up from its tallies. */
+/** What the service did, added up from what was counted. */
 export function createStatistics(read: ReadStats) {
   /**
    * The rows of a period, step by step, with a turn of the event loop between steps: where hundreds of brands are busy

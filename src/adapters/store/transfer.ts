@@ -13,10 +13,10 @@ export const movedTables = [
   'console_sessions',
   'console_links',
   'outbox',
-  'tallies',
-  'receipts',
-  'deliveries',
-  'stories',
+  'stats',
+  'delivery_reports',
+  'attempts',
+  'requests',
 ] as const
 
 export type MovedTable = (typeof movedTables)[number]

@@ -86,7 +86,7 @@ const stages: Readonly<Record<FailureKind, Stage>> = {
   sms_failed: 'delivery',
   notification_failed: 'delivery',
   internal_error: 'inside',
-  // Of these there are no stories: they come before the credentials, or are no request of this kind.
+  // Of these there are no traces: they come before the credentials, or are no request of this kind.
   unauthorized: 'inside',
   forbidden: 'inside',
   route_not_found: 'inside',

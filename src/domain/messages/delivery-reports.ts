@@ -10,16 +10,19 @@ export interface DeliveryReportState {
   readonly at: number
 }
 
-/** The receipts that have come. */
+/** What a provider reports of one message. */
+export interface MessageReport extends DeliveryReportState {
+  /** Names the message (`Attempt.reportKey`). */
+  readonly key: string
+}
+
+/** The delivery reports that have come. */
 export interface DeliveryReportStore {
   /**
-   * Keeps what a provider says of messages by key, each unless what is known of its message ranks as high (`receiptRanks`); one atomic
-   * step. News may come before the attempt itself is in the delivery log, any number of times, and in any order.
+   * Saves what a provider reports, in one atomic step. A report is ignored where an earlier one of its message ranks as high
+   * (`reportRanks`). Reports may come before their attempt is in the delivery log, any number of times, and in any order.
    */
-  saveReports(
-    provider: string,
-    news: readonly (readonly [key: string, state: DeliveryReportState])[],
-  ): Promise<void>
+  saveReports(provider: string, reports: readonly MessageReport[]): Promise<void>
 }
 
 /** What receipts name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
@@ -97,19 +100,21 @@ export async function takeReports(
 ): Promise<unknown> {
   const { reader, keyOf } = reportReader(ports, provider, token)
   const at = ports.now()
-  const reports = reader.read(call)
-  for (const { status } of reports) ports.reportReceived?.(provider, status)
-  const news = reports
+  const received = reader.read(call)
+  for (const { status } of received) ports.reportReceived?.(provider, status)
+  const reports = received
     .filter(
       ({ providerMessageId }) => providerMessageId === undefined || isProviderMessageId(providerMessageId),
     )
-    .map(
-      ({ providerMessageId = '', status, reason }) =>
-        [keyOf(providerMessageId), { status, reason, at }] as const,
-    )
+    .map(({ providerMessageId = '', status, reason }) => ({
+      key: keyOf(providerMessageId),
+      status,
+      reason,
+      at,
+    }))
   // A vendor may tell of thousands at once: a few at a time, so that codes beside them don't wait.
-  for (let done = 0; done < news.length; done += batch) {
-    await ports.deliveryReports.saveReports(provider, news.slice(done, done + batch))
+  for (let done = 0; done < reports.length; done += batch) {
+    await ports.deliveryReports.saveReports(provider, reports.slice(done, done + batch))
   }
   return reader.answer?.(call, at)
 }
