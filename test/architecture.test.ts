@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative } from 'node:path'
+import { dirname, join, normalize } from 'node:path'
 import { migrations as postgresMigrations } from '../drizzle/postgres/migrations.ts'
 import { migrations as sqliteMigrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
@@ -39,9 +39,30 @@ function resolved(path: string, specifier: string): string {
   return specifier.startsWith('.') ? normalize(join(dirname(path), specifier)) : specifier
 }
 
-/** The folder of an adapter that a path lies in, such as `src/adapters/http`. */
+/** The adapter of a path, such as `http`. */
 function adapterOf(path: string): string | undefined {
-  return /^src\/adapters\/[^/]+/.exec(path)?.[0]
+  return /^src\/adapters\/([^/]+)/.exec(path)?.[1]
+}
+
+/** Each group of files that import each other, directly or through others. */
+function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const reachable = new Map(
+    Array.from(imports.keys(), (start) => {
+      const found = new Set<string>()
+      const waiting = [start]
+      for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+        for (const next of imports.get(path) ?? []) {
+          if (!found.has(next)) waiting.push(next)
+          found.add(next)
+        }
+      }
+      return [start, found] as const
+    }),
+  )
+  const circleOf = (path: string) =>
+    [...(reachable.get(path) ?? [])].filter((other) => reachable.get(other)?.has(path)).sort()
+  const circles = Array.from(imports.keys(), circleOf).filter((circle) => circle.length > 0)
+  return [...new Map(circles.map((circle) => [circle.join(), circle])).values()]
 }
 
 /** Each import that breaks a rule, as `who imports what`. */
@@ -84,6 +105,11 @@ test('the reader of these rules sees every kind of import', () => {
   expect(sources.filter(isDomain).length).toBeGreaterThan(5)
 })
 
+test('the finder of circles names their files', () => {
+  const graph = { a: ['b', 'elysia'], b: ['c'], c: ['a', 'd'], d: [], e: ['f'], f: ['e'], g: ['g'] }
+  expect(circlesIn(new Map(Object.entries(graph)))).toEqual([['a', 'b', 'c'], ['e', 'f'], ['g']])
+})
+
 describe('imports', () => {
   test('of the domain are its own files', () => {
     expect(
@@ -92,73 +118,57 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('of what the adapters of databases share are the domain, and node:', () => {
+  test('of an adapter are its own, the domain, and the rooms that it shares', () => {
+    const shared: Readonly<Record<string, readonly string[]>> = {
+      sqlite: ['store', 'crypto'],
+      postgres: ['store', 'crypto'],
+      http: ['pages'],
+      console: ['pages'],
+      outbox: ['pages'],
+    }
+    expect(
+      importsWhere(({ path }, imported) => {
+        const [own, other] = [adapterOf(path), adapterOf(imported)]
+        if (own === undefined || other === undefined || own === other) return false
+        return !shared[own]?.includes(other)
+      }),
+      'An adapter can be replaced alone only while no other knows it. Pass what is needed as a port, in src/app.ts.',
+    ).toEqual([])
+  })
+
+  test('of adapters are in src/app.ts, src/context.ts, src/config and src/commands', () => {
     expect(
       importsWhere(
         ({ path }, imported) =>
-          path.startsWith('src/storage/') && !/^(?:src\/(?:domain|storage)\/|node:)/.test(imported),
-      ),
-      'src/storage says what a database has to do for the service, and holds what every one of them needs for that; which one it is, it does not know.',
-    ).toEqual([])
-  })
-
-  test('of an adapter are never those of another adapter', () => {
-    expect(
-      importsWhere((file, imported) => {
-        const [own, other] = [adapterOf(file.path), adapterOf(imported)]
-        return own !== undefined && other !== undefined && own !== other
-      }),
-      'Each outside thing can be replaced alone only while no adapter knows another. Pass what is needed as a port, in src/app.ts.',
-    ).toEqual([])
-  })
-
-  test('of adapters are in the composition root, the settings and the process', () => {
-    const mayCompose = [
-      'src/app.ts',
-      'src/context.ts',
-      'src/config/store.ts',
-      'src/adapters/sqlite/open.ts',
-      'src/adapters/postgres/open.ts',
-      'src/adapters/sqlite/work.ts',
-      'src/adapters/sqlite/thread-main.ts',
-      'src/config/config.ts',
-    ]
-    expect(
-      importsWhere(
-        (file, imported) =>
           adapterOf(imported) !== undefined &&
-          adapterOf(file.path) === undefined &&
-          !mayCompose.includes(file.path) &&
-          !isCommand(file.path),
+          adapterOf(path) === undefined &&
+          !/^src\/(?:app\.ts|context\.ts|config\/|commands\/)/.test(path),
       ),
-      'One place decides which adapter stands behind which port: src/app.ts wires (src/context.ts what is kept, books-sqlite.ts and books-postgres.ts where, src/adapters/sqlite/work.ts what a thread of its own may do), src/config/config.ts and src/config/store.ts read the settings of adapters, src/commands is what an operator may ask for.',
+      'One place decides which adapter implements which port: src/app.ts, and src/context.ts for what commands share. src/config reads the settings of adapters.',
     ).toEqual([])
   })
 
-  test('of the composition root are not in an adapter', () => {
-    const above = [
-      'src/app.ts',
-      'src/context.ts',
-      'src/config/store.ts',
-      'src/adapters/sqlite/open.ts',
-      'src/adapters/postgres/open.ts',
-      'src/adapters/sqlite/work.ts',
-      'src/config/config.ts',
-      'src/main.ts',
-      'src/commands/demo.ts',
-    ]
+  test('of an adapter are never those that wire it', () => {
     expect(
       importsWhere(
-        (file, imported) =>
-          adapterOf(file.path) !== undefined && (above.includes(imported) || isCommand(imported)),
+        ({ path }, imported) =>
+          adapterOf(path) !== undefined &&
+          /^src\/(?:app\.ts|context\.ts|main\.ts|config\/(?!settings\.ts)|commands\/)/.test(imported),
       ),
-      'An adapter gets what it needs as arguments. One that imports the root that imports it can not be used or tested alone.',
+      'An adapter gets what it needs as arguments. One that imports its composition root cannot be used or tested alone.',
+    ).toEqual([])
+  })
+
+  test('form no circles, types included', () => {
+    expect(
+      circlesIn(new Map(sources.map(({ path, imports }) => [path, imports]))),
+      'Files that import each other can only be understood together. Move what they share to a file that both import.',
     ).toEqual([])
   })
 
   test.each([
     ['elysia', 'src/adapters/http src/adapters/console src/adapters/outbox src/adapters/pages'],
-    ['drizzle-orm', 'src/adapters/sqlite src/adapters/postgres'],
+    ['drizzle-orm', 'src/adapters/sqlite src/adapters/postgres src/adapters/store'],
     ['pg', 'src/adapters/postgres'],
     ['better-sqlite3', 'src/adapters/sqlite'],
     ['nodemailer', 'src/adapters/email'],
@@ -167,7 +177,7 @@ describe('imports', () => {
     ['aws4fetch', 'src/adapters/sms'],
     ['sms-segments-calculator', 'src/adapters/sms'],
     ['preact', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
-    ['preact-render-to-string', 'src/adapters/console src/adapters/pages'],
+    ['preact-render-to-string', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
     ['uplot', 'src/adapters/console'],
     ['swagger-ui-dist', 'src/adapters/http'],
     ['pino', 'src/adapters/log'],
@@ -196,12 +206,12 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('process is touched by src/main.ts, src/commands and src/commands/demo.ts', () => {
+  test('process is touched by src/main.ts and src/commands', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
-        if (path === 'src/main.ts' || path === 'src/commands/demo.ts' || isCommand(path)) return true
+        if (path === 'src/main.ts' || isCommand(path)) return true
         // The name of a draft file that no other process writes.
-        return adapterOf(path) === 'src/adapters/crypto' && found === 'process.pid'
+        return adapterOf(path) === 'crypto' && found === 'process.pid'
       }),
       'The service must be able to live in a test beside others: exits, signals, streams and arguments belong to the process: src/main.ts and its commands.',
     ).toEqual([])
@@ -285,11 +295,11 @@ test('tests start the program by way of test/support/program.ts', async () => {
   ])
 })
 
-test('every file lies where the layout has a place for it', () => {
+test('every file is in one of the rooms', () => {
   const places =
-    /^src\/(?:main|app|books|books-config|books-sqlite|books-postgres|database-work|database-thread|config|settings|demo|version)\.ts$|^src\/commands\/[^/]+\.ts$|^src\/domain\/[^/]+\.ts$|^src\/storage\/[^/]+\.ts$|^src\/adapters\/[^/]+\/.+\.tsx?$/
+    /^src\/(?:(?:main|app|context|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:(?:otp|messages|events|operator|brands|integration)\/)?[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing)\/.+\.tsx?)$/
   expect(
-    sources.map(({ path }) => relative('.', path)).filter((path) => !places.test(path)),
-    'src holds the process, the composition root and the settings; rules are in src/domain, what the adapters of databases share in src/storage, outside things in a folder each of src/adapters.',
+    sources.map(({ path }) => path).filter((path) => !places.test(path)),
+    'src has the process, the composition root and its context; settings are in src/config, rules in src/domain by subject, everything outside in a folder of src/adapters.',
   ).toEqual([])
 })

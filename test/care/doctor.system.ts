@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
+import type { ServerDatabaseFacts } from '../../src/adapters/store/condition.ts'
 import {
   clockFindings,
   collectorFinding,
@@ -13,7 +14,6 @@ import {
   providerFinding,
   publicUrlFinding,
   type Reach,
-  type ServerDatabaseFacts,
   secretFindings,
   serverDatabaseFindings,
   serverFinding,

@@ -1,6 +1,6 @@
 import type { Context } from '../../src/context.ts'
 import { type Channel, mask, type Recipient } from '../../src/domain/contact.ts'
-import { createEventLog } from '../../src/domain/events/event-log.ts'
+import { createEventLog } from '../../src/domain/events/event-log-writer.ts'
 import {
   type Attempt,
   type LimitStatus,

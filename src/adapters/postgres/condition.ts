@@ -1,5 +1,5 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
-import type { ServerDatabaseFacts } from '../../commands/doctor/checks.ts'
+import type { ServerDatabaseFacts } from '../store/condition.ts'
 import { timeOfId } from '../store/event-log.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'

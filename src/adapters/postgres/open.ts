@@ -1,9 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { StoreConfig } from '../../config/store.ts'
 import type { Clock, Log } from '../../domain/ports.ts'
 import { keyFingerprints } from '../crypto/secrets.ts'
 import { createStatistics } from '../store/statistics.ts'
-import type { OpenStorage, Storage } from '../store/store.ts'
+import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase, plainError, plainErrors } from './database.ts'
 import { createEventLogStore, statReader } from './event-log.ts'
@@ -30,7 +29,7 @@ interface Opening {
 
 /** Opens a database of PostgreSQL. */
 export async function openPostgres(
-  { secretKeys }: StoreConfig,
+  { secretKeys }: KeySettings,
   target: DatabaseTarget,
   { now: clock, log, serves = false }: Opening,
 ): Promise<OpenStorage> {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import type { DatabaseFacts } from '../../commands/doctor/checks.ts'
+import type { DatabaseFacts } from '../store/condition.ts'
 import { timeOfId } from '../store/event-log.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs'
-import type { StoreConfig } from '../../config/store.ts'
 import type { Log } from '../../domain/ports.ts'
 import { type SecretKeys, secretsFrom } from '../crypto/secret-file.ts'
 import { keyFingerprints, newSecretKey, saltedHash } from '../crypto/secrets.ts'
 import { createStatistics } from '../store/statistics.ts'
-import type { OpenStorage, Storage } from '../store/store.ts'
+import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
 import { createEventLogStore } from './event-log.ts'
@@ -29,7 +28,7 @@ interface Opening {
 
 /** Opens an SQLite file, and the secrets: those of the settings, or those that are kept beside it. */
 export function openSqlite(
-  config: StoreConfig,
+  config: KeySettings,
   file: string,
   { now = Date.now, log, databaseThread = false, serves = false }: Opening,
 ): OpenStorage {
@@ -107,7 +106,7 @@ interface FoundSecrets {
 }
 
 /** The secrets of the settings, or those that are kept beside the database. */
-function secretsOf(config: StoreConfig, path: string, database: Database, serves: boolean): FoundSecrets {
+function secretsOf(config: KeySettings, path: string, database: Database, serves: boolean): FoundSecrets {
   if (path === ':memory:') return { secretKeys: config.secretKeys ?? [newSecretKey()] }
   const keyFile = `${path}.key`
   if (!config.secretKeys && !serves && !database.isNew && !existsSync(keyFile)) {

@@ -101,6 +101,11 @@ export interface OpenCircuits {
   listen(changed: (openCircuits: readonly OpenCircuit[]) => void): void
 }
 
+/** The secret keys of the settings, the present one first; undefined: not set. */
+export interface KeySettings {
+  readonly secretKeys: readonly [string, ...string[]] | undefined
+}
+
 /** A storage, and the secrets that go with it. */
 export interface OpenStorage {
   readonly storage: Storage

@@ -1,3 +1,5 @@
+import type { DatabaseFacts, ServerDatabaseFacts } from '../../adapters/store/condition.ts'
+
 // What `otpost doctor` makes of what it has seen: facts in, findings out.
 
 /** One thing that was looked at. `warn` and `fail` come with what to do about it. */
@@ -219,21 +221,6 @@ export function hostFindings(host: string, isHere: boolean): readonly Finding[] 
       ]
 }
 
-/** What is known of the inside of the database. */
-export interface DatabaseFacts {
-  readonly journalMode: string
-  /** What is wrong in it; empty where it is whole. */
-  readonly damage: readonly string[]
-  /** `full`: every page, every index; `quick`: every page; `part`: those tables that there was time for. */
-  readonly checked: 'full' | 'quick' | 'part'
-  readonly schema: 'current' | 'older' | 'newer' | 'unknown'
-  readonly logBytes: number
-  /** By which secrets its server works, as a hash of each; empty where none has yet. */
-  readonly keyFingerprints: readonly string[]
-  /** When the latest request came that it knows of, epoch milliseconds; null: it knows of none. */
-  readonly lastRequestAt: number | null
-}
-
 /** How large the log may be where it is folded back as it should be. */
 const usualLogBytes = 64 * 2 ** 20
 
@@ -334,43 +321,6 @@ function integrityFinding(checked: DatabaseFacts['checked']): Finding {
     'integrity',
     checked === 'full' ? 'every page and index is as it should be' : 'every page is as it should be',
   )
-}
-
-/** What was learned of a database server; `silent`: it could not be asked, and why. */
-export type ServerDatabaseFacts =
-  | { readonly kind: 'silent'; readonly reason: string }
-  | {
-      readonly kind: 'answered'
-      readonly version: string
-      readonly schema: DatabaseFacts['schema'] | 'none'
-      /** A standby, or made read-only. */
-      readonly isReadOnly: boolean
-      /** Settings of the server by which what was answered outlasts a crash or not. */
-      readonly fsync: boolean
-      readonly fullPageWrites: boolean
-      readonly synchronousCommit: string
-      readonly standbys: StandbyFacts
-      /** By which secret its servers work, as a hash; empty where there was none yet. */
-      readonly keyFingerprints: readonly string[]
-      readonly hasTls: boolean
-      readonly isLocal: boolean
-      /** Connections that it lets in, and that are open, of everybody. */
-      readonly mostConnections: number
-      readonly connections: number
-      /** What one of our servers may open. */
-      readonly poolSize: number
-      /** Its clock, and when that was asked by this one; epoch milliseconds. */
-      readonly clock: { readonly at: number; readonly askedAt: number }
-      readonly lastRequestAt: number | null
-    }
-
-/** Standbys by synchronous_standby_names, for which a commit waits unless synchronous_commit says otherwise. */
-export interface StandbyFacts {
-  /** How many of them a commit waits for; 0: there are none. */
-  readonly awaited: number
-  /** How many are connected; where this user may not see that, how many may be at most. */
-  readonly connected: number
-  readonly isHidden: boolean
 }
 
 /** What stands for or against a database server of this name. */
