@@ -44,7 +44,7 @@ export type App = Awaited<ReturnType<typeof createApp>>
 export async function createApp(config: Config, overrides: Overrides = {}) {
   const context = await openContext(config, { serves: true, ...overrides })
   const { now, secrets, stats, checkDatabase, openCircuits } = context
-  const { publicUrl, smsMode, limits, otpTtlSeconds, providerTimeoutMs, nationalize, usesOutbox } = config
+  const { publicUrl, providerTimeoutMs, usesOutbox: hasOutbox } = config
   const { tracing, demo, log = silent, stopwatch = () => performance.now() } = overrides
   const stopping = new AbortController()
   let isStopping = false
@@ -69,6 +69,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
 
   const ports: HttpPorts = {
     ...context,
+    ...config,
     mailer,
     smsRoutes,
     breakers,
@@ -82,42 +83,21 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     lastProviderOf: context.eventLog.lastProviderOf,
     textOf,
     stopwatch,
-    smsMode,
-    limits,
-    otpTtlSeconds,
-    providerTimeoutMs,
-    nationalize,
   }
 
   const httpRequests = new HttpRequests(config.trustedProxies, now)
   const contextOf = (request: Request) => httpRequests.of(request)
-  const { adminPasswordHash: passwordHash, inForce } = config
+  const passwordHash = config.adminPasswordHash
   const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }
-  const console = consoleRoutes(
-    consolePorts,
-    {
-      ...build,
-      databaseName: config.database.name,
-      publicUrl,
-      hasOutbox: usesOutbox,
-      inForce,
-      providerNames,
-      nationalize,
-      segmentsOf,
-      otpTtlSeconds,
-      log,
-    },
-    contextOf,
-  )
-  const root = { version, hasOutbox: usesOutbox, isConsoleOpen: () => isConsoleOpen(consolePorts) }
+  const databaseName = config.database.name
+  const settings = { ...config, ...build, databaseName, hasOutbox, providerNames, segmentsOf, log }
+  const root = { version, hasOutbox, isConsoleOpen: () => isConsoleOpen(consolePorts) }
+  const outbox = { ...config, messages: context.outbox, now, demo, stopping: stopping.signal }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },
-    { routes: console, formsUnder: '/admin' },
+    { routes: consoleRoutes(consolePorts, settings, contextOf), formsUnder: '/admin' },
   ]
-  if (usesOutbox) {
-    const outbox = { messages: context.outbox, now, publicUrl, demo, stopping: stopping.signal, nationalize }
-    added.push({ routes: outboxRoutes(outbox, contextOf) })
-  }
+  if (hasOutbox) added.push({ routes: outboxRoutes(outbox, contextOf) })
   const scrapes = metrics && { scrape: metrics.scrape, token: config.metrics?.token }
   if (scrapes?.token !== undefined) added.push({ routes: metricsRoutes(scrapes) })
   const http = createHttp(ports, {
@@ -128,7 +108,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     listeners,
     tracing,
     added,
-    hasOutbox: usesOutbox,
+    hasOutbox,
     isStopping: () => isStopping,
   })
   const own = config.metrics?.listener

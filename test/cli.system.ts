@@ -102,7 +102,7 @@ describe.concurrent('--help', () => {
     const named = Array.from(stdout.matchAll(/^ {2}([a-z]+)[ |]/gm), ([, name]) => name)
     const server = ['serve', 'demo', 'migrate', 'health', 'sandbox']
     const context = ['brand', 'request', 'app', 'admin', 'audit']
-    const messages = ['deliveries', 'explain', 'receipts', 'outbox']
+    const messages = ['deliveries', 'explain', 'callbacks', 'outbox']
     const care = ['backup', 'restore', 'move', 'doctor', 'forget']
     expect(named.sort()).toEqual([...server, ...context, ...messages, ...care, 'help'].sort())
   })

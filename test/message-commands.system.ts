@@ -231,7 +231,7 @@ describe.concurrent('what the journal says', () => {
     })
   })
 
-  test('receipts prints what an operator enters at each vendor', async () => {
+  test('callbacks prints what an operator enters at each provider, also by its former name', async () => {
     const providers = { SMS_PLAIN: 'webhook,kannel,outbox', ...receiver.env }
     const kannel = {
       KANNEL_URL: 'http://127.0.0.1:1',
@@ -240,9 +240,10 @@ describe.concurrent('what the journal says', () => {
       KANNEL_FROM: 'ACME',
     }
     const at = { PUBLIC_URL: 'https://otp.example/' }
-    const [text, complaint] = await Promise.all([
+    const [text, byFormerName, complaint] = await Promise.all([
+      ok({ ...env, ...providers, ...kannel, ...at }, 'callbacks'),
       ok({ ...env, ...providers, ...kannel, ...at }, 'receipts'),
-      failed(1, { ...env, ...providers, ...kannel }, 'receipts'),
+      failed(1, { ...env, ...providers, ...kannel }, 'callbacks'),
     ])
     const lines = text.trimEnd().split('\n')
     expect(lines).toEqual([
@@ -250,6 +251,7 @@ describe.concurrent('what the journal says', () => {
       expect.stringMatching(/^kannel: /),
       expect.stringMatching(/^outbox: /),
     ])
+    expect(byFormerName).toBe(text)
     expect(complaint).toContain('PUBLIC_URL')
     const reached = await createTestApp({ ...env, ...providers, ...kannel, ...at })
     const path = new URL(lines[0]?.split(' ')[1] ?? '').pathname

@@ -106,7 +106,7 @@ let limping: TestServer
 let downTwilio: ReturnType<typeof providerSpecs.down>
 let ahead: string
 
-/** The output of `otpost receipts`, and the URLs in it. */
+/** The output of `otpost callbacks`, and the URLs in it. */
 let reportLines: string
 const callbackUrls = new Map<string, string>()
 
@@ -154,7 +154,7 @@ beforeAll(async () => {
     ).then((started) => {
       limping = started
     }),
-    command('receipts').then((lines) => {
+    command('callbacks').then((lines) => {
       reportLines = lines
     }),
   ])
@@ -602,7 +602,7 @@ describe('afterwards', () => {
     const found = told.flatMap(({ where, text }) => [
       ...finds(text).map((each) => `${each} in ${where}`),
       ...[...tokens]
-        .filter((token) => where !== 'otpost receipts' && text.includes(token))
+        .filter((token) => where !== 'otpost callbacks' && text.includes(token))
         .map((token) => `${token} in ${where}`),
     ])
     expect(found).toEqual([])

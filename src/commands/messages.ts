@@ -31,33 +31,35 @@ interface OutboxOptions {
   wait?: number
 }
 
-/** What became of messages: `otpost deliveries`, `explain`, `receipts` and `outbox`. */
+/** What became of messages: `otpost deliveries`, `explain`, `callbacks` and `outbox`. */
 export function messageCommands(program: Command, env: Env): void {
   program
     .command('deliveries')
-    .description('list what was handed to which provider, and what became of it')
+    .description('list the attempts to deliver messages: provider, outcome, delivery report')
     .option('--request <id>', 'only of this request')
     .option('--to <recipient>', 'only to this phone number or mail address')
     .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
-    .option('--limit <count>', 'the latest so many', wholeNumber, 100)
+    .option('--limit <count>', 'the latest so many deliveries', wholeNumber, 100)
     .option('--json', 'as a JSON array')
     .action((options: DeliveryOptions) => printDeliveries(env, options))
   program
     .command('explain')
-    .description('tell the story of one request: its checks, limits, providers and receipts')
-    .argument('<requestId>', 'as the answer and its X-Request-Id header say')
+    .description('print the trace of one request: checks, limits, providers, delivery reports')
+    .argument('<requestId>', 'from the answer or its X-Request-Id header')
     .option('--json', 'as JSON')
     .action((id: string, options: { json?: true }) => printTrace(env, id, options))
   program
-    .command('receipts')
-    .description('print the URLs at which vendors report what became of messages')
+    .command('callbacks')
+    .description('print the status callback URL to enter at each provider')
     .action(() => printCallbackUrls(env))
+  // Its former name.
+  program.command('receipts', { hidden: true }).action(() => printCallbackUrls(env))
 
   program
     .command('outbox')
-    .description('print what the outbox holds, oldest first, as JSON lines')
+    .description('print the messages in the outbox, oldest first, as JSON lines')
     .option('--to <recipient>', 'only messages to this phone number or mail address')
-    .option('--wait <seconds>', 'wait for a first message, at most so long', wholeSeconds)
+    .option('--wait <seconds>', 'wait so many seconds for a first message', wholeSeconds)
     .action((options: OutboxOptions) => printOutbox(env, options))
 }
 

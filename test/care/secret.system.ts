@@ -40,7 +40,7 @@ test.each([
 ])('nobody is looked for with %j where the server had another secret', async (settings, problem) => {
   using here = place()
   await served(here, { SECRET_KEY: own })
-  for (const args of [['forget', phone], ['deliveries', '--to', phone], ['receipts']]) {
+  for (const args of [['forget', phone], ['deliveries', '--to', phone], ['callbacks']]) {
     const { code, stdout, stderr } = await otpost(args, {
       ...here.env,
       PUBLIC_URL: 'https://otp.example.com',
