@@ -111,11 +111,7 @@ test('with a token it is asked for on both ports', async () => {
 })
 
 test('scrapes while requests are under way are whole, never fall back, and in the end count each once', async () => {
-  const server = await startServer({
-    ...(await prepared()),
-    SMS_PLAIN: 'discard',
-    METRICS_PORT: '0',
-  })
+  const server = await startServer({ ...(await prepared()), SMS_PLAIN: 'discard', METRICS_PORT: '0' })
   const url = metricsUrl(server)
   const rounds = 10
   const sends = 40

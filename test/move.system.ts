@@ -598,9 +598,7 @@ const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 const anyLedger = fc.record({
   windows: fc.uniqueArray(
     fc.tuple(fc.constantFrom('minute', 'hour', 'cooldown:acme'), fc.nat(), anyInstant),
-    {
-      selector: ([name]) => name,
-    },
+    { selector: ([name]) => name },
   ),
   codes: fc.uniqueArray(
     fc.tuple(fc.constantFrom('acme', 'globex'), fc.uuid(), fc.uuid(), fc.nat(3), anyInstant, anyInstant),

@@ -24,11 +24,7 @@ afterEach(async () => {
 async function restart(secretKey: string, env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const now = app?.clock.now
   await app?.close()
-  app = await createTestApp({
-    ...database.env,
-    SECRET_KEY: secretKey,
-    ...env,
-  })
+  app = await createTestApp({ ...database.env, SECRET_KEY: secretKey, ...env })
   if (now !== undefined) app.clock.now = now
   return app
 }

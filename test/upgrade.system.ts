@@ -147,11 +147,7 @@ describe('an older database', () => {
     const codes =
       schema === '0000_init'
         ? { right: '404 not_found', wrong: '404 not_found', locked: '404 not_found' }
-        : {
-            right: '200',
-            wrong: '401 mismatch',
-            locked: '429 max_attempts',
-          }
+        : { right: '200', wrong: '401 mismatch', locked: '429 max_attempts' }
     expect(await verdict('/otp/verify', live)).toBe(codes.right)
     expect(await verdict('/otp/verify', live)).toBe('404 not_found')
     expect(await verdict('/otp/verify', facts.mail)).toBe(codes.right)

@@ -11,10 +11,7 @@ import {
   startProviderDouble,
 } from '../support/provider-server.ts'
 
-const sms: Sms = {
-  ...anySms,
-  text: '123456 is your Acme code.\n\n@shop.example #123456',
-}
+const sms: Sms = { ...anySms, text: '123456 is your Acme code.\n\n@shop.example #123456' }
 
 const template = {
   key: 'OTP',

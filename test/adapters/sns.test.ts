@@ -190,11 +190,7 @@ describe('the signature', () => {
     await send({}, { env })
     const { headers, body } = onlyCall()
     const signer = new SignatureV4({
-      credentials: {
-        accessKeyId,
-        secretAccessKey,
-        ...(env.AWS_SESSION_TOKEN ? { sessionToken } : {}),
-      },
+      credentials: { accessKeyId, secretAccessKey, ...(env.AWS_SESSION_TOKEN ? { sessionToken } : {}) },
       region,
       service: 'sns',
       sha256: Sha256 as never,

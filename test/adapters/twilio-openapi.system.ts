@@ -82,11 +82,7 @@ async function startPrism(document: Document, operation: Operation) {
   const { PATH = '', HOME = '', TMPDIR } = process.env
   const child = Bun.spawn(
     [process.execPath, '--bun', prismProgram, 'mock', '--host', '127.0.0.1', '--port', '0', '--errors', file],
-    {
-      env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    },
+    { env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) }, stdout: 'pipe', stderr: 'pipe' },
   )
   const listening = Promise.withResolvers<string>()
   const ended = (async () => {

@@ -12,11 +12,7 @@ const token = 'canary0123456789abcdef0123456789'
 const sid = 'SM0123456789abcdef0123456789abcdef'
 const service = 'MG0123456789abcdef0123456789abcdef'
 
-const sms: Sms = {
-  ...anySms,
-  to: '12025550143',
-  text: 'Grüße aus Köln: "1 € & 20% = 493817" 🎁',
-}
+const sms: Sms = { ...anySms, to: '12025550143', text: 'Grüße aus Köln: "1 € & 20% = 493817" 🎁' }
 
 /** What the Messages resource answers a message with that it takes; it repeats the number and the text. */
 function message(fields: Record<string, unknown>): Record<string, unknown> {
@@ -314,13 +310,7 @@ describe('a receipt', () => {
     ['a query it did not have', callOf(given, { 'x-twilio-signature': good }, `${url}?a=1`)],
     ['another scheme', callOf(given, { 'x-twilio-signature': good }, url.replace('https', 'http'))],
     ['another port', callOf(given, { 'x-twilio-signature': signatureOf(given, url.replace('/r', ':80/r')) })],
-    [
-      'its fields in the query',
-      {
-        ...callOf(given, { 'x-twilio-signature': good }),
-        body: new Uint8Array(),
-      },
-    ],
+    ['its fields in the query', { ...callOf(given, { 'x-twilio-signature': good }), body: new Uint8Array() }],
   ])('with %s is forbidden', (_, call) => {
     expect(failureOf(() => read(callOf(given, { 'x-twilio-signature': good })))).toBeUndefined()
     expect(failureOf(() => read(call))).toBe('forbidden')

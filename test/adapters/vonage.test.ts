@@ -10,10 +10,7 @@ import { anySms, patienceMs, providerTools, startProviderDouble } from '../suppo
 const apiSecret = 'abcdef0123456789'
 const signatureSecret = 'my_secret_key_for_testing'
 
-const plain: Sms = {
-  ...anySms,
-  text: '123456 is your Acme code & key = ümlaut.\n\n@acme.example #123456',
-}
+const plain: Sms = { ...anySms, text: '123456 is your Acme code & key = ümlaut.\n\n@acme.example #123456' }
 
 const registered: Sms = {
   ...plain,
@@ -308,12 +305,7 @@ test.each([
   ['https://otp.acme.example.com', true],
   ['https://messages.acme.example.com', false],
 ])('receipts can come to %s: %p, by what Vonage takes as a callback', (PUBLIC_URL, canReport) => {
-  const settings = new Settings({
-    VONAGE_API_KEY: 'a',
-    VONAGE_API_SECRET: 'b',
-    VONAGE_FROM: 'c',
-    PUBLIC_URL,
-  })
+  const settings = new Settings({ VONAGE_API_KEY: 'a', VONAGE_API_SECRET: 'b', VONAGE_FROM: 'c', PUBLIC_URL })
   const provider = vonage.configure(settings, 'plain')(providerTools)
   expect(provider.deliveryReports !== undefined).toBe(canReport)
 })

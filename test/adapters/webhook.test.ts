@@ -203,10 +203,7 @@ describe('no answer', () => {
     process.env.HTTPS_PROXY = proxy.url.href
     try {
       const url = receiver.url.replace('http:', 'https:')
-      expect(await send('plain', { url })).toMatchObject({
-        kind: 'retryable',
-        reason: 'ERR_PROXY_TUNNEL',
-      })
+      expect(await send('plain', { url })).toMatchObject({ kind: 'retryable', reason: 'ERR_PROXY_TUNNEL' })
     } finally {
       delete process.env.HTTPS_PROXY
     }

@@ -47,9 +47,7 @@ test.skipIf(!browserPath)(
 
     // Nothing of it was saved.
     const brands = await fetch(new URL('/platform/brands', demo.page))
-    expect(await brands.json()).toMatchObject({
-      brands: [{ brandId: 'acme', displayName: 'Acme' }],
-    })
+    expect(await brands.json()).toMatchObject({ brands: [{ brandId: 'acme', displayName: 'Acme' }] })
 
     await page.context().clearCookies()
     await customer.fill('Joe')

@@ -5,11 +5,7 @@ import { type BackupOptions, backUp } from '../../src/adapters/sqlite/backup.ts'
 import { type RestoreOptions, restore } from '../../src/adapters/sqlite/restore.ts'
 import { temporaryFolder } from '../support/app.ts'
 
-export const owner = {
-  pid: process.pid,
-  isRoot: process.getuid?.() === 0,
-  isRunning: () => true,
-} as const
+export const owner = { pid: process.pid, isRoot: process.getuid?.() === 0, isRunning: () => true } as const
 
 /** A folder with room for a database in a folder of its own, and what a command needs to find that. */
 export function place() {

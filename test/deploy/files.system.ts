@@ -247,9 +247,7 @@ describe('the unit of systemd', () => {
     }
   })
   const run = (...args: string[]) => {
-    const done = Bun.spawnSync([analyze ?? '', '--no-pager', ...args], {
-      stderr: 'pipe',
-    })
+    const done = Bun.spawnSync([analyze ?? '', '--no-pager', ...args], { stderr: 'pipe' })
     return { exitCode: done.exitCode, said: done.stdout.toString() + done.stderr.toString() }
   }
 

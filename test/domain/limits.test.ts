@@ -162,12 +162,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   const send = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') =>
     sendLimits(
       { ...settings, ...changed },
-      {
-        recipient: { channel, address: 'a', identity: 'a' },
-        subject: 'someone',
-        brandSlug,
-        leaseMs: 12_000,
-      },
+      { recipient: { channel, address: 'a', identity: 'a' }, subject: 'someone', brandSlug, leaseMs: 12_000 },
     )
 
   test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone', () => {

@@ -33,12 +33,7 @@ const trace: RequestTrace = {
   end: { status: 200, error: null, message: null, durationMs: 1 },
 }
 const ended = (error: string) => ({ ...trace, end: { status: 400, error, message: null, durationMs: 1 } })
-const attempt = {
-  channel: 'SMS',
-  provider: 'twilio',
-  outcome: 'accepted',
-  errorClass: null,
-} as Attempt
+const attempt = { channel: 'SMS', provider: 'twilio', outcome: 'accepted', errorClass: null } as Attempt
 
 /** The sum of these. */
 function statisticsOf(period: Period, until: number, counted: readonly Counted[]): Statistics {

@@ -52,11 +52,7 @@ async function cutAndRestart(name: string, answersBeforeCut: number, preload?: s
   const live = join(folder.path, name, 'live')
   const disk = join(folder.path, name, 'disk')
   mkdirSync(live, { recursive: true })
-  const settings = {
-    SMS_PLAIN: 'webhook',
-    ...receiver.env,
-    PROVIDER_TIMEOUT_MS: '30000',
-  }
+  const settings = { SMS_PLAIN: 'webhook', ...receiver.env, PROVIDER_TIMEOUT_MS: '30000' }
   const made = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], {
     DATABASE_URL: `file:${join(live, 'otpost.db')}`,
   })

@@ -86,11 +86,7 @@ test('no input makes the service say, log or keep what it must not', async () =>
   const log: string[] = []
   const logger = pino({ level: 'trace', base: null }, { write: (text: string) => void log.push(text) })
   const clock = { now: Date.UTC(2026, 0, 1, 12) }
-  const config = readConfig({
-    ...fuzzEnv(receiver, smtp),
-    ...database.env,
-    GLOBAL_LIMIT_PER_MINUTE: '45',
-  })
+  const config = readConfig({ ...fuzzEnv(receiver, smtp), ...database.env, GLOBAL_LIMIT_PER_MINUTE: '45' })
   const app = await createApp(config, { now: () => clock.now, log: logger })
   ending.defer(() => app.close())
   for (const [slug, brand] of Object.entries(fuzzBrands))

@@ -451,9 +451,7 @@ describe('Requests, brands, apps and deliveries', () => {
       if (fields && name && name !== 'csrf') fields[unescaped(name)] = unescaped(value ?? '')
     }
     await new HTMLRewriter()
-      .on('form', {
-        element: (form) => void all.push([form.getAttribute('action') ?? '', {}]),
-      })
+      .on('form', { element: (form) => void all.push([form.getAttribute('action') ?? '', {}]) })
       .on('form input:not([type=checkbox]), form button, form [type=checkbox][checked]', {
         element: (control) => add(control.getAttribute('name'), control.getAttribute('value')),
       })

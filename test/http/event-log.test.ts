@@ -209,11 +209,7 @@ describe('the delivery log', () => {
 
   test('has an attempt whose caller has gone away meanwhile', async () => {
     const database = await openTestDatabase()
-    const env = {
-      ...database.env,
-      SMS_PLAIN: 'webhook',
-      ...receiver.env,
-    }
+    const env = { ...database.env, SMS_PLAIN: 'webhook', ...receiver.env }
     const left = await createTestApp({ ...env, PORT: '0' })
     const reply = held()
     const arrived = Promise.withResolvers<string>()

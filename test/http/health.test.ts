@@ -37,11 +37,7 @@ describe('the probes', () => {
 
 test('what ends for a fault is not delayed', async () => {
   const database = await openTestDatabase()
-  const env = {
-    ...database.env,
-    PORT: '0',
-    SHUTDOWN_DELAY_SECONDS: '300',
-  }
+  const env = { ...database.env, PORT: '0', SHUTDOWN_DELAY_SECONDS: '300' }
   const app = await createApp(readConfig(env))
   app.listen()
   // With the delay this would outlast the test.

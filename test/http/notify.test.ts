@@ -152,11 +152,7 @@ describe('a mail', () => {
   })
 
   test('of a template never takes data for a placeholder or a pattern', async () => {
-    const mail = await mailed({
-      ...template,
-      template: '{{a}} {{b}}',
-      data: { a: '{{b}}', b: '$& $1 $$' },
-    })
+    const mail = await mailed({ ...template, template: '{{a}} {{b}}', data: { a: '{{b}}', b: '$& $1 $$' } })
     expect(mail?.html).toContain('{{b}} $&amp; $1 $$')
   })
 

@@ -539,10 +539,7 @@ describe('over the webhook of an operator', () => {
 
 test('a mail server that can not be reached: 502 sms_failed, and the code is revoked', async () => {
   // Nothing listens on port 1.
-  const unreachable = await createTestApp({
-    SMTP_URL: 'smtp://127.0.0.1:1',
-    MAIL_FROM: 'codes@example.com',
-  })
+  const unreachable = await createTestApp({ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'codes@example.com' })
   const email = freshEmail()
   const answer = await unreachable.post('/otp/send', { channel: 'EMAIL', email })
   expectError(answer, 502, 'sms_failed')

@@ -418,10 +418,7 @@ describe('hostile input is never a fault of the server', () => {
       '<script>alert(1)</script>',
     ].map((value) => ({ name: JSON.stringify(value).slice(0, 30), json: JSON.stringify(value) })),
     ...[null, true, false, 0, -1, 1.5, 1e308, [], {}, [[]], [null], { length: 3 }, { toString: 1 }].map(
-      (value) => ({
-        name: JSON.stringify(value),
-        json: JSON.stringify(value),
-      }),
+      (value) => ({ name: JSON.stringify(value), json: JSON.stringify(value) }),
     ),
     { name: '1e999', json: '1e999' },
     { name: '-0', json: '-0' },

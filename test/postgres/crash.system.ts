@@ -48,11 +48,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
       startedAt = performance.now()
       const downMs = Math.round(startedAt - downAt)
       const healedAfterMs = await healing
-      crashes.push({
-        downMs,
-        refusals: trace.refusals().count - refusalsBefore,
-        healedAfterMs,
-      })
+      crashes.push({ downMs, refusals: trace.refusals().count - refusalsBefore, healedAfterMs })
       answersLeft = 100
       while (answersLeft > 0) await Bun.sleep(5)
       isOver = true

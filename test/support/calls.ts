@@ -11,9 +11,7 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
 }
 
 /** A journal that nothing is kept in. */
-export const noEventLog: EventLog = {
-  note: () => {},
-}
+export const noEventLog: EventLog = { note: () => {} }
 
 /** What a delivery needs besides its providers and clocks. */
 export function deliveryBasics(

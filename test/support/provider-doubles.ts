@@ -228,11 +228,7 @@ const vonage: Speech = {
 }
 
 const msg91: Speech = {
-  env: (url) => ({
-    MSG91_AUTH_KEY: providerSecrets.msg91,
-    MSG91_SENDER: 'ACMEXX',
-    MSG91_BASE_URL: url,
-  }),
+  env: (url) => ({ MSG91_AUTH_KEY: providerSecrets.msg91, MSG91_SENDER: 'ACMEXX', MSG91_BASE_URL: url }),
   read({ path, headers, body }) {
     must(headers.get('authkey') === providerSecrets.msg91, 'authkey')
     must(headers.get('content-type') === 'application/json', 'content-type')
@@ -433,10 +429,7 @@ export function startProviderDoubles() {
         try {
           must(request.method === 'POST' && search === '', `${request.method} ${search}`)
           const body = await request.text()
-          const message = {
-            double,
-            ...(await speech.read({ path, headers: request.headers, host, body })),
-          }
+          const message = { double, ...(await speech.read({ path, headers: request.headers, host, body })) }
           asked.push(message)
           const fate = fates.get(`${double} ${message.to}`) ?? 'taken'
           if (fate === 'held') await held.promise

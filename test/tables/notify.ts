@@ -18,11 +18,7 @@ export const placed = {
   templateKey: 'ORDER_PLACED',
   variables: variablesOf.ORDER_PLACED,
 }
-export const delivered = {
-  ...placed,
-  templateKey: 'ORDER_DELIVERED',
-  variables: variablesOf.ORDER_DELIVERED,
-}
+export const delivered = { ...placed, templateKey: 'ORDER_DELIVERED', variables: variablesOf.ORDER_DELIVERED }
 export const html = { channel: 'EMAIL', to: ['jane@example.com'], subject: 'News', html: '<p>Hello</p>' }
 export const template = { channel: 'EMAIL', to: ['jane@example.com'], subject: 'News', template: 'Hello' }
 export const without = <Body extends object>(body: Body, field: keyof Body) => ({
