@@ -1,17 +1,15 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/operator.ts'
-import { codeIn, credentials, otherThan, temporaryFolder } from './support/app.ts'
+import { codeIn, otherThan, temporaryFolder } from './support/app.ts'
 import { openTestDatabase, sqliteAlone, store } from './support/database.ts'
 import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
-import { startSmtp } from './support/smtp.ts'
 
 // Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
 setDefaultTimeout(120_000)
@@ -33,21 +31,11 @@ async function scene() {
   ending.defer(() => database.remove())
   const receiver = startReceiver()
   ending.defer(() => receiver.stop())
-  const smtp = await startSmtp()
-  ending.defer(() => smtp.stop())
 
   return {
     folder: folder.path,
     database,
     receiver,
-    smtp,
-    /** SMS go to the gateway and mail to the mail server, as an operator would have it. */
-    delivery: {
-      SMS_PLAIN: 'webhook',
-      ...receiver.env,
-      SMTP_URL: smtp.url,
-      MAIL_FROM: 'Codes <codes@shop.example>',
-    },
     /** Makes an active brand before there is a server. */
     async brand(slug: string, displayName: string): Promise<void> {
       const context = await openContext(readConfig(database.env))
@@ -115,67 +103,6 @@ async function accepts(url: URL): Promise<boolean> {
     return false
   }
 }
-
-test.concurrent('a code arrives by webhook, signed, and verifies', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme')
-  const server = await trace.start(trace.delivery)
-  const sent = await server.post('/otp/send', { phone: '+1 (202) 555-0143' })
-  expect(sent.status).toBe(200)
-  expect(sent.body).toMatchObject({ success: true, expiresIn: 300 })
-
-  expect(trace.receiver.received).toHaveLength(1)
-  const [call] = trace.receiver.received
-  const payload = new Webhook(trace.receiver.secret).verify(
-    call?.raw ?? '',
-    Object.fromEntries(call?.headers ?? []),
-  ) as Record<string, string>
-  expect(payload).toMatchObject({
-    to: phone,
-    route: 'plain',
-    brandId: 'acme',
-    requestId: sent.body.requestId,
-  })
-  expect(payload.text).toContain('Acme')
-
-  const otp = codeIn(payload.text)
-  expect(verdict(await server.post('/otp/verify', { phone, otp: otherThan(otp) }))).toBe('401 mismatch')
-  expect(verdict(await server.post('/otp/verify', { phone, otp }))).toBe('200')
-  expect(verdict(await server.post('/otp/verify', { phone, otp }))).toBe('404 not_found')
-})
-
-test.concurrent('a code arrives by e-mail, as text and as HTML, in the name of the brand, and verifies', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme & Söhne')
-  const server = await trace.start(trace.delivery)
-  const email = 'Jane.Doe@example.com'
-  const sent = await server.post('/otp/send', { channel: 'EMAIL', email })
-  expect(sent.status).toBe(200)
-
-  expect(trace.smtp.received).toHaveLength(1)
-  const [received] = trace.smtp.received
-  expect(received?.from).toBe('codes@shop.example')
-  expect(received?.to).toEqual([email])
-  expect(received?.mail.from).toEqual({ name: 'Acme & Söhne', address: 'codes@shop.example' })
-  const requestId = received?.mail.headers.find(({ key }) => key === 'x-request-id')
-  expect(requestId?.value).toBe(sent.body.requestId)
-  const otp = codeIn(received?.mail.text)
-  expect(received?.mail.html).toContain(otp)
-  expect(received?.mail.subject).not.toContain(otp)
-
-  expect(verdict(await server.post('/otp/verify', { email: email.toUpperCase(), otp }))).toBe('200')
-  expect(trace.receiver.received).toHaveLength(0)
-})
-
-test.concurrent('a mail server that refuses leaves no code behind', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme')
-  const server = await trace.start(trace.delivery)
-  const email = 'jane@example.com'
-  trace.smtp.refuse({ at: 'DATA', code: 554, message: 'no' })
-  expect(verdict(await server.post('/otp/send', { channel: 'EMAIL', email }))).toBe('502 sms_failed')
-  expect(verdict(await server.post('/otp/verify', { email, otp: '123456' }))).toBe('404 not_found')
-})
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   test.concurrent(`code, attempts, cooldown and limits survive ${signal}`, async () => {
@@ -339,156 +266,6 @@ test.concurrent('with REUSE_PORT=1 on both a second server takes over without a 
   expect(second.url.port).toBe(first.url.port)
   expect(await first.stop()).toBe(0)
   expect(verdict(await second.post('/otp/send', { phone }))).toBe('200')
-})
-
-test.concurrent('two servers on one database keep every promise together', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme')
-  const servers = await Promise.all([trace.start(), trace.start()])
-  const both = <T>(count: number, ask: (server: TestServer) => Promise<T>) =>
-    Promise.all(Array.from({ length: count }, () => servers.map(ask)).flat())
-  const statKey = (verdicts: readonly string[]) =>
-    Object.fromEntries(
-      [...new Set(verdicts)].sort().map((it) => [it, verdicts.filter((v) => v === it).length]),
-    )
-
-  const sends = await both(4, (server) => server.post('/otp/send', { phone }).then(verdict))
-  expect(statKey(sends)).toEqual({ '200': 1, '429 cooldown_active': 7 })
-
-  const otp = await codeOf(servers[0], phone)
-  const right = await both(8, (server) => server.post('/otp/verify', { phone, otp }).then(verdict))
-  expect(statKey(right)).toEqual({ '200': 1, '404 not_found': 15 })
-
-  const neighbour = '12025550144'
-  expect(verdict(await servers[1].post('/otp/send', { phone: neighbour }))).toBe('200')
-  const wrong = otherThan(await codeOf(servers[0], neighbour))
-  const guesses = await both(8, (server) =>
-    server.post('/otp/verify', { phone: neighbour, otp: wrong }).then(verdict),
-  )
-  expect(statKey(guesses)).toEqual({ '401 mismatch': 3, '429 max_attempts': 13 })
-})
-
-test.concurrent('production refuses what reaches nobody, and names everything else that is wrong', async () => {
-  await using trace = await scene()
-  const wrong = {
-    ...trace.database.env,
-    NODE_ENV: 'production',
-    OTP_SMS_MODE: 'hybrid',
-    PORT: 'canary-1',
-    SECRET_KEY: 'canary-2',
-    APP_CREDENTIALS: '{"shop":"canary-3"',
-    MAIL_FROM: 'canary-4',
-  }
-  const { code, stdout, stderr } = await otpost(['serve'], wrong)
-  expect(code).toBe(78)
-  for (const name of [
-    'SMS_PLAIN',
-    'SMS_TEMPLATE',
-    'SMTP_URL',
-    'PORT',
-    'SECRET_KEY',
-    'APP_CREDENTIALS',
-    'MAIL_FROM',
-  ]) {
-    expect(stderr).toMatch(new RegExp(`^\\s*${name} `, 'm'))
-  }
-  expect(stdout + stderr).not.toContain('canary')
-  expect(stderr).not.toMatch(/^\s+at /m)
-  if (store === 'sqlite') expect(existsSync(trace.database.file)).toBe(false)
-})
-
-test.concurrent('production allows the outbox when OUTBOX_IN_PRODUCTION=1 says so', async () => {
-  await using trace = await scene()
-  const server = await trace.start({ NODE_ENV: 'production', OUTBOX_IN_PRODUCTION: '1' })
-  expect((await server.get('/outbox/messages')).status).toBe(200)
-})
-
-test.concurrent('the log is JSON lines that tell who, what and why, and nothing that is secret', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme')
-  const secretKey = trace.database.env.SECRET_KEY ?? 'canary-secret-key-of-the-server-itself'
-  const server = await trace.start({ ...trace.delivery, SECRET_KEY: secretKey })
-  const email = 'canary.jane@example.com'
-  const words = 'canary words of a message'
-  const wrongKey = 'canary-wrong-api-key'
-
-  const sent = await server.post('/otp/send', { phone })
-  const code = codeIn(trace.receiver.received[0]?.body.text)
-  const wrong = otherThan(code)
-  const mismatch = await server.post('/otp/verify', { phone, otp: wrong })
-  await server.post('/otp/verify', { phone, otp: code })
-  await server.post('/otp/send', { channel: 'EMAIL', email })
-  const mailCode = codeIn(trace.smtp.received[0]?.mail.text)
-  await server.post('/otp/verify', { email, otp: mailCode })
-  const forbidden = await server.post('/otp/send', { phone, apiKey: wrongKey })
-  await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  await server.post('/notify', { channel: 'EMAIL', to: [email], subject: words, html: `<p>${words}</p>` })
-  await server.request('GET', `/nowhere/${phone}?otp=${code}&key=${wrongKey}`)
-  await server.request('POST', `/otp/send?phone=${phone}&apiKey=${wrongKey}`, {
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${wrongKey}` },
-    body: `{"apiKey":"${wrongKey}","phone":"${phone}"`,
-  })
-  trace.receiver.answer(() => new Response(words, { status: 500 }))
-  const failed = await server.post('/notify', {
-    channel: 'SMS',
-    brandId: 'acme',
-    to: [phone],
-    message: words,
-  })
-  trace.smtp.refuse({ at: 'RCPT', code: 550, message: `${email} is unknown` })
-  await server.post('/otp/resend', { channel: 'EMAIL', email })
-  expect(await server.stop()).toBe(0)
-
-  const lines = server.lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-  const lineOf = ({ body }: { body: { requestId: string } }) => {
-    const found = lines.filter(({ requestId }) => requestId === body.requestId)
-    expect(found).toHaveLength(1)
-    return found[0] ?? {}
-  }
-  const masked = expect.stringMatching(/^\d{0,4}\*+\d{0,4}$/)
-  const told = { app: 'shop', brand: 'acme', durationMs: expect.any(Number) }
-  expect(lineOf(sent)).toMatchObject({ ...told, route: '/otp/send', status: 200, recipient: masked })
-  expect(lineOf(mismatch)).toMatchObject({ ...told, route: '/otp/verify', status: 401, error: 'mismatch' })
-  expect(lineOf(forbidden)).toMatchObject({ route: '/otp/send', status: 403, error: 'forbidden' })
-  expect(lineOf(forbidden)).not.toHaveProperty('app')
-  expect(lineOf(failed)).toMatchObject({
-    ...told,
-    route: '/notify',
-    status: 500,
-    error: 'notification_failed',
-  })
-  expect(lines.filter(({ route }) => route !== undefined)).toHaveLength(12)
-
-  const written = [...server.lines, await server.stderr].join('\n')
-  const canaries = [credentials.apiKey, wrongKey, code, wrong, mailCode, phone, email, words, secretKey]
-  for (const canary of [...canaries, trace.receiver.secret]) expect(written).not.toContain(canary)
-})
-
-test.concurrent('the database tells no code, no recipient, no text and no key', async () => {
-  await using trace = await scene()
-  await trace.brand('acme', 'Acme')
-  const server = await trace.start(trace.delivery)
-  const email = 'Canary.Jane@example.com'
-  const words = 'canary words of a message'
-  const secrets: string[] = [phone, '2025550143', email, email.toLowerCase(), words, credentials.apiKey]
-  await server.post('/otp/send', { phone })
-  await server.post('/otp/send', { channel: 'EMAIL', email })
-  await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  await server.post('/notify', { channel: 'EMAIL', to: [email], subject: words, html: `<p>${words}</p>` })
-  secrets.push(codeIn(trace.receiver.received[0]?.body.text), codeIn(trace.smtp.received[0]?.mail.text))
-  secrets.push((await trace.command('app', 'issue', 'till')).trim())
-  expect(trace.receiver.received).toHaveLength(2)
-  expect(trace.smtp.received).toHaveLength(2)
-
-  const found = (bytes: Buffer) => secrets.filter((secret) => bytes.includes(secret))
-  expect(found(await trace.database.contents())).toEqual([])
-  expect(await server.stop()).toBe(0)
-  expect(found(await trace.database.contents())).toEqual([])
-
-  // The search itself: what the outbox keeps for developers is found.
-  const developer = await trace.start({ SMS_PLAIN: 'outbox' })
-  await developer.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  expect(found(await trace.database.contents())).toEqual([phone, '2025550143', words])
 })
 
 test.concurrent.skipIf(store !== 'sqlite')(

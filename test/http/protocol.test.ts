@@ -584,6 +584,24 @@ function textOf(lines: readonly object[]): string {
 }
 
 describe('the log tells why', () => {
+  test('a request was answered so, by whom and for whom, masked', async () => {
+    const answers = [
+      await app.post('/otp/send', { phone: freshPhone() }),
+      await app.post('/otp/verify', { phone: freshPhone(), otp: '123456' }),
+      await app.post('/otp/send', { apiKey: 'wrong', phone: freshPhone() }),
+    ]
+    await logged()
+    const lines = answers.map(({ body }) =>
+      app.lines.find((line) => 'requestId' in line && line.requestId === body.requestId),
+    )
+    const told = { app: 'shop', brand: 'acme', durationMs: expect.any(Number) }
+    const recipient = expect.stringMatching(/^\d{0,4}\*+\d{0,4}$/)
+    expect(lines[0]).toMatchObject({ ...told, route: '/otp/send', status: 200, recipient })
+    expect(lines[1]).toMatchObject({ ...told, route: '/otp/verify', status: 404, error: 'not_found' })
+    expect(lines[2]).toMatchObject({ route: '/otp/send', status: 403, error: 'forbidden' })
+    expect(JSON.stringify(lines[2])).not.toContain('"app":')
+  })
+
   test('a brand was refused, by its name', async () => {
     const app = await createTestApp()
     await app.brand('old', { status: 'suspended' })
