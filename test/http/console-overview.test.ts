@@ -86,7 +86,7 @@ function overview(
 
 /** The pages, with hostile text wherever text comes from elsewhere. */
 const pages: readonly (readonly [name: string, html: string])[] = [
-  ['login', loginPage({ problem: hostile })],
+  ['login', loginPage(hostile)],
   ['problem', problemPage(pageContext, { status: 404, title: hostile, text: hostile })],
   [
     'problem without a session',

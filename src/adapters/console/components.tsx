@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext } from 'preact/hooks'
 import {
   Brandmark,
   classes,
@@ -15,7 +16,7 @@ import type { PageContext } from './models.ts'
 // What only the pages of the console have: its navigation, forms with a CSRF token, tables and figures.
 
 /** A part of the console that the navigation leads to. */
-export type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
+type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
 
 const sections: readonly { section: Section; title: string; href: string; icon: IconName }[] = [
   { section: 'overview', title: 'Overview', href: '/admin', icon: 'pulse' },
@@ -49,69 +50,77 @@ export function consolePage(
 ): string {
   const options = {
     title,
+    now: pageContext.now,
     base: '/admin',
     scripts: ['console.js', ...scripts],
     styles: [...styles, 'console.css'],
   }
+  const { version, csrfToken, pendingRequests, hasOutbox, flash } = pageContext
   return document(
     options,
-    <div class="frame" data-now={pageContext.now}>
-      <a class="skip" href="#content">
-        Skip to content
-      </a>
-      <header class="side">
-        <a class="home" href="/admin">
-          <Brandmark>Console</Brandmark>
+    <CsrfToken.Provider value={csrfToken}>
+      <div class="frame">
+        <a class="skip" href="#content">
+          Skip to content
         </a>
-        <nav class="sections" aria-label="Console">
-          <ul>
-            {sections.map((entry) => (
-              <li key={entry.section}>
-                <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
-                  <Icon name={entry.icon} />
-                  <span>{entry.title}</span>
-                  {entry.section === 'requests' ? (
-                    <PendingCount waiting={pageContext.pendingRequests} />
-                  ) : null}
-                </a>
-              </li>
-            ))}
-            {pageContext.hasOutbox ? (
-              <li class="apart">
-                <a href="/outbox">
-                  <Icon name="inbox" />
-                  <span>Outbox</span>
-                </a>
-              </li>
-            ) : null}
-          </ul>
-        </nav>
-        <div class="session">
-          <Form pageContext={pageContext} action="/admin/logout">
-            <button type="submit" class="sign-out">
-              <Icon name="exit" />
-              <span>Sign out</span>
-            </button>
-          </Form>
-          <p class="version">{pageContext.version}</p>
-        </div>
-      </header>
-      <main id="content" tabIndex={-1}>
-        {pageContext.flash ? <Notice tone={pageContext.flash.tone}>{pageContext.flash.text}</Notice> : null}
-        <header class="title">
-          <div>
-            {parent ? (
-              <p class="parent">
-                <a href={parent.href}>{parent.title}</a> <span aria-hidden="true">/</span>
-              </p>
-            ) : null}
-            <h1>{title}</h1>
+        <header class="side">
+          <a class="home" href="/admin">
+            <Brandmark>Console</Brandmark>
+          </a>
+          <nav class="sections" aria-label="Console">
+            <ul>
+              {sections.map((entry) => (
+                <li key={entry.section}>
+                  <a href={entry.href} aria-current={entry.section === section ? 'page' : undefined}>
+                    <Icon name={entry.icon} />
+                    <span>{entry.title}</span>
+                    {entry.section === 'requests' && (
+                      // Present without requests too, so that the refreshed overview can show a later number.
+                      <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
+                        {pendingRequests}
+                        <span class="sr-only"> waiting</span>
+                      </span>
+                    )}
+                  </a>
+                </li>
+              ))}
+              {hasOutbox && (
+                <li class="apart">
+                  <a href="/outbox">
+                    <Icon name="inbox" />
+                    <span>Outbox</span>
+                  </a>
+                </li>
+              )}
+            </ul>
+          </nav>
+          <div class="session">
+            <Form action="/admin/logout">
+              <button type="submit" class="sign-out">
+                <Icon name="exit" />
+                <span>Sign out</span>
+              </button>
+            </Form>
+            <p class="version">{version}</p>
           </div>
-          {actions === undefined ? null : <div class="actions">{actions}</div>}
         </header>
-        {content}
-      </main>
-    </div>,
+        <main id="content" tabIndex={-1}>
+          {flash && <Notice tone={flash.tone}>{flash.text}</Notice>}
+          <header class="title">
+            <div>
+              {parent && (
+                <p class="parent">
+                  <a href={parent.href}>{parent.title}</a> <span aria-hidden="true">/</span>
+                </p>
+              )}
+              <h1>{title}</h1>
+            </div>
+            {actions && <div class="actions">{actions}</div>}
+          </header>
+          {content}
+        </main>
+      </div>
+    </CsrfToken.Provider>,
   )
 }
 
@@ -124,16 +133,6 @@ export function signedOutPage(
   return singlePage(
     { title, base: '/admin', place: 'Console', scripts: ['console.js', ...scripts], styles: ['console.css'] },
     content,
-  )
-}
-
-/** How many wait for the operator; 0 is not worth a word, but a place where a later number can stand. */
-function PendingCount({ waiting }: { waiting: number }) {
-  return (
-    <span class="tally" data-live="tally" hidden={waiting === 0}>
-      {waiting}
-      <span class="sr-only"> waiting</span>
-    </span>
   )
 }
 
@@ -153,22 +152,20 @@ interface CardProps {
   readonly hint?: ComponentChildren
   readonly actions?: ComponentChildren
   readonly class?: string
-  /** So that a link can lead to it. */
-  readonly id?: string
   readonly children?: ComponentChildren
 }
 
 /** A part of a page, on a sheet of its own. */
-export function Card({ title, hint, actions, class: extra, id, children }: CardProps) {
+export function Card({ title, hint, actions, class: extra, children }: CardProps) {
   return (
-    <section class={classes('card', extra)} id={id}>
-      {title === undefined && hint === undefined && actions === undefined ? null : (
+    <section class={classes('card', extra)}>
+      {(title || hint || actions) && (
         <header>
           <div>
-            {title === undefined ? null : <h2>{title}</h2>}
-            {hint === undefined ? null : <p class="hint">{hint}</p>}
+            {title && <h2>{title}</h2>}
+            {hint && <p class="hint">{hint}</p>}
           </div>
-          {actions === undefined ? null : <div class="actions">{actions}</div>}
+          {actions && <div class="actions">{actions}</div>}
         </header>
       )}
       {children}
@@ -176,10 +173,10 @@ export function Card({ title, hint, actions, class: extra, id, children }: CardP
   )
 }
 
-export interface Column {
+interface Column {
   readonly title: string
   /** Numbers stand at the end, so that their digits are below each other. */
-  readonly align?: 'start' | 'end'
+  readonly align?: 'end'
   /** Its cells name their rows; without one that does, the first column does. */
   readonly isHeader?: boolean
   /** Its title is for screen readers alone, as above a column of buttons. */
@@ -189,7 +186,8 @@ export interface Column {
 interface TableProps {
   /** What is in it; said by screen readers, not shown. */
   readonly caption: string
-  readonly columns: readonly Column[]
+  /** A title alone is a column without options. */
+  readonly columns: readonly (string | Column)[]
   readonly rows: readonly (readonly ComponentChildren[])[]
   /** What stands there while there are no rows: words, or an `Empty`. */
   readonly empty: ComponentChildren
@@ -198,10 +196,13 @@ interface TableProps {
 }
 
 /** Rows below columns; on a phone each row becomes a small list of its own. */
-export function Table({ caption, columns, rows, empty, figures = false }: TableProps) {
+export function Table({ caption, columns: wanted, rows, empty, figures = false }: TableProps) {
+  const columns = wanted.map((column): Column => (typeof column === 'string' ? { title: column } : column))
   if (rows.length === 0) return typeof empty === 'string' ? <p class="none">{empty}</p> : empty
-  const named = columns.findIndex(({ isHeader }) => isHeader)
-  const header = named === -1 ? 0 : named
+  const header = Math.max(
+    0,
+    columns.findIndex(({ isHeader }) => isHeader),
+  )
   return (
     <div class={classes('table', figures ? 'figures' : undefined)}>
       <table>
@@ -239,20 +240,24 @@ export function Table({ caption, columns, rows, empty, figures = false }: TableP
   )
 }
 
+const CsrfToken = createContext('')
+
 interface FormProps {
-  readonly pageContext: Pick<PageContext, 'csrfToken'>
   /** The path it is posted to. */
   readonly action: string
   /** A question that is asked before it is sent, such as `Revoke the key …7f3a? What uses it stops working at once.` */
-  readonly confirm?: string
-  /** `inline`: fields and buttons in one line; `plain`: no layout of its own. */
+  readonly confirm?: string | undefined
+  /** Fields that are not shown. */
+  readonly hidden?: Readonly<Record<string, string>>
+  /** `inline`: fields and buttons in one line. */
   readonly class?: string
   readonly id?: string
   readonly children: ComponentChildren
 }
 
-/** A form that is posted, with what proves that it came from a page of this session. */
-export function Form({ pageContext, action, confirm, class: extra, id, children }: FormProps) {
+/** A form that is posted, with the CSRF token of this session. */
+export function Form({ action, confirm, hidden = {}, class: extra, id, children }: FormProps) {
+  const fields = Object.entries({ csrf: useContext(CsrfToken), ...hidden })
   return (
     <form
       method="post"
@@ -262,7 +267,9 @@ export function Form({ pageContext, action, confirm, class: extra, id, children 
       data-confirm={confirm}
       autocomplete="off"
     >
-      <input type="hidden" name="csrf" value={pageContext.csrfToken} />
+      {fields.map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
       {children}
     </form>
   )
@@ -285,7 +292,7 @@ export function Stat({ label, value, hint, tone, below }: StatProps) {
       <dt>{label}</dt>
       <dd>
         <span class="figure">{value}</span>
-        {hint === undefined ? null : <span class="hint">{hint}</span>}
+        {hint && <span class="hint">{hint}</span>}
         {below}
       </dd>
     </div>
@@ -302,8 +309,8 @@ export function Pager({ first, next }: { first: string | null; next: string | nu
   if (first === null && next === null) return null
   return (
     <nav class="pager" aria-label="Pages">
-      {first === null ? null : <LinkButton href={first}>Latest</LinkButton>}
-      {next === null ? null : <LinkButton href={next}>Older</LinkButton>}
+      {first && <LinkButton href={first}>Latest</LinkButton>}
+      {next && <LinkButton href={next}>Older</LinkButton>}
     </nav>
   )
 }

@@ -7,8 +7,6 @@ import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 
-export type { Preview }
-
 // What the pages of the console show, as plain data: `pages/` turns it into HTML, `routes.ts` gathers it.
 
 /** What every page of a session shows around its content. */
@@ -29,11 +27,6 @@ export interface PageContext {
 export interface Flash {
   readonly tone: 'good' | 'bad'
   readonly text: string
-}
-
-export interface LoginModel {
-  /** Why the last try failed; null: there was none. */
-  readonly problem: string | null
 }
 
 export interface OverviewModel {

@@ -1,3 +1,4 @@
+import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Nationalize } from '../../domain/contact.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
@@ -14,10 +15,12 @@ import {
   type OperatorPorts,
   type OperatorStore,
 } from '../../domain/operator/operator.ts'
-import { type ConsoleSession, type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
+import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
+import { originOf, staticRoutes } from '../pages/static.ts'
 import { flashCookie, flashOf, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
+import { consoleFiles } from './assets.ts'
 import type { PageContext } from './models.ts'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
@@ -71,146 +74,129 @@ export interface PageRequest {
   readonly by: OperatorPorts
 }
 
-export type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Response> | Response
-
-/** What a route of the framework is given. */
-interface Handled {
-  readonly request: Request
-  readonly body?: unknown
-  readonly params: Readonly<Record<string, string>>
-}
+type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Response> | Response
 
 export type PageHandler = ReturnType<typeof createPageHandler>
 
-/** What the routes of the console have in common: who asks, what every page shows, and what becomes of what fails. */
+/** What the routes of the console have in common: sessions, what every page shows, and the answers to failures. */
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
-  const { publicUrl } = settings
+  const { publicUrl, version, hasOutbox } = settings
+  const { operator, secrets, now } = ports
   /** Whether there is a password; else the console opens by links alone. */
   const hasLogin = ports.passwordHash !== undefined
-
-  const operatorOf = (session: ConsoleSession): OperatorPorts => ({
-    operator: ports.operator,
-    secrets: ports.secrets,
-    now: ports.now,
-    actor: sessionActor(session),
-  })
+  const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
   async function pageContextOf(
     request: Request,
     visit: Visit,
-    said = flashOf(request),
+    flash = flashOf(request),
   ): Promise<PageContext> {
-    return {
-      version: settings.version,
-      csrfToken: visit.csrfToken,
-      pendingRequests: await ports.requests.pendingCount(),
-      hasOutbox: settings.hasOutbox,
-      now: ports.now(),
-      flash: said,
-    }
+    const pendingRequests = await ports.requests.pendingCount()
+    return { version, csrfToken: visit.csrfToken, pendingRequests, hasOutbox, now: now(), flash }
   }
 
-  /** A page of a session; whoever has none is led to where they can begin one, if there is such a place. */
-  function page(make: Page) {
-    return async ({ request, body, params }: Handled): Promise<Response> => {
-      let pageContext: PageContext | null = null
-      try {
-        const visit = await visitOf(ports, request)
-        if (!visit) return stranger(request)
-        pageContext = await pageContextOf(request, visit)
-        const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-        if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
-          return problem(pageContext, 403, 'This form is not of this session', {
-            text: 'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.',
-          })
-        }
-        const by = operatorOf(visit.session)
-        const answer = await make({ request, visit, url: urlOf(request), form, params, by }, pageContext)
-        // What was to be said has been said, unless this answer itself leaves something to say.
-        if (pageContext.flash && request.method === 'GET')
-          answer.headers.append('set-cookie', flashCookie(null))
-        return answer
-      } catch (error) {
-        if (pageContext && error instanceof OperatorError) {
-          return problem(pageContext, 409, 'That can not be done', { text: error.message })
-        }
-        if (error instanceof Failure) throw error
-        return broken(request, error, pageContext)
+  /** Answers a request of a session; without one, leads to where one begins, if there is such a place. */
+  async function answer(
+    page: Page,
+    { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
+  ): Promise<Response> {
+    let pageContext: PageContext | null = null
+    try {
+      const visit = await visitOf(ports, request)
+      if (!visit) return withoutSession(request)
+      pageContext = await pageContextOf(request, visit)
+      const form = body instanceof URLSearchParams ? body : new URLSearchParams()
+      if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
+        const text =
+          'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.'
+        return problem(pageContext, 403, 'This form is not of this session', text)
       }
+      const by = { operator, secrets, now, actor: sessionActor(visit.session) }
+      const url = new URL(request.url, originOf(request))
+      const response = await page({ request, visit, url, form, params, by }, pageContext)
+      // The flash message was shown, unless this answer itself sets one.
+      if (pageContext.flash && request.method === 'GET')
+        response.headers.append('set-cookie', flashCookie(null))
+      return response
+    } catch (error) {
+      if (pageContext && error instanceof OperatorError)
+        return problem(pageContext, 409, 'That can not be done', error.message)
+      if (error instanceof Failure) throw error
+      return broken(request, error, pageContext)
     }
   }
 
-  /** What nobody has foreseen, such as a database that can not be used. */
+  /** An unforeseen error, such as a database that cannot be used. */
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
     const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
     const text = `The log of the server has the cause, with the id ${requestId}; otpost doctor may know it too.`
-    const model = { status: 500, title: 'Something went wrong', text, hasLogin }
-    return html(problemPage(pageContext && { ...pageContext, flash: null }, model), 500)
+    return problem(pageContext, 500, 'Something went wrong', text)
   }
 
-  function stranger(request: Request): Response {
-    // Whoever has had a session knows that there is a console.
-    if (!hasLogin && hasCookie(request)) {
-      const text = 'To come back, make a link on the server with: otpost admin link'
-      return html(problemPage(null, { status: 401, title: 'The session is over', text }), 401)
-    }
-    if (!hasLogin) return off(request)
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return html(
-        problemPage(null, {
-          status: 401,
-          title: 'The session is over',
-          text: 'Sign in again, and send the form once more.',
-          hasLogin,
-        }),
-        401,
-      )
-    }
-    return seeOther('/admin/login')
+  function withoutSession(request: Request): Response {
+    const hasHad = hasCookie(request)
+    if (!hasLogin && !hasHad) return off(request)
+    if (hasLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')
+    const text = hasLogin
+      ? 'Sign in again, and send the form once more.'
+      : 'To come back, make a link on the server with: otpost admin link'
+    return problem(null, 401, 'The session is over', text)
   }
 
-  /** There is no console for this visitor; a person is told how to open it, and a program that there is no such path. */
+  /** Where the console is off, a person reads how to open it, and a program that there is no such path. */
   function off({ headers }: Request): Response {
     if (!headers.get('accept')?.includes('text/html')) throw new Failure('route_not_found')
     const text =
       'Open it once with a link, which otpost admin link prints on the server. Or set ADMIN_PASSWORD_HASH, which otpost admin password makes, to sign in here.'
-    return html(problemPage(null, { status: 404, title: 'The console is off', text, hasLogin }), 404)
+    return problem(null, 404, 'The console is off', text)
   }
 
-  function problem(
-    pageContext: PageContext,
-    status: number,
-    title: string,
-    { text }: { text: string },
-  ): Response {
-    return html(problemPage({ ...pageContext, flash: null }, { status, title, text }), status)
-  }
-
-  async function keyShown(
-    request: Request,
-    pageContext: PageContext,
-    key: { appId: string; apiKey: string; brandSlug: string | null },
-  ): Promise<Response> {
-    const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
-    const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
-    return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: originOf(request) }))
-  }
-
-  /** Where applications reach this server. */
-  function originOf(request: Request): string {
-    return publicUrl ?? urlOf(request).origin
+  /** A page that says what is wrong; without a session it leads to the sign-in where there is one. */
+  function problem(pageContext: PageContext | null, status: number, title: string, text: string): Response {
+    const around = pageContext && { ...pageContext, flash: null }
+    return html(problemPage(around, { status, title, text, hasLogin }), status)
   }
 
   function missing(
     pageContext: PageContext,
     title: string,
     text = 'It may be gone, or the address is wrong.',
-  ): Response {
-    return problem(pageContext, 404, title, { text })
+  ) {
+    return problem(pageContext, 404, title, text)
   }
 
-  return { page, pageContextOf, keyShown, originOf, missing, off, broken, hasLogin }
+  async function showKey(
+    request: Request,
+    pageContext: PageContext,
+    key: { appId: string; apiKey: string; brandSlug: string | null },
+  ): Promise<Response> {
+    const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
+    const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
+    return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: urlOf(request) }))
+  }
+
+  /** The URL at which applications reach this server. */
+  function urlOf(request: Request): string {
+    return publicUrl ?? originOf(request)
+  }
+
+  return {
+    routes,
+    get: (path: string, page: Page) => void routes.get(path, (handled) => answer(page, handled)),
+    post: (path: string, page: Page) => void routes.post(path, (handled) => answer(page, handled)),
+    ports,
+    settings,
+    contextOf,
+    pageContextOf,
+    showKey,
+    urlOf,
+    missing,
+    problem,
+    off,
+    broken,
+    hasLogin,
+  }
 }
 
 /** Does what a form asks for; where that can not be done, the form is shown again with the reason. */
@@ -228,9 +214,4 @@ export async function orAgain(
 
 export function field(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').trim()
-}
-
-/** The address that a browser asked for; Bun gives a path alone where the Host is odd. */
-function urlOf({ url }: Request): URL {
-  return new URL(url, 'http://localhost')
 }

@@ -1,7 +1,4 @@
-import { Elysia } from 'elysia'
 import type { ContextOf } from '../../domain/events/request-context.ts'
-import { staticRoutes } from '../pages/static.ts'
-import { consoleFiles } from './assets.ts'
 import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from './page-handler.ts'
 import { appRoutes } from './routes/apps.ts'
 import { brandRoutes } from './routes/brands.ts'
@@ -23,19 +20,14 @@ export async function isConsoleOpen({ passwordHash, sessions, now }: ConsoleRout
  * holds a link of `otpost admin link`; others are told that it is off (404).
  */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
-  const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
   const pageHandler = createPageHandler(ports, settings, contextOf)
-  sessionRoutes(routes, ports, settings, pageHandler, contextOf)
-  overviewRoutes(routes, ports, pageHandler)
-  requestRoutes(routes, ports, pageHandler)
-  brandRoutes(routes, ports, settings, pageHandler)
-  appRoutes(routes, ports, pageHandler)
-  deliveryRoutes(routes, ports, settings, pageHandler)
-  serverRoutes(routes, ports, settings, pageHandler)
-  routes.get(
-    '/admin/*',
-    pageHandler.page((_, pageContext) => pageHandler.missing(pageContext, 'There is no such page')),
-  )
-
-  return routes
+  sessionRoutes(pageHandler)
+  overviewRoutes(pageHandler)
+  requestRoutes(pageHandler)
+  brandRoutes(pageHandler)
+  appRoutes(pageHandler)
+  deliveryRoutes(pageHandler)
+  serverRoutes(pageHandler)
+  pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'There is no such page'))
+  return pageHandler.routes
 }

@@ -48,8 +48,8 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
   const conversation = conversations.find((each) => each.to === shown)
   const last = messages.at(-1)
   return document(
-    { title: 'Outbox', base: '/outbox', styles: ['outbox.css'], scripts: ['outbox.js'] },
-    <div class="outbox" data-now={now}>
+    { title: 'Outbox', now, base: '/outbox', styles: ['outbox.css'], scripts: ['outbox.js'] },
+    <div class="outbox">
       <header class="bar">
         <h1>
           <Brandmark>Outbox</Brandmark>
@@ -81,7 +81,7 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
           </div>
           <ul id="recipients" class="recipients">
             {conversations.map((each) => (
-              <Recipient key={each.to} conversation={each} isShown={each.to === shown} now={now} />
+              <Recipient key={each.to} conversation={each} isShown={each.to === shown} />
             ))}
           </ul>
           <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
@@ -104,7 +104,7 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
           </header>
           <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
             {conversation ? (
-              <Messages conversation={conversation} now={now} />
+              <Messages conversation={conversation} />
             ) : (
               <Empty title={shown === null ? 'Nothing has been sent yet' : 'Nothing for this recipient yet'}>
                 <p>Use Try it, or paste this curl. The message shows up here by itself.</p>
@@ -169,11 +169,9 @@ function Address({ to }: { to: string }) {
 function Recipient({
   conversation: { to, channel, sent, last },
   isShown,
-  now,
 }: {
   conversation: Conversation
   isShown: boolean
-  now: number
 }) {
   return (
     <li data-search={[to, ...new Set(sent.map(senderOf))].join('\n').toLowerCase()}>
@@ -204,7 +202,7 @@ function Recipient({
           <bdi class="preview">
             {(channel === 'SMS' ? last.text : (last.subject ?? 'No subject')).slice(0, 120)}
           </bdi>
-          <Time at={Date.parse(last.createdAt)} now={now} />
+          <Time at={Date.parse(last.createdAt)} />
         </span>
       </a>
     </li>
@@ -212,18 +210,12 @@ function Recipient({
 }
 
 /** Text messages as on a phone, mails as in a mailbox: the latest first, and open. */
-function Messages({
-  conversation: { channel, sent, last },
-  now,
-}: {
-  conversation: Conversation
-  now: number
-}) {
+function Messages({ conversation: { channel, sent, last } }: { conversation: Conversation }) {
   if (channel === 'EMAIL') {
     return (
       <>
         {sent.toReversed().map((mail) => (
-          <Mail key={mail.id} mail={mail} isOpen={mail === last} now={now} />
+          <Mail key={mail.id} mail={mail} isOpen={mail === last} />
         ))}
       </>
     )
@@ -233,14 +225,14 @@ function Messages({
       <div class="speaker" />
       <section class="screen" aria-label="Conversation">
         {sent.map((sms, index) => (
-          <Sms key={sms.id} sms={sms} previous={sent[index - 1]} now={now} />
+          <Sms key={sms.id} sms={sms} previous={sent[index - 1]} />
         ))}
       </section>
     </div>
   )
 }
 
-function Sms({ sms, previous, now }: { sms: OutboxEntry; previous: OutboxEntry | undefined; now: number }) {
+function Sms({ sms, previous }: { sms: OutboxEntry; previous: OutboxEntry | undefined }) {
   const code = codeOf(sms)
   const sender = senderOf(sms)
   const facts = [sms.route, sms.templateKey, counted([...sms.text].length, 'character')]
@@ -254,13 +246,13 @@ function Sms({ sms, previous, now }: { sms: OutboxEntry; previous: OutboxEntry |
         {code === null ? null : <CopyButton text={code} label={`Copy ${code}`} />}
       </div>
       <p class="print">
-        <Time at={Date.parse(sms.createdAt)} now={now} /> · {facts.filter(Boolean).join(' · ')}
+        <Time at={Date.parse(sms.createdAt)} /> · {facts.filter(Boolean).join(' · ')}
       </p>
     </article>
   )
 }
 
-function Mail({ mail, isOpen, now }: { mail: OutboxEntry; isOpen: boolean; now: number }) {
+function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
   const code = codeOf(mail)
   const at = Date.parse(mail.createdAt)
   const subject = mail.subject ?? 'No subject'
@@ -271,7 +263,7 @@ function Mail({ mail, isOpen, now }: { mail: OutboxEntry; isOpen: boolean; now: 
           <h3 class="who" dir="auto">
             {subject}
           </h3>
-          <Time at={at} now={now} />
+          <Time at={at} />
           <bdi class="preview">{senderOf(mail)}</bdi>
         </summary>
         <div class="opened">

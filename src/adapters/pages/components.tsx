@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
-import { type ComponentChildren, toChildArray } from 'preact'
+import { type ComponentChildren, createContext, toChildArray } from 'preact'
+import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from './words.ts'
 
@@ -41,6 +42,8 @@ const favicon =
 interface DocumentOptions {
   /** Of the page, without the name of the program. */
   readonly title: string
+  /** Epoch milliseconds: relative times are relative to it. */
+  readonly now?: number
   /** The path below which its files are, such as `/admin`; those of `pageFiles` are among them. */
   readonly base: string
   /** Names of modules beside page.js, such as `charts.js`. */
@@ -51,7 +54,7 @@ interface DocumentOptions {
 
 /** A whole HTML document. */
 export function document(
-  { title, base, scripts = [], styles = [] }: DocumentOptions,
+  { title, now = 0, base, scripts = [], styles = [] }: DocumentOptions,
   body: ComponentChildren,
 ): string {
   const html = renderToString(
@@ -72,7 +75,9 @@ export function document(
           <script key={name} type="module" src={`${base}/${name}`} />
         ))}
       </head>
-      <body>{body}</body>
+      <body data-now={now}>
+        <Now.Provider value={now}>{body}</Now.Provider>
+      </body>
     </html>,
   )
   return `<!doctype html>${html}`
@@ -256,8 +261,12 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>
 }
 
-/** A time as it lies from now; pointed at, to the second. console.js keeps it true while the page stands. */
-export function Time({ at, now }: { at: number; now: number }) {
+/** The time at which a page is made, in epoch milliseconds. */
+export const Now = createContext(0)
+
+/** A relative time, with the exact one as its title. page.js keeps it true while the page is open. */
+export function Time({ at }: { at: number }) {
+  const now = useContext(Now)
   return (
     <time class="time" dateTime={new Date(at).toISOString()} title={utc(at)} data-relative>
       {ago(at, now)}

@@ -26,17 +26,17 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
           </Card>
         )}
         {working.map((app) => (
-          <App key={app.appId} pageContext={pageContext} app={app} />
+          <App key={app.appId} app={app} />
         ))}
         {revoked.length > 0 && (
           <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
             <Table
               caption="Apps that were revoked"
-              columns={[{ title: 'App' }, { title: 'Issued' }, { title: 'Revoked' }]}
+              columns={['App', 'Issued', 'Revoked']}
               rows={revoked.map((app) => [
                 <bdi class="breaks">{app.appId}</bdi>,
-                <Time at={app.createdAt} now={pageContext.now} />,
-                app.revokedAt === null ? '–' : <Time at={app.revokedAt} now={pageContext.now} />,
+                <Time at={app.createdAt} />,
+                app.revokedAt === null ? '–' : <Time at={app.revokedAt} />,
               ])}
               empty="None."
             />
@@ -46,7 +46,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
       <div class="stack">
         <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
           {problem !== null && <Notice tone="bad">{problem}</Notice>}
-          <Form pageContext={pageContext} action="/admin/apps/issue">
+          <Form action="/admin/apps/issue">
             <Field
               label="App id"
               name="appId"
@@ -82,7 +82,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
   )
 }
 
-function App({ pageContext, app }: { pageContext: PageContext; app: IssuedApp }) {
+function App({ app }: { app: IssuedApp }) {
   const { appId, keys, createdAt } = app
   const live = keys.filter(({ revokedAt }) => revokedAt === null)
   return (
@@ -91,13 +91,12 @@ function App({ pageContext, app }: { pageContext: PageContext; app: IssuedApp })
       actions={
         <>
           {live.length < 2 && (
-            <Form pageContext={pageContext} action="/admin/apps/rotate">
+            <Form action="/admin/apps/rotate">
               <input type="hidden" name="appId" value={appId} />
               <Button small>Add a second key</Button>
             </Form>
           )}
           <Form
-            pageContext={pageContext}
             action="/admin/apps/revoke"
             confirm={`Revoke ${appId}? None of its keys works from then on, and whatever uses them is refused.`}
           >
@@ -110,26 +109,20 @@ function App({ pageContext, app }: { pageContext: PageContext; app: IssuedApp })
       }
     >
       <p class="hint">
-        Issued <Time at={createdAt} now={pageContext.now} />
+        Issued <Time at={createdAt} />
         {live.length > 1 && '. Being rotated: revoke the old key when it is no longer used.'}
       </p>
       <Table
         caption={`Keys of ${appId}`}
-        columns={[
-          { title: 'Key' },
-          { title: 'Status' },
-          { title: 'Made' },
-          { title: 'Last used' },
-          { title: 'Action', align: 'end', isQuiet: true },
-        ]}
-        rows={keys.map((key) => keyRow(pageContext, appId, key, live.length))}
+        columns={['Key', 'Status', 'Made', 'Last used', { title: 'Action', align: 'end', isQuiet: true }]}
+        rows={keys.map((key) => keyRow(appId, key, live.length))}
         empty="It has no key."
       />
     </Card>
   )
 }
 
-function keyRow(pageContext: PageContext, appId: string, key: Key, liveCount: number) {
+function keyRow(appId: string, key: Key, liveCount: number) {
   const { lastFour, createdAt, revokedAt, lastUsedAt } = key
   // A key from before its end was kept is the older of two.
   const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
@@ -139,16 +132,15 @@ function keyRow(pageContext: PageContext, appId: string, key: Key, liveCount: nu
       <Badge tone="good">works</Badge>
     ) : (
       <span>
-        <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} now={pageContext.now} />
+        <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} />
       </span>
     ),
-    <Time at={createdAt} now={pageContext.now} />,
-    lastUsedAt === null ? 'never' : <Time at={lastUsedAt} now={pageContext.now} />,
+    <Time at={createdAt} />,
+    lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />,
     revokedAt !== null ? null : liveCount < 2 ? (
       <span class="hint">the only one</span>
     ) : (
       <Form
-        pageContext={pageContext}
         action="/admin/apps/revoke-key"
         confirm={`Revoke ${keyName} of ${appId}? Whatever still uses it is refused from then on.`}
       >

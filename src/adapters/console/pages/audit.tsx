@@ -39,12 +39,12 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
           caption="Audit log"
           columns={[
             { title: 'What', isHeader: true },
-            { title: 'On' },
-            { title: 'Details' },
-            { title: 'Who' },
+            'On',
+            'Details',
+            'Who',
             { title: 'When', align: 'end' },
           ]}
-          rows={records.map((record) => auditCells(pageContext, record))}
+          rows={records.map((record) => auditCells(record))}
           empty={
             <Empty title="Nothing was changed yet">
               What you change in this console or with <code>otpost</code> is written down here.
@@ -57,7 +57,7 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
   )
 }
 
-function auditCells(pageContext: PageContext, { action, target, details, actor, at }: AuditRecord) {
+function auditCells({ action, target, details, actor, at }: AuditRecord) {
   const changes = Object.entries(details)
   return [
     actions[action],
@@ -78,7 +78,7 @@ function auditCells(pageContext: PageContext, { action, target, details, actor, 
     </span>,
     // In full too: what is looked up here is compared with other logs.
     <>
-      <Time at={at} now={pageContext.now} />
+      <Time at={at} />
       <br />
       <span class="hint">{utc(at)}</span>
     </>,

@@ -34,14 +34,7 @@ export function brandsPage(pageContext: PageContext, { brands }: BrandsModel): s
     <Card>
       <Table
         caption="Brands"
-        columns={[
-          { title: 'Brand' },
-          { title: 'Status' },
-          { title: 'Templates on /notify' },
-          { title: 'SMS route' },
-          { title: 'Names the login' },
-          { title: 'Domain' },
-        ]}
+        columns={['Brand', 'Status', 'Templates on /notify', 'SMS route', 'Names the login', 'Domain']}
         rows={brands.map((brand) => [
           <a class="entry" href={pathOf(brand)}>
             <bdi class="entry-name breaks">{brand.displayName}</bdi>
@@ -105,7 +98,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
       )}
       <div class="columns wide-first loose">
         <Card title="What it is">
-          <Properties pageContext={pageContext} model={model} />
+          <Properties model={model} />
         </Card>
         <div class="stack beside">
           {brand === null ? (
@@ -116,7 +109,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
               </p>
             </Card>
           ) : (
-            <Status pageContext={pageContext} brand={brand} nextStatuses={model.nextStatuses} />
+            <Status brand={brand} nextStatuses={model.nextStatuses} />
           )}
           {first && (
             <Card title="A code for it" hint="As it reads with what is entered here, saved or not.">
@@ -144,7 +137,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
             </p>
           </header>
           {previews.map((preview) => (
-            <Template key={preview.templateKey} pageContext={pageContext} model={model} preview={preview} />
+            <Template key={preview.templateKey} model={model} preview={preview} />
           ))}
         </section>
       )}
@@ -157,10 +150,10 @@ export function previewFragment(preview: Preview): string {
   return renderToString(<Reading preview={preview} />)
 }
 
-function Properties({ pageContext, model }: { pageContext: PageContext; model: BrandModel }) {
+function Properties({ model }: { model: BrandModel }) {
   const { brand, form, was } = model
   return (
-    <Form pageContext={pageContext} action={brand === null ? '/admin/brands' : pathOf(brand)} id="brand">
+    <Form action={brand === null ? '/admin/brands' : pathOf(brand)} id="brand">
       {brand === null ? null : <input type="hidden" name="was" value={was} />}
       {brand === null ? (
         <Field
@@ -268,15 +261,7 @@ const transitionWords: Readonly<Record<BrandStatus, string>> = {
   suspended: 'Suspend',
 }
 
-function Status({
-  pageContext,
-  brand,
-  nextStatuses,
-}: {
-  pageContext: PageContext
-  brand: Brand
-  nextStatuses: BrandModel['nextStatuses']
-}) {
+function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandModel['nextStatuses'] }) {
   return (
     <Card title="Status">
       <p>
@@ -285,7 +270,6 @@ function Status({
       {nextStatuses.map((status) => (
         <Form
           key={status}
-          pageContext={pageContext}
           action={`${pathOf(brand)}/status`}
           {...(status === 'suspended'
             ? { confirm: `Suspend ${brand.displayName}? From then on whatever is sent for it is refused.` }
@@ -302,15 +286,7 @@ function Status({
   )
 }
 
-function Template({
-  pageContext,
-  model,
-  preview,
-}: {
-  pageContext: PageContext
-  model: BrandModel
-  preview: Preview
-}) {
+function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   const { brand, form } = model
   const { templateKey, audience, variables } = preview
   const isEnabled = form.notifyTemplates.includes(templateKey)
@@ -346,9 +322,7 @@ function Template({
         </fieldset>
         <Place preview={preview} />
       </div>
-      {brand !== null && (
-        <Registration pageContext={pageContext} brand={brand} preview={preview} providers={model.providers} />
-      )}
+      {brand !== null && <Registration brand={brand} preview={preview} providers={model.providers} />}
     </Card>
   )
 }
@@ -480,12 +454,10 @@ function Culprits({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2
 }
 
 function Registration({
-  pageContext,
   brand,
   preview,
   providers,
 }: {
-  pageContext: PageContext
   brand: Brand
   preview: Preview
   providers: BrandModel['providers']
@@ -508,7 +480,7 @@ function Registration({
         {!brand.dltEnabled && (
           <p class="hint">These count once the brand uses the registered-template route (above).</p>
         )}
-        <Form pageContext={pageContext} action={action}>
+        <Form action={action}>
           <div class="side-by-side">
             <Field
               label="Template id"
@@ -541,11 +513,7 @@ function Registration({
           </p>
         </Form>
         {summary.length > 0 && (
-          <Form
-            pageContext={pageContext}
-            action={action}
-            confirm={`Forget how ${templateKey} is registered for ${brand.displayName}?`}
-          >
+          <Form action={action} confirm={`Forget how ${templateKey} is registered for ${brand.displayName}?`}>
             <Button kind="danger" small name="remove" value="1">
               Forget it
             </Button>

@@ -72,17 +72,17 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
         <Table
           caption="Deliveries, the latest first"
           columns={[
-            { title: 'Time (UTC)' },
+            'Time (UTC)',
             { title: 'Request', isHeader: true },
-            { title: 'App' },
-            { title: 'Brand' },
-            { title: 'To' },
-            { title: 'Provider' },
-            { title: 'Template' },
-            { title: 'Status' },
+            'App',
+            'Brand',
+            'To',
+            'Provider',
+            'Template',
+            'Status',
             { title: 'ms', align: 'end' },
           ]}
-          rows={rows.map((row) => deliveryCells(row, pageContext.now))}
+          rows={rows.map(deliveryCells)}
           empty={<NoDeliveries model={model} />}
         />
         <Pager
@@ -94,10 +94,10 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
   )
 }
 
-function deliveryCells(row: Delivery, now: number) {
+function deliveryCells(row: Delivery) {
   const why = whyOf(row)
   return [
-    <Instant at={row.at} now={now} />,
+    <Instant at={row.at} />,
     <a
       class="story-link"
       href={`/admin/deliveries/${encodeURIComponent(row.requestId)}`}
@@ -268,7 +268,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
           <Facts
             entries={[
               ['Request', <code>{trace.requestId}</code>],
-              ['Asked', <Time at={trace.at} now={pageContext.now} />],
+              ['Asked', <Time at={trace.at} />],
               ['Call', <code>{callOf(trace)}</code>],
               ['App', <bdi>{trace.app}</bdi>],
               trace.brand === null

@@ -1,9 +1,8 @@
 /** @jsxImportSource preact */
 import { signedOutPage } from '../components.tsx'
-import type { LoginModel } from '../models.ts'
 
-/** Asks for the password of the console. */
-export function loginPage({ problem }: LoginModel): string {
+/** Asks for the password of the console; `problem` is why the last try failed. */
+export function loginPage(problem: string | null): string {
   return signedOutPage(
     'Sign in',
     <>
@@ -22,11 +21,11 @@ export function loginPage({ problem }: LoginModel): string {
             aria-describedby={problem ? 'problem' : undefined}
             data-focus
           />
-          {problem ? (
+          {problem && (
             <p class="wrong" id="problem" role="alert">
               {problem}
             </p>
-          ) : null}
+          )}
         </div>
         <button type="submit" class="button primary">
           Sign in

@@ -90,7 +90,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
       </div>
       <div class="columns wide-first">
         <Providers providers={providers} />
-        <LimitedNow limited={limited} now={now} />
+        <LimitedNow limited={limited} />
       </div>
       <div class="columns">
         <VerifyTime times={statistics.verifyTimes} />
@@ -320,9 +320,9 @@ function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
       <Table
         caption="Providers now"
         columns={[
-          { title: 'Provider' },
-          { title: 'Takes' },
-          { title: 'State' },
+          'Provider',
+          'Takes',
+          'State',
           { title: 'Handed over', align: 'end' },
           { title: 'Failed', align: 'end' },
           { title: 'Unclear', align: 'end' },
@@ -362,7 +362,7 @@ function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   )
 }
 
-function LimitedNow({ limited, now }: { limited: readonly Limited[]; now: number }) {
+function LimitedNow({ limited }: { limited: readonly Limited[] }) {
   return (
     <Card title="Limited now" hint="Whom a limit refuses at this moment.">
       {limited.length === 0 ? (
@@ -378,7 +378,7 @@ function LimitedNow({ limited, now }: { limited: readonly Limited[]; now: number
                   .join(' · ') || 'an address of the network'}
               </p>
               <p class="hint">
-                {counted(refusals, 'request')} refused · free <Time at={endsAt} now={now} />
+                {counted(refusals, 'request')} refused · free <Time at={endsAt} />
               </p>
             </li>
           ))}
@@ -479,8 +479,8 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
       <Table
         caption={`Failed attempts ${periodWords[period]}`}
         columns={[
-          { title: 'Provider' },
-          { title: 'What it said' },
+          'Provider',
+          'What it said',
           { title: 'Share', isQuiet: true },
           { title: 'Attempts', align: 'end' },
         ]}

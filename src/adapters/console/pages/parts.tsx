@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
+import { useContext } from 'preact/hooks'
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
 import type { Channel } from '../../../domain/contact.ts'
 import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
-import { Badge, type Tone } from '../../pages/components.tsx'
+import { Badge, Now, type Tone } from '../../pages/components.tsx'
 import { utc } from '../../pages/words.ts'
 
 // What the pages of requests, brands, apps and deliveries have in common.
@@ -66,7 +67,8 @@ export function channelInWords(channel: Channel): string {
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** An exact time, as one compares with other logs: the second in UTC, and the day where it is another than today's. */
-export function Instant({ at, now }: { at: number; now: number }) {
+export function Instant({ at }: { at: number }) {
+  const now = useContext(Now)
   const date = new Date(at)
   const iso = date.toISOString()
   const isToday = iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)

@@ -39,7 +39,7 @@ export function requestsPage(
           <ul class="waiting">
             {pending.map((request) => (
               <li key={request.id} class="waits">
-                <Waiting request={request} now={pageContext.now} />
+                <Waiting request={request} />
               </li>
             ))}
           </ul>
@@ -49,14 +49,7 @@ export function requestsPage(
         <Card title="Decided">
           <Table
             caption="Requests that were approved or rejected, the latest first"
-            columns={[
-              { title: 'Company' },
-              { title: 'Brand' },
-              { title: 'Decision' },
-              { title: 'What came of it' },
-              { title: 'By' },
-              { title: 'When' },
-            ]}
+            columns={['Company', 'Brand', 'Decision', 'What came of it', 'By', 'When']}
             rows={decided.map((request) => [
               <a href={pathOf(request)}>
                 <bdi>{request.companyName}</bdi>
@@ -65,7 +58,7 @@ export function requestsPage(
               <DecisionBadge status={request.status} />,
               <Outcome request={request} />,
               request.decidedBy ?? '–',
-              request.decidedAt === null ? '–' : <Time at={request.decidedAt} now={pageContext.now} />,
+              request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
             ])}
             empty="Nothing was decided yet."
           />
@@ -100,7 +93,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
             ['E-mail', <MailLink address={request.contactEmail} />],
             ['Channels', request.channels.map(channelInWords).join(', ') || 'not said'],
             ['Website', request.website === null ? 'not said' : <WebLink url={request.website} />],
-            ['Asked', <Time at={request.createdAt} now={pageContext.now} />],
+            ['Asked', <Time at={request.createdAt} />],
             ['Request', <code>{request.id}</code>],
           ]}
         />
@@ -114,7 +107,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
         )}
       </Card>
       {request.status === 'pending' ? (
-        <Deciding pageContext={pageContext} model={model} />
+        <Deciding model={model} />
       ) : (
         <Card title="Decision">
           {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
@@ -123,10 +116,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
               ['Decision', <DecisionBadge status={request.status} />],
               ['What came of it', <Outcome request={request} />],
               ['By', request.decidedBy ?? '–'],
-              [
-                'When',
-                request.decidedAt === null ? '–' : <Time at={request.decidedAt} now={pageContext.now} />,
-              ],
+              ['When', request.decidedAt === null ? '–' : <Time at={request.decidedAt} />],
             ]}
           />
         </Card>
@@ -135,7 +125,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
   )
 }
 
-function Deciding({ pageContext, model }: { pageContext: PageContext; model: RequestModel }) {
+function Deciding({ model }: { model: RequestModel }) {
   const { request, problem } = model
   const path = pathOf(request)
   return (
@@ -145,7 +135,7 @@ function Deciding({ pageContext, model }: { pageContext: PageContext; model: Req
         hint="Makes the app with its key, and the brand, active at once; a brand of that slug that is there already stays as it is."
       >
         {problem !== null && <Notice tone="bad">{problem}</Notice>}
-        <Form pageContext={pageContext} action={`${path}/approve`}>
+        <Form action={`${path}/approve`}>
           <Field
             label="App id"
             name="appId"
@@ -170,7 +160,6 @@ function Deciding({ pageContext, model }: { pageContext: PageContext; model: Req
       </Card>
       <Card title="Reject" hint="The reason is for your records: nobody is sent anything.">
         <Form
-          pageContext={pageContext}
           action={`${path}/reject`}
           confirm={`Reject the request of ${request.companyName}? A decision is not taken back.`}
         >
@@ -184,7 +173,7 @@ function Deciding({ pageContext, model }: { pageContext: PageContext; model: Req
   )
 }
 
-function Waiting({ request, now }: { request: IntegrationRequestRecord; now: number }) {
+function Waiting({ request }: { request: IntegrationRequestRecord }) {
   const channels = request.channels.map(channelInWords).join(' and ')
   return (
     <article class="asks">
@@ -205,7 +194,7 @@ function Waiting({ request, now }: { request: IntegrationRequestRecord; now: num
         )}
         <p class="hint">
           <bdi>{request.contactName}</bdi> · <bdi>{request.contactEmail}</bdi> ·{' '}
-          <Time at={request.createdAt} now={now} />
+          <Time at={request.createdAt} />
         </p>
       </div>
       <LinkButton href={pathOf(request)} kind="primary">

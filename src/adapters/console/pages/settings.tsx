@@ -20,14 +20,14 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
         <Table
           caption="Sessions of the console"
           columns={[
-            { title: 'Session' },
-            { title: 'Signed in with' },
-            { title: 'Since' },
-            { title: 'Last seen' },
-            { title: 'Ends' },
+            'Session',
+            'Signed in with',
+            'Since',
+            'Last seen',
+            'Ends',
             { title: 'Actions', align: 'end', isQuiet: true },
           ]}
-          rows={model.sessions.map((session) => sessionCells(pageContext, session))}
+          rows={model.sessions.map((session) => sessionCells(session))}
           empty="Nobody is signed in."
         />
       </Card>
@@ -71,7 +71,7 @@ function SettingTable({ caption, settings, empty }: SettingTableProps) {
   return (
     <Table
       caption={caption}
-      columns={[{ title: 'Setting' }, { title: 'Value' }]}
+      columns={['Setting', 'Value']}
       rows={settings.map(({ name, value }) => [
         <code key="name">{name}</code>,
         <SettingValue key="value" value={value} />,
@@ -87,21 +87,17 @@ function SettingValue({ value }: Pick<SettingInForce, 'value'>) {
   return <code>{value}</code>
 }
 
-function sessionCells(
-  pageContext: PageContext,
-  { id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow,
-) {
+function sessionCells({ id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {
   return [
     <span key="session" class="with-badge">
       <code>{id}</code> {isOwn ? <Badge tone="good">this one</Badge> : null}
     </span>,
     by === 'password' ? 'password' : 'link of the command',
-    <Time key="since" at={startedAt} now={pageContext.now} />,
-    <Time key="seen" at={lastSeenAt} now={pageContext.now} />,
-    <Time key="ends" at={expiresAt} now={pageContext.now} />,
+    <Time key="since" at={startedAt} />,
+    <Time key="seen" at={lastSeenAt} />,
+    <Time key="ends" at={expiresAt} />,
     <Form
       key="end"
-      pageContext={pageContext}
       action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
       confirm={isOwn ? 'End your own session? You will have to sign in again.' : `End the session ${id}?`}
     >

@@ -1,57 +1,38 @@
-import type { Elysia } from 'elysia'
 import { issueApp, revokeApp, revokeKey, rotateApp } from '../../../domain/operator/operator.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext } from '../models.ts'
-import { type ConsoleRoutePorts, field, orAgain, type PageHandler } from '../page-handler.ts'
+import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { appsPage } from '../pages/apps.tsx'
 
 /** Applications and their keys. */
-export function appRoutes(routes: Elysia, ports: ConsoleRoutePorts, { page, keyShown }: PageHandler): void {
-  routes.get(
-    '/admin/apps',
-    page((_, pageContext) => appsShown(pageContext)),
-  )
-  routes.post(
-    '/admin/apps/issue',
-    page(async ({ request, form, by }, pageContext) => {
-      const appId = field(form, 'appId')
-      return orAgain(
-        async () =>
-          keyShown(request, pageContext, { appId, apiKey: await issueApp(by, appId), brandSlug: null }),
-        (text) => appsShown(pageContext, { appId, problem: text }),
-      )
-    }),
-  )
-  routes.post(
-    '/admin/apps/rotate',
-    page(async ({ request, form, by }, pageContext) => {
-      const appId = field(form, 'appId')
-      return orAgain(
-        async () =>
-          keyShown(request, pageContext, { appId, apiKey: await rotateApp(by, appId), brandSlug: null }),
-        (text) => appsShown(pageContext, { problem: text }),
-      )
-    }),
-  )
-  routes.post(
-    '/admin/apps/revoke-key',
-    page(async ({ form, by }) => {
-      const [appId, key] = [field(form, 'appId'), field(form, 'key')]
-      await revokeKey(by, appId, key)
-      return done('/admin/apps', `The key …${key} of ${appId} is revoked.`)
-    }),
-  )
-  routes.post(
-    '/admin/apps/revoke',
-    page(async ({ form, by }) => {
-      const appId = field(form, 'appId')
-      const worksStill = await revokeApp(by, appId, ports.apps.configured)
-      return done(
-        '/admin/apps',
-        `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`,
-      )
-    }),
-  )
+export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
+  get('/admin/apps', (_, pageContext) => appsShown(pageContext))
+  post('/admin/apps/issue', async ({ request, form, by }, pageContext) => {
+    const appId = field(form, 'appId')
+    return orAgain(
+      async () =>
+        showKey(request, pageContext, { appId, apiKey: await issueApp(by, appId), brandSlug: null }),
+      (text) => appsShown(pageContext, { appId, problem: text }),
+    )
+  })
+  post('/admin/apps/rotate', async ({ request, form, by }, pageContext) => {
+    const appId = field(form, 'appId')
+    return orAgain(
+      async () =>
+        showKey(request, pageContext, { appId, apiKey: await rotateApp(by, appId), brandSlug: null }),
+      (text) => appsShown(pageContext, { problem: text }),
+    )
+  })
+  post('/admin/apps/revoke-key', async ({ form, by }) => {
+    const [appId, key] = [field(form, 'appId'), field(form, 'key')]
+    await revokeKey(by, appId, key)
+    return done('/admin/apps', `The key …${key} of ${appId} is revoked.`)
+  })
+  post('/admin/apps/revoke', async ({ form, by }) => {
+    const appId = field(form, 'appId')
+    const worksStill = await revokeApp(by, appId, ports.apps.configured)
+    return done('/admin/apps', `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`)
+  })
 
   async function appsShown(
     pageContext: PageContext,

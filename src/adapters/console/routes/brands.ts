@@ -1,4 +1,3 @@
-import type { Elysia } from 'elysia'
 import {
   type Brand,
   type BrandStatus,
@@ -19,98 +18,65 @@ import {
 } from '../../../domain/operator/operator.ts'
 import { done, html } from '../answers.ts'
 import type { BrandForm, PageContext } from '../models.ts'
-import {
-  type ConsoleRoutePorts,
-  type ConsoleSettings,
-  field,
-  orAgain,
-  type PageHandler,
-} from '../page-handler.ts'
+import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 
 /** Brands: how they are made and edited, their status, their templates. */
-export function brandRoutes(
-  routes: Elysia,
-  ports: ConsoleRoutePorts,
-  settings: ConsoleSettings,
-  { page, missing }: PageHandler,
-): void {
-  routes.get(
-    '/admin/brands',
-    page(async (_, pageContext) => html(brandsPage(pageContext, { brands: await ports.brands.list() }))),
+export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+  get('/admin/brands', async (_, pageContext) =>
+    html(brandsPage(pageContext, { brands: await ports.brands.list() })),
   )
-  routes.get(
-    '/admin/brands/new',
-    page((_, pageContext) => brandForm(pageContext, null, formOf(freshBrand('')))),
-  )
-  routes.post(
-    '/admin/brands',
-    page(async ({ form, by }, pageContext) => {
-      const asked = brandAsked(form, field(form, 'slug'))
-      return orAgain(
-        async () => {
-          const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
-          return done(`/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
-        },
-        (text) => brandForm(pageContext, null, asked, text),
-      )
-    }),
-  )
-  routes.get(
-    '/admin/brands/:slug',
-    page(async ({ params: { slug = '' } }, pageContext) => {
-      const brand = await ports.brands.bySlug(slug)
-      return brand
-        ? brandForm(pageContext, brand, formOf(brand))
-        : missing(pageContext, 'There is no such brand')
-    }),
-  )
-  routes.post(
-    '/admin/brands/:slug',
-    page(async ({ form, params: { slug = '' }, by }, pageContext) => {
-      const brand = await ports.brands.bySlug(slug)
-      if (!brand) return missing(pageContext, 'There is no such brand')
-      const asked = brandAsked(form, slug)
-      return orAgain(
-        async () => {
-          await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
-          return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
-        },
-        (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
-      )
-    }),
-  )
-  routes.post(
-    '/admin/brands/:slug/status',
-    page(async ({ form, params: { slug = '' }, by }) => {
-      // By the name that it has, in whatever spelling it was asked for.
-      const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
-      return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
-    }),
-  )
-  routes.post(
-    '/admin/brands/:slug/templates/:key',
-    page(async ({ form, params: { slug = '', key = '' }, by }) => {
-      const asked = form.get('remove') ? null : registrationAsked(form)
-      const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
-      return done(
-        `/admin/brands/${changed.slug}`,
-        `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
-      )
-    }),
-  )
-  routes.post(
-    '/admin/preview',
-    page(({ form }, pageContext) => {
-      const template = templateOf(field(form, 'templateKey'))
-      if (!template) return missing(pageContext, 'There is no such template')
-      const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
-      const values = Object.fromEntries(
-        [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
-      )
-      return html(previewFragment(previewOf(brand, template, values, settings)))
-    }),
-  )
+  get('/admin/brands/new', (_, pageContext) => brandForm(pageContext, null, formOf(freshBrand(''))))
+  post('/admin/brands', async ({ form, by }, pageContext) => {
+    const asked = brandAsked(form, field(form, 'slug'))
+    return orAgain(
+      async () => {
+        const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
+        return done(`/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
+      },
+      (text) => brandForm(pageContext, null, asked, text),
+    )
+  })
+  get('/admin/brands/:slug', async ({ params: { slug = '' } }, pageContext) => {
+    const brand = await ports.brands.bySlug(slug)
+    return brand
+      ? brandForm(pageContext, brand, formOf(brand))
+      : missing(pageContext, 'There is no such brand')
+  })
+  post('/admin/brands/:slug', async ({ form, params: { slug = '' }, by }, pageContext) => {
+    const brand = await ports.brands.bySlug(slug)
+    if (!brand) return missing(pageContext, 'There is no such brand')
+    const asked = brandAsked(form, slug)
+    return orAgain(
+      async () => {
+        await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
+        return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
+      },
+      (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
+    )
+  })
+  post('/admin/brands/:slug/status', async ({ form, params: { slug = '' }, by }) => {
+    // By the name that it has, in whatever spelling it was asked for.
+    const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
+    return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
+  })
+  post('/admin/brands/:slug/templates/:key', async ({ form, params: { slug = '', key = '' }, by }) => {
+    const asked = form.get('remove') ? null : registrationAsked(form)
+    const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
+    return done(
+      `/admin/brands/${changed.slug}`,
+      `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
+    )
+  })
+  post('/admin/preview', ({ form }, pageContext) => {
+    const template = templateOf(field(form, 'templateKey'))
+    if (!template) return missing(pageContext, 'There is no such template')
+    const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
+    const values = Object.fromEntries(
+      [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
+    )
+    return html(previewFragment(previewOf(brand, template, values, settings)))
+  })
 
   function brandForm(
     pageContext: PageContext,

@@ -1,92 +1,71 @@
-import type { Elysia } from 'elysia'
 import { email, phone } from '../../../domain/contact.ts'
 import { hashOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
 import { html, seeOther } from '../answers.ts'
-import {
-  type ConsoleRoutePorts,
-  type ConsoleSettings,
-  field,
-  type PageHandler,
-  pageLength,
-} from '../page-handler.ts'
+import { field, type PageHandler, pageLength } from '../page-handler.ts'
 import { deliveriesPage, tracePage } from '../pages/deliveries.tsx'
 
 /** The delivery log, and the story of each request. */
-export function deliveryRoutes(
-  routes: Elysia,
-  ports: ConsoleRoutePorts,
-  settings: ConsoleSettings,
-  { page, missing }: PageHandler,
-): void {
-  routes.get(
-    '/admin/deliveries',
-    page(async ({ url }, pageContext) => {
-      const { searchParams } = url
-      const requestId = searchParams.get('request')
-      const hashes = searchParams.get('recipient')?.split('.') ?? []
-      const before = cursorOf(searchParams.get('before'))
-      const rows = await ports.eventLog.deliveries({
-        ...(requestId === null ? {} : { requestId }),
-        ...(hashes.length === 0 ? {} : { recipientSubjects: hashes }),
-        ...(before ? { before } : {}),
-        limit: pageLength + 1,
-      })
-      // The journal tells the oldest first, and one more than is shown.
-      const latest = [...rows].reverse()
-      const shown = latest.slice(0, pageLength)
-      const last = latest.length > pageLength ? shown.at(-1) : undefined
-      const masked = shown[0]?.recipient ?? 'this recipient'
-      const recipient = hashes.length === 0 ? null : { hash: hashes.join('.'), masked }
+export function deliveryRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+  get('/admin/deliveries', async ({ url }, pageContext) => {
+    const { searchParams } = url
+    const requestId = searchParams.get('request')
+    const hashes = searchParams.get('recipient')?.split('.') ?? []
+    const before = cursorOf(searchParams.get('before'))
+    const rows = await ports.eventLog.deliveries({
+      ...(requestId === null ? {} : { requestId }),
+      ...(hashes.length === 0 ? {} : { recipientSubjects: hashes }),
+      ...(before ? { before } : {}),
+      limit: pageLength + 1,
+    })
+    // The journal tells the oldest first, and one more than is shown.
+    const latest = [...rows].reverse()
+    const shown = latest.slice(0, pageLength)
+    const last = latest.length > pageLength ? shown.at(-1) : undefined
+    const masked = shown[0]?.recipient ?? 'this recipient'
+    const recipient = hashes.length === 0 ? null : { hash: hashes.join('.'), masked }
+    return html(
+      deliveriesPage(pageContext, {
+        rows: shown,
+        search: { requestId, recipient },
+        next: last ? `${last.requestId}.${last.attempt}` : null,
+        isLater: before !== undefined,
+        problem: null,
+      }),
+    )
+  })
+  post('/admin/deliveries/search', async ({ form }, pageContext) => {
+    const q = field(form, 'q')
+    if (q === '') return seeOther('/admin/deliveries')
+    if (uuid.test(q)) return seeOther(`/admin/deliveries?request=${q.toLowerCase()}`)
+    const recipient = phone(q, settings.nationalize) ?? email(q)
+    if (!recipient) {
+      const search = { requestId: null, recipient: null }
+      const text = 'Search for a request id, a phone number or a mail address.'
       return html(
-        deliveriesPage(pageContext, {
-          rows: shown,
-          search: { requestId, recipient },
-          next: last ? `${last.requestId}.${last.attempt}` : null,
-          isLater: before !== undefined,
-          problem: null,
-        }),
+        deliveriesPage(pageContext, { rows: [], search, next: null, isLater: false, problem: text }),
+        400,
       )
-    }),
-  )
-  routes.post(
-    '/admin/deliveries/search',
-    page(async ({ form }, pageContext) => {
-      const q = field(form, 'q')
-      if (q === '') return seeOther('/admin/deliveries')
-      if (uuid.test(q)) return seeOther(`/admin/deliveries?request=${q.toLowerCase()}`)
-      const recipient = phone(q, settings.nationalize) ?? email(q)
-      if (!recipient) {
-        const search = { requestId: null, recipient: null }
-        const text = 'Search for a request id, a phone number or a mail address.'
-        return html(
-          deliveriesPage(pageContext, { rows: [], search, next: null, isLater: false, problem: text }),
-          400,
-        )
-      }
-      // No recipient is in a URL, nor in the logs of those who see it: what stands for it in the store is.
-      const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
-      const hashes = subjects.map(hashOf).join('.')
-      return seeOther(`/admin/deliveries?recipient=${hashes}`)
-    }),
-  )
-  routes.get(
-    '/admin/deliveries/:requestId',
-    page(async ({ params: { requestId = '' } }, pageContext) => {
-      const [trace, deliveries] = await Promise.all([
-        ports.eventLog.trace(requestId),
-        ports.eventLog.deliveries({ requestId, limit: 1000 }),
-      ])
-      if (!trace) {
-        return missing(
-          pageContext,
-          'Nothing is known of this request',
-          'Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says.',
-        )
-      }
-      return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries) }))
-    }),
-  )
+    }
+    // No recipient is in a URL, nor in the logs of those who see it: what stands for it in the store is.
+    const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
+    const hashes = subjects.map(hashOf).join('.')
+    return seeOther(`/admin/deliveries?recipient=${hashes}`)
+  })
+  get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
+    const [trace, deliveries] = await Promise.all([
+      ports.eventLog.trace(requestId),
+      ports.eventLog.deliveries({ requestId, limit: 1000 }),
+    ])
+    if (!trace) {
+      return missing(
+        pageContext,
+        'Nothing is known of this request',
+        'Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says.',
+      )
+    }
+    return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries) }))
+  })
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

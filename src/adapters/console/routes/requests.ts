@@ -1,43 +1,40 @@
-import type { Elysia } from 'elysia'
 import { approveRequest, rejectRequest, suggestedSlug } from '../../../domain/operator/operator.ts'
 import { done, html } from '../answers.ts'
 import type { PageContext } from '../models.ts'
-import { type ConsoleRoutePorts, field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
+import { field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
 import { requestPage, requestsPage } from '../pages/requests.tsx'
 
 /** Integration requests, and what becomes of them. */
-export function requestRoutes(
-  routes: Elysia,
-  ports: ConsoleRoutePorts,
-  { page, pageContextOf, keyShown, originOf, missing }: PageHandler,
-): void {
-  routes.get(
-    '/admin/requests',
-    page(async ({ request, url }, pageContext) => {
-      const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
-      const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
-      const [pending, decided] = await Promise.all([
-        ports.requests.list({ isPending: true, ...query }),
-        ports.requests.list({ isPending: false, ...query }),
-      ])
-      const hasMore = Math.max(pending.length, decided.length) > pageLength
-      const model = {
-        pending: pending.slice(0, pageLength),
-        decided: decided.slice(0, pageLength),
-        origin: originOf(request),
-        isLater: number > 1,
-        next: hasMore ? number + 1 : null,
-      }
-      return html(requestsPage(pageContext, model))
-    }),
-  )
-  routes.get(
-    '/admin/requests/:id',
-    page(async ({ params }, pageContext) => requestForm(pageContext, params.id)),
-  )
-  routes.post(
+export function requestRoutes({
+  get,
+  post,
+  ports,
+  pageContextOf,
+  showKey,
+  urlOf,
+  missing,
+}: PageHandler): void {
+  get('/admin/requests', async ({ request, url }, pageContext) => {
+    const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
+    const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
+    const [pending, decided] = await Promise.all([
+      ports.requests.list({ isPending: true, ...query }),
+      ports.requests.list({ isPending: false, ...query }),
+    ])
+    const hasMore = Math.max(pending.length, decided.length) > pageLength
+    const model = {
+      pending: pending.slice(0, pageLength),
+      decided: decided.slice(0, pageLength),
+      origin: urlOf(request),
+      isLater: number > 1,
+      next: hasMore ? number + 1 : null,
+    }
+    return html(requestsPage(pageContext, model))
+  })
+  get('/admin/requests/:id', async ({ params }, pageContext) => requestForm(pageContext, params.id))
+  post(
     '/admin/requests/:id/approve',
-    page(async ({ request, visit, form, params: { id = '' }, by }, pageContext) => {
+    async ({ request, visit, form, params: { id = '' }, by }, pageContext) => {
       const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
       return orAgain(
         async () => {
@@ -46,22 +43,19 @@ export function requestRoutes(
           const tone = brand.status === 'active' ? 'good' : 'bad'
           // There is one request less to decide than before.
           const after = await pageContextOf(request, visit, brandExisted ? { tone, text } : null)
-          return keyShown(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
+          return showKey(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
         },
         (text) => requestForm(pageContext, id, { ...asked, problem: text }),
       )
-    }),
+    },
   )
-  routes.post(
-    '/admin/requests/:id/reject',
-    page(async ({ form, params: { id = '' }, by }, pageContext) =>
-      orAgain(
-        async () => {
-          await rejectRequest(by, id, field(form, 'reason'))
-          return done('/admin/requests', 'The request is rejected.')
-        },
-        (text) => requestForm(pageContext, id, { reason: field(form, 'reason'), problem: text }),
-      ),
+  post('/admin/requests/:id/reject', async ({ form, params: { id = '' }, by }, pageContext) =>
+    orAgain(
+      async () => {
+        await rejectRequest(by, id, field(form, 'reason'))
+        return done('/admin/requests', 'The request is rejected.')
+      },
+      (text) => requestForm(pageContext, id, { reason: field(form, 'reason'), problem: text }),
     ),
   )
 

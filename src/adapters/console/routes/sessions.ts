@@ -1,25 +1,26 @@
-import type { Elysia } from 'elysia'
-import type { ContextOf } from '../../../domain/events/request-context.ts'
 import { Failure } from '../../../domain/failures.ts'
 import { endSession, enterByLink, enterByPassword, sessionId } from '../../../domain/operator/sessions.ts'
 import { endedCookies, isFromElsewhere, sessionCookie, visitOf } from '../access.ts'
 import { html, seeOther } from '../answers.ts'
-import type { ConsoleRoutePorts, ConsoleSettings, PageHandler } from '../page-handler.ts'
+import type { PageHandler } from '../page-handler.ts'
 import { linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
 
 /** How a session begins and ends. */
-export function sessionRoutes(
-  routes: Elysia,
-  ports: ConsoleRoutePorts,
-  { publicUrl, log }: ConsoleSettings,
-  { page, off, broken, hasLogin }: PageHandler,
-  contextOf: ContextOf,
-): void {
+export function sessionRoutes({
+  routes,
+  post,
+  ports,
+  settings: { publicUrl, log },
+  contextOf,
+  problem,
+  off,
+  broken,
+  hasLogin,
+}: PageHandler): void {
   routes.get('/admin/login', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
-    if (!hasLogin) return off(request)
-    return html(loginPage({ problem: null }))
+    return hasLogin ? html(loginPage(null)) : off(request)
   })
   routes.post('/admin/login', async ({ request, body }) => {
     if (!hasLogin) return off(request)
@@ -29,59 +30,39 @@ export function sessionRoutes(
       const token = await enterByPassword(ports, contextOf(request), password)
       if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
       log.warn({ requestId: contextOf(request).requestId }, 'a wrong password for the console')
-      return html(loginPage({ problem: 'That is not the password.' }), 401)
+      return html(loginPage('That is not the password.'), 401)
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
       const { retryAfterSeconds = 1 } = error.details
       const minutes = Math.ceil(retryAfterSeconds / 60)
-      const problem = `Too many tries. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, or use a link of otpost admin link.`
-      const answer = html(loginPage({ problem }), 429)
+      const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+      const answer = html(loginPage(`Too many tries. Wait ${wait}, or use a link of otpost admin link.`), 429)
       answer.headers.set('retry-after', String(retryAfterSeconds))
       return answer
     }
   })
-  // Where a browser comes that was let in: with its cookie, unless it did not take that.
+  // Where a browser comes after signing in: with its cookie, unless it did not accept that.
   routes.get('/admin/entered', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
     const text = publicUrl?.startsWith('https:')
       ? `Its cookie is kept only where the address begins with https: go by ${publicUrl}/admin, or through a tunnel by http://localhost.`
       : 'Allow this site to keep cookies, and sign in again.'
-    const title = 'Your browser did not keep the session'
-    return html(problemPage(null, { status: 401, title, text, hasLogin }), 401)
+    return problem(null, 401, 'Your browser did not keep the session', text)
   })
-  routes.get('/admin/link', async ({ request }) => {
-    if (!hasLogin && !(await ports.sessions.hasLink(ports.now()))) return off(request)
-    return html(linkPage())
-  })
+  routes.get('/admin/link', async ({ request }) =>
+    hasLogin || (await ports.sessions.hasLink(ports.now())) ? html(linkPage()) : off(request),
+  )
   routes.post('/admin/link', async ({ request, body }) => {
     if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
     const token = await enterByLink(ports, (body as URLSearchParams).get('token') ?? '')
     if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
-    return html(
-      problemPage(null, {
-        status: 401,
-        title: 'This link does not work any more',
-        text: 'It works once, and for ten minutes. Make another with: otpost admin link',
-        hasLogin,
-      }),
-      401,
-    )
+    const text = 'It works once, and for ten minutes. Make another with: otpost admin link'
+    return problem(null, 401, 'This link does not work any more', text)
   })
-  routes.post(
-    '/admin/logout',
-    page(async ({ visit }) => {
-      await endSession(ports, visit.session, sessionId(visit.session))
-      return !hasLogin
-        ? html(
-            problemPage(null, {
-              status: 200,
-              title: 'You are signed out',
-              text: 'To come back, make a link with: otpost admin link',
-            }),
-            200,
-            endedCookies,
-          )
-        : seeOther('/admin/login', endedCookies)
-    }),
-  )
+  post('/admin/logout', async ({ visit }) => {
+    await endSession(ports, visit.session, sessionId(visit.session))
+    if (hasLogin) return seeOther('/admin/login', endedCookies)
+    const text = 'To come back, make a link with: otpost admin link'
+    return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, endedCookies)
+  })
 }
