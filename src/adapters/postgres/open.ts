@@ -1,12 +1,12 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock, Log } from '../../domain/ports.ts'
 import { keyFingerprints } from '../crypto/secrets.ts'
+import { forgetRecipient } from '../store/forget.ts'
 import { createStatistics } from '../store/statistics.ts'
 import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase, plainError, plainErrors } from './database.ts'
 import { createEventLogStore, statReader } from './event-log.ts'
-import { forget } from './forget.ts'
 import { beginWithSecret, requireSecret } from './key-fingerprints.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
@@ -45,16 +45,19 @@ export async function openPostgres(
   }
   const node = randomUUID()
   const { pool, now, serverVersion } = database
+  const stores = storeDatabase(database)
   const storage: Storage = {
     now,
     otps: createOtpStore(database),
-    ...plainErrors(createStores(storeDatabase(database))),
+    ...plainErrors(createStores(stores)),
     eventLog: plainErrors(createEventLogStore(database, randomInt(parts))),
     statistics: createStatistics(statReader(database)),
     ...plainErrors({
       sweep: createSweep(database, node),
-      forget: (...[recipient, subjects, by]: Parameters<Storage['forget']>) =>
-        forget(database, recipient, subjects, by),
+      forget: async (...asked: Parameters<Storage['forget']>) => ({
+        ...(await forgetRecipient(stores, ...asked)),
+        traces: 'server' as const,
+      }),
     }),
     check: database.check,
     openCircuits: plainErrors(createOpenCircuits(database)),

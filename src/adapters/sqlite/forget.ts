@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
-import { auditRow } from '../store/audit.ts'
+import type { StoreDatabase } from '../store/database.ts'
 import { forgetRecipient } from '../store/forget.ts'
 import type { Forgotten } from '../store/store.ts'
 import type { Database } from './database.ts'
-import { attempts, audit, deliveryReports, integrationRequests, ledgers, outbox, requests } from './schema.ts'
 
 /** Pages given back to the disk in one step. */
 const vacuumPages = 200
@@ -16,33 +15,13 @@ const patienceMs = 3000
 /** Erases a person from event log and records, beside a server that goes on (`Storage.forget`); overwrites what it removes. */
 export async function forget(
   database: Database,
+  stores: StoreDatabase,
   recipient: Recipient,
   subjects: readonly string[],
   by: { readonly now: number; readonly actor: Actor },
 ): Promise<Forgotten> {
-  const { orm, driver, writer, changes } = database
-  driver.pragma('secure_delete = ON')
-  const forgotten = await forgetRecipient(
-    {
-      requests,
-      attempts,
-      deliveryReports,
-      ledgers,
-      outbox,
-      integrationRequests,
-      read: async (query) => orm.values<unknown[]>(query),
-      change: (...statements) =>
-        writer.write(() => {
-          // What a server remembers of them must not outlive them.
-          changes.tell()
-          return statements.map((statement) => orm.run(statement).changes)
-        }),
-      audit: (entry) => writer.write(() => void orm.insert(audit).values(auditRow(entry)).run()),
-    },
-    recipient,
-    subjects,
-    by,
-  )
+  database.driver.pragma('secure_delete = ON')
+  const forgotten = await forgetRecipient(stores, recipient, subjects, by)
   return { ...forgotten, traces: await eraseTraces(database) }
 }
 

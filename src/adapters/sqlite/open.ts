@@ -41,14 +41,15 @@ export function openSqlite(
   const { check } = createOtpStore(database, saltedHash)
   const { trace, deliveries, lastProviderOf } = createEventLogStore(database)
   const { saveEntries, saveReports } = work
+  const stores = storeDatabase(database, work, now)
   const storage: Storage = {
     now,
     otps: { ...work, check },
-    ...createStores(storeDatabase(database, work, now)),
+    ...createStores(stores),
     eventLog: { saveEntries, saveReports, trace, deliveries, lastProviderOf },
     statistics: createStatistics(statReader(database)),
     sweep: work.sweep,
-    forget: (recipient, subjects, by) => forget(database, recipient, subjects, by),
+    forget: (recipient, subjects, by) => forget(database, stores, recipient, subjects, by),
     check: work.checkDatabase,
     openCircuits: undefined,
     stats: {

@@ -1,9 +1,12 @@
+import type { Column, Table } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
+import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { Clock, OutboxEntry } from '../../domain/ports.ts'
+import type { AttemptRow, RequestRow } from './event-log.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
 /** A brand, and its name as it is compared. */
@@ -31,6 +34,10 @@ export interface Tables {
   readonly consoleSessions: StoreTable<ConsoleSession>
   readonly consoleLinks: StoreTable<{ readonly tokenSha256: string; readonly expiresAt: number }>
   readonly outbox: StoreTable<MessageRow>
+  readonly requests: StoreTable<RequestRow>
+  readonly attempts: StoreTable<AttemptRow>
+  readonly deliveryReports: StoreTable<MessageReport>
+  readonly ledgers: Table & { readonly subject: Column }
 }
 
 /** What a database gives the stores that are the same on SQLite and PostgreSQL. */

@@ -3,12 +3,14 @@ import type { Column, SQL, Table } from 'drizzle-orm'
 // What the statements of both stores have in common: Drizzle's builders of SQLite and of PostgreSQL have the same methods,
 // but types of their own. A store gives its Drizzle and its tables as these types.
 
-/** A column with values of one type. */
-type ColumnOf<Value> = Column & { readonly _: { readonly data: Value } }
+/** A column with values of one type, which may include null. */
+type ColumnOf<Value> = Column & {
+  readonly _: { readonly data: NonNullable<Value>; readonly notNull: null extends Value ? false : true }
+}
 
 /** A table whose rows look like this, of either database. */
 export type StoreTable<Row> = Table & { readonly $inferSelect: Row } & {
-  readonly [Name in keyof Row]-?: ColumnOf<NonNullable<Row[Name]>>
+  readonly [Name in keyof Row]-?: ColumnOf<Row[Name]>
 }
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row]
@@ -21,8 +23,8 @@ type Fields = Readonly<Record<string, Column | SQL<unknown>>>
 type FieldsOf<Selected extends Fields> = {
   [Name in keyof Selected]: Selected[Name] extends SQL<infer Value>
     ? Value
-    : Selected[Name] extends ColumnOf<infer Value>
-      ? Value
+    : Selected[Name] extends { readonly _: { readonly data: infer Value; readonly notNull: infer IsNotNull } }
+      ? Value | (IsNotNull extends true ? never : null)
       : never
 }
 
