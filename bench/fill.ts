@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 
@@ -18,12 +18,19 @@ export function fill(databaseFile: string, rows: number, now: number): void {
   // Nothing is lost should this be interrupted: the file is filled anew.
   driver.pragma('journal_mode = MEMORY')
   driver.pragma('synchronous = OFF')
-  const insert = driver.prepare('INSERT INTO ledgers (subject, ends_at, state) VALUES (?, ?, ?)')
+  // In the order of their names, which is that of the key.
+  const insert = driver.prepare(
+    `INSERT INTO codes_and_limits (subject, name, count, code_id, code_hash, attempts, created_at, expires_at)
+      VALUES (@subject, 'code:acme', NULL, @id, @hash, 0, @now, @now + 300000), (@subject, 'cooldown:acme', 1, NULL, NULL, NULL, NULL, @now + 30000),
+        (@subject, 'hour', 1, NULL, NULL, NULL, NULL, @endsAt), (@subject, 'minute', 1, NULL, NULL, NULL, NULL, @now + 60000)`,
+  )
   driver.transaction(() => {
     for (let index = 0; index < rows; index += 1) {
       const random = randomBytes(64)
       const endsAt = now + liveMs + Math.floor((random.readUInt32LE(32) / 2 ** 32) * endSpreadMs)
-      insert.run(ascendingKey(index, rows, random), endsAt, stateOfSend(now, endsAt, random))
+      const id = random.toString('base64url', 40, 56)
+      const hash = random.toString('base64url', 0, 32)
+      insert.run({ subject: ascendingKey(index, rows, random), id, hash, now, endsAt })
     }
   })()
   driver.pragma('journal_mode = WAL')
@@ -34,24 +41,13 @@ export function fill(databaseFile: string, rows: number, now: number): void {
   closeSync(file)
 }
 
-/** What is kept of a recipient who was sent one code: three limits and the code's hash. */
-function stateOfSend(now: number, endsAt: number, random: Buffer): string {
-  const hash = random.toString('base64url', 0, 32)
-  return JSON.stringify({
-    windows: [
-      ['cooldown:acme', 1, now + 30_000],
-      ['minute', 1, now + 60_000],
-      ['hour', 1, endsAt],
-    ],
-    codes: [['acme', randomUUID(), hash, 0, now, now + 300_000]],
-  })
-}
-
 /** Whether there are rows that are over at an instant. */
 export function hasRowsOver(databaseFile: string, now: number): boolean {
   const driver = new Driver(databaseFile, { readonly: true })
   try {
-    return driver.prepare('SELECT 1 FROM ledgers WHERE ends_at <= ? LIMIT 1').get(now) !== undefined
+    return (
+      driver.prepare('SELECT 1 FROM codes_and_limits WHERE expires_at <= ? LIMIT 1').get(now) !== undefined
+    )
   } finally {
     driver.close()
   }
@@ -63,11 +59,11 @@ const alphabet = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwx
 /** How many characters of a key tell its place; the others are random. */
 const placeLength = 5
 
-/** A key like the keyed hash of a recipient, of 43 characters, greater than those of lower indexes. */
+/** A key like the keyed hash of a recipient, of 22 characters, greater than those of lower indexes. */
 function ascendingKey(index: number, rows: number, random: Buffer): string {
   const step = alphabet.length ** placeLength / rows
   let place = Math.floor((index + random.readUInt32LE(36) / 2 ** 32) * step)
-  let key = random.toString('base64url', 0, 32).slice(placeLength)
+  let key = random.toString('base64url', 0, 32).slice(placeLength, 22)
   for (let count = 0; count < placeLength; count += 1) {
     key = (alphabet[place % alphabet.length] ?? '') + key
     place = Math.floor(place / alphabet.length)

@@ -67,7 +67,7 @@ const tables: readonly Table[] = [
   schema.deliveryReports,
   schema.attempts,
   schema.requests,
-  schema.ledgers,
+  schema.codesAndLimits,
 ]
 
 /** A file with a brand and an app. */

@@ -268,7 +268,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
   receiver.answer(() => new Response('out of credit', { status: 402 }))
   expect((await server.post('/otp/send', { phone })).status).toBe(502)
   expect((await server.post('/otp/verify', { phone, otp: '12' })).status).toBe(400)
-  await trace.database.loseTables('ledgers')
+  await trace.database.loseTables('codes_and_limits')
   expect((await server.post('/otp/verify', { phone, otp: '123456' })).status).toBe(500)
   expect(await server.stop()).toBe(0)
 

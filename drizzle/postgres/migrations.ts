@@ -2,6 +2,7 @@ import { listed, type Migration } from '../migration.ts'
 import init from './0000_init.sql' with { type: 'text' }
 import functions from './0001_functions.sql' with { type: 'text' }
 import eventLog from './0002_event_log.sql' with { type: 'text' }
+import codesAndLimits from './0003_codes_and_limits.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** All migrations for PostgreSQL in order, imported as text so that a compiled binary carries them. */
@@ -9,4 +10,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0000_init': init,
   '0001_functions': functions,
   '0002_event_log': eventLog,
+  '0003_codes_and_limits': codesAndLimits,
 })

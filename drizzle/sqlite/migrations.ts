@@ -4,6 +4,7 @@ import ledgers from './0001_ledgers.sql' with { type: 'text' }
 import journalTables from './0002_journal.sql' with { type: 'text' }
 import operator from './0003_operator.sql' with { type: 'text' }
 import keyFingerprints from './0004_secret_marks.sql' with { type: 'text' }
+import codesAndLimits from './0005_codes_and_limits.sql' with { type: 'text' }
 import eventLog from './0006_event_log.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
@@ -14,5 +15,6 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0002_journal': journalTables,
   '0003_operator': operator,
   '0004_secret_marks': keyFingerprints,
+  '0005_codes_and_limits': codesAndLimits,
   '0006_event_log': eventLog,
 })

@@ -124,7 +124,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonly string[] {
   return [
-    `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'receipt')}, ${counted(erased.ledgers, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
+    `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'receipt')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
     ...(unclearRequests > 0
       ? [
           `${counted(unclearRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,

@@ -190,5 +190,5 @@ const words: Readonly<Record<Transferred['table'], string>> = {
   delivery_reports: 'delivery reports',
   attempts: 'further attempts',
   requests: 'requests',
-  ledgers: 'limits and codes',
+  codes_and_limits: 'limits and codes',
 }

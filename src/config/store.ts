@@ -112,8 +112,8 @@ function readDatabase(settings: Settings, name: string, usual: string): Database
   return { kind: 'sqlite', name: file, file }
 }
 
-/** How long a transaction may wait for its server; each of ours is over within milliseconds. */
-const idleInTransactionTimeoutMs = 10_000
+/** How long a transaction may wait for its node, whose locks others wait for; each is over within milliseconds. */
+const idleInTransactionTimeoutMs = 2000
 
 function readSecretKeys(settings: Settings): SecretKeys | undefined {
   const text = settings.optional('SECRET_KEY')

@@ -38,8 +38,8 @@ export interface Secrets {
   saltedHash(recordId: string, keyedCode: string): string
   newApiKey(): ApiKey
   /**
-   * A keyed hash that stands for a recipient or a network address in the store, in base64url, under the present secret
-   * and then each former one.
+   * What records of a recipient or an IP address are stored under: 132 bits of a keyed hash, in base64url, under the present
+   * secret key and then each previous one.
    */
   subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
   /**

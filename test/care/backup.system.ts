@@ -34,10 +34,12 @@ afterAll(() => {
 async function filled(file: string, rows: number): Promise<void> {
   await openDatabase(file).close()
   inDatabase(file, (driver) => {
-    const insert = driver.prepare('INSERT INTO ledgers (subject, ends_at, state) VALUES (?, ?, ?)')
+    const insert = driver.prepare(
+      "INSERT INTO codes_and_limits (subject, name, count, expires_at) VALUES (?, 'hour', ?, ?)",
+    )
     driver.transaction(() => {
       for (let row = 0; row < rows; row++) {
-        insert.run(`subject-${row}`, Date.now() + 3_600_000, JSON.stringify({ windows: [['hour', 1, row]] }))
+        insert.run(`subject-${row}`, 1 + row, Date.now() + 3_600_000)
       }
     })()
   })

@@ -116,8 +116,8 @@ test('nothing of a person is left in the files, and all of others is', async () 
   expect(left.deliveries.toSorted()).toEqual([...bobs, ...both].map(requestOf).sort())
   expect(anns.map(requestOf).filter((id) => left.requests.includes(id))).toEqual([])
   expect(left.audit.map((details) => JSON.parse(details))).toMatchObject([
-    { requests: '4', deliveries: '3', ledgers: '1', messages: '3' },
-    { requests: '3', deliveries: '3', ledgers: '1', messages: '3', integrationRequests: '1' },
+    { requests: '4', deliveries: '3', codesAndLimits: '1', messages: '3' },
+    { requests: '3', deliveries: '3', codesAndLimits: '1', messages: '3', integrationRequests: '1' },
   ])
   // What is counted of Bob goes on.
   const again = await createTestApp(env)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import { Failure } from '../../src/domain/failures.ts'
+import { granted, retryAfterSeconds } from '../../src/domain/otp/claims.ts'
 import {
   type Claim,
   cooldownOf,
@@ -7,21 +9,22 @@ import {
   decide,
   failureBudget,
   globalLimit,
-  granted,
   integrationRequests,
+  type LimitCount,
   type LimitSettings,
-  secondsUntil,
+  type Subject,
   sendLimits,
-  type Window,
 } from '../../src/domain/otp/limits.ts'
 import { clockToleranceMs } from '../../src/domain/ports.ts'
 
 const now = 1_000_000
+const someone: Subject = ['someone']
+const context = newRequestContext({ requestId: 'r', at: now, clientIp: '127.0.0.1' })
 
 function claim(name: string, properties: Partial<Claim> = {}): Claim {
   return {
     limit: 'app-minute',
-    subject: 'someone',
+    subject: someone,
     name,
     max: 2,
     windowMs: 60_000,
@@ -32,7 +35,7 @@ function claim(name: string, properties: Partial<Claim> = {}): Claim {
   }
 }
 
-function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, Window>>) {
+function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, LimitCount>>) {
   return decide(claims, ({ name }) => windows[name], now)
 }
 
@@ -40,80 +43,93 @@ describe('a window of before the clock was set back', () => {
   const later = now + 3_600_000
 
   test('is cut to what one opened now would last, and counts on', () => {
-    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt: later } })
-    const grant = { subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }
-    expect(decision).toEqual({ admitted: true, grants: [grant] })
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, expiresAt: later } })
+    const grant = { subject: someone, name: 'minute', count: 2, expiresAt: now + 60_000 }
+    expect(decision).toEqual({ allowed: true, grants: [grant] })
     expect(changes.at(-1)).toEqual(grant)
   })
 
   test('is left alone where it is ahead by no more than requests overtake each other by', () => {
-    const endsAt = now + 60_000 + clockToleranceMs
-    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, endsAt } })
+    const expiresAt = now + 60_000 + clockToleranceMs
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, expiresAt } })
     expect(decision).toEqual({
-      admitted: true,
-      grants: [{ subject: 'someone', name: 'minute', count: 2, endsAt }],
+      allowed: true,
+      grants: [{ subject: someone, name: 'minute', count: 2, expiresAt }],
     })
-    expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt }])
+    expect(changes).toEqual([{ subject: someone, name: 'minute', count: 2, expiresAt }])
   })
 
   test('refuses while it is full, and is stored as cut all the same: it must not stay shut for an hour', () => {
-    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 2, endsAt: later } })
-    expect(decision).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: now + 60_000 })
-    expect(changes).toEqual([{ subject: 'someone', name: 'minute', count: 2, endsAt: now + 60_000 }])
+    const { decision, changes } = decideOn([claim('minute')], { minute: { count: 2, expiresAt: later } })
+    expect(decision).toEqual({
+      allowed: false,
+      refusedBy: claim('minute'),
+      expiresAt: now + 60_000,
+      resetsInMs: 60_000,
+    })
+    expect(changes).toEqual([{ subject: someone, name: 'minute', count: 2, expiresAt: now + 60_000 }])
   })
 })
 
 describe('one limit', () => {
-  const rows: readonly (readonly [string, Window | undefined, Window | 'refused'])[] = [
-    ['no window: one opens', undefined, { count: 1, endsAt: now + 60_000 }],
+  const rows: readonly (readonly [string, LimitCount | undefined, LimitCount | 'refused'])[] = [
+    ['no window: one opens', undefined, { count: 1, expiresAt: now + 60_000 }],
     [
       'an open window: it counts on and ends as before',
-      { count: 1, endsAt: now + 5 },
-      { count: 2, endsAt: now + 5 },
+      { count: 1, expiresAt: now + 5 },
+      { count: 2, expiresAt: now + 5 },
     ],
-    ['a full window: refused', { count: 2, endsAt: now + 1 }, 'refused'],
-    ['a window more than full: refused', { count: 9, endsAt: now + 1 }, 'refused'],
-    ['a full window that ends now: one opens', { count: 2, endsAt: now }, { count: 1, endsAt: now + 60_000 }],
-    ['a window of the past: one opens', { count: 1, endsAt: now - 1 }, { count: 1, endsAt: now + 60_000 }],
+    ['a full window: refused', { count: 2, expiresAt: now + 1 }, 'refused'],
+    ['a window more than full: refused', { count: 9, expiresAt: now + 1 }, 'refused'],
   ]
 
   test.each(rows)('%s', (_, window, expected) => {
     const { decision, changes } = decideOn([claim('minute')], window ? { minute: window } : {})
     if (expected === 'refused') {
-      expect(decision).toEqual({ admitted: false, refusedBy: claim('minute'), endsAt: window?.endsAt ?? 0 })
+      expect(decision).toEqual({
+        allowed: false,
+        refusedBy: claim('minute'),
+        expiresAt: window?.expiresAt ?? 0,
+        resetsInMs: 1,
+      })
       expect(changes).toEqual([])
       return
     }
-    const grant = { subject: 'someone', name: 'minute', count: expected.count, endsAt: expected.endsAt }
-    expect(decision).toEqual({ admitted: true, grants: [grant] })
+    const grant = { subject: someone, name: 'minute', count: expected.count, expiresAt: expected.expiresAt }
+    expect(decision).toEqual({ allowed: true, grants: [grant] })
     expect(changes).toEqual([grant])
   })
 })
 
 describe('a list of limits', () => {
-  const full = { count: 2, endsAt: now + 1000 }
+  const full = { count: 2, expiresAt: now + 1000 }
 
   test('the first that is used up refuses all, whatever stands before and behind it', () => {
     const { decision, changes } = decideOn([claim('a'), claim('b'), claim('c')], {
       b: full,
-      c: { count: 2, endsAt: now + 9000 },
+      c: { count: 2, expiresAt: now + 9000 },
     })
-    expect(decision).toEqual({ admitted: false, refusedBy: claim('b'), endsAt: now + 1000 })
+    expect(decision).toEqual({
+      allowed: false,
+      refusedBy: claim('b'),
+      expiresAt: now + 1000,
+      resetsInMs: 1000,
+    })
     expect(changes).toEqual([])
   })
 
   test('all are taken, in order', () => {
     const { decision } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
-    expect(granted(decision, now)).toEqual([
-      { subject: 'someone', name: 'a', count: 1, endsAt: now + 60_000 },
-      { subject: 'someone', name: 'b', count: 1, endsAt: now + 1 },
+    expect(granted(context, [], decision)).toEqual([
+      { subject: someone, name: 'a', count: 1, expiresAt: now + 60_000 },
+      { subject: someone, name: 'b', count: 1, expiresAt: now + 1 },
     ])
   })
 
   test('a claim that is not counted refuses, but takes nothing', () => {
     const uncounted = claim('a', { counted: false })
-    expect(decideOn([uncounted], { a: full }).decision.admitted).toBe(false)
-    expect(decideOn([uncounted], {})).toEqual({ decision: { admitted: true, grants: [] }, changes: [] })
+    expect(decideOn([uncounted], { a: full }).decision.allowed).toBe(false)
+    expect(decideOn([uncounted], {})).toEqual({ decision: { allowed: true, grants: [] }, changes: [] })
   })
 })
 
@@ -129,14 +145,14 @@ describe('the refusal', () => {
     [-5000, 1],
   ]
   test.each(rows)('%d ms until the window ends are told as %d s', (ms, seconds) => {
-    expect(secondsUntil(now + ms, now)).toBe(seconds)
+    expect(retryAfterSeconds(ms)).toBe(seconds)
   })
 
   test('it is the failure of its limit, with the time until it frees', () => {
     const refusedBy = claim('a', { failure: 'cooldown_active', message: 'wait' })
     let failure: unknown
     try {
-      granted({ admitted: false, refusedBy, endsAt: now + 1500 }, now)
+      granted(context, [], { allowed: false, refusedBy, expiresAt: now + 1500, resetsInMs: 1500 })
     } catch (error) {
       failure = error
     }
@@ -162,7 +178,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   const send = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') =>
     sendLimits(
       { ...settings, ...changed },
-      { recipient: { channel, address: 'a', identity: 'a' }, subject: 'someone', brandSlug, leaseMs: 12_000 },
+      { recipient: { channel, address: 'a', identity: 'a' }, subject: someone, brandSlug, leaseMs: 12_000 },
     )
 
   test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone', () => {
@@ -188,19 +204,20 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
   })
 
   test('the cooldown is found among the takings of an SMS, and there is none among those of a mail', () => {
-    const grants = (claims: readonly Claim[]) => granted(decide(claims, () => undefined, now).decision, now)
-    expect(cooldownOf(grants(send('SMS')), 'acme')?.endsAt).toBe(now + 12_000)
+    const grants = (claims: readonly Claim[]) =>
+      granted(context, [], decide(claims, () => undefined, now).decision)
+    expect(cooldownOf(grants(send('SMS')), 'acme')?.expiresAt).toBe(now + 12_000)
     expect(cooldownOf(grants(send('SMS')), 'globex')).toBeUndefined()
     expect(cooldownOf(grants(send('EMAIL')), 'acme')).toBeUndefined()
   })
 
   test('the others', () => {
     expect(numbers(globalLimit(settings, 'shop'))).toEqual([10, 60, 'rate_limited'])
-    expect(numbers(credentialFailures('ip'))).toEqual([300, 60, 'rate_limited'])
-    expect(numbers(integrationRequests('ip'))).toEqual([5, 3600, 'rate_limited'])
-    const budget = failureBudget(settings, 'someone', 'acme')
+    expect(numbers(credentialFailures(['ip']))).toEqual([300, 60, 'rate_limited'])
+    expect(numbers(integrationRequests(['ip']))).toEqual([5, 3600, 'rate_limited'])
+    const budget = failureBudget(settings, someone, 'acme')
     expect(budget && numbers(budget)).toEqual([100, 86_400, 'rate_limited'])
-    expect(failureBudget({ ...settings, failureBudgetPerDay: 0 }, 'someone', 'acme')).toBeUndefined()
+    expect(failureBudget({ ...settings, failureBudgetPerDay: 0 }, someone, 'acme')).toBeUndefined()
   })
 
   test('no two limits share a window', () => {
@@ -208,9 +225,9 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
       ...send('SMS'),
       ...send('SMS', {}, 'globex').slice(0, 1),
       globalLimit(settings, 'someone'),
-      credentialFailures('someone'),
-      integrationRequests('someone'),
-      ...['acme', 'globex'].flatMap((slug) => failureBudget(settings, 'someone', slug) ?? []),
+      credentialFailures(someone),
+      integrationRequests(someone),
+      ...['acme', 'globex'].flatMap((slug) => failureBudget(settings, someone, slug) ?? []),
     ]
     expect(new Set(claims.map(({ subject, name }) => JSON.stringify([subject, name]))).size).toBe(
       claims.length,

@@ -1,4 +1,5 @@
 import { Client } from 'pg'
+import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { DatabaseUnavailable, StatementError } from '../../src/adapters/postgres/pool.ts'
@@ -126,7 +127,7 @@ export class PostgresGround implements Ground {
     const server = {
       database,
       network,
-      store: createOtpStore(database),
+      store: createOtpStore(database, isHashOf),
       brands,
       apps: appsOf(keys),
       sweep: createSweep(database, `node ${++this.opened}`),

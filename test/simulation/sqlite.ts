@@ -2,7 +2,7 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
-import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
+import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
@@ -188,7 +188,7 @@ function serverOn(database: Database): SqliteServer {
   const { brands, keys } = sqliteStores(database)
   return {
     database,
-    store: createOtpStore(database, saltedHash),
+    store: createOtpStore(database, isHashOf),
     brands,
     apps: appsOf(keys),
     sweep: createSweep(database),

@@ -27,7 +27,7 @@ export async function testDatabase() {
     async open(now?: Clock): Promise<Database> {
       const database = await openDatabase(targetOf(url), now, () => {})
       await database.pool.rows(
-        `TRUNCATE ledgers, brands, app_keys, integration_requests, requests, attempts, delivery_reports, stats, audit,
+        `TRUNCATE codes_and_limits, brands, app_keys, integration_requests, requests, attempts, delivery_reports, stats, audit,
           console_sessions, console_links, outbox, leases, resting_providers RESTART IDENTITY`,
         [],
       )

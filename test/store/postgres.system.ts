@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase, ormOn, plainErrors } from '../../src/adapters/postgres/database.ts'
 import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
@@ -9,6 +10,7 @@ import { createApps } from '../../src/adapters/store/keys.ts'
 import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
+import type { NewCode } from '../../src/domain/otp/store.ts'
 import type { OutboxMessage } from '../../src/domain/ports.ts'
 import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
@@ -25,7 +27,7 @@ testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
   const opened = await database.open(now)
   const stores = postgresStores(opened)
   return {
-    otps: createOtpStore(opened),
+    otps: createOtpStore(opened, isHashOf),
     ...stores,
     apps: createApps(stores.keys, hashKey, credentials),
     close: () => opened.close(),
@@ -209,42 +211,38 @@ test('what the database refuses is told without the values that it was given', a
 
 test('a caller is told how long a limit and a locked code last, wherever its clock stands', async () => {
   const opened = await database.open()
-  const store = createOtpStore(opened)
-  const behind = opened.now() - 5000
+  const { admit, beginSend, guess } = createOtpStore(opened, isHashOf)
+  const now = opened.now() - 3_600_000
   const minute: Claim = {
-    ...{ limit: 'phone-minute', subject: 'someone', name: 'minute', max: 1, windowMs: 60_000 },
+    ...{ limit: 'phone-minute', subject: ['someone'], name: 'minute', max: 1, windowMs: 60_000 },
     ...{ counted: true, failure: 'rate_limited', message: 'too many' },
   }
-  const scope = { subject: 'another', brandSlug: 'acme' }
-  const record = { ...scope, id: 'id', hash: 'hash', createdAt: behind, expiresAt: behind + 60_000 }
-  await store.beginSend([minute], record, behind)
-  const guess = { claims: [], failureBudget: undefined, scope, keyedCodes: ['wrong'] as const }
-  for (const _ of [1, 2, 3]) await store.guess(guess, behind)
-  const refusals = [
-    await store.admit([minute], behind),
-    await store.beginSend([minute], record, behind),
-    await store.check(minute, behind),
-  ]
-  const ends = refusals.map((refusal) => (refusal.admitted ? undefined : refusal.endsAt))
-  const refused = await store.guess({ ...guess, claims: [minute] }, behind)
-  ends.push(refused.kind === 'refused' ? refused.refusal.endsAt : undefined)
-  const locked = await store.guess(guess, behind)
-  ends.push(locked.kind === 'locked' ? locked.expiresAt : undefined)
-  for (const endsAt of ends) expect(endsAt).toBeWithin(behind, behind + 60_001)
+  const hash = saltedHash('id', 'right')
+  const code: NewCode = { subject: ['another'], brandSlug: 'acme', id: 'id', hash, ttlMs: 60_000 }
+  await beginSend([minute], code, now)
+  const attempt = { ...code, claims: [], failureBudget: undefined, keyedCodes: ['wrong'] }
+  for (const _ of [1, 2, 3]) await guess(attempt, now)
+  const refusals = [await admit([minute], now), await beginSend([minute], code, now)]
+  const spans = refusals.map((refusal) => (refusal.allowed ? undefined : refusal.resetsInMs))
+  const refused = await guess({ ...attempt, claims: [minute] }, now)
+  spans.push(refused.kind === 'refused' ? refused.refusal.resetsInMs : undefined)
+  const locked = await guess(attempt, now)
+  spans.push(locked.kind === 'locked' ? locked.resetsInMs : undefined)
+  for (const span of spans) expect(span).toBeWithin(0, 60_001)
   await opened.close()
 })
 
 test('a row that is held stops the requests of its own application alone', async () => {
   const opened = await database.open(() => 0)
-  const { admit } = createOtpStore(opened)
+  const { admit } = createOtpStore(opened, isHashOf)
   const claimOf = (appId: string): Claim => ({
-    ...{ limit: 'app-minute', subject: `app:${appId}`, name: 'minute', max: 100, windowMs: 60_000 },
+    ...{ limit: 'app-minute', subject: [`app:${appId}`], name: 'minute', max: 100, windowMs: 60_000 },
     ...{ counted: true, failure: 'rate_limited', message: 'too many' },
   })
   await admit([claimOf('held')], 0)
   const [isHeld, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const holding = opened.pool.transaction(async (connection) => {
-    await connection.rows("SELECT FROM ledgers WHERE subject = 'app:held' FOR UPDATE", [])
+    await connection.rows("SELECT FROM codes_and_limits WHERE subject = 'app:held' FOR UPDATE", [])
     isHeld.resolve()
     await release.promise
   })
@@ -256,7 +254,7 @@ test('a row that is held stops the requests of its own application alone', async
     waiting.push(admit([claimOf('held')], 0).then(() => void answered++))
     await opened.pool.rows('SELECT 1', [])
   }
-  expect((await admit([claimOf('free')], 0)).admitted).toBe(true)
+  expect((await admit([claimOf('free')], 0)).allowed).toBe(true)
   expect(answered).toBe(0)
   release.resolve()
   await Promise.all([holding, ...waiting])

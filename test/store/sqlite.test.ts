@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Driver from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
-import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
+import { isHashOf } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase } from '../../src/adapters/sqlite/database.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
@@ -21,7 +21,7 @@ testStores('SQLite', async ({ now, hashKey, credentials }) => {
   const database = openDatabase(':memory:')
   const stores = sqliteStores(database, now)
   return {
-    otps: createOtpStore(database, saltedHash),
+    otps: createOtpStore(database, isHashOf),
     ...stores,
     apps: createApps(stores.keys, hashKey, credentials),
     close: () => database.close(),
@@ -51,11 +51,11 @@ describe('SQLite', () => {
       'attempts',
       'audit',
       'brands',
+      'codes_and_limits',
       'console_links',
       'console_sessions',
       'delivery_reports',
       'integration_requests',
-      'ledgers',
       'outbox',
       'requests',
       'secret_marks',
@@ -91,6 +91,11 @@ describe('SQLite', () => {
         'attempts.template',
         'brands.domain',
         'brands.entity_id',
+        'codes_and_limits.attempts',
+        'codes_and_limits.code_hash',
+        'codes_and_limits.code_id',
+        'codes_and_limits.count',
+        'codes_and_limits.created_at',
         'delivery_reports.reason',
         'integration_requests.app_id',
         'integration_requests.brand_slug',
@@ -143,8 +148,8 @@ describe('SQLite', () => {
       for (const statement of [
         'SELECT 1 FROM outbox WHERE created_at <= 1',
         "SELECT 1 FROM outbox WHERE identity = 'a' ORDER BY id DESC",
-        "SELECT state FROM ledgers WHERE subject = 'a'",
-        "SELECT subject FROM ledgers WHERE subject > 'a' ORDER BY subject",
+        "SELECT count FROM codes_and_limits WHERE subject = 'a'",
+        "SELECT subject FROM codes_and_limits WHERE subject > 'a' ORDER BY subject",
         "SELECT 1 FROM brands WHERE name_key = 'a'",
         "SELECT 1 FROM app_keys WHERE app_id = 'a'",
         'SELECT 1 FROM stats WHERE step_ms = 1 AND at >= 1',
@@ -168,7 +173,7 @@ describe('SQLite', () => {
     const row = (table: string, values: Readonly<Record<string, string>>) =>
       `INSERT INTO ${table} (${Object.keys(values)}) VALUES (${Object.values(values)})`
     const good = {
-      ledgers: { subject: "'a'", ends_at: '1', state: "'{}'" },
+      codes_and_limits: { subject: "'a'", name: "'minute'", count: '1', expires_at: '1' },
       brands: {
         slug: "'a'",
         display_name: "'A'",
@@ -200,10 +205,11 @@ describe('SQLite', () => {
       },
     } as const
     const bad: readonly (readonly [keyof typeof good, Readonly<Record<string, string>>])[] = [
-      ['ledgers', { state: "'[]'" }],
-      ['ledgers', { state: "'not JSON'" }],
-      ['ledgers', { ends_at: "'soon'" }],
-      ['ledgers', { subject: 'NULL' }],
+      ['codes_and_limits', { count: 'NULL' }],
+      ['codes_and_limits', { code_hash: "'h'" }],
+      ['codes_and_limits', { count: 'NULL', code_hash: "'h'", code_id: "'i'", attempts: '0' }],
+      ['codes_and_limits', { expires_at: "'soon'" }],
+      ['codes_and_limits', { subject: 'NULL' }],
       ['brands', { status: "'gone'" }],
       ['brands', { dlt_enabled: '2' }],
       ['brands', { login_id_enabled: '-1' }],
@@ -254,10 +260,10 @@ describe('SQLite', () => {
     })
 
     test('closing waits for the writes under way', async () => {
-      const store = createOtpStore(database, saltedHash)
+      const store = createOtpStore(database, isHashOf)
       const claim = {
         limit: 'app-minute',
-        subject: 'a',
+        subject: ['a'] as [string],
         name: 'b',
         max: 1,
         windowMs: 1,
@@ -265,10 +271,10 @@ describe('SQLite', () => {
       } as const
       const writing = store.admit([{ ...claim, failure: 'rate_limited', message: '' }], 1)
       await database.close()
-      expect((await writing).admitted).toBe(true)
+      expect((await writing).allowed).toBe(true)
       database = openDatabase(file)
-      expect(all('SELECT subject, state FROM ledgers')).toEqual([
-        { subject: 'a', state: '{"windows":[["b",1,2]]}' },
+      expect(all('SELECT subject, name, count, expires_at FROM codes_and_limits')).toEqual([
+        { subject: 'a', name: 'b', count: 1, expires_at: 2 },
       ])
     })
 
@@ -343,7 +349,7 @@ describe('SQLite', () => {
       writer = new Writer(driver, {
         guard: () => void flushed.push('guard'),
         begin: () => void flushed.push('begin'),
-        flush: (now) => void flushed.push(`flush ${now}`),
+        flush: () => void flushed.push('flush'),
         discard: () => void flushed.push('discard'),
       })
     })
@@ -371,17 +377,17 @@ describe('SQLite', () => {
       expect(numbers()).toEqual([1, 2, 3])
     })
 
-    test('the unit is written before the commit, by the earliest time of its steps', async () => {
-      await Promise.all([writer.write(() => void insert(1), 20), writer.write(() => void insert(2), 10)])
-      expect(flushed).toEqual(['guard', 'begin', 'flush 10'])
+    test('the unit is written before the commit, once', async () => {
+      await Promise.all([writer.write(() => void insert(1)), writer.write(() => void insert(2))])
+      expect(flushed).toEqual(['guard', 'begin', 'flush'])
     })
 
     test('the unit forgets what is undone, and is written step by step where one fails', async () => {
-      const failing = writer.write(() => insert(-1), 10)
-      const good = writer.write(() => void insert(2), 20)
+      const failing = writer.write(() => insert(-1))
+      const good = writer.write(() => void insert(2))
       expect(await failing.catch(() => 'failed')).toBe('failed')
       await good
-      expect(flushed).toEqual(['guard', 'begin', 'discard', 'discard', 'flush 20'])
+      expect(flushed).toEqual(['guard', 'begin', 'discard', 'discard', 'flush'])
     })
 
     test('an answer is given after the commit', async () => {
@@ -440,10 +446,10 @@ describe('SQLite', () => {
     })
 
     test('a lock of another connection delays writes and does not hold up the event loop', async () => {
-      const store = createOtpStore(database, saltedHash)
+      const store = createOtpStore(database, isHashOf)
       const claim = {
         limit: 'app-minute',
-        subject: 'a',
+        subject: ['a'] as [string],
         max: 1,
         windowMs: 1,
         counted: true,
@@ -458,14 +464,17 @@ describe('SQLite', () => {
       const before = performance.now()
       for (let turn = 0; turn < 100; turn++) {
         await new Promise((resolve) => setImmediate(resolve))
-        expect((await store.check({ ...claim, subject: `${turn}`, name: 'other' }, 0)).admitted).toBe(true)
+        expect(all(`SELECT ${turn} AS turn`)).toEqual([{ turn }])
       }
       expect(settled).toBe(0)
       expect(performance.now() - before).toBeLessThan(4000)
       other.exec('COMMIT')
       other.close()
       await Promise.all(writing)
-      expect(all('SELECT state FROM ledgers')).toEqual([{ state: '{"windows":[["one",1,2],["two",1,2]]}' }])
+      expect(all('SELECT name, count FROM codes_and_limits')).toEqual([
+        { name: 'one', count: 1 },
+        { name: 'two', count: 1 },
+      ])
     })
 
     test('idle resolves when nothing waits to be written', async () => {
@@ -486,7 +495,7 @@ describe('SQLite', () => {
   describe('the unit of a transaction', () => {
     const claim = (properties: Partial<Claim> = {}): Claim => ({
       limit: 'app-minute',
-      subject: 'someone',
+      subject: ['someone'],
       name: 'minute',
       max: 3,
       windowMs: 60_000,
@@ -495,55 +504,59 @@ describe('SQLite', () => {
       message: '',
       ...properties,
     })
-    const stateOf = (subject: string) =>
-      all<{ state: string }>(`SELECT state FROM ledgers WHERE subject = '${subject}'`)[0]?.state
+    const rows = () => all('SELECT name, count, attempts, expires_at FROM codes_and_limits ORDER BY name')
 
-    test('what another connection wrote is seen by the next step and the next check', async () => {
-      const store = createOtpStore(database, saltedHash)
+    test('a counter that another connection changed is incremented as it is by then', async () => {
+      const store = createOtpStore(database, isHashOf)
       await store.admit([claim()], 0)
       const other = new Driver(file)
-      other.prepare('UPDATE ledgers SET state = ?').run('{"windows":[["minute",3,60000]]}')
+      other.exec('UPDATE codes_and_limits SET count = 2')
       other.close()
-      await new Promise((resolve) => setImmediate(resolve))
-      expect((await store.check(claim(), 1)).admitted).toBe(false)
-      expect((await store.admit([claim()], 1)).admitted).toBe(false)
+      expect((await store.admit([claim()], 1)).allowed).toBe(true)
+      expect((await store.admit([claim()], 1)).allowed).toBe(false)
+      expect(rows()).toEqual([{ name: 'minute', count: 3, attempts: null, expires_at: 60_000 }])
+    })
+
+    test('each code and each limit is a row with its own expiry, and attempts are counted in their column', async () => {
+      const store = createOtpStore(database, isHashOf)
+      const code = { subject: ['someone'], brandSlug: 'acme', id: 'i', hash: 'h', ttlMs: 300_000 } as const
+      await store.beginSend([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], code, 1)
+      const ofLimits = [
+        { name: 'hour', count: 1, attempts: null, expires_at: 3_600_001 },
+        { name: 'minute', count: 1, attempts: null, expires_at: 60_001 },
+      ]
+      const ofCode = { name: 'code:acme', count: null, attempts: 0, expires_at: 300_001 }
+      expect(rows()).toEqual([ofCode, ...ofLimits])
+      const guess = { ...code, claims: [], failureBudget: undefined, keyedCodes: ['wrong'] }
+      for (const _ of [1, 2]) await store.guess(guess, 2)
+      expect(rows()).toEqual([{ ...ofCode, attempts: 2 }, ...ofLimits])
     })
 
     test('what was changed in a transaction that is undone is forgotten', async () => {
-      const store = createOtpStore(database, saltedHash)
+      const store = createOtpStore(database, isHashOf)
       await store.admit([claim()], 0)
       database.orm.run(
-        sql.raw(`CREATE TEMP TRIGGER full BEFORE UPDATE ON main.ledgers
+        sql.raw(`CREATE TEMP TRIGGER full BEFORE UPDATE ON main.codes_and_limits
         BEGIN SELECT RAISE(ROLLBACK, 'the disk is full'); END`),
       )
       expect(await store.admit([claim()], 1).catch((error: Error) => error.message)).toBe('the disk is full')
       database.orm.run(sql.raw('DROP TRIGGER full'))
-      for (const _ of [2, 3]) expect((await store.admit([claim()], 2)).admitted).toBe(true)
-      expect((await store.admit([claim()], 2)).admitted).toBe(false)
+      for (const _ of [2, 3]) expect((await store.admit([claim()], 2)).allowed).toBe(true)
+      expect((await store.admit([claim()], 2)).allowed).toBe(false)
     })
 
-    test('windows and codes that are over are dropped with the next write, and an empty ledger with them', async () => {
-      const store = createOtpStore(database, saltedHash)
-      await store.admit([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], 0)
-      const decision = await store.admit([claim({ name: 'other', windowMs: 10 })], 60_000)
-      expect(stateOf('someone')).toBe('{"windows":[["hour",1,3600000],["other",1,60010]]}')
-      const record = { id: 'r', subject: 'someone', brandSlug: 'acme' }
-      await store.abandonSend(record, decision.admitted ? decision.grants : [], 3_600_000)
-      expect(stateOf('someone')).toBeUndefined()
-    })
-
-    test('more subjects than are kept in memory are all remembered by the file', async () => {
-      const store = createOtpStore(database, saltedHash)
+    test('a transaction takes any number of subjects', async () => {
+      const store = createOtpStore(database, isHashOf)
       const subjects = Array.from({ length: 2500 }, (_, index) => `subject ${index}`)
       const admitted = async () => {
         const decisions = await Promise.all(
-          subjects.map((subject) => store.admit([claim({ subject, max: 1 })], 0)),
+          subjects.map((subject) => store.admit([claim({ subject: [subject], max: 1 })], 0)),
         )
-        return decisions.filter((decision) => decision.admitted).length
+        return decisions.filter(({ allowed }) => allowed).length
       }
       expect(await admitted()).toBe(2500)
       expect(await admitted()).toBe(0)
-      expect(all('SELECT count(*) AS n FROM ledgers')).toEqual([{ n: 2500 }])
+      expect(all('SELECT count(*) AS n FROM codes_and_limits')).toEqual([{ n: 2500 }])
     })
   })
 
@@ -554,9 +567,11 @@ describe('SQLite', () => {
 
     function fill(rows: number, endsAt: number, label: string): void {
       const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`
-      const state = JSON.stringify({ windows: [['minute', 1, endsAt]] })
       database.orm.run(
-        sql.raw(`${numbers} INSERT INTO ledgers SELECT i || ' ${label}', ${endsAt}, '${state}' FROM n`),
+        sql.raw(
+          `${numbers} INSERT INTO codes_and_limits (subject, name, count, expires_at)
+            SELECT i || ' ${label}', 'minute', 1, ${endsAt} FROM n`,
+        ),
       )
       database.orm.run(
         sql.raw(`${numbers} INSERT INTO outbox (created_at, channel, recipient, identity, text, request_id)
@@ -568,8 +583,8 @@ describe('SQLite', () => {
       fill(2, now, 'over')
       fill(3, now + 1, 'alive')
       expect(await createSweep(database)(now, keepAll)).toEqual({ isRound: true, isBusy: false })
-      expect(all("SELECT 1 FROM ledgers WHERE subject LIKE '% alive'")).toHaveLength(3)
-      expect(['ledgers', 'outbox'].map(count)).toEqual([3, 3])
+      expect(all("SELECT 1 FROM codes_and_limits WHERE subject LIKE '% alive'")).toHaveLength(3)
+      expect(['codes_and_limits', 'outbox'].map(count)).toEqual([3, 3])
       expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
     })
 
@@ -579,15 +594,15 @@ describe('SQLite', () => {
       const sweep = createSweep(database)
       let steps = 0
       for (let isRound = false; !isRound; steps++) {
-        const before = count('ledgers') ?? 0
+        const before = count('codes_and_limits') ?? 0
         isRound = (await sweep(now, keepAll)).isRound
-        expect(before - (count('ledgers') ?? 0)).toBeWithin(0, 501)
+        expect(before - (count('codes_and_limits') ?? 0)).toBeWithin(0, 501)
       }
       expect(steps).toBeGreaterThan(4)
-      expect(count('ledgers')).toBe(5)
+      expect(count('codes_and_limits')).toBe(5)
       fill(3, now, 'over')
       while (!(await sweep(now, keepAll)).isRound);
-      expect(['ledgers', 'outbox'].map(count)).toEqual([5, 5])
+      expect(['codes_and_limits', 'outbox'].map(count)).toEqual([5, 5])
     })
 
     test('what operators leave goes with its time, and what has waited for them for as long', async () => {
@@ -637,7 +652,7 @@ describe('SQLite', () => {
       const before = pages()
       const sweep = createSweep(database)
       for (let isBusy = true; isBusy; ) ({ isBusy } = await sweep(now, keepAll))
-      expect(count('ledgers')).toBe(0)
+      expect(count('codes_and_limits')).toBe(0)
       expect(pages()).toBeLessThan(before / 2)
     })
   })

@@ -28,8 +28,7 @@ describe('a writer', () => {
   let driver: Driver.Database
   let writer: Writer
   const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
-  const write = (value: number, patienceMs?: number) =>
-    writer.write(() => void insert(value), undefined, patienceMs)
+  const write = (value: number, patienceMs?: number) => writer.write(() => void insert(value), patienceMs)
 
   beforeEach(() => {
     driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 0 })
@@ -104,7 +103,7 @@ describe('the thread of a database', () => {
         [
           {
             limit: 'app-minute',
-            subject,
+            subject: [subject],
             name: 'minute',
             max: 3,
             windowMs: 60_000,

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createOtpStore } from '../../src/adapters/sqlite/otp-store.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import { temporaryFolder } from '../support/app.ts'
@@ -35,7 +33,7 @@ function threaded() {
     database,
     threads,
     work,
-    otps: { ...work, check: createOtpStore(database, saltedHash).check },
+    otps: work,
     answered: () => answered,
     /** What ended threads that were not asked to. */
     problems,
@@ -58,7 +56,7 @@ describe('the thread of a database', () => {
 
   const claim: Claim = {
     limit: 'app-minute',
-    subject: 'someone',
+    subject: ['someone'],
     name: 'minute',
     max: 3,
     windowMs: 60_000,
@@ -91,7 +89,7 @@ describe('the thread of a database', () => {
     )
     expect(scene.problems).toEqual(['out of memory'])
     // What the first one had committed is known to the second.
-    expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).admitted).toBe(false)
+    expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).allowed).toBe(false)
     expect(scene.threads).toHaveLength(2)
   })
 
@@ -107,7 +105,7 @@ describe('the thread of a database', () => {
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.terminate()
     expect(await asked.catch((error: Error) => error.message)).toMatch(/has ended by itself/)
-    expect((await scene.work.admit([claim], 1)).admitted).toBe(true)
+    expect((await scene.work.admit([claim], 1)).allowed).toBe(true)
     expect(scene.threads).toHaveLength(2)
   })
 
@@ -130,7 +128,7 @@ describe('the thread of a database', () => {
     expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
     expect(existsSync(scene.file)).toBe(false)
     renameSync(`${scene.file}.away`, scene.file)
-    expect((await scene.work.admit([claim], 1)).admitted).toBe(true)
+    expect((await scene.work.admit([claim], 1)).allowed).toBe(true)
   })
 
   test('a log that is gone stops the writing: what is written to it would be lost', async () => {
@@ -143,7 +141,7 @@ describe('the thread of a database', () => {
   test('closing waits for what was asked', async () => {
     const last = scene.work.admit([claim], 1)
     await scene.close()
-    expect((await last).admitted).toBe(true)
+    expect((await last).allowed).toBe(true)
     scene = threaded()
   })
 })

@@ -26,7 +26,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     },
     subjects: (kind, value) => {
       const text = JSON.stringify([kind, value])
-      return mapped(subjectKeys, (key) => hmac(key, text))
+      return mapped(subjectKeys, (key) => hmac(key, text).slice(0, subjectLength))
     },
     callbackToken: (about) => callbackToken(reportKeys[0], about),
     isCallbackToken: (about, token) =>
@@ -36,6 +36,9 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       }),
   }
 }
+
+/** Characters of base64url: 132 bits, since every record and every event of a recipient repeats it. */
+const subjectLength = 22
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -58,6 +61,12 @@ function checked(key: string): string {
 /** `Secrets.saltedHash`, which needs no secret: what it hashes is keyed already. */
 export function saltedHash(recordId: string, keyedCode: string): string {
   return sha256(`${recordId} ${keyedCode}`)
+}
+
+/** Whether a stored hash is that of a keyed code under this record id; compares in constant time. */
+export function isHashOf(hash: string, recordId: string, keyedCode: string): boolean {
+  const [stored, computed] = [Buffer.from(hash), Buffer.from(saltedHash(recordId, keyedCode))]
+  return stored.length === computed.length && timingSafeEqual(stored, computed)
 }
 
 function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {

@@ -1,12 +1,30 @@
-import type { DatabaseClock } from './clock.ts'
+import { eq, sql } from 'drizzle-orm'
+import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
+import { type DatabaseClock, serverTime } from './clock.ts'
 import type { Queryable } from './pool.ts'
+import { revision } from './schema.ts'
 
 /** How long one look counts: what an operator changes on one node, the others go by after this time at most. */
 const freshMs = 10
 
 const pollStatement = {
   name: 'otpost_look',
-  text: 'SELECT number, otpost_now() AS at FROM revision WHERE id = 1',
+  text: drizzle(async () => ({ rows: [] }))
+    .select({ number: revision.number, at: serverTime.as('at') })
+    .from(revision)
+    .where(sql`${revision.id} = 1`)
+    .toSQL().sql,
+}
+
+/**
+ * Says, as part of a transaction that changes what nodes remember, that they are to read it again. Until it ends others that
+ * do the same wait.
+ */
+export async function raiseRevision(orm: Pick<PgRemoteDatabase, 'update'>): Promise<void> {
+  await orm
+    .update(revision)
+    .set({ number: sql`${revision.number} + 1` })
+    .where(eq(revision.id, 1))
 }
 
 /**

@@ -1,3 +1,8 @@
+import { sql } from 'drizzle-orm'
+
+/** The server's time in a statement, epoch milliseconds: that of the moment, and not of the transaction's begin. */
+export const serverTime = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
+
 /**
  * The clock of the database server, as one of its clients knows it: by what every answer says of the time, and between
  * answers by a stopwatch of this machine, whose clock is asked nothing. So servers whose clocks differ go by the same time.

@@ -1,10 +1,12 @@
+import { sql } from 'drizzle-orm'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Clock } from '../../domain/ports.ts'
 import { Changes } from './changes.ts'
-import { DatabaseClock } from './clock.ts'
+import { DatabaseClock, serverTime } from './clock.ts'
 import { migrate, requireSchema } from './migrate.ts'
 import { openPool, type Pool, type Queryable } from './pool.ts'
+import { leases } from './schema.ts'
 import { createSteps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
@@ -18,14 +20,14 @@ export interface Database {
   readonly changes: Changes
   /** The server's time, or that of a test. */
   readonly now: Clock
-  /** Takes an atomic step; resolves to the function's answer when it is committed. */
+  /** Runs an atomic step; resolves to its answer once that is committed. */
   readonly take: ReturnType<typeof createSteps>['take']
   /** Statements and steps that wait for their turn. */
   queueLength(): number
   /** Such as `18.4`. */
   readonly serverVersion: string
-  /** What is given to a function as the time: that of a test; null, so that the server's clock counts. */
-  given(now: number): number | null
+  /** The time that a caller gives, where a test moves the clock; undefined: the server's clock counts. */
+  given(now: number): number | undefined
   /** Whether the database answers, can be written, and has the schema of this program; rejects when not. */
   check(): Promise<void>
   close(): Promise<void>
@@ -53,7 +55,7 @@ export async function openDatabase(
     throw error
   }
   const serverClock = new DatabaseClock(() => performance.now(), Date.now())
-  const given = (now: number) => (clock === undefined ? null : now)
+  const given = (now: number) => (clock === undefined ? undefined : now)
   const steps = createSteps(pool, {
     batchSize: target.batchSize ?? usualBatchSize,
     patienceMs: target.connectTimeoutMs,
@@ -97,11 +99,10 @@ function writeProof(pool: Pool): () => Promise<void> {
   let proving: Promise<void> | undefined
   const prove = async () => {
     try {
-      await pool.rows(
-        `INSERT INTO leases (name, holder, ends_at) VALUES ('health', '', otpost_now())
-          ON CONFLICT (name) DO UPDATE SET ends_at = excluded.ends_at`,
-        [],
-      )
+      await ormOn(pool)
+        .insert(leases)
+        .values({ name: 'health', holder: '', endsAt: serverTime })
+        .onConflictDoUpdate({ target: leases.name, set: { endsAt: sql`excluded.ends_at` } })
       provenAt = performance.now()
     } finally {
       proving = undefined

@@ -1,5 +1,4 @@
 import { OperatorError } from '../../domain/operator/operator.ts'
-import { type Ledger, prune } from '../../domain/otp/state.ts'
 import {
   type ComparedTable,
   columnsByTable,
@@ -11,7 +10,9 @@ import {
   type Transferred,
   type TransferSource,
 } from '../store/transfer.ts'
-import { openDatabase, plainError } from './database.ts'
+import { raiseRevision } from './changes.ts'
+import { serverTime } from './clock.ts'
+import { openDatabase, ormOn, plainError } from './database.ts'
 import { noteSecret } from './key-fingerprints.ts'
 import {
   DatabaseUnavailable,
@@ -21,16 +22,16 @@ import {
   StatementError,
 } from './pool.ts'
 import * as schema from './schema.ts'
+import { revision } from './schema.ts'
 import { asJson, storable } from './text.ts'
 
 const columns = columnsByTable(Object.values(schema))
-
-const allTables = [...movedTables, 'ledgers'] as const
 
 /** Instants that are still to come: those of the target's clock. All others say when something was. */
 const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
   console_sessions: ['started_at', 'last_seen_at', 'expires_at'],
   console_links: ['expires_at'],
+  codes_and_limits: ['created_at', 'expires_at'],
 }
 
 /** Characters of JSON that go in one statement. */
@@ -135,13 +136,13 @@ async function holdEmpty(connection: Queryable): Promise<void> {
     }
   }
   await lock('SELECT number FROM revision WHERE id = 1 FOR UPDATE')
-  await lock(`LOCK TABLE ${allTables.join()} IN SHARE ROW EXCLUSIVE MODE`)
+  await lock(`LOCK TABLE ${movedTables.join()} IN SHARE ROW EXCLUSIVE MODE`)
   await requireEmpty(connection)
 }
 
 async function requireEmpty(connection: Queryable): Promise<void> {
   const found: string[] = []
-  for (const table of allTables) {
+  for (const table of movedTables) {
     const rows = await countOf(connection, table)
     if (rows > 0) found.push(`${table} has ${rows} ${rows === 1 ? 'row' : 'rows'}`)
   }
@@ -178,7 +179,7 @@ type Counts = ReadonlyMap<Transferred['table'], number>
 
 /** How many rows each table of the source has: nobody else writes it, so they stay as many. */
 function countsOf(source: TransferSource): Counts {
-  return new Map(allTables.map((table) => [table, source.count(table)]))
+  return new Map(movedTables.map((table) => [table, source.count(table)]))
 }
 
 async function copyAll(
@@ -189,13 +190,9 @@ async function copyAll(
   const shiftMs = await aheadOf(connection, source)
   const done: Transferred[] = []
   for (const table of movedTables) {
-    const rows = await copyRows(
-      connection,
-      table,
-      columns(table).map(({ name }) => name),
-      movedRows(source, table, shiftMs),
-    )
-    done.push({ table, rows, leftOut: 0 })
+    const names = columns(table).map(({ name }) => name)
+    const rows = await copyRows(connection, table, names, movedRows(source, table, shiftMs))
+    done.push({ table, rows, leftOut: (expected.get(table) ?? 0) - rows })
   }
   for (const table of numberedTables) {
     // No part of the transaction: should that be undone, some numbers are never used.
@@ -204,11 +201,9 @@ async function copyAll(
       source.lastNumber(table),
     ])
   }
-  const live = liveLedgers(source, shiftMs)
-  const rows = await copyRows(connection, 'ledgers', ['subject', 'ends_at', 'state'], live)
-  done.push({ table: 'ledgers', rows, leftOut: (expected.get('ledgers') ?? 0) - rows })
+  await raiseRevision(ormOn(connection))
   // Until the server gets to it by itself it would search long tables as if they were short.
-  await connection.rows(`ANALYZE ${allTables.join()}`, [])
+  await connection.rows(`ANALYZE ${movedTables.join()}`, [])
   return done
 }
 
@@ -218,40 +213,20 @@ async function copyAll(
  */
 async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<number> {
   const asked = now()
-  const [[at] = []] = await connection.rows('SELECT otpost_now()', [])
+  const [row] = await ormOn(connection).select({ at: serverTime }).from(revision)
   const answered = now()
-  return Math.min(Math.max(0, Number(at) - answered), Number(at) + 1 - asked)
+  const at = Number(row?.at)
+  return Math.min(Math.max(0, at - answered), at + 1 - asked)
 }
 
 function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number): Generator<PlainRow> {
   const shifted = shiftedColumns[table] ?? []
-  for (const row of source.rows(table)) {
-    const own: Record<string, unknown> = table === 'stats' ? { ...row, part: 0 } : { ...row }
-    for (const name of shifted) own[name] = Number(own[name]) + shiftMs
-    yield own
-  }
-}
-
-function* liveLedgers(source: TransferSource, shiftMs: number): Generator<PlainRow> {
   const now = source.now()
-  for (const [subject, ledger] of source.ledgers()) {
-    const endsAt = prune(ledger, now)
-    if (endsAt !== undefined) yield { subject, ends_at: endsAt + shiftMs, state: stateOf(ledger, shiftMs) }
-  }
-}
-
-/** A ledger as the functions of the migrations keep it. */
-function stateOf({ windows, codes }: Ledger, shiftMs: number) {
-  return {
-    w: Object.fromEntries(
-      Array.from(windows, ([name, { count, endsAt }]) => [name, [count, endsAt + shiftMs]]),
-    ),
-    c: Object.fromEntries(
-      Array.from(codes, ([brandSlug, { id, hash, attempts, createdAt, expiresAt }]) => [
-        brandSlug,
-        [id, hash, attempts, createdAt + shiftMs, expiresAt + shiftMs],
-      ]),
-    ),
+  for (const row of source.rows(table)) {
+    if (table === 'codes_and_limits' && Number(row.expires_at) <= now) continue
+    const own: Record<string, unknown> = table === 'stats' ? { ...row, part: 0 } : { ...row }
+    for (const name of shifted) if (own[name] !== null) own[name] = Number(own[name]) + shiftMs
+    yield own
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock, Log } from '../../domain/ports.ts'
-import { keyFingerprints } from '../crypto/secrets.ts'
+import { isHashOf, keyFingerprints } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
 import { createStatistics } from '../store/statistics.ts'
 import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
@@ -48,7 +48,7 @@ export async function openPostgres(
   const stores = storeDatabase(database)
   const storage: Storage = {
     now,
-    otps: createOtpStore(database),
+    otps: createOtpStore(database, isHashOf),
     ...plainErrors(createStores(stores)),
     eventLog: plainErrors(createEventLogStore(database, randomInt(parts))),
     statistics: createStatistics(statReader(database)),

@@ -19,8 +19,8 @@ import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
 // The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
-// reckons in. What is written with every request (ledgers, requests, attempts) has as its first key column what it is spread by
-// over the nodes of a distributed database. Only what an operator or a developer reads is numbered by a sequence.
+// reckons in. What is written with every request (codes_and_limits, requests, attempts) has as its first key column what it is
+// spread by over the nodes of a distributed database. Only what an operator or a developer reads is numbered by a sequence.
 
 /** Compared byte by byte: keys and hashes have no language, and their order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
@@ -34,17 +34,38 @@ const texts = customType<{ data: Readonly<Record<string, string>> }>({
 const instant = (name: string) => bigint(name, { mode: 'number' })
 
 /**
- * What is kept of each recipient, application and network address: open windows and live codes, as the functions of the
- * migrations write them. Spread by `subject`. There is no index by time: so a row is changed in its page (HOT), and the
- * sweep goes by the key.
+ * One row for each live code and each open window of a limit, spread by `subject`. There is no index by time: so a row is
+ * changed in its page (HOT), and expired rows are removed by key.
  */
-export const ledgers = pgTable('ledgers', {
-  subject: key('subject').primaryKey(),
-  /** From this instant on nothing in it matters. */
-  endsAt: instant('ends_at').notNull(),
-  /** `{"w": {name: [count, endsAt]}, "c": {brandSlug: [id, hash, attempts, createdAt, expiresAt]}}` */
-  state: jsonb().notNull(),
-})
+export const codesAndLimits = pgTable(
+  'codes_and_limits',
+  {
+    /** A recipient's or IP address's keyed hash, or an application. */
+    subject: key('subject').notNull(),
+    /** The name of a limit, or `code:` and the slug of the brand. */
+    name: key('name').notNull(),
+    /** Counted requests in the window of a limit. */
+    count: integer(),
+    codeId: text('code_id'),
+    codeHash: text('code_hash'),
+    /** Guesses charged to a code. */
+    attempts: integer(),
+    /** When a code was made. */
+    createdAt: instant('created_at'),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.subject, table.name] }),
+    // A row is of a limit or of a code, and has all columns of that.
+    check(
+      'codes_and_limits_kind',
+      sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.codeId} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.attempts} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.createdAt} IS NULL)`,
+    ),
+  ],
+)
 
 /** One row: its number grows with whatever a node may remember, so that each learns that it has to read again. */
 export const revision = pgTable('revision', {

@@ -1,30 +1,36 @@
-import { maxAttempts } from '../../domain/otp/store.ts'
-import { clockToleranceMs } from '../../domain/ports.ts'
-import { DatabaseUnavailable, type Pool, StatementError } from './pool.ts'
+import type { Subject } from '../../domain/otp/limits.ts'
+import type { State } from '../../domain/otp/state.ts'
+import { DatabaseUnavailable, type Pool } from './pool.ts'
+import { Overtaken, openRecords, writeRecords } from './record-table.ts'
 
-/**
- * A step as the function takes it, by position; it names subjects by the place that `placeOf` gives each.
- *
- * @param placeOf `isNeeded`: the subject needs a row, since something of it may be counted
- */
-export type Step = (placeOf: (subject: string, isNeeded: boolean) => number) => readonly unknown[]
-
-interface Waiting {
-  readonly step: Step
-  /** Its application or, where it changes the row of none, its one subject. */
-  readonly owner: string
-  readonly since: number
-  readonly resolve: (answer: never) => void
-  readonly reject: (error: unknown) => void
+/** One atomic step on codes and limits. */
+export interface Step<Answer> {
+  /** All whose records it reads or changes. */
+  readonly subjects: readonly Subject[]
+  /**
+   * May run again on other records, where the transaction was rolled back.
+   *
+   * @param now the server's time, epoch milliseconds
+   */
+  run(state: State, now: number): Answer
 }
 
-const statement = {
-  name: 'otpost_steps',
-  text: 'SELECT otpost_steps($1::text[], $2::boolean[], $3::jsonb, $4::bigint, $5::int) AS taken',
+interface Waiting {
+  readonly subjects: readonly string[]
+  /** Its application or, where it changes the row of none, its first subject. */
+  readonly owner: string
+  readonly since: number
+  /** Runs the step, and returns what answers it once that is committed. */
+  readonly run: (state: State, now: number) => () => void
+  readonly reject: (error: unknown) => void
 }
 
 /** Transactions at a time; what comes meanwhile shares the next. */
 const atOnce = 2
+
+/** How often a transaction is tried that others overtake, and the longest pause before the first retry; later ones are longer. */
+const mostTries = 10
+const retryPauseMs = 4
 
 /** From when on a transaction is slow: many times what one takes on a busy machine. */
 const slowMs = 250
@@ -60,20 +66,28 @@ interface Settings {
  * A row that somebody holds makes a transaction slow. Whose steps are in one go apart until it is over, each owner's for
  * itself, and its place is another's: so requests of others wait for a moment at most.
  */
-export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, hearing }: Settings) {
+export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patienceMs, hearing }: Settings) {
   const shared: Group = { waiting: [], running: 0 }
   /** By owner, with how many slow transactions have steps of it. */
   const apart = new Map<string, Group & { slow: number }>()
   const batches = new Set<Batch>()
   let isDue = false
 
-  /** Resolves to the answer of the function. */
-  function take<Answer>(step: Step): Promise<Answer> {
+  /** Resolves to the answer of the step once it is committed. */
+  function take<Answer>({ subjects, run }: Step<Answer>): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const owner = ownerOf(step)
+    const owner = ownerOf(subjects)
     const group = apart.get(owner) ?? shared
-    const since = performance.now()
-    group.waiting.push({ step, owner, since, resolve: resolve as (answer: never) => void, reject })
+    group.waiting.push({
+      subjects: subjects.flat(),
+      owner,
+      since: performance.now(),
+      run: (state, now) => {
+        const answer = run(state, now)
+        return () => resolve(answer)
+      },
+      reject,
+    })
     if (group.running < atOnce) runSoon()
     return promise
   }
@@ -133,29 +147,31 @@ export function createSteps(pool: Pick<Pool, 'query'>, { batchSize, patienceMs, 
 
   async function runTogether(batch: readonly Waiting[]): Promise<void> {
     try {
-      const answers = await answersTo(batch.map(({ step }) => step))
-      for (const [place, { resolve }] of batch.entries()) resolve(answers[place] as never)
+      for (const answer of await committed(batch)) answer()
     } catch (error) {
-      const isOfOne = batch.length > 1 && error instanceof StatementError
+      const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
       if (!isOfOne) for (const { reject } of batch) reject(error)
       // Nothing of it has happened.
       else for (const each of batch) await runTogether([each])
     }
   }
 
-  async function answersTo(steps: readonly Step[]): Promise<readonly unknown[]> {
-    const hear = hearing()
-    const { subjects, needed, positional } = arranged(steps)
-    const [row] = await pool.query<{ taken: { at: number; answers: readonly unknown[] } }>(statement, [
-      subjects,
-      needed,
-      JSON.stringify(positional),
-      clockToleranceMs,
-      maxAttempts,
-    ])
-    if (!row) throw new Error('the database gave no answer')
-    hear(row.taken.at)
-    return row.taken.answers
+  /** Runs steps in one transaction, one after another and all or none; resolves to what answers each. */
+  async function committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
+    const subjects = [...new Set(steps.flatMap((step) => step.subjects))]
+    for (let tries = 1; ; tries++) {
+      try {
+        return await pool.transaction(async (connection) => {
+          const { records, now } = await openRecords(connection, subjects, hearing)
+          const answers = steps.map(({ run }) => run(records, now))
+          await writeRecords(connection, records.changes())
+          return answers
+        })
+      } catch (error) {
+        if (!(error instanceof Overtaken) || tries === mostTries) throw error
+      }
+      await Bun.sleep(Math.random() * retryPauseMs * tries)
+    }
   }
 
   /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
@@ -184,43 +200,8 @@ function ownersOf({ steps }: Batch): ReadonlySet<string> {
   return new Set(steps.map(({ owner }) => owner))
 }
 
-function ownerOf(step: Step): string {
-  let first = ''
-  let application = ''
-  step((subject) => {
-    first ||= subject
-    if (isApplication(subject)) application = subject
-    return 0
-  })
-  return application || first
-}
-
-function isApplication(subject: string): boolean {
-  return subject.startsWith('app:')
-}
-
-/**
- * The subjects of steps in the order in which every node locks them, so that no two wait for each other: applications last,
- * which many wait for; else by their names. And the steps, with the places of theirs.
- */
-function arranged(steps: readonly Step[]) {
-  const isNeededBy = new Map<string, boolean>()
-  const gather = (subject: string, isNeeded: boolean) => {
-    isNeededBy.set(subject, isNeeded || isNeededBy.get(subject) === true)
-    return 0
-  }
-  for (const step of steps) step(gather)
-  const subjects = [...isNeededBy.keys()].sort(byLockOrder)
-  const places = new Map(subjects.map((subject, index) => [subject, index + 1]))
-  return {
-    subjects,
-    needed: subjects.map((subject) => isNeededBy.get(subject) === true),
-    positional: steps.map((step) => step((subject) => places.get(subject) ?? 0)),
-  }
-}
-
-function byLockOrder(a: string, b: string): number {
-  const [isAppA, isAppB] = [isApplication(a), isApplication(b)]
-  if (isAppA !== isAppB) return isAppA ? 1 : -1
-  return a < b ? -1 : a > b ? 1 : 0
+function ownerOf(subjects: readonly Subject[]): string {
+  const [first = ['']] = subjects
+  const [owner] = subjects.find(([subject]) => subject.startsWith('app:')) ?? first
+  return owner
 }

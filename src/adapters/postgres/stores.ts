@@ -1,9 +1,11 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Steps } from '../store/statements.ts'
+import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import * as tables from './schema.ts'
+import { storableRow } from './text.ts'
 
 /** What PostgreSQL gives the shared stores. */
 export function storeDatabase({
@@ -31,12 +33,11 @@ export function storeDatabase({
     serialTransaction: (steps) =>
       pool.transaction(async (connection) => {
         const inside = ormOn(connection)
-        // A change increments this number anyway, so the lock adds no wait.
-        await inside.execute(sql`SELECT number FROM revision WHERE id = 1 FOR UPDATE`)
+        await raiseRevision(inside)
         return runAll(steps(inside as unknown as Orm))
       }),
     saveMessage: async (row) => {
-      await orm.insert(tables.outbox).values({ ...row, id: nextMessageId(orm) })
+      await orm.insert(tables.outbox).values({ ...storableRow(row), id: nextMessageId(orm) })
     },
   }
 }

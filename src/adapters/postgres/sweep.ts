@@ -1,10 +1,13 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
 import { statSteps } from '../../domain/events/stats.ts'
 import { firstIdOf } from '../store/event-log.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
-import type { Database } from './database.ts'
+import { raiseRevision } from './changes.ts'
+import { serverTime } from './clock.ts'
+import { type Database, ormOn } from './database.ts'
+import { codesAndLimits, leases, openCircuitRows } from './schema.ts'
 
-/** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
+/** Codes and limits visited in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
 
 /** Rows of any other table removed in one step. */
@@ -15,11 +18,6 @@ const outboxMs = 86_400_000
 
 /** How long the node that sweeps may fall silent before another does. */
 const leaseMs = 15_000
-
-const lease = {
-  name: 'otpost_lease',
-  text: 'SELECT otpost_lease($1::text, $2::text, $3::bigint, $4::bigint) AS is_own',
-}
 
 /**
  * Makes the sweep, which one node at a time does, a small step at a time. Rows that somebody has locked are passed over: it
@@ -35,33 +33,53 @@ export function createSweep(
   let after = ''
 
   return async (now, retainAfter) => {
-    const [answer] = await pool.query<{ is_own: boolean }>(lease, ['sweep', node, leaseMs, given(now)])
-    if (!answer?.is_own) return { isRound: true, isBusy: false }
-    const [ledgers, next] = await sweepLedgers(now)
+    if (!(await takeLease(orm, { name: 'sweep', holder: node, lengthMs: leaseMs, now: given(now) }))) {
+      return { isRound: true, isBusy: false }
+    }
+    const [expired, next] = await sweepCodesAndLimits(now)
     after = next
     const before = firstIdOf(retainAfter.eventLog)
     let isFull = false
     for (const deletion of deletions(now, retainAfter, before)) {
       if ((await changedBy(orm, deletion)) >= otherBatch) isFull = true
     }
-    return { isRound: next === '' && !isFull, isBusy: ledgers > batch / 4 || isFull }
+    await closeCircuits(now)
+    return { isRound: next === '' && !isFull, isBusy: expired > batch / 4 || isFull }
   }
 
-  /** Goes through the ledgers by their key, round after round. */
-  async function sweepLedgers(now: number): Promise<readonly [removed: number, next: string]> {
-    const [last] = await pool.rows(
-      'SELECT subject FROM ledgers WHERE subject > $1 ORDER BY subject LIMIT 1 OFFSET $2',
-      [after, batch - 1],
-    )
-    const until = typeof last?.[0] === 'string' ? last[0] : undefined
-    const range =
-      until === undefined ? sql`subject > ${after}` : sql`subject > ${after} AND subject <= ${until}`
+  /** Goes through codes and limits by their key, round after round. */
+  async function sweepCodesAndLimits(now: number): Promise<readonly [removed: number, next: string]> {
+    const { subject, name, expiresAt } = codesAndLimits
+    const [last] = await orm
+      .select({ subject })
+      .from(codesAndLimits)
+      .where(gt(subject, after))
+      .orderBy(subject)
+      .limit(1)
+      .offset(batch - 1)
+    const expired = orm
+      .select({ subject, name })
+      .from(codesAndLimits)
+      .where(and(gt(subject, after), last && lte(subject, last.subject), lte(expiresAt, now)))
+      .orderBy(subject, name)
+      .for('update', { skipLocked: true })
     const removed = await changedBy(
       orm,
-      sql`DELETE FROM ledgers WHERE subject IN
-        (SELECT subject FROM ledgers WHERE ${range} AND ends_at <= ${now} ORDER BY subject FOR UPDATE SKIP LOCKED)`,
+      sql`DELETE FROM ${codesAndLimits} WHERE (subject, name) IN ${expired}`,
     )
-    return [removed, until ?? '']
+    return [removed, last?.subject ?? '']
+  }
+
+  /** Removes providers that nobody has told of for a while. */
+  async function closeCircuits(now: number): Promise<void> {
+    const isOver = lte(openCircuitRows.openUntil, now - leaseMs)
+    const [over] = await orm.select().from(openCircuitRows).where(isOver).limit(1)
+    if (!over) return
+    await pool.transaction(async (connection) => {
+      const inside = ormOn(connection)
+      await inside.delete(openCircuitRows).where(isOver)
+      await raiseRevision(inside)
+    })
   }
 
   function deletions(now: number, retainAfter: RetainAfter, before: string): readonly SQL[] {
@@ -88,9 +106,33 @@ export function createSweep(
         (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${some})`,
       sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
       sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
-      sql`DELETE FROM resting_providers WHERE rests_until <= ${now - leaseMs}`,
     ]
   }
+}
+
+/** Takes or prolongs a lease, for work that one node at a time does; false while another holds it. */
+async function takeLease(
+  orm: Database['orm'],
+  lease: {
+    readonly name: string
+    readonly holder: string
+    readonly lengthMs: number
+    readonly now: number | undefined
+  },
+): Promise<boolean> {
+  const now = lease.now === undefined ? serverTime : sql`${lease.now}::bigint`
+  const taken = await orm
+    .insert(leases)
+    .values({ name: lease.name, holder: lease.holder, endsAt: sql`${now} + ${lease.lengthMs}` })
+    .onConflictDoUpdate({
+      target: leases.name,
+      set: { holder: sql`excluded.holder`, endsAt: sql`excluded.ends_at` },
+      // One that ends much too late is from before the clock was set back.
+      setWhere: sql`${leases.holder} = excluded.holder or ${leases.endsAt} <= ${now}
+        or ${leases.endsAt} > ${now} + ${2 * lease.lengthMs}`,
+    })
+    .returning({ name: leases.name })
+  return taken.length > 0
 }
 
 /** Runs a DELETE or UPDATE; resolves to how many rows it changed. */

@@ -6,7 +6,7 @@ import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { fileAt, movedAside } from './draft.ts'
 import { migrate, upgradeCheck } from './migrate.ts'
-import { LedgerTable } from './state-table.ts'
+import { RecordTable } from './record-table.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 /** An open database: Drizzle for statements, the writer for every change. */
@@ -15,8 +15,8 @@ export interface Database {
   /** For the few statements that are most of the work: made by Drizzle, run without it. */
   readonly driver: Driver.Database
   readonly writer: Writer
-  /** What is kept of recipients, applications and addresses, as the writer's steps see it. */
-  readonly ledgers: LedgerTable
+  /** Codes and limits, for the steps of the writer. */
+  readonly table: RecordTable
   readonly changes: Changes
   /** Whether there was no such file, or nothing in it, before. */
   readonly isNew: boolean
@@ -183,16 +183,16 @@ function requireSameFile(file: string, identity: FileIdentity): void {
 function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {
   const orm = drizzle(driver)
   const changes = new Changes(driver)
-  const ledgers = new LedgerTable(driver, orm, changes)
+  const table = new RecordTable(driver, orm)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, {
     guard,
     begin: () => {
       changes.poll()
-      ledgers.refresh()
+      table.reset()
     },
-    flush: (now) => ledgers.flush(now),
-    discard: () => ledgers.discard(),
+    flush: () => table.flush(),
+    discard: () => table.reset(),
   })
   const userVersion = driver.pragma('user_version', { simple: true })
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
@@ -203,7 +203,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
     orm,
     driver,
     writer,
-    ledgers,
+    table,
     changes,
     isNew,
     identity,
@@ -213,7 +213,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       probe.get()
       // A server that is left alone because it was unwell would stay so if it did not try by itself.
       if (!writer.hasWritten(proofMs)) {
-        await writer.write(() => void driver.pragma(`user_version = ${userVersion}`), undefined, proofMs)
+        await writer.write(() => void driver.pragma(`user_version = ${userVersion}`), proofMs)
       }
     },
     shrink: () => {

@@ -15,7 +15,6 @@ import { damageIn, fileAt, movedAside, movedEnding, syncToDisk } from './draft.t
 import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
 import * as schema from './schema.ts'
-import { decode } from './state-table.ts'
 
 const columns = columnsByTable(Object.values(schema))
 
@@ -58,10 +57,6 @@ export function holdFile(file: string, now: Clock): HeldFile {
     prepare: () => known(file, () => prepare(driver, file)),
     count: (table) => number(`SELECT count(*) FROM ${table}`),
     rows: (table) => rowsOf(driver, table),
-    *ledgers() {
-      const rows = driver.prepare<[], [string, string]>('SELECT subject, state FROM ledgers').raw()
-      for (const [subject, state] of rows.iterate()) yield [subject, decode(state)]
-    },
     keys: (table) =>
       known(file, () =>
         driver.prepare<[], string>(`SELECT ${comparedKeys[table]} FROM ${table}`).pluck().all(),

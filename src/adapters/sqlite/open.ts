@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Log } from '../../domain/ports.ts'
 import { type SecretKeys, secretsFrom } from '../crypto/secret-file.ts'
-import { keyFingerprints, newSecretKey, saltedHash } from '../crypto/secrets.ts'
+import { keyFingerprints, newSecretKey } from '../crypto/secrets.ts'
 import { createStatistics } from '../store/statistics.ts'
 import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
@@ -10,7 +10,6 @@ import { createEventLogStore } from './event-log.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
 import { notedFingerprints, noteFingerprints } from './key-fingerprints.ts'
-import { createOtpStore } from './otp-store.ts'
 import { statReader } from './stats.ts'
 import { storeDatabase } from './stores.ts'
 import { startThread } from './thread.ts'
@@ -38,13 +37,12 @@ export function openSqlite(
   // Each connection to a database in memory has one of its own.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database)
-  const { check } = createOtpStore(database, saltedHash)
   const { trace, deliveries, lastProviderOf } = createEventLogStore(database)
   const { saveEntries, saveReports } = work
   const stores = storeDatabase(database, work, now)
   const storage: Storage = {
     now,
-    otps: { ...work, check },
+    otps: work,
     ...createStores(stores),
     eventLog: { saveEntries, saveReports, trace, deliveries, lastProviderOf },
     statistics: createStatistics(statReader(database)),

@@ -225,13 +225,9 @@ function takeOut(
   { now, actor }: RestoreOptions,
 ): Omit<Restored, 'asideFile' | 'ownerUid'> {
   return draft.transaction(() => {
-    const count = (query: string) => Number(draft.prepare(query).pluck().get())
-    const droppedCodes = count(
-      "SELECT coalesce(sum(json_array_length(state, '$.codes')), 0) FROM ledgers WHERE json_type(state, '$.codes') = 'array'",
-    )
-    draft.exec(`
-        UPDATE ledgers SET state = json_remove(state, '$.codes') WHERE json_type(state, '$.codes') IS NOT NULL;
-        DELETE FROM ledgers WHERE state = '{}'`)
+    const droppedCodes = draft
+      .prepare('DELETE FROM codes_and_limits WHERE code_hash IS NOT NULL')
+      .run().changes
     const droppedSessions = ['console_sessions', 'console_links'].reduce(
       (sum, table) => sum + draft.prepare(`DELETE FROM ${table}`).run().changes,
       0,

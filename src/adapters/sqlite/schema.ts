@@ -9,19 +9,37 @@ import type { AuditAction } from '../../domain/operator/audit.ts'
 // the outbox, which exists to show messages to a developer.
 
 /**
- * What is kept of each recipient, application and network address: open windows and live codes, as `ledgers.ts` writes
- * them. One row each, since a row under a random key costs a page of the log. There is no index by time: the sweep goes
- * by the key, so that rows that are side by side are removed with one change of their page.
+ * One row for each live code and each open window of a limit, together by whose they are: all that a request needs of a
+ * recipient is side by side. There is no index by time, since it would cost every write: expired rows are removed by key.
  */
-export const ledgers = sqliteTable(
-  'ledgers',
+export const codesAndLimits = sqliteTable(
+  'codes_and_limits',
   {
-    subject: text().primaryKey().notNull(),
-    /** From this instant on nothing in it matters. */
-    endsAt: integer('ends_at').notNull(),
-    state: text().notNull(),
+    /** A recipient's or IP address's keyed hash, or an application. */
+    subject: text().notNull(),
+    /** The name of a limit, or `code:` and the slug of the brand. */
+    name: text().notNull(),
+    /** Counted requests in the window of a limit. */
+    count: integer(),
+    codeId: text('code_id'),
+    codeHash: text('code_hash'),
+    /** Guesses charged to a code. */
+    attempts: integer(),
+    /** When a code was made. */
+    createdAt: integer('created_at'),
+    expiresAt: integer('expires_at').notNull(),
   },
-  (table) => [check('ledgers_state', sql`json_type(${table.state}) = 'object'`)],
+  (table) => [
+    primaryKey({ columns: [table.subject, table.name] }),
+    // A row is of a limit or of a code, and has all columns of that.
+    check(
+      'codes_and_limits_kind',
+      sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.codeId} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.attempts} IS NULL)
+        AND (${table.codeHash} IS NULL) = (${table.createdAt} IS NULL)`,
+    ),
+  ],
 )
 
 export const brands = sqliteTable(

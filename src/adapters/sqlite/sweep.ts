@@ -1,10 +1,11 @@
-import { sql } from 'drizzle-orm'
+import { and, gt, lte, sql } from 'drizzle-orm'
 import { firstIdOf } from '../store/event-log.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import type { Database } from './database.ts'
+import { codesAndLimits } from './schema.ts'
 import { sweepStats } from './stats.ts'
 
-/** Ledgers looked at in one step: few enough that requests beside it don't wait noticeably. */
+/** Codes and limits visited in one step: few enough that requests beside it don't wait noticeably. */
 const batch = 500
 
 /** Messages of the outbox removed in one step. */
@@ -20,9 +21,9 @@ const outboxMs = 86_400_000
 const operatorBatch = 100
 
 /**
- * Makes the sweep, which removes what is over (ledgers, old messages of the outbox, old statistics, sessions of the console,
+ * Makes the sweep, which removes what is over (codes and limits, old messages of the outbox, old statistics, sessions of the console,
  * and what the event log, the audit log and the integration requests have from before `keptFrom`) and gives emptied pages
- * back to the disk, a small step at a time. It goes through the ledgers by their key, round after round: so no index by
+ * back to the disk, a small step at a time. It visits codes and limits by their key, round after round: so no index by
  * time has to be kept, and the rows of one page go together.
  *
  * @returns takes one step
@@ -30,7 +31,6 @@ const operatorBatch = 100
 export function createSweep({
   orm,
   writer,
-  changes,
   shrink,
 }: Database): (now: number, retainAfter: RetainAfter) => Promise<SweepStep> {
   let after = ''
@@ -38,24 +38,30 @@ export function createSweep({
   return async (now, retainAfter) => {
     const from = after
     const { next, ...step } = await writer.write(() => {
-      const [last] = orm.all<{ subject: string }>(
-        sql`SELECT subject FROM ledgers WHERE subject > ${from} ORDER BY subject LIMIT 1 OFFSET ${batch - 1}`,
-      )
-      const range = last ? sql`subject > ${from} AND subject <= ${last.subject}` : sql`subject > ${from}`
-      const ledgers = orm.run(sql`DELETE FROM ledgers WHERE ${range} AND ends_at <= ${now}`).changes
+      const { subject, expiresAt } = codesAndLimits
+      const last = orm
+        .select({ subject })
+        .from(codesAndLimits)
+        .where(gt(subject, from))
+        .orderBy(subject)
+        .limit(1)
+        .offset(batch - 1)
+        .get()
+      const expired = orm
+        .delete(codesAndLimits)
+        .where(and(gt(subject, from), last && lte(subject, last.subject), lte(expiresAt, now)))
+        .run().changes
       const messages = orm.run(
         sql`DELETE FROM outbox WHERE id IN
           (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} LIMIT ${outboxBatch})`,
       ).changes
       const eventLog =
         sweepEventLog(retainAfter.eventLog) + sweepStats({ orm }, now) + sweepOperator(now, retainAfter)
-      // What is remembered of them must not outlive them.
-      if (ledgers > 0) changes.tell()
       const isShrinking = shrink()
       return {
         next: last?.subject ?? '',
         isRound: last === undefined && messages < outboxBatch && eventLog < eventLogBatch,
-        isBusy: ledgers > batch / 4 || messages === outboxBatch || eventLog >= eventLogBatch || isShrinking,
+        isBusy: expired > batch / 4 || messages === outboxBatch || eventLog >= eventLogBatch || isShrinking,
       }
     })
     after = next

@@ -4,7 +4,7 @@ import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
 /** Everything that requests write, as a thread can do it: arguments and results are plain data. */
-export interface DatabaseWork extends Omit<OtpStore, 'check'> {
+export interface DatabaseWork extends OtpStore {
   /** Runs statements, built by Drizzle, in one transaction. */
   write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
   saveEntries: EventLogStore['saveEntries']
@@ -139,7 +139,6 @@ export function startThread(
     reschedule: call('reschedule'),
     abandonSend: call('abandonSend'),
     guess: call('guess'),
-    rekey: call('rekey'),
     write: call('write'),
     saveEntries: call('saveEntries'),
     saveReports: call('saveReports'),

@@ -1,4 +1,4 @@
-import { saltedHash } from '../crypto/secrets.ts'
+import { isHashOf } from '../crypto/secrets.ts'
 import type { Database } from './database.ts'
 import { createEventLogStore } from './event-log.ts'
 import { createOtpStore } from './otp-store.ts'
@@ -8,10 +8,9 @@ import type { DatabaseWork } from './thread.ts'
 
 /** Everything that requests write, on this database: done by the thread of a server, or by whoever has no other. */
 export function databaseWork(database: Database): DatabaseWork {
-  const { check: _, ...store } = createOtpStore(database, saltedHash)
   const { saveEntries, saveReports } = createEventLogStore(database)
   return {
-    ...store,
+    ...createOtpStore(database, isHashOf),
     write: createWrite(database),
     saveEntries,
     saveReports,

@@ -12,11 +12,11 @@ const lockPatienceMs = 5000
 export interface Unit {
   /** A transaction is about to begin. Throws where it must not. */
   guard(): void
-  /** The write lock has been had: what was known before may be out of date. */
+  /** The write lock is held: what was read before may be out of date. */
   begin(): void
-  /** Writes what has been changed in memory. `now`: the earliest time that a step since the last flush went by. */
-  flush(now: number): void
-  /** Forgets what has been changed in memory, since it is undone. */
+  /** Writes what has been changed in memory. */
+  flush(): void
+  /** Forgets what has been changed in memory: the transaction is undone. */
   discard(): void
 }
 
@@ -25,7 +25,6 @@ const commitBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 
 interface Job {
   readonly step: () => unknown
-  readonly now: number
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
   /** When the job fails if the lock has still not been had. */
@@ -71,12 +70,11 @@ export class Writer {
    * Rejects with what it threw, or with the error of the transaction. The step may be run twice, the first time undone: it
    * must leave no trace but in the database and in the unit.
    *
-   * @param now the time that the step goes by, where it changes anything in the unit
    * @param patienceMs how long another process's lock is waited for
    */
-  write<T>(step: () => Sync<T>, now = Number.POSITIVE_INFINITY, patienceMs = lockPatienceMs): Promise<T> {
+  write<T>(step: () => Sync<T>, patienceMs = lockPatienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ step, now, resolve, reject, giveUpAt: performance.now() + patienceMs })
+      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + patienceMs })
       this.schedule(0)
     })
   }
@@ -179,7 +177,7 @@ export class Writer {
     return this.inSavepoint(
       () => {
         const answers = jobs.map((job) => answerOf(job))
-        this.unit.flush(Math.min(...jobs.map((job) => job.now)))
+        this.unit.flush()
         return answers
       },
       () => undefined,
@@ -191,7 +189,7 @@ export class Writer {
     return this.inSavepoint(
       () => {
         const answer = answerOf(job)
-        this.unit.flush(job.now)
+        this.unit.flush()
         return answer
       },
       (error) => () => job.reject(error),

@@ -37,7 +37,7 @@ export interface Tables {
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>
   readonly deliveryReports: StoreTable<MessageReport>
-  readonly ledgers: Table & { readonly subject: Column }
+  readonly codesAndLimits: Table & { readonly subject: Column }
 }
 
 /** What a database gives the stores that are the same on SQLite and PostgreSQL. */

@@ -37,14 +37,19 @@ export async function forgetRecipient(
   subjects: readonly string[],
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
-  const { audit, ledgers, outbox } = database.tables
+  const { audit, codesAndLimits, outbox } = database.tables
   const hashes = subjects.map(hashOf)
   const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipient, hashes)
   const events = await eraseAttempts(database, hashes)
   const erased: Erased = {
     ...events,
     requests: withoutAttempt + events.requests,
-    ledgers: await deleteWhere(database, ledgers, ledgers.subject, inArray(ledgers.subject, [...subjects])),
+    codesAndLimits: await deleteWhere(
+      database,
+      codesAndLimits,
+      codesAndLimits.subject,
+      inArray(codesAndLimits.subject, [...subjects]),
+    ),
     messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.identity)),
     integrationRequests:
       recipient.channel === 'EMAIL' ? await eraseIntegrationRequests(database, recipient) : 0,

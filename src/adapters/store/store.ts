@@ -15,7 +15,7 @@ export interface Storage extends ReturnType<typeof createStores> {
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
   /**
-   * Takes one step of the sweep, which removes what is over (ledgers, old messages of the outbox, old statistics, sessions of
+   * Takes one step of the sweep, which removes what is over (codes and limits, old messages of the outbox, old statistics, sessions of
    * the console, and what the journal, the audit log and the integration requests have from before `keptFrom`).
    */
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
@@ -62,7 +62,7 @@ export interface Erased {
   readonly deliveries: number
   readonly deliveryReports: number
   /** Live codes, and the counters of limits. */
-  readonly ledgers: number
+  readonly codesAndLimits: number
   /** Messages in the outbox. */
   readonly messages: number
   readonly integrationRequests: number

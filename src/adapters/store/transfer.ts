@@ -1,5 +1,4 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
-import type { Ledger } from '../../domain/otp/state.ts'
 import type { Clock } from '../../domain/ports.ts'
 
 // What one database hands to another when all that is kept moves: plain rows, which know of neither.
@@ -17,6 +16,7 @@ export const movedTables = [
   'delivery_reports',
   'attempts',
   'requests',
+  'codes_and_limits',
 ] as const
 
 export type MovedTable = (typeof movedTables)[number]
@@ -48,11 +48,9 @@ export interface TransferSource {
   /** Brings its schema up to date. Throws where it is no whole database of this program. */
   prepare(): void
   /** How many rows a table has. */
-  count(table: MovedTable | 'ledgers'): number
-  /** All rows of a table, one after another. */
+  count(table: MovedTable): number
+  /** All rows of a table, one after another, expired ones included. */
   rows(table: MovedTable): Iterable<PlainRow>
-  /** Every ledger, those that are over included. */
-  ledgers(): Iterable<readonly [subject: string, ledger: Ledger]>
   /** The keys of a table. */
   keys(table: ComparedTable): readonly string[]
   /** The highest number that a row of the table ever had; 0: there was none. */
@@ -61,8 +59,8 @@ export interface TransferSource {
 
 /** What has moved of a table, in rows. */
 export interface Transferred {
-  readonly table: MovedTable | 'ledgers'
+  readonly table: MovedTable
   readonly rows: number
-  /** Rows in which nothing matters any more. */
+  /** Expired rows. */
   readonly leftOut: number
 }

@@ -4,10 +4,10 @@ import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
-import { claim, integrationRequests, type LimitSettings } from '../otp/limits.ts'
+import { claim } from '../otp/claims.ts'
+import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
-import { type SubjectPorts, subjectOf } from '../otp/subject.ts'
-import type { Secrets } from '../ports.ts'
+import type { Clock, Secrets } from '../ports.ts'
 
 /** What an integrator asks for, kept for the operator (design D18). */
 export interface IntegrationRequest {
@@ -42,9 +42,10 @@ export interface IntegrationRequests {
   add(request: IntegrationRequest): Promise<void>
 }
 
-export interface IntegrationPorts extends SubjectPorts {
+export interface IntegrationPorts {
+  readonly now: Clock
   readonly requests: IntegrationRequests
-  readonly store: Pick<OtpStore, 'admit' | 'rekey'>
+  readonly store: Pick<OtpStore, 'admit'>
   readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
 }
 
@@ -64,7 +65,7 @@ export async function requestIntegration(
   body: Body,
 ): Promise<string> {
   const fields = readRequest(body)
-  const limit = integrationRequests(await subjectOf(ports, 'ip', context.clientIp))
+  const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])
   const id = ports.secrets.newId()
   await ports.requests.add({ id, createdAt: ports.now(), ...fields })

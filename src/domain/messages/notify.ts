@@ -11,8 +11,9 @@ import {
 } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
+import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
-import { claim, globalLimit, type LimitSettings } from '../otp/limits.ts'
+import { globalLimit, type LimitSettings } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Secrets } from '../ports.ts'
 import {

@@ -1,9 +1,9 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import { claim, consoleLogins } from '../otp/limits.ts'
+import { claim } from '../otp/claims.ts'
+import { consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
-import { type SubjectPorts, subjectOf } from '../otp/subject.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock, Secrets } from '../ports.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
 // Who may use the operator's console: whoever knows its password, or holds a link made on the server itself.
@@ -100,8 +100,9 @@ export async function enterByLink(ports: ConsolePorts, linkToken: string): Promi
 }
 
 /** What a log-in by password needs beside. */
-export interface LoginPorts extends ConsolePorts, SubjectPorts {
-  readonly store: Pick<OtpStore, 'admit' | 'rekey'>
+export interface LoginPorts extends ConsolePorts {
+  readonly secrets: Pick<Secrets, 'subjects'>
+  readonly store: Pick<OtpStore, 'admit'>
 }
 
 /**
@@ -117,7 +118,7 @@ export async function enterByPassword(
 ): Promise<string | undefined> {
   const { passwordHash } = ports
   if (passwordHash === undefined) return undefined
-  await claim(ports, context, consoleLogins(await subjectOf(ports, 'ip', context.clientIp)))
+  await claim(ports, context, consoleLogins(ports.secrets.subjects('ip', context.clientIp)))
   // Longer ones are a way to make the server work.
   if (password.length > 1000) throw new Failure('validation_error', 'the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined

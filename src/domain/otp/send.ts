@@ -16,20 +16,18 @@ import { otpMail } from '../messages/emails.ts'
 import type { Outcome, SmsMessage } from '../messages/providers.ts'
 import { boundText, loginOtp, optionalWords, renderOtp } from '../messages/templates.ts'
 import type { Secrets } from '../ports.ts'
+import { claim, granted } from './claims.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
 import {
   type Claim,
-  claim,
   cooldownOf,
   type Grant,
   globalLimit,
-  granted,
   type LimitSettings,
-  noteLimitStatuses,
+  type Subject,
   sendLimits,
 } from './limits.ts'
-import type { OtpRecord, OtpStore } from './store.ts'
-import { subjectOf } from './subject.ts'
+import type { NewCode, OtpStore } from './store.ts'
 
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
@@ -43,10 +41,12 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
 }
 
 /**
- * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces whatever code its brand and recipient had. A
- * resend prefers another provider than the last code went through, since that one may not have arrived.
- * The checks stand in the order of the spec; the fields are read beforehand, since the limits need the recipient, and
- * judged in their turn. Resolves to the lifetime of the code.
+ * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces the code of its brand and recipient. A resend
+ * prefers another provider than the last code's, since that one may not have arrived. The checks are in the order of the
+ * spec: the limits need the recipient, so fields are read before them and their failure is thrown after them.
+ *
+ * @returns the seconds until the code expires
+ * @throws Failure as spec 4.1 lists them
  */
 export async function sendOtp(
   ports: SendOtpPorts,
@@ -57,11 +57,7 @@ export async function sendOtp(
   context.operation = isResend ? 'resend' : 'send'
   const appId = await authenticate(ports, context, body)
   const brand = await approvedBrand(ports.brands, context, body)
-  const to = await readAddressee(ports, body)
-  if (to) {
-    noteRecipient(context, to.recipient)
-    context.recipientSubject = to.subject
-  }
+  const to = readAddressee(ports, context, body)
   const order = judged(() => readOrder(body, brand, to))
   const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
   if (order instanceof Failure) {
@@ -69,74 +65,59 @@ export async function sendOtp(
     throw order
   }
 
-  // From here on the code is alive: a verify that overtakes the end of the delivery succeeds (design D15).
-  const now = ports.now()
-  const { code, record } = newRecord(ports, brand, order, now)
-  const decision = await ports.store.beginSend(claims, record, now)
-  noteLimitStatuses(context, claims, decision)
-  const grants = granted(decision, now)
-  // A process that ends during the delivery leaves a trace of what it was about.
+  // From here on the code is active: a verify that overtakes the end of the delivery succeeds (design D15).
+  const { code, record } = newCode(ports, brand, order)
+  const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
+  // A process that ends during the delivery leaves a trace of the request.
   ports.eventLog.note(context)
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
-    await regain(ports, order)
-    // Counted are the codes sent; that a call was made stays true.
-    await ports.store.abandonSend(
-      record,
-      grants.filter(({ subject }) => subject === record.subject),
-      ports.now(),
-    )
+    // The global limit counts calls, and keeps this one; the others count codes that were sent.
+    const given = grants.filter(({ subject }) => subject[0] === order.subject[0])
+    await ports.store.abandonSend(record, given, ports.now())
     throw new Failure('sms_failed')
   }
-  await startCooldown(ports, order, cooldownOf(grants, brand.slug)).catch((error: unknown) => {
-    // The code is out and alive, and the lease holds for as long as the cooldown would: nothing the caller has to know.
+  await startCooldown(ports, cooldownOf(grants, brand.slug)).catch((error: unknown) => {
+    // The code is out and active, and the lease lasts as long as the cooldown would: the caller need not know.
     context.fault = error
   })
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-/**
- * What the last code went through, where a route has another provider to prefer; where it can't be told, the code is sent
- * all the same.
- */
+/** The provider of the last code, where a route has another one to prefer; a failed look-up does not stop the send. */
 async function lastProvider(
-  { lastProviderOf, secrets, smsMode, smsRoutes }: SendOtpPorts,
+  { lastProviderOf, smsMode, smsRoutes }: SendOtpPorts,
   context: RequestContext,
   { slug, dltEnabled }: Brand,
-  { recipient: { channel, identity } }: Order,
+  { recipient, subject }: Order,
 ): Promise<string | undefined> {
   const hasChoice = routesOf(smsMode, dltEnabled).some((route) => smsRoutes[route].length > 1)
-  if (channel === 'EMAIL' || !hasChoice) return undefined
-  return lastProviderOf(secrets.subjects(channel, identity), slug).catch((error: unknown) => {
+  if (recipient.channel === 'EMAIL' || !hasChoice) return undefined
+  return lastProviderOf(subject, slug).catch((error: unknown) => {
     context.fault = error
     return undefined
   })
 }
 
 /**
- * The cooldown runs from the end of the delivery (spec 3.2). Taken at admission it is right already where its length
- * outlasts any delivery and this one was quick, which saves most sends a second write.
+ * The cooldown runs from the end of the delivery (spec 3.2). The lease is right already where it is as long as the cooldown
+ * and the delivery was quick, which saves most sends a second write.
  */
-async function startCooldown(ports: SendOtpPorts, order: Order, cooldown: Grant | undefined): Promise<void> {
-  if (!cooldown) return
-  const now = ports.now()
-  const endsAt = now + ports.limits.smsCooldownSeconds * 1000
-  if (Math.abs(endsAt - cooldown.endsAt) > cooldownToleranceMs) {
-    await regain(ports, order)
-    await ports.store.reschedule(cooldown, endsAt, now)
+async function startCooldown(
+  { store, now, limits }: SendOtpPorts,
+  cooldown: Grant | undefined,
+): Promise<void> {
+  const cooldownMs = limits.smsCooldownSeconds * 1000
+  if (cooldown && Math.abs(now() + cooldownMs - cooldown.expiresAt) > cooldownToleranceMs) {
+    await store.reschedule(cooldown, cooldownMs, now())
   }
 }
 
-/** Gets back what a server that knows the secrets in another order has moved to another name meanwhile. */
-async function regain(ports: SendOtpPorts, { recipient }: Order): Promise<void> {
-  await subjectOf(ports, recipient.channel, recipient.identity)
-}
-
-/** A usable recipient, and what stands for it in the store. */
+/** A usable recipient, and what its records are stored under. */
 interface Addressee {
   readonly recipient: Recipient
-  readonly subject: string
+  readonly subject: Subject
 }
 
 interface Order extends Addressee {
@@ -145,16 +126,18 @@ interface Order extends Addressee {
 }
 
 /** The recipient, if the body names a usable one: the limits need it before the fields have their turn. */
-async function readAddressee(ports: SendOtpPorts, body: Body): Promise<Addressee | undefined> {
-  const recipient = readRecipient(body, ports.nationalize)
-  if (!recipient) return undefined
-  return { recipient, subject: await subjectOf(ports, recipient.channel, recipient.identity) }
-}
-
-function readRecipient(body: Body, nationalize: Nationalize | undefined): Recipient | undefined {
+function readAddressee(
+  { secrets, nationalize }: SendOtpPorts,
+  context: RequestContext,
+  body: Body,
+): Addressee | undefined {
   const channel = channelOf(body)
-  if (channel === undefined) return undefined
-  return channel === 'SMS' ? phone(body.phone, nationalize) : email(body.email)
+  const recipient = channel && (channel === 'SMS' ? phone(body.phone, nationalize) : email(body.email))
+  if (!recipient) return undefined
+  const subject = secrets.subjects(recipient.channel, recipient.identity)
+  noteRecipient(context, recipient)
+  context.recipientSubject = subject[0]
+  return { recipient, subject }
 }
 
 function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
@@ -204,20 +187,16 @@ const cooldownToleranceMs = 500
 /** What a delivery may take beyond the time of its provider calls: queueing and a busy machine. */
 const leaseMarginMs = 2000
 
-function newRecord(
+function newCode(
   { secrets, otpTtlSeconds }: SendOtpPorts,
   { slug: brandSlug }: Brand,
   { recipient: { channel, identity }, subject }: Addressee,
-  now: number,
-): { code: string; record: OtpRecord } {
+): { code: string; record: NewCode } {
   const code = secrets.newCode()
   const id = secrets.newRecordId()
   const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, code)
   const hash = secrets.saltedHash(id, keyedCode)
-  return {
-    code,
-    record: { subject, brandSlug, id, hash, createdAt: now, expiresAt: now + otpTtlSeconds * 1000 },
-  }
+  return { code, record: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000 } }
 }
 
 function deliver(
@@ -241,7 +220,7 @@ function deliver(
     const content = otpMail({ code, businessName, lifetimeSeconds })
     return deliverMail(ports, context, {
       ...sender,
-      recipientSubject: subject,
+      recipientSubject: subject[0],
       template: loginOtp.key,
       ...content,
     })
@@ -251,7 +230,7 @@ function deliver(
   const message: SmsMessage = {
     ...sender,
     id: ports.secrets.newId(),
-    subject,
+    subject: subject[0],
     text: boundText(text, code, brand.domain, ports.segmentsOf),
     template: { key: templateKey, text, variables, registration: registrationOf(brand, templateKey) },
     validitySeconds: lifetimeSeconds,

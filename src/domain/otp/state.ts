@@ -1,173 +1,136 @@
 import { clockToleranceMs } from '../ports.ts'
-import { type Claim, decide, type Grant, type LimitDecision, type Window } from './limits.ts'
-import { type GuessAttempt, maxAttempts, type OtpRecord, type OtpScope, type Verdict } from './store.ts'
+import {
+  type Claim,
+  decide,
+  type Grant,
+  type LimitCount,
+  type LimitDecision,
+  type Subject,
+} from './limits.ts'
+import {
+  type CodeRef,
+  type GuessAttempt,
+  maxAttempts,
+  type NewCode,
+  type OtpStore,
+  type Verdict,
+} from './store.ts'
 
-// What a store does in each step of `OtpStore`, as plain functions over what it keeps of the subjects concerned. A store
-// reads, runs one of these and writes, as one atomic step; the rules are here and nowhere else.
+// What a store does in each step of `OtpStore`, as plain functions over the records that it keeps. A store loads the records
+// of the step's subjects, runs one of these and writes what changed, as one atomic step. The rules are here and nowhere else.
 
-/** A code as a ledger holds it, under the slug of its brand. */
+/** A code as it is stored: its salted hash, never itself. */
 export interface Code {
+  /** 128 random bits in base64url: the name of this generation, and the salt of the hash. */
   readonly id: string
+  /** SHA-256 of the id and the keyed code, in base64url. */
   readonly hash: string
   /** Guesses charged so far. */
   readonly attempts: number
   /** Epoch milliseconds. */
   readonly createdAt: number
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds: the code is absent from this instant on. */
   readonly expiresAt: number
 }
 
-/** All that is kept of one subject (a recipient, an application, a network address), together so that it is one row. */
-export interface Ledger {
-  /** The open windows of its limits, by name. */
-  readonly windows: Map<string, Window>
-  /** Its live codes, by slug of the brand (spec 2.2: one per brand and recipient). */
-  readonly codes: Map<string, Code>
+/**
+ * The records that steps read and change. An expired record is absent. Records under previous secret keys count as the
+ * subject's own; a change moves them to the present key.
+ */
+export interface State {
+  limit(subject: Subject, name: string, now: number): LimitCount | undefined
+  /** Undefined removes it. */
+  setLimit(subject: Subject, name: string, limit: LimitCount | undefined): void
+  code(subject: Subject, brandSlug: string, now: number): Code | undefined
+  /** Undefined removes it. */
+  setCode(subject: Subject, brandSlug: string, code: Code | undefined): void
 }
 
-/** The ledgers that a step reads and changes; a subject nothing is known of has an empty one. */
-export interface Ledgers {
-  read(subject: string): Ledger
-  /** The ledger to be changed: it is stored when the step is over. */
-  change(subject: string): Ledger
+type StepName = keyof OtpStore
+
+/** Each step of the port as a synchronous function over the records. */
+export type Steps = {
+  readonly [Name in StepName]: (
+    state: State,
+    ...input: Parameters<OtpStore[Name]>
+  ) => Awaited<ReturnType<OtpStore[Name]>>
 }
 
-/** `OtpStore.admit`: takes all claims or none. */
-export function take(ledgers: Ledgers, claims: readonly Claim[], now: number): LimitDecision {
-  const { decision, changes } = decide(
-    claims,
-    ({ subject, name }) => ledgers.read(subject).windows.get(name),
-    now,
-  )
-  for (const { subject, name, count, endsAt } of changes) {
-    ledgers.change(subject).windows.set(name, { count, endsAt })
+/** @param isHashOf whether a stored hash is that of a keyed code under this record id; compares in constant time */
+export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
+  return { admit, beginSend, reschedule, abandonSend, guess }
+
+  function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
+    const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
+    const code = state.code(subject, brandSlug, now)
+    // The budget is checked with the other limits, and counted only once the code is known to be wrong.
+    const budget = failureBudget && { ...failureBudget, counted: false }
+    const decision = admit(state, budget ? [...claims, budget] : claims, now)
+    if (!decision.allowed) return { kind: 'refused', refusal: decision }
+    if (!code || code.createdAt > now + clockToleranceMs) return { kind: 'absent' }
+    if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
+    if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
+      state.setCode(subject, brandSlug, undefined)
+      if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
+      return { kind: 'verified' }
+    }
+    state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
+    if (failureBudget) admit(state, [failureBudget], now)
+    return { kind: 'mismatch' }
+  }
+}
+
+/** The subjects of each step: their records are what it reads and changes. */
+export const stepSubjects: {
+  readonly [Name in StepName]: (...input: Parameters<OtpStore[Name]>) => readonly Subject[]
+} = {
+  admit: (claims) => claims.map(({ subject }) => subject),
+  beginSend: (claims, code) => [...claims.map(({ subject }) => subject), code.subject],
+  reschedule: ({ subject }) => [subject],
+  abandonSend: ({ subject }, grants) => [subject, ...grants.map((grant) => grant.subject)],
+  guess: ({ claims, failureBudget, subject }) => [
+    ...claims.map((claim) => claim.subject),
+    ...(failureBudget ? [failureBudget.subject] : []),
+    subject,
+  ],
+}
+
+function admit(state: State, claims: readonly Claim[], now: number): LimitDecision {
+  const { decision, changes } = decide(claims, ({ subject, name }) => state.limit(subject, name, now), now)
+  for (const { subject, name, count, expiresAt } of changes)
+    state.setLimit(subject, name, { count, expiresAt })
+  return decision
+}
+
+function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: number): LimitDecision {
+  const decision = admit(state, claims, now)
+  const { subject, brandSlug, id, hash, ttlMs } = code
+  if (decision.allowed) {
+    state.setCode(subject, brandSlug, { id, hash, attempts: 0, createdAt: now, expiresAt: now + ttlMs })
   }
   return decision
 }
 
-/** `OtpStore.beginSend`: takes the claims and replaces the code of the scope, or does neither. */
-export function begin(
-  ledgers: Ledgers,
-  claims: readonly Claim[],
-  { subject, brandSlug, id, hash, createdAt, expiresAt }: OtpRecord,
-  now: number,
-): LimitDecision {
-  const decision = take(ledgers, claims, now)
-  if (decision.admitted) {
-    ledgers.change(subject).codes.set(brandSlug, { id, hash, attempts: 0, createdAt, expiresAt })
-  }
-  return decision
+function reschedule(state: State, grant: Grant, durationMs: number, now: number): void {
+  const { subject, name } = grant
+  const limit = state.limit(subject, name, now)
+  const isOwn = limit?.expiresAt === grant.expiresAt
+  const expiresAt = now + durationMs
+  // A window of a later grant is not cut short.
+  if (limit && !isOwn && limit.expiresAt >= expiresAt) return
+  state.setLimit(subject, name, { count: limit?.count ?? 1, expiresAt })
 }
 
-/**
- * `OtpStore.moveEnd`: lets the window of a taking end at another instant. One that is open in its place, of a later
- * taking, is not cut short; it lasts until then where it would have ended before.
- */
-export function reschedule(ledgers: Ledgers, grant: Grant, endsAt: number, now: number): void {
-  const window = ledgers.read(grant.subject).windows.get(grant.name)
-  const isOwn = window?.endsAt === grant.endsAt
-  const isOther = window !== undefined && !isOwn && window.endsAt > now
-  if (isOther && window.endsAt >= endsAt) return
-  const count = isOwn || isOther ? window.count : 1
-  ledgers.change(grant.subject).windows.set(grant.name, { count, endsAt })
-}
-
-/** `OtpStore.abandonSend`: removes the code unless a newer one has replaced it, and gives the takings back. */
-export function abandon(
-  ledgers: Ledgers,
-  { id, subject, brandSlug }: Pick<OtpRecord, 'id' | keyof OtpScope>,
-  grants: readonly Grant[],
-): void {
-  if (ledgers.read(subject).codes.get(brandSlug)?.id === id) ledgers.change(subject).codes.delete(brandSlug)
-  for (const grant of grants) giveBack(ledgers, grant)
-}
-
-/** A window that counted nothing else is closed again: windows open with their first counted request (design D3). */
-function giveBack(ledgers: Ledgers, grant: Grant): void {
-  const window = windowOf(ledgers, grant)
-  if (!window) return
-  const { windows } = ledgers.change(grant.subject)
-  if (window.count === 1) windows.delete(grant.name)
-  else windows.set(grant.name, { ...window, count: window.count - 1 })
-}
-
-/** The window that counted a taking, unless a later one has taken its place. */
-function windowOf(ledgers: Ledgers, { subject, name, endsAt }: Grant): Window | undefined {
-  const window = ledgers.read(subject).windows.get(name)
-  return window?.endsAt === endsAt ? window : undefined
-}
-
-/**
- * `OtpStore.guess` (spec 3.1, design D1, D23): takes the claims; charges the attempt; and removes the code on a match.
- *
- * @param isHashOf whether a stored hash is that of a keyed code within the record of this id; compares in constant time
- */
-export function judge(
-  ledgers: Ledgers,
-  { claims, failureBudget, scope, keyedCodes }: GuessAttempt,
-  now: number,
-  isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean,
-): Verdict {
-  const { subject, brandSlug } = scope
-  const code = ledgers.read(subject).codes.get(brandSlug)
-  const isLive = code !== undefined && code.expiresAt > now && code.createdAt <= now + clockToleranceMs
-  // The budget is looked at with the other limits, and counted only once the code is known to be wrong.
-  const budget = failureBudget && { ...failureBudget, counted: false }
-  const decision = take(ledgers, budget ? [...claims, budget] : claims, now)
-  if (!decision.admitted) return { kind: 'refused', refusal: decision }
-  if (!isLive) return { kind: 'absent' }
-  if (code.attempts >= maxAttempts) return { kind: 'locked', expiresAt: code.expiresAt }
-
-  const { codes, windows } = ledgers.change(subject)
-  if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
-    codes.delete(brandSlug)
-    if (failureBudget) windows.delete(failureBudget.name)
-    return { kind: 'verified' }
-  }
-  codes.set(brandSlug, { ...code, attempts: code.attempts + 1 })
-  if (failureBudget) take(ledgers, [failureBudget], now)
-  return { kind: 'mismatch' }
-}
-
-/**
- * `OtpStore.adopt`: moves what is kept of former names of a subject to its present one. Where both were used, the newer
- * code counts, and of a window that is open all that was counted.
- */
-export function rekey(ledgers: Ledgers, subject: string, former: readonly string[], now: number): void {
-  for (const name of former) {
-    const { windows, codes } = ledgers.read(name)
-    if (name === subject || (windows.size === 0 && codes.size === 0)) continue
-    const into = ledgers.change(subject)
-    for (const [brandSlug, code] of codes) {
-      const own = into.codes.get(brandSlug)
-      if (!own || own.createdAt < code.createdAt) into.codes.set(brandSlug, code)
-    }
-    for (const [limit, window] of windows) {
-      if (window.endsAt <= now) continue
-      const own = into.windows.get(limit)
-      into.windows.set(
-        limit,
-        own && own.endsAt > now
-          ? { count: window.count + own.count, endsAt: Math.max(window.endsAt, own.endsAt) }
-          : window,
-      )
-    }
-    const left = ledgers.change(name)
-    left.windows.clear()
-    left.codes.clear()
+function abandonSend(state: State, code: CodeRef, grants: readonly Grant[]): void {
+  const { subject, brandSlug, id } = code
+  if (state.code(subject, brandSlug, always)?.id === id) state.setCode(subject, brandSlug, undefined)
+  for (const { subject, name, expiresAt } of grants) {
+    const limit = state.limit(subject, name, always)
+    if (limit?.expiresAt !== expiresAt) continue
+    // A window that counted nothing else closes again: it opens with the first counted request (design D3).
+    state.setLimit(subject, name, limit.count === 1 ? undefined : { ...limit, count: limit.count - 1 })
   }
 }
 
-/** Drops what is over, and tells the instant from which on nothing of the rest matters; undefined when nothing is left. */
-export function prune({ windows, codes }: Ledger, now: number): number | undefined {
-  let endsAt: number | undefined
-  for (const [name, window] of windows) {
-    if (window.endsAt <= now) windows.delete(name)
-    else endsAt = Math.max(endsAt ?? 0, window.endsAt)
-  }
-  for (const [brandSlug, code] of codes) {
-    if (code.expiresAt <= now) codes.delete(brandSlug)
-    else endsAt = Math.max(endsAt ?? 0, code.expiresAt)
-  }
-  return endsAt
-}
+/** A time at which nothing has expired: a clock that is set back would bring back what is only taken for expired. */
+const always = 0

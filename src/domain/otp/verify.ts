@@ -4,18 +4,10 @@ import { email, type Nationalize, phone, type Recipient } from '../contact.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
+import { claim, noteLimits, refused, retryAfterSeconds } from './claims.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
-import {
-  claim,
-  failureBudget,
-  globalLimit,
-  type LimitSettings,
-  noteLimitStatuses,
-  refused,
-  secondsUntil,
-} from './limits.ts'
+import { failureBudget, globalLimit, type LimitSettings } from './limits.ts'
 import type { OtpStore } from './store.ts'
-import { subjectOf } from './subject.ts'
 
 export interface VerifyOtpPorts extends CredentialPorts {
   readonly brands: Brands
@@ -38,28 +30,18 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   }
   const { recipient, otp } = answer
   noteRecipient(context, recipient)
-
   const { channel, identity } = recipient
   const brandSlug = brand.slug
-  const subject = await subjectOf(ports, channel, identity)
-  context.recipientSubject = subject
-  const now = ports.now()
+  const subject = ports.secrets.subjects(channel, identity)
+  context.recipientSubject = subject[0]
   const budget = failureBudget(ports.limits, subject, brandSlug)
+  const keyedCodes = ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp)
   const verdict = await ports.store.guess(
-    {
-      claims,
-      failureBudget: budget,
-      scope: { brandSlug, subject },
-      keyedCodes: ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp),
-    },
-    now,
+    { claims, failureBudget: budget, subject, brandSlug, keyedCodes },
+    ports.now(),
   )
-  const judges = budget ? [...claims, budget] : claims
-  noteLimitStatuses(
-    context,
-    judges,
-    verdict.kind === 'refused' ? verdict.refusal : { admitted: true, grants: [] },
-  )
+  const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, grants: [] } as const)
+  noteLimits(context, budget ? [...claims, budget] : claims, decision)
   switch (verdict.kind) {
     case 'verified':
       return
@@ -67,12 +49,12 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
       throw new Failure('mismatch')
     case 'locked':
       throw new Failure('max_attempts', undefined, {
-        retryAfterSeconds: secondsUntil(verdict.expiresAt, now),
+        retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs),
       })
     case 'absent':
       throw new Failure('not_found')
     case 'refused':
-      throw refused(verdict.refusal, now)
+      throw refused(verdict.refusal)
   }
 }
 

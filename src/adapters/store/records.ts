@@ -1,0 +1,146 @@
+import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
+import type { Code, State } from '../../domain/otp/state.ts'
+
+/** A row of `codes_and_limits`: a limit has a count, a code has the columns of a code. Instants are epoch milliseconds. */
+export interface RecordRow {
+  /** Whose record it is; an element of a `Subject`. */
+  readonly subject: string
+  /** The name of a limit, or `code:` and the slug of the brand. */
+  readonly name: string
+  readonly count: number | null
+  readonly codeId: string | null
+  readonly codeHash: string | null
+  readonly attempts: number | null
+  readonly createdAt: number | null
+  readonly expiresAt: number
+}
+
+/** What steps changed. In a row of a window or a code that is stored already, counters are what is to be added. */
+export interface RecordChanges {
+  /** Rows that are not stored yet. */
+  readonly inserts: readonly RecordRow[]
+  readonly updates: readonly RecordRow[]
+  readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
+}
+
+/** A stored row, and what it is to become; undefined: there is none. */
+interface Slot {
+  stored: RecordRow | undefined
+  current: RecordRow | undefined
+}
+
+/** The records of one transaction: each subject is loaded once, and each row is written once. */
+export class Records implements State {
+  private readonly subjects = new Map<string, Map<string, Slot>>()
+  private readonly changed = new Set<Slot>()
+
+  /** @param load the stored rows of a subject, expired ones included */
+  constructor(private readonly load: (subject: string) => readonly RecordRow[]) {}
+
+  limit(subject: Subject, name: string, now: number): LimitCount | undefined {
+    let found: LimitCount | undefined
+    for (const { current } of this.slots(subject, name)) {
+      if (!current || current.expiresAt <= now || current.count === null) continue
+      const { count, expiresAt } = current
+      found = found
+        ? { count: found.count + count, expiresAt: Math.max(found.expiresAt, expiresAt) }
+        : { count, expiresAt }
+    }
+    return found
+  }
+
+  setLimit(subject: Subject, name: string, limit: LimitCount | undefined): void {
+    this.set(subject, name, limit && { ...noCode, ...limit })
+  }
+
+  code(subject: Subject, brandSlug: string, now: number): Code | undefined {
+    let newest: Code | undefined
+    for (const { current } of this.slots(subject, codeName(brandSlug))) {
+      const code = current && codeIn(current)
+      if (code && code.expiresAt > now && (!newest || newest.createdAt < code.createdAt)) newest = code
+    }
+    return newest
+  }
+
+  setCode(subject: Subject, brandSlug: string, code: Code | undefined): void {
+    if (!code) return this.set(subject, codeName(brandSlug), undefined)
+    const { id, hash, ...rest } = code
+    this.set(subject, codeName(brandSlug), { count: null, codeId: id, codeHash: hash, ...rest })
+  }
+
+  /** What is to be written, in the order of the table's key. */
+  changes(): RecordChanges {
+    const inserts: RecordRow[] = []
+    const updates: RecordRow[] = []
+    const deletes: RecordRow[] = []
+    for (const { stored, current } of this.changed) {
+      if (!stored && current) inserts.push(current)
+      else if (stored && current) updates.push(increment(stored, current))
+      else if (stored) deletes.push(stored)
+    }
+    for (const rows of [inserts, updates, deletes]) rows.sort(byKey)
+    return { inserts, updates, deletes }
+  }
+
+  /** The row of this name under each key of the subject. */
+  private slots(subject: Subject, name: string): Slot[] {
+    return subject.map((key) => this.slot(key, name))
+  }
+
+  private slot(subject: string, name: string): Slot {
+    let rows = this.subjects.get(subject)
+    if (!rows) {
+      rows = new Map(this.load(subject).map((row) => [row.name, { stored: row, current: row }]))
+      this.subjects.set(subject, rows)
+    }
+    let slot = rows.get(name)
+    if (!slot) {
+      slot = { stored: undefined, current: undefined }
+      rows.set(name, slot)
+    }
+    return slot
+  }
+
+  /** Stores a record under the present key, and removes what is stored of it under previous ones. */
+  private set(
+    subject: Subject,
+    name: string,
+    columns: Omit<RecordRow, 'subject' | 'name'> | undefined,
+  ): void {
+    for (const [index, key] of subject.entries()) {
+      const slot = this.slot(key, name)
+      const current = index === 0 && columns ? { subject: key, name, ...columns } : undefined
+      if (slot.current === current) continue
+      slot.current = current
+      this.changed.add(slot)
+    }
+  }
+}
+
+const noCode = { codeId: null, codeHash: null, attempts: null, createdAt: null } as const
+
+function codeName(brandSlug: string): string {
+  return `code:${brandSlug}`
+}
+
+/** The code of a row; undefined where the row is a limit's. */
+function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, expiresAt }: RecordRow): Code | undefined {
+  if (id === null || hash === null || attempts === null || createdAt === null) return undefined
+  return { id, hash, attempts, createdAt, expiresAt }
+}
+
+/** The row with its counters as what is added to the stored ones, where it is of the same window or the same code. */
+function increment(stored: RecordRow, row: RecordRow): RecordRow {
+  if (row.count !== null && stored.count !== null && row.expiresAt === stored.expiresAt) {
+    return { ...row, count: row.count - stored.count }
+  }
+  if (row.attempts !== null && stored.attempts !== null && row.codeId === stored.codeId) {
+    return { ...row, attempts: row.attempts - stored.attempts }
+  }
+  return row
+}
+
+function byKey(a: RecordRow, b: RecordRow): number {
+  if (a.subject !== b.subject) return a.subject < b.subject ? -1 : 1
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}

@@ -1,0 +1,59 @@
+import type { RequestContext } from '../events/request-context.ts'
+import { Failure } from '../failures.ts'
+import type { Clock } from '../ports.ts'
+import type { Claim, Grant, LimitDecision, Refusal } from './limits.ts'
+import type { OtpStore } from './store.ts'
+
+/** Takes all claims, or takes none and throws the failure of the first exhausted one. */
+export async function claim(
+  ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
+  context: RequestContext,
+  claims: readonly Claim[],
+): Promise<readonly Grant[]> {
+  return granted(context, claims, await ports.store.admit(claims, ports.now()))
+}
+
+/** The grants of a decision, which the request trace shows; throws the failure of the limit that refused. */
+export function granted(
+  context: RequestContext,
+  claims: readonly Claim[],
+  decision: LimitDecision,
+): readonly Grant[] {
+  noteLimits(context, claims, decision)
+  if (!decision.allowed) throw refused(decision)
+  return decision.grants
+}
+
+/** Adds to the request trace the limits that applied, and which of them refused. */
+export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
+  for (const claim of claims) {
+    const about = { limit: claim.limit, max: claim.max }
+    if (!decision.allowed && isSame(decision.refusedBy, claim)) {
+      context.limits.push({ ...about, used: claim.max, endsAt: decision.expiresAt, refused: true })
+      return
+    }
+    const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
+    context.limits.push({
+      ...about,
+      used: grant?.count ?? null,
+      endsAt: grant?.expiresAt ?? null,
+      refused: false,
+    })
+  }
+}
+
+function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | 'name'>): boolean {
+  return a.subject[0] === b.subject[0] && a.name === b.name
+}
+
+/** The answer to a caller whom a limit refused, with the seconds until it resets. */
+export function refused({ refusedBy, resetsInMs }: Refusal): Failure {
+  return new Failure(refusedBy.failure, refusedBy.message, {
+    retryAfterSeconds: retryAfterSeconds(resetsInMs),
+  })
+}
+
+/** Whole seconds, rounded up and at least 1: what Retry-After says (RFC 9110 section 10.2.3). */
+export function retryAfterSeconds(resetsInMs: number): number {
+  return Math.max(1, Math.ceil(resetsInMs / 1000))
+}

@@ -1,0 +1,366 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
+import { type Database, openDatabase } from '../../src/adapters/postgres/database.ts'
+import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
+import { codesAndLimits } from '../../src/adapters/postgres/schema.ts'
+import { Records } from '../../src/adapters/store/records.ts'
+import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/otp/limits.ts'
+import { otpSteps } from '../../src/domain/otp/state.ts'
+import type { CodeRef, OtpStore, Verdict } from '../../src/domain/otp/store.ts'
+import { clockToleranceMs } from '../../src/domain/ports.ts'
+import { targetOf } from '../store/postgres-database.ts'
+import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
+
+// Random steps on PostgreSQL, from one node and from several at once, and the same steps on records in memory: the answers
+// must be the same, and so must be the stored rows. A failure prints seed and path, which are for `fc.assert`.
+
+/** A store that keeps all its records in one transaction that never ends. */
+function storeInMemory(): OtpStore & { rows(): readonly object[] } {
+  const steps = otpSteps(isHashOf)
+  const records = new Records(() => [])
+  return {
+    admit: async (...input) => steps.admit(records, ...input),
+    beginSend: async (...input) => steps.beginSend(records, ...input),
+    reschedule: async (...input) => steps.reschedule(records, ...input),
+    abandonSend: async (...input) => steps.abandonSend(records, ...input),
+    guess: async (...input) => steps.guess(records, ...input),
+    rows: () => records.changes().inserts,
+  }
+}
+
+/** A recipient under one secret key, after a change of it and before that; another recipient; and two applications. */
+const subjects: readonly Subject[] = [
+  ['ann'],
+  ['ann', 'former ann'],
+  ['former ann'],
+  ['ben'],
+  ['app:desk'],
+  ['app:shop'],
+]
+const spansMs = [1, 1000, 30_000, 60_000, 3_600_000] as const
+/** What each limit is, wherever it is claimed by several nodes at once. */
+const usualLimits = {
+  minute: { max: 3, windowMs: 60_000 },
+  hour: { max: 4, windowMs: 3_600_000 },
+  'cooldown:acme': { max: 1, windowMs: 30_000 },
+  'failures:acme': { max: 2, windowMs: 3_600_000 },
+} as const
+type LimitKey = keyof typeof usualLimits
+
+const subject = fc.constantFrom<Subject>(['ann'], ['ann', 'former ann'], ...subjects)
+const brandSlug = fc.constantFrom('acme', 'acme', '1')
+const code = fc.constantFrom('1', '1', '2', '3')
+const spanMs = fc.constantFrom(...spansMs)
+/** A little before or after what a step has answered. */
+const shiftMs = fc.constantFrom(0, 0, 0, -1, 1)
+/** Of the grants and codes so far, counted from the last; a higher one means one that there never was. */
+const place = fc.constantFrom(0, 0, 0, 1, 2, 5)
+
+function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<Claim> {
+  const claim = fc.record({
+    subject,
+    name,
+    max: fc.constantFrom(0, 1, 1, 2, 3, 3, 1000),
+    windowMs: spanMs,
+    counted: fc.constantFrom(true, true, true, false),
+    limit: fc.constant('app-minute' as const),
+    failure: fc.constant('rate_limited' as const),
+    message: fc.constant('Too many.'),
+  })
+  return isUsual
+    ? claim.map((each) => ({ ...each, ...usualLimits[each.name as LimitKey], counted: true }))
+    : claim
+}
+
+/** @param isUsual as the use cases call it: every limit is the same each time, and all of them are counted */
+function stepOf(isUsual: boolean) {
+  const limitName = fc.constantFrom<LimitKey>('minute', 'minute', 'hour', 'cooldown:acme', 'failures:acme')
+  const ofGuess = limitName.filter((name) => name !== 'failures:acme')
+  /** Each is of a window of its own. */
+  const claimsOn = (name: fc.Arbitrary<LimitKey>) =>
+    fc.uniqueArray(claimOf(name, isUsual), {
+      maxLength: 4,
+      selector: ({ subject, name }) => `${subject[0]} ${name}`,
+    })
+  const beginSend = fc.record({
+    kind: fc.constant('beginSend' as const),
+    claims: claimsOn(limitName),
+    ...{ subject, brandSlug, code, ttlMs: spanMs },
+  })
+  const guess = fc.record({
+    kind: fc.constant('guess' as const),
+    claims: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: claimsOn(ofGuess) }),
+    budget: fc.option(claimOf(fc.constant('failures:acme'), isUsual), { nil: undefined }),
+    ...{ subject, brandSlug, codes: fc.array(code, { minLength: 1, maxLength: 2 }) },
+  })
+  const admit = fc.record({ kind: fc.constant('admit' as const), claims: claimsOn(limitName) })
+  const reschedule = fc.record({
+    kind: fc.constant('reschedule' as const),
+    ...{ grant: place, shiftMs, durationMs: fc.constantFrom(-1000, 0, ...spansMs) },
+  })
+  const abandonSend = fc.record({
+    kind: fc.constant('abandonSend' as const),
+    ...{ sent: place, grants: fc.array(place, { maxLength: 4 }), shiftMs },
+  })
+  const step = fc.oneof(
+    { weight: 3, arbitrary: admit },
+    { weight: 4, arbitrary: beginSend },
+    { weight: 5, arbitrary: guess },
+    { weight: 2, arbitrary: reschedule },
+    { weight: 2, arbitrary: abandonSend },
+  )
+  return { step, beginSend, guess, claim: claimOf(limitName, isUsual) }
+}
+type Step = ReturnType<typeof stepOf>['step'] extends fc.Arbitrary<infer Value> ? Value : never
+
+/** Time goes on, or the clock is set: to just before, at and just after where records expire. */
+const passing = fc.record({
+  kind: fc.constant('pass' as const),
+  ms: fc.constantFrom(
+    ...[...spansMs, 999, 1001, 29_999, 59_999, 30_001, clockToleranceMs],
+    ...[-1, -1000, -clockToleranceMs, -clockToleranceMs - 1, -60_000, -3_600_000],
+  ),
+})
+type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
+
+type Answer = LimitDecision | Verdict | undefined
+/** A step as it is called on any store. */
+type Call = (store: OtpStore) => Promise<Answer>
+
+const start = Date.UTC(2026, 0, 1, 12)
+
+/** What later steps refer to. */
+class Past {
+  readonly grants: Grant[] = []
+  readonly sent: CodeRef[] = []
+
+  callOf(step: Step, now: number): Call {
+    switch (step.kind) {
+      case 'admit':
+        return (store) => store.admit(step.claims, now)
+      case 'beginSend': {
+        const { subject, brandSlug, ttlMs } = step
+        const id = `record ${this.sent.length}`
+        const code = { subject, brandSlug, id, hash: saltedHash(id, `keyed ${step.code}`), ttlMs }
+        this.sent.push(code)
+        return (store) => store.beginSend(step.claims, code, now)
+      }
+      case 'guess': {
+        const { claims, budget, subject, brandSlug, codes } = step
+        const failureBudget = budget && { ...budget, subject, counted: true }
+        const keyedCodes = codes.map((code) => `keyed ${code}`)
+        return (store) => store.guess({ claims, failureBudget, subject, brandSlug, keyedCodes }, now)
+      }
+      case 'reschedule': {
+        const grant = this.grant(step.grant, step.shiftMs)
+        return async (store) => void (await store.reschedule(grant, step.durationMs, now))
+      }
+      case 'abandonSend': {
+        const code = this.sent.at(-1 - step.sent) ?? { id: 'no code', subject: ['ann'], brandSlug: 'acme' }
+        const grants = step.grants.map((place) => this.grant(place, step.shiftMs))
+        return async (store) => void (await store.abandonSend(code, grants, now))
+      }
+    }
+  }
+
+  learn(answer: Answer): void {
+    if (answer && 'grants' in answer) this.grants.push(...answer.grants)
+  }
+
+  private grant(place: number, shiftMs: number): Grant {
+    const grant = this.grants.at(-1 - place)
+    if (!grant) return { subject: ['ann'], name: 'cooldown:acme', expiresAt: start, count: 1 }
+    return { ...grant, expiresAt: grant.expiresAt + shiftMs }
+  }
+}
+
+/** Steps that reach nothing prove nothing. */
+const reached = new Set<string>()
+
+function note(kind: Step['kind'], answer: Answer): void {
+  const what = !answer ? 'done' : 'kind' in answer ? answer.kind : answer.allowed ? 'allowed' : 'refused'
+  reached.add(`${kind}: ${what}`)
+}
+
+describe.skipIf(withoutPostgres !== undefined)(
+  `steps on PostgreSQL and in memory${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
+  () => {
+    let own: DatabaseOfATest
+    let database: Database
+    const servers: Database[] = []
+
+    /** Each step says itself what time it is. */
+    async function open(): Promise<Database> {
+      const server = await openDatabase(
+        targetOf(own.url),
+        () => start,
+        () => {},
+      )
+      servers.push(server)
+      return server
+    }
+
+    beforeAll(async () => {
+      own = await freshDatabase()
+      database = await open()
+      await open()
+      await open()
+    })
+    afterAll(async () => {
+      for (const server of servers) await server.close()
+      await own.remove()
+    })
+
+    const storeOn = (server: Database) => createOtpStore(server, isHashOf)
+    const empty = () => database.orm.delete(codesAndLimits)
+    const rows = () =>
+      database.orm.select().from(codesAndLimits).orderBy(codesAndLimits.subject, codesAndLimits.name)
+
+    test('answer and store the same, one after another', async () => {
+      const { step, beginSend, guess, claim } = stepOf(false)
+      const one = fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: passing })
+      // Enough guesses to lock a code.
+      const locking = fc.tuple(beginSend, guess).map(([sent, guessed]): (Step | Passing)[] => {
+        const { subject, brandSlug } = sent
+        return [sent, ...Array.from({ length: 4 }, () => ({ ...guessed, subject, brandSlug, claims: [] }))]
+      })
+      // A guess right before a code expires, and right after.
+      const late = fc
+        .tuple(beginSend, guess, fc.constantFrom(-1, 0, 1))
+        .map(([sent, guessed, shiftMs]): (Step | Passing)[] => {
+          const { subject, brandSlug, ttlMs } = sent
+          return [
+            { ...sent, claims: [] },
+            { kind: 'pass', ms: ttlMs + shiftMs },
+            { ...guessed, subject, brandSlug },
+          ]
+        })
+      // A window expires that has counted several requests, and is rescheduled for another one.
+      const lateReschedule = claim.map((claim): (Step | Passing)[] => {
+        const counted: Step = { kind: 'admit', claims: [{ ...claim, max: 1000, counted: true }] }
+        return [
+          ...[counted, counted],
+          { kind: 'pass', ms: claim.windowMs + 1 },
+          { kind: 'reschedule', grant: 0, shiftMs: -1, durationMs: 1000 },
+        ]
+      })
+      const steps = fc
+        .array(
+          fc.oneof(
+            { weight: 14, arbitrary: one.map((each): (Step | Passing)[] => [each]) },
+            { weight: 1, arbitrary: locking },
+            { weight: 1, arbitrary: late },
+            { weight: 1, arbitrary: lateReschedule },
+          ),
+          { minLength: 1, maxLength: 14, size: 'max' },
+        )
+        .map((parts) => parts.flat())
+      const property = fc.asyncProperty(steps, async (steps) => {
+        await empty()
+        const [store, reference, past] = [storeOn(database), storeInMemory(), new Past()]
+        let now = start
+        for (const step of steps) {
+          if (step.kind === 'pass') {
+            now += step.ms
+            continue
+          }
+          const call = past.callOf(step, now)
+          const answer = await call(store)
+          expect(answer).toEqual(await call(reference))
+          expect<readonly object[]>(await rows()).toEqual(reference.rows())
+          note(step.kind, answer)
+          past.learn(answer)
+        }
+      })
+      await fc.assert(property, { numRuns: 300 })
+      expect([...reached].sort()).toEqual([
+        'abandonSend: done',
+        ...['admit: allowed', 'admit: refused', 'beginSend: allowed', 'beginSend: refused'],
+        ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
+        'reschedule: done',
+      ])
+    }, 180_000)
+
+    test('answer and store, on several nodes at once, what they would in some order', async () => {
+      const nodes = servers.map(storeOn)
+      const asked = fc.record({ step: stepOf(true).step, node: fc.constantFrom(...nodes) })
+      const round = fc.array(asked, { minLength: 1, maxLength: 3, size: 'max' })
+      const rounds = fc.array(fc.oneof({ weight: 4, arbitrary: round }, { weight: 1, arbitrary: passing }), {
+        minLength: 1,
+        maxLength: 10,
+        size: 'max',
+      })
+      let differing = 0
+      const property = fc.asyncProperty(rounds, async (rounds) => {
+        await empty()
+        const past = new Past()
+        /** In an order that explains all answers so far. */
+        let before: readonly Call[] = []
+        let now = start
+        for (const round of rounds) {
+          if ('kind' in round) {
+            now += round.ms
+            continue
+          }
+          const calls = round.map(({ step }) => past.callOf(step, now))
+          const answers = await Promise.all(calls.map((call, index) => call(at(round, index).node)))
+          const actual = { answers, rows: await rows() }
+          const outcomes = await Promise.all(
+            ordersOf(calls.map((_, index) => index)).map(async (order) => {
+              const reference = storeInMemory()
+              for (const call of before) await call(reference)
+              const expected: Answer[] = []
+              for (const index of order) expected[index] = await at(calls, index)(reference)
+              const history = [...before, ...order.map((index) => at(calls, index))]
+              return { history, seen: { answers: expected, rows: reference.rows() } }
+            }),
+          )
+          const right = outcomes.find(({ seen }) => Bun.deepEquals(seen, actual))
+          if (!right) {
+            // No order gives it: the first shows as well as any what differs.
+            expect<object>(actual).toEqual(at(outcomes, 0).seen)
+            return
+          }
+          if (outcomes.some(({ seen }) => !Bun.deepEquals(seen.answers, answers))) differing++
+          before = right.history
+          for (const answer of answers) past.learn(answer)
+        }
+      })
+      await fc.assert(property, { numRuns: 200 })
+      expect(differing, 'rounds in which the order matters').toBeGreaterThan(10)
+    }, 180_000)
+
+    test('of many steps on several nodes no two wait for each other', async () => {
+      await empty()
+      const [nodes, past] = [servers.map(storeOn), new Past()]
+      const steps = fc.sample(stepOf(true).step, { numRuns: 600, seed: 7 })
+      // So many at once that each transaction holds a good part of all rows.
+      for (let first = 0; first < steps.length; first += 30) {
+        const calls = steps.slice(first, first + 30).map((step) => past.callOf(step, start))
+        await Promise.all(calls.map((call, index) => call(at(nodes, index % nodes.length))))
+      }
+      // A connection reports what it has met when it ends.
+      for (const server of servers.splice(1)) await server.close()
+      const countOf = async (query: string) => Number((await database.pool.rows(query, []))[0]?.[0])
+      const connections = 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()'
+      while ((await countOf(connections)) > database.pool.stats().size);
+      const deadlocks = 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()'
+      expect(await countOf(deadlocks)).toBe(0)
+    }, 180_000)
+  },
+)
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index]
+  if (item === undefined) throw new RangeError(`${index} of ${list.length}`)
+  return item
+}
+
+/** Every order of these. */
+function ordersOf(items: readonly number[]): number[][] {
+  if (items.length < 2) return [[...items]]
+  return items.flatMap((first) =>
+    ordersOf(items.filter((item) => item !== first)).map((rest) => [first, ...rest]),
+  )
+}
