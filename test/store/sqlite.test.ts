@@ -136,8 +136,8 @@ describe('SQLite', () => {
       ])
     })
 
-    test('every table moves to another database, but for the state of recipients and the marks of keys', () => {
-      expect([...movedTables, 'ledgers', 'secret_marks'].sort()).toEqual(tables)
+    test('every table moves to another database, but for the fingerprints of keys', () => {
+      expect([...movedTables, 'secret_marks'].sort()).toEqual(tables)
     })
 
     test('what the contract looks up by time or name has an index', () => {
