@@ -63,9 +63,7 @@ export class Records implements State {
   }
 
   setCode(subject: Subject, brandSlug: string, code: Code | undefined): void {
-    if (!code) return this.set(subject, codeName(brandSlug), undefined)
-    const { id, hash, ...rest } = code
-    this.set(subject, codeName(brandSlug), { count: null, codeId: id, codeHash: hash, ...rest })
+    this.set(subject, codeName(brandSlug), code && { count: null, ...codeColumns(code) })
   }
 
   /** What is to be written, in the order of the table's key. */
@@ -127,6 +125,10 @@ function codeName(brandSlug: string): string {
 function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, expiresAt }: RecordRow): Code | undefined {
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
   return { id, hash, attempts, createdAt, expiresAt }
+}
+
+function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {
+  return { codeId, codeHash, ...rest }
 }
 
 /** The row with its counters as what is added to the stored ones, where it is of the same window or the same code. */
