@@ -258,7 +258,8 @@ test.concurrent('every child has the right parent, however many requests are und
       )
     )
   })
-  expect(wrong.map(({ traceId }) => found.get(traceId))).toEqual([])
+  // One of them is enough to read.
+  expect(wrong.slice(0, 1).map(({ traceId }) => found.get(traceId))).toEqual([])
 })
 
 test.concurrent('what fails is told by its kind: a provider, a step of the store, a request', async () => {
