@@ -116,15 +116,8 @@ const routes: ReadonlyMap<string, Route> = new Map([
       'POST',
       ['success', 'message'],
       [
-        '200 ok',
-        ...gate,
-        '400 invalid_input',
-        '400 invalid_otp_format',
-        '400 invalid_contact',
-        '400 invalid_app_id',
-        '401 mismatch',
-        '404 not_found',
-        '429 max_attempts',
+        ...['200 ok', ...gate, '400 invalid_input', '400 invalid_otp_format', '400 invalid_contact'],
+        ...['400 invalid_app_id', '401 mismatch', '404 not_found', '429 max_attempts'],
       ],
     ),
   ],
@@ -134,14 +127,14 @@ const routes: ReadonlyMap<string, Route> = new Map([
       'POST',
       ['success', 'message', 'channel'],
       [
-        '200 ok',
-        ...gate,
-        '400 invalid_channel',
-        '400 otp_template_not_supported',
-        '400 invalid_template',
-        '400 unsupported_business',
-        '400 missing_variable',
-        '403 template_not_allowed',
+        ...[
+          '200 ok',
+          ...gate,
+          '400 invalid_channel',
+          '400 otp_template_not_supported',
+          '400 invalid_template',
+        ],
+        ...['400 unsupported_business', '400 missing_variable', '403 template_not_allowed'],
       ],
     ),
   ],
@@ -153,11 +146,13 @@ const routes: ReadonlyMap<string, Route> = new Map([
       ['201 ok', ...bodyCodes, '429 rate_limited'],
     ),
   ],
+  ['/', route('GET', ['success', 'service', 'version', 'links'], ['200 ok'])],
   ['/health', route('GET', ['status', 'version', 'checks'], ['200 ok'])],
   ['/integrations/catalog', route('GET', ['success', 'channels', 'templates', 'limits'], ['200 ok'])],
   ['/platform/brands', route('GET', ['success', 'brands'], ['200 ok'])],
 ])
-const getPaths = [...routes.keys()].filter((path) => routes.get(path)?.method === 'GET')
+const apiPaths = [...routes.keys()].filter((path) => path !== '/')
+const getPaths = apiPaths.filter((path) => routes.get(path)?.method === 'GET')
 
 /** The ways in which a target may be read as a path: as it stands, with dot segments resolved, percent-decoded. */
 function pathsOf(target: string): Set<string> {
@@ -267,7 +262,7 @@ function drawShot(draw: Draw): Shot {
     }
   }
   if (what === 'method') {
-    const path = draw.pick([...routes.keys()])
+    const path = draw.pick(apiPaths)
     const method = draw.pick(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
     return { ...bare(), kind: 'method', method, target: path, headers: drawHeaders(draw) }
   }
@@ -287,87 +282,44 @@ function withQuery(draw: Draw, path: string): string {
 
 /** A path that is none, or one in disguise. */
 function drawTarget(draw: Draw): string {
-  const path = draw.pick([...routes.keys()])
+  const path = draw.pick(apiPaths)
   const at = draw.integer(1, path.length - 1)
-  switch (draw.weighted({ near: 4, encoded: 3, dots: 3, long: 1, hostile: 4 })) {
-    case 'near':
-      return draw.pick([
-        ...words(`${path}/ /${path} ${path}s ${path};v=1 ${path}/${keyFingerprint} /v1${path}
-        ${path}.json`),
-        path.toUpperCase(),
-        path.slice(0, -1),
-        path.replaceAll('/', '//'),
-        `${path} `,
-      ])
-    case 'encoded': {
-      const hex = path.charCodeAt(at).toString(16)
-      return draw.pick([
-        ...words(`${path}%00 ${path}%0d%0aX-Injected:%20${keyFingerprint} ${path}%2f /%2e%2e${path}
-        ${path}% ${path}%E0%A4%A /%C0%AF${path.slice(1)} ${path}%F0%9F%98%80`),
-        `${path.slice(0, at)}%${hex}${path.slice(at + 1)}`,
-        `${path.slice(0, at)}%25${hex}${path.slice(at + 1)}`,
-      ])
-    }
-    case 'dots':
-      return draw.pick([
-        ...words(`/..${path} /.${path} /x/..${path} ${path}/.. ${path}/. ${path}/../../docs.ts`),
-        `/..%2f..%2f..%2fetc/passwd`,
-        `/../../../../etc/passwd`,
-        `/..\\..${path}`,
-      ])
-    case 'long':
-      return `${path}/${'x'.repeat(draw.integer(1000, 8000))}`
-    case 'hostile':
-      return draw.pick([
-        ...words(`/ /__proto__ /constructor /toString /otp/__proto__ /:name /*
-        /${keyFingerprint}?${keyFingerprint}=44${phoneMark}001 /? //
-        /otp/send?brandId=acme&__proto__[x]=1`),
-        `/<script>alert(1)</script>`,
-        `/{"level":60}`,
-        `/outbox`,
-        `/outbox/messages`,
-        `/.env`,
-        `/favicon.ico`,
-      ])
-  }
+  const [before, hex, after] = [path.slice(0, at), path.charCodeAt(at).toString(16), path.slice(at + 1)]
+  const near = words(`${path}/ /${path} ${path}s ${path};v=1 ${path}/${keyFingerprint} /v1${path} ${path}.json
+    ${path.toUpperCase()} ${path.slice(0, -1)} ${path.replaceAll('/', '//')}`)
+  const encoded =
+    words(`${before}%${hex}${after} ${before}%25${hex}${after} ${path}%00 ${path}%2f /%2e%2e${path}
+    ${path}%0d%0aX-Injected:%20${keyFingerprint} ${path}% ${path}%E0%A4%A /%C0%AF${path.slice(1)}`)
+  const dots = words(`/..${path} /.${path} /x/..${path} ${path}/.. ${path}/. ${path}/../../docs.ts
+    /..%2f..%2f..%2fetc/passwd /../../../../etc/passwd`)
+  const hostile = words(`/ /__proto__ /constructor /toString /otp/__proto__ /:name /* /? // /outbox /.env
+    /${keyFingerprint}?${keyFingerprint}=44${phoneMark}001 /otp/send?brandId=acme&__proto__[x]=1 /{"level":60}`)
+  const long = `${path}/${'x'.repeat(draw.integer(1000, 8000))}`
+  return draw.pick([...near, ...encoded, ...dots, ...hostile, `${path} `, '/<script>alert(1)</script>', long])
 }
+
+const strangeHeaders: readonly (readonly [name: string, chance: number, values: readonly string[]])[] = [
+  ['accept', 15, ['', 'x'.repeat(2000), ...words(`text/html */*;q=0 application/xml ,,, ${keyFingerprint}`)]],
+  ['x-request-id', 10, ['mine', keyFingerprint, 'a\tb', '{"level":60}', '']],
+  ['authorization', 5, [`Bearer ${keyFingerprint}`]],
+  ['cookie', 5, [`${keyFingerprint}=1; __proto__=1`]],
+  ['user-agent', 5, [keyFingerprint, '', '\u00e9\u00ff', `\${jndi:ldap://${keyFingerprint}}`]],
+  ['if-none-match', 3, ['*', '"x"']],
+  ['origin', 3, ['https://evil.example']],
+]
+const strangeForwards = [
+  ...words('999.1.1.1 unknown ,,, 2001:db8::%eth0 0x7f.1 1.2.3.4:99999 -1.0.0.0 [2001:db8::1]:80'),
+  ...['::1, 192.0.2.7', '127.0.0.1, 127.0.0.1', '10.0.0.1,'.repeat(400), `192.0.2.1 ${keyFingerprint}`],
+]
 
 function drawHeaders(draw: Draw): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (draw.percent(15)) {
-    headers.accept = draw.pick([
-      'text/html',
-      '*/*;q=0',
-      'application/xml',
-      '',
-      ',,,',
-      'x'.repeat(2000),
-      keyFingerprint,
-    ])
+  for (const [name, chance, values] of strangeHeaders) {
+    if (draw.percent(chance)) headers[name] = draw.pick(values)
   }
-  if (draw.percent(10))
-    headers['x-request-id'] = draw.pick(['mine', keyFingerprint, 'a\tb', '{"level":60}', ''])
-  if (draw.percent(5)) headers.authorization = `Bearer ${keyFingerprint}`
-  if (draw.percent(5)) headers.cookie = `${keyFingerprint}=1; __proto__=1`
-  if (draw.percent(5))
-    headers['user-agent'] = draw.pick([
-      keyFingerprint,
-      '',
-      '\u00e9\u00ff',
-      `\${jndi:ldap://${keyFingerprint}}`,
-    ])
-  if (draw.percent(3)) headers['if-none-match'] = draw.pick(['*', '"x"'])
-  if (draw.percent(3)) headers.origin = 'https://evil.example'
   headers['x-forwarded-for'] = draw.percent(90)
     ? `198.${draw.integer(18, 19)}.${draw.integer(0, 255)}.${draw.integer(0, 255)}`
-    : draw.pick([
-        ...words('999.1.1.1 unknown ,,, 2001:db8::%eth0 0x7f.1 1.2.3.4:99999 -1.0.0.0'),
-        '::1, 192.0.2.7',
-        `[2001:db8::1]:80`,
-        '127.0.0.1, 127.0.0.1',
-        '10.0.0.1,'.repeat(400),
-        `192.0.2.1 ${keyFingerprint}`,
-      ])
+    : draw.pick(strangeForwards)
   return headers
 }
 
@@ -729,6 +681,8 @@ const optional: Readonly<Record<string, readonly string[]>> = {
 
 function strange(draw: Draw, key: string): string {
   if (draw.percent(30) && key !== 'templateKey' && key !== 'template') return weird(draw)
+  const text = () => JSON.stringify(draw.of(anyText))
+  const list = (...values: readonly unknown[]) => JSON.stringify(values)
   switch (key) {
     case 'phone':
       return JSON.stringify(strangePhone(draw))
@@ -737,110 +691,74 @@ function strange(draw: Draw, key: string): string {
       return JSON.stringify(strangeAddress(draw))
     case 'otp':
       return draw.pick([
-        ...words('"12345" "1234567" "12345a" "１２３４５６" 123456 ""'),
         '" 23456"',
         '"000000\\n"',
+        ...words('"12345" "1234567" "12345a" "１２３４５６" 123456 ""'),
       ])
     case 'channel':
-      return draw.pick([...words('"FAX" "sms" "EMAIL" "ſms" ["SMS"] "emaıl" ""'), '" SMS"', '"SMS\\u0000"'])
+      return draw.pick(['" SMS"', '"SMS\\u0000"', ...words('"FAX" "sms" "EMAIL" "ſms" ["SMS"] "emaıl" ""')])
     case 'to':
-      return strangeTo(draw)
-    case 'templateKey':
       return draw.pick([
-        ...words(`"LOGIN_OTP" "LOGIN_OTP_WITH_ID" "ORDER_DELIVERED" "OUT_FOR_DELIVERY"
-        "OUT_FOR_DELIVERY" "ORDER_DELIVERED" "order_placed" {} 1`),
-        JSON.stringify(draw.pick(hostileNames)),
-        JSON.stringify(draw.pick(hostileNames)),
-        JSON.stringify(draw.pick(hostileNames)),
-        JSON.stringify(echoable(draw)),
+        ...words('[] "x" {"0":"x","length":1} [null]'),
+        list(...Array(101).fill(`44${phoneMark}001`)),
+        list(...Array(20_000).fill('x')),
+        list(strangePhone(draw)),
+        list(`44${phoneMark}001`, strangePhone(draw)),
+        list(strangeAddress(draw)),
+        list(mailbox(draw), strangeAddress(draw)),
+        list([phone(draw)]),
+        `[${weird(draw)}]`,
+        `["44${phoneMark}001",${weird(draw)}]`,
       ])
+    case 'templateKey': {
+      const keys = words(
+        'LOGIN_OTP LOGIN_OTP_WITH_ID ORDER_DELIVERED OUT_FOR_DELIVERY OUT_FOR_DELIVERY order_placed',
+      )
+      const hostile = [draw.pick(hostileNames), draw.pick(hostileNames), echoable(draw)]
+      return draw.pick([...[...keys, ...hostile].map((each) => JSON.stringify(each)), '{}', '1'])
+    }
     case 'variables':
       return strangeVariables(draw)
-    case 'template':
-      return JSON.stringify(
-        draw.pick([
-          `{{${echoable(draw)}}}`,
-          `{{__proto__}}${keyFingerprint}`,
-          '{{constructor}}',
-          `{{ name }}{{name}}{{name`,
-          '{'.repeat(9000),
-          `${'{{'.repeat(2000)}${'}}'.repeat(2000)}`,
-          `${'\n \n'.repeat(3000)}x`,
-          `<script>${keyFingerprint}</script>`,
-        ]),
-      )
+    case 'template': {
+      const deep = ['{'.repeat(9000), `${'{{'.repeat(2000)}${'}}'.repeat(2000)}`, `${'\n \n'.repeat(3000)}x`]
+      const names = [`{{${echoable(draw)}}}`, '{{constructor}}', '{{ name }}{{name}}{{name']
+      return JSON.stringify(draw.pick([...deep, ...names, `{{__proto__}}${keyFingerprint}`]))
+    }
     case 'data':
-      return `{"name":${weird(draw)},${JSON.stringify(draw.of(anyText))}:${weird(draw)},"__proto__":${weird(draw)}}`
-    case 'html':
-      return JSON.stringify(
-        draw.pick([
-          `<script>${keyFingerprint}</script>`,
-          `${'<div>'.repeat(2000)}${keyFingerprint}`,
-          `<a href="javascript:x">${keyFingerprint}</a>`,
-          '<'.repeat(5000),
-          `&#x${keyFingerprint};`,
-          '<table>'.repeat(300),
-          draw.of(anyText),
-        ]),
-      )
+      return `{"name":${weird(draw)},${text()}:${weird(draw)},"__proto__":${weird(draw)}}`
+    case 'html': {
+      const deep = [`${'<div>'.repeat(2000)}${keyFingerprint}`, '<'.repeat(5000), '<table>'.repeat(300)]
+      const marked = [`<script>${keyFingerprint}</script>`, `<a href="javascript:x">${keyFingerprint}</a>`]
+      return JSON.stringify(draw.pick([...deep, ...marked, draw.of(anyText)]))
+    }
     default:
-      return JSON.stringify(draw.of(anyText))
+      return text()
   }
 }
 
 function strangePhone(draw: Draw): string {
   const right = `44${phoneMark}${String(draw.integer(0, phones - 1)).padStart(3, '0')}`
   return draw.pick([
-    ...words(`${right}x12 +${right}+ 00${right} ${right}00 ${right}000 tel:${right} ------ 123456
-        1234567`),
+    ...words(`${right}x12 +${right}+ 00${right} ${right}00 ${right}000 tel:${right} ------ 123456 1234567
+      ${'1'.repeat(15)} ${'1'.repeat(16)} ${right.replaceAll('4', '\uff14')} ${right}\u0665 \u202a${right}`),
     `${right}\n`,
-    right.replaceAll('4', '\uff14'),
-    `${right}\u0665`,
-    '1'.repeat(15),
-    '1'.repeat(16),
     `${right}${' '.repeat(5000)}`,
-    `\u202a${right}`,
   ])
 }
 
 /** Of the longest, 253 and 255 characters: 254 are allowed here, but the mail server of these tests takes 253. */
 function strangeAddress(draw: Draw): string {
-  const right = `${keyFingerprint}${draw.integer(0, mailboxes - 1)}@mail.example`
+  const own = keyFingerprint
+  const right = `${own}${draw.integer(0, mailboxes - 1)}@mail.example`
   return draw.pick([
-    ...words(`"${keyFingerprint}"@mail.example ${keyFingerprint}(x)@mail.example <${right}>
-        group:${right}; ${keyFingerprint}@mail.example@mail.example
-        ${keyFingerprint}@[127.0.0.1] ${keyFingerprint}@ ${keyFingerprint}@mail..example
-        ${keyFingerprint}@.mail.example ${keyFingerprint}@mail.example.
-        ${keyFingerprint}@localhost`),
+    ...words(`"${own}"@mail.example ${own}(x)@mail.example <${right}> group:${right}; ${own}@mail.example@mail.example
+      ${own}@[127.0.0.1] @mail.example ${own}@ ${own}@mail..example ${own}@.mail.example ${own}@mail.example.
+      ${own}@localhost ${own}\uff20mail.example ${own}\u0000@mail.example ${own}\u200b@mail.example
+      ${own}\ud800@mail.example ${own}+tag_%'$\`{|}~!#=?^&*/@mail.example
+      ${own}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`),
     `${right}, evil@mail.example`,
     `${right}\r\nBcc: evil@mail.example`,
     `${right}\r\nRCPT TO:<evil@mail.example>`,
-    `${keyFingerprint}\uff20mail.example`,
-    `@mail.example`,
-    `${keyFingerprint}\u0000@mail.example`,
-    `${keyFingerprint}${'x'.repeat(draw.pick([40, 231, 233, 5000]))}@mail.example`,
-    `${keyFingerprint}\u200b@mail.example`,
-    `${keyFingerprint}+tag_%'$\`{|}~!#=?^&*/@mail.example`,
-    `${keyFingerprint}\ud800@mail.example`,
-  ])
-}
-
-function strangeTo(draw: Draw): string {
-  const list = (values: readonly unknown[]) => JSON.stringify(values)
-  return draw.pick([
-    '[]',
-    '"x"',
-    '{"0":"x","length":1}',
-    list(Array.from({ length: 101 }, () => `44${phoneMark}001`)),
-    list(Array.from({ length: 20_000 }, () => 'x')),
-    list([strangePhone(draw)]),
-    list([`44${phoneMark}001`, strangePhone(draw)]),
-    list([strangeAddress(draw)]),
-    list([mailbox(draw), strangeAddress(draw)]),
-    list([null]),
-    list([[phone(draw)]]),
-    `[${weird(draw)}]`,
-    `["44${phoneMark}001",${weird(draw)}]`,
   ])
 }
 
@@ -851,24 +769,17 @@ function strangeVariables(draw: Draw): string {
     orderDate: '"2026-02-28"',
     deliveryDateTime: '"2026-02-28T10:00"',
   }
-  const names = [
-    ...words('customerName orderId orderDate deliveryDateTime otp'),
-    ...hostileNames,
-    draw.of(anyText),
-  ]
+  const names = [...Object.keys(variables), 'otp', ...hostileNames, draw.of(anyText)]
   const name = draw.percent(30) ? 'businessName' : draw.pick(names)
-  const dates = words('"2026-02-30" "2026-2-3" "0000-00-00" "9999-99-99" "2026-02-28T25:00" "-000001-01-01"')
-  const texts = ['"https://x.example/y"', '"{otp}{customerName}"', '"x.com"', '"St.John"']
+  const businesses = [...words('"acme" "ACME" "waiting" "nobody" 1 null'), '" Delta Stores "']
+  const values = words(`"2026-02-30" "2026-2-3" "0000-00-00" "9999-99-99" "2026-02-28T25:00" "-000001-01-01"
+    "https://x.example/y" "{otp}{customerName}" "x.com" "St.John"`)
   const value =
     name === 'businessName'
-      ? draw.pick([
-          ...words('"acme" "ACME" "waiting" "nobody" 1 null'),
-          '" Delta Stores "',
-          JSON.stringify(echoable(draw)),
-        ])
+      ? draw.pick([...businesses, JSON.stringify(echoable(draw))])
       : draw.percent(50)
         ? weird(draw)
-        : draw.pick([...dates, ...texts])
+        : draw.pick(values)
   const rest = Object.entries(variables).filter(([key]) => key !== name)
   const given: Fields = draw.percent(20) ? rest.slice(draw.integer(1, 3)) : rest
   return textOf([...given, [name, value]])
@@ -877,39 +788,27 @@ function strangeVariables(draw: Draw): string {
 function withWrongCredentials(draw: Draw, fields: Fields): Fields {
   const rest = fields.filter(([key]) => key !== 'appId' && key !== 'apiKey')
   const { shop = '', kiosk = '' } = fuzzApps
-  const pair = (appId: string | undefined, apiKey: string | undefined): Fields => [
+  const key = JSON.stringify(shop)
+  const hostile = [...hostileNames, draw.of(anyText)]
+  const keys = [kiosk, ` ${shop}`, shop.toUpperCase(), shop.slice(0, -1), `${shop}\u0000`, ...hostile]
+  const apps = ['SHOP', ' shop', 'shop\u0000', ...hostile]
+  // Text may be a pair that is right; no other type is.
+  const value = draw.pick([...words('null "" 1 true ["shop"] {"toString":"shop"}'), `[${key}]`])
+  const [appId, apiKey] = draw.pick<readonly [appId?: string | undefined, apiKey?: string]>([
+    ['"shop"', JSON.stringify(draw.pick(keys))],
+    [JSON.stringify(draw.pick(apps)), key],
+    [undefined, key],
+    ['"shop"'],
+    [],
+    [value, key],
+    ['"shop"', value],
+    [key, '"shop"'],
+  ])
+  return [
     ...(appId === undefined ? [] : ([['appId', appId]] as const)),
     ...(apiKey === undefined ? [] : ([['apiKey', apiKey]] as const)),
     ...rest,
   ]
-  const quoted = JSON.stringify
-  switch (draw.weighted({ key: 4, app: 3, absent: 3, type: 3, swap: 2 })) {
-    case 'key': {
-      const keys = [
-        kiosk,
-        ` ${shop}`,
-        shop.toUpperCase(),
-        shop.slice(0, -1),
-        `${shop}\u0000`,
-        `${keyFingerprint}-wrong`,
-      ]
-      return pair('"shop"', quoted(draw.pick([...keys, ...hostileNames, draw.of(anyText)])))
-    }
-    case 'app':
-      return pair(
-        quoted(draw.pick(['SHOP', ' shop', 'shop\u0000', ...hostileNames, draw.of(anyText)])),
-        quoted(shop),
-      )
-    case 'absent':
-      return draw.pick([pair(undefined, quoted(shop)), pair('"shop"', undefined), pair(undefined, undefined)])
-    case 'type': {
-      // Text may be a pair that is right; no other type is.
-      const value = draw.pick(words(`null "" 1 true ["shop"] {"toString":"shop"} [${quoted(shop)}]`))
-      return draw.percent(50) ? pair(value, quoted(shop)) : pair('"shop"', value)
-    }
-    case 'swap':
-      return pair(quoted(shop), '"shop"')
-  }
 }
 
 function withWrongBrand(draw: Draw, fields: Fields): { fields: Fields; isSpelling: boolean } {
@@ -1080,6 +979,8 @@ export class Run {
     )
 
     if (shot.method === 'HEAD' && reply.text === '') return
+    // For a browser it is a page.
+    if (reply.status === 200 && pathsOf(shot.target).has('/') && shot.headers.accept === 'text/html') return
     if (!/^application\/json/.test(reply.headers.get('content-type') ?? '')) wrong('the answer is no JSON')
     const answer = objectOf(reply.text)
     if (!answer) {
