@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { createTestApp, type TestApp } from '../support/app.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { failed, overWebhook, taken, testRouting } from '../support/gateway.ts'
 import {
   expectError,
   expectNotifyRow,
@@ -180,87 +180,32 @@ describe('a mail', () => {
 })
 
 describe('over the webhook of an operator', () => {
-  const receiver = startReceiver()
-  afterAll(() => receiver.stop())
-  let apps: TestApp[] = []
-  afterEach(async () => {
-    for (const open of apps) await open.close()
-    apps = []
+  const gateway = overWebhook({
+    store: { displayName: 'The Store', notifyTemplates: [...templates] },
+    dlt: { displayName: 'Dlt', dltEnabled: true, notifyTemplates: [...templates] },
   })
+  const { receiver, start } = gateway
 
-  async function start(env: Readonly<Record<string, string>>, reply: Parameters<typeof receiver.answer>[0]) {
-    receiver.received.length = 0
-    receiver.answer(reply)
-    const started = await createTestApp({
-      SMS_PLAIN: 'webhook',
-      SMS_TEMPLATE: 'webhook',
-      ...receiver.env,
-      ...env,
-    })
-    apps.push(started)
-    await started.brand('store', { displayName: 'The Store', notifyTemplates: [...templates] })
-    await started.brand('dlt', { displayName: 'Dlt', dltEnabled: true, notifyTemplates: [...templates] })
-    return started
-  }
-  const taken = () => new Response(null, { status: 204 })
-  const failed = () => new Response('secret of the gateway', { status: 500 })
-  const routes = () => receiver.received.map(({ body }) => body.route)
-
-  /** D14: template SMS choose their route by mode and brand, legacy text is always plain. */
-  const modes: readonly {
-    mode: string
-    body: Readonly<Record<string, unknown>>
-    failing: readonly string[]
-    routes: readonly string[]
-    status: number
-  }[] = [
-    { mode: 'plain', body: { ...placed, brandId: 'dlt' }, failing: [], routes: ['plain'], status: 200 },
-    { mode: 'template', body: placed, failing: [], routes: ['plain'], status: 200 },
-    { mode: 'template', body: { ...placed, brandId: 'dlt' }, failing: [], routes: ['template'], status: 200 },
-    {
-      mode: 'template',
-      body: { ...placed, brandId: 'dlt' },
-      failing: ['template'],
-      routes: ['template'],
-      status: 500,
-    },
-    { mode: 'template', body: { ...legacy, brandId: 'dlt' }, failing: [], routes: ['plain'], status: 200 },
-    { mode: 'hybrid', body: { ...placed, brandId: 'dlt' }, failing: [], routes: ['template'], status: 200 },
-    {
-      mode: 'hybrid',
-      body: { ...placed, brandId: 'dlt' },
-      failing: ['template'],
-      routes: ['template', 'plain'],
-      status: 200,
-    },
-    {
-      mode: 'hybrid',
-      body: { ...placed, brandId: 'dlt' },
-      failing: ['template', 'plain'],
-      routes: ['template', 'plain'],
-      status: 500,
-    },
-    {
-      mode: 'hybrid',
-      body: { ...legacy, brandId: 'dlt' },
-      failing: ['plain'],
-      routes: ['plain'],
-      status: 500,
-    },
-  ]
-  for (const row of modes) {
-    const kind = 'message' in row.body ? 'legacy' : 'template'
-    const failing = row.failing.length > 0 ? ` while ${row.failing.join(' and ')} fail` : ''
-    test(`mode ${row.mode}, ${kind} of brand ${row.body.brandId}${failing}: by ${row.routes.join(', then ')}, ${row.status}`, async () => {
-      const webhook = await start({ OTP_SMS_MODE: row.mode }, ({ body }) =>
-        row.failing.includes(body.route) ? failed() : taken(),
-      )
-      const answer = await webhook.post('/notify', row.body)
-      if (row.status === 500) expectError(answer, 500, 'notification_failed')
-      else expectSuccess(answer, kind === 'legacy' ? ['channel'] : ['channel', 'templateKey'])
-      expect(routes()).toEqual([...row.routes])
-    })
-  }
+  const ofDlt = { ...placed, brandId: 'dlt' }
+  const legacyOfDlt = { ...legacy, brandId: 'dlt' }
+  testRouting('/notify', gateway, [
+    ['plain', 'DLT template', ofDlt, '', 'plain', '200'],
+    ['template', 'other template', placed, '', 'plain', '200'],
+    ['template', 'DLT template', ofDlt, '', 'template', '200'],
+    ['template', 'DLT template, which fails', ofDlt, 'template', 'template', '500 notification_failed'],
+    ['template', 'DLT legacy text', legacyOfDlt, '', 'plain', '200'],
+    ['hybrid', 'DLT template', ofDlt, '', 'template', '200'],
+    ['hybrid', 'DLT template, which fails', ofDlt, 'template', 'template plain', '200'],
+    [
+      'hybrid',
+      'DLT template, both fail',
+      ofDlt,
+      'template plain',
+      'template plain',
+      '500 notification_failed',
+    ],
+    ['hybrid', 'DLT legacy text, which fails', legacyOfDlt, 'plain', 'plain', '500 notification_failed'],
+  ])
 
   test('the template route carries key and variables, the name of the brand among them', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
