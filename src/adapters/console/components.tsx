@@ -3,17 +3,18 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import {
   Brandmark,
+  Button,
   classes,
   document,
   Icon,
   type IconName,
   LinkButton,
+  rich,
   singlePage,
-  type Tone,
 } from '../pages/components.tsx'
 import type { PageContext } from './models.ts'
 
-// What only the pages of the console have: its navigation, forms with a CSRF token, tables and figures.
+// What only the pages of the console have: its navigation, forms with a CSRF token, and tables.
 
 /** A part of the console that the navigation leads to. */
 type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
@@ -148,8 +149,8 @@ export function Notice({ tone, children }: { tone: 'good' | 'bad' | 'warn'; chil
 
 interface CardProps {
   readonly title?: ComponentChildren
-  /** A sentence below the title. */
-  readonly hint?: ComponentChildren
+  /** A sentence below the title; a string may have code between backticks. */
+  readonly hint?: ComponentChildren | undefined
   readonly actions?: ComponentChildren
   readonly class?: string
   readonly children?: ComponentChildren
@@ -163,7 +164,7 @@ export function Card({ title, hint, actions, class: extra, children }: CardProps
         <header>
           <div>
             {title && <h2>{title}</h2>}
-            {hint && <p class="hint">{hint}</p>}
+            {hint && <p class="hint">{rich(hint)}</p>}
           </div>
           {actions && <div class="actions">{actions}</div>}
         </header>
@@ -204,7 +205,7 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
     columns.findIndex(({ isHeader }) => isHeader),
   )
   return (
-    <div class={classes('table', figures ? 'figures' : undefined)}>
+    <div class={classes('table', figures && 'figures')}>
       <table>
         <caption class="sr-only">{caption}</caption>
         <thead>
@@ -252,11 +253,23 @@ interface FormProps {
   /** `inline`: fields and buttons in one line. */
   readonly class?: string
   readonly id?: string
-  readonly children: ComponentChildren
+  /** The words of its button. */
+  readonly submit?: string
+  readonly kind?: 'primary' | 'plain' | 'danger'
+  readonly children?: ComponentChildren
 }
 
 /** A form that is posted, with the CSRF token of this session. */
-export function Form({ action, confirm, hidden = {}, class: extra, id, children }: FormProps) {
+export function Form({
+  action,
+  confirm,
+  hidden = {},
+  class: extra,
+  id,
+  submit,
+  kind = 'primary',
+  children,
+}: FormProps) {
   const fields = Object.entries({ csrf: useContext(CsrfToken), ...hidden })
   return (
     <form
@@ -271,37 +284,13 @@ export function Form({ action, confirm, hidden = {}, class: extra, id, children 
         <input key={name} type="hidden" name={name} value={value} />
       ))}
       {children}
+      {submit && (
+        <p class="buttons">
+          <Button kind={kind}>{submit}</Button>
+        </p>
+      )}
     </form>
   )
-}
-
-interface StatProps {
-  readonly label: string
-  readonly value: ComponentChildren
-  /** What the figure is made of, or stands against. */
-  readonly hint?: ComponentChildren
-  readonly tone?: Tone
-  /** Below it, such as its course over time. */
-  readonly below?: ComponentChildren
-}
-
-/** One figure of several, in a `Stats`. */
-export function Stat({ label, value, hint, tone, below }: StatProps) {
-  return (
-    <div class={classes('stat', tone)}>
-      <dt>{label}</dt>
-      <dd>
-        <span class="figure">{value}</span>
-        {hint && <span class="hint">{hint}</span>}
-        {below}
-      </dd>
-    </div>
-  )
-}
-
-/** Figures beside each other. */
-export function Stats({ children }: { children: ComponentChildren }) {
-  return <dl class="stats">{children}</dl>
 }
 
 /** Where a list goes on. */

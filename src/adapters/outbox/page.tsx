@@ -267,13 +267,7 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
           <bdi class="preview">{senderOf(mail)}</bdi>
         </summary>
         <div class="opened">
-          <Facts
-            entries={[
-              ['From', <bdi>{senderOf(mail)}</bdi>],
-              ['To', <bdi>{mail.to}</bdi>],
-              ['Date', utc(at)],
-            ]}
-          />
+          <Facts entries={{ From: <bdi>{senderOf(mail)}</bdi>, To: <bdi>{mail.to}</bdi>, Date: utc(at) }} />
           {code === null ? null : (
             <p class="strip">
               Code <mark>{code}</mark>

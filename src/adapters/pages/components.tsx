@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type ComponentChildren, createContext, toChildArray } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from './words.ts'
@@ -123,7 +123,8 @@ interface ControlProps {
   /** The id of the control, where the page has several of this name; without it `field-NAME`. */
   readonly id?: string
   readonly value?: string
-  readonly hint?: ComponentChildren
+  /** May have code between backticks. */
+  readonly hint?: string
 }
 
 /** The parts that every control shares: its attributes, and its hint below. */
@@ -133,7 +134,7 @@ function control({ name, id = `field-${name}`, hint }: ControlProps) {
     attributes: { id, name, 'aria-describedby': hintId },
     below: hintId && (
       <p class="hint" id={hintId}>
-        {hint}
+        {rich(hint)}
       </p>
     ),
   }
@@ -193,62 +194,37 @@ export function Choice(props: ChoiceProps) {
 }
 
 /** Controls that belong together, with what they are about. */
-export function FieldGroup({
-  legend,
-  hint,
-  children,
-}: {
-  legend: string
-  hint?: ComponentChildren
-  children: ComponentChildren
-}) {
+export function FieldGroup({ legend, children }: { legend: string; children: ComponentChildren }) {
   return (
     <fieldset class="group">
       <legend>{legend}</legend>
-      {hint === undefined ? null : <p class="hint">{hint}</p>}
       {children}
     </fieldset>
   )
 }
 
-type Kind = 'primary' | 'plain' | 'danger'
-
 interface ButtonProps {
-  readonly kind?: Kind
+  readonly kind?: 'primary' | 'plain' | 'danger'
   /** A smaller one, as in a row of a table. */
   readonly small?: boolean
   readonly name?: string
   readonly value?: string
-  readonly disabled?: boolean
   readonly children: ComponentChildren
 }
 
 /** Sends the form it is in. */
-export function Button({ kind = 'plain', small, name, value, disabled, children }: ButtonProps) {
+export function Button({ kind = 'plain', small, name, value, children }: ButtonProps) {
   return (
-    <button
-      type="submit"
-      class={classes('button', kind, small ? 'small' : undefined)}
-      name={name}
-      value={value}
-      disabled={disabled}
-    >
+    <button type="submit" class={classes('button', kind, small && 'small')} name={name} value={value}>
       {children}
     </button>
   )
 }
 
-interface LinkButtonProps {
-  readonly href: string
-  readonly kind?: Kind
-  readonly small?: boolean
-  readonly children: ComponentChildren
-}
-
 /** A link that looks like a button. */
-export function LinkButton({ href, kind = 'plain', small, children }: LinkButtonProps) {
+export function LinkButton({ kind = 'plain', small, href, children }: ButtonProps & { href: string }) {
   return (
-    <a class={classes('button', kind, small ? 'small' : undefined)} href={href}>
+    <a class={classes('button', kind, small && 'small')} href={href}>
       {children}
     </a>
   )
@@ -280,7 +256,7 @@ export function Empty({ title, children }: { title: string; children?: Component
     <div class="empty">
       <Icon name="stamp" />
       <h3>{title}</h3>
-      {toChildArray(children).length === 0 ? null : <div class="hint">{children}</div>}
+      {children && <div class="hint">{rich(children)}</div>}
     </div>
   )
 }
@@ -332,25 +308,28 @@ export function Snippet({ title, text }: { title: string; text: string }) {
 }
 
 /** What is known of one thing, name by name; null leaves an entry out. */
-export function Facts({
-  entries,
-}: {
-  entries: readonly (readonly [name: string, value: ComponentChildren] | null)[]
-}) {
+export function Facts({ entries }: { entries: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
-      {entries.map((entry) =>
-        entry === null ? null : (
-          <div key={entry[0]}>
-            <dt>{entry[0]}</dt>
-            <dd>{entry[1]}</dd>
-          </div>
-        ),
+      {Object.entries(entries).map(
+        ([name, value]) =>
+          value !== null && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
       )}
     </dl>
   )
 }
 
-export function classes(...names: readonly (string | undefined)[]): string {
-  return names.filter((name) => name !== undefined).join(' ')
+/** A text in which what stands between backticks is code. */
+export function rich(text: ComponentChildren): ComponentChildren {
+  if (typeof text !== 'string') return text
+  return text.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={part}>{part}</code>))
+}
+
+export function classes(...names: readonly (string | false | undefined)[]): string {
+  return names.filter(Boolean).join(' ')
 }

@@ -18,10 +18,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
         {apps.length === 0 && (
           <Card>
             <Empty title="No app has been issued a key">
-              <p>
-                An app is whatever calls this server. Issue its key here, or by{' '}
-                <code>otpost app issue APPID</code>.
-              </p>
+              An app is whatever calls this server. Issue its key here, or by `otpost app issue APPID`.
             </Empty>
           </Card>
         )}
@@ -46,7 +43,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
       <div class="stack">
         <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
           {problem !== null && <Notice tone="bad">{problem}</Notice>}
-          <Form action="/admin/apps/issue">
+          <Form action="/admin/apps/issue" submit="Issue">
             <Field
               label="App id"
               name="appId"
@@ -55,9 +52,6 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
               value={appId}
               hint="1 to 64 visible characters, no colon."
             />
-            <p class="buttons">
-              <Button kind="primary">Issue</Button>
-            </p>
           </Form>
         </Card>
         <Card title="Rotating a key">
@@ -91,16 +85,15 @@ function App({ app }: { app: IssuedApp }) {
       actions={
         <>
           {live.length < 2 && (
-            <Form action="/admin/apps/rotate">
-              <input type="hidden" name="appId" value={appId} />
+            <Form action="/admin/apps/rotate" hidden={{ appId }}>
               <Button small>Add a second key</Button>
             </Form>
           )}
           <Form
             action="/admin/apps/revoke"
             confirm={`Revoke ${appId}? None of its keys works from then on, and whatever uses them is refused.`}
+            hidden={{ appId }}
           >
-            <input type="hidden" name="appId" value={appId} />
             <Button kind="danger" small>
               Revoke
             </Button>
@@ -143,9 +136,8 @@ function keyRow(appId: string, key: Key, liveCount: number) {
       <Form
         action="/admin/apps/revoke-key"
         confirm={`Revoke ${keyName} of ${appId}? Whatever still uses it is refused from then on.`}
+        hidden={{ appId, key: lastFour }}
       >
-        <input type="hidden" name="appId" value={appId} />
-        <input type="hidden" name="key" value={lastFour} />
         <Button kind="danger" small>
           {lastFour === 'unknown' ? 'Revoke the older' : `Revoke …${lastFour}`}
         </Button>

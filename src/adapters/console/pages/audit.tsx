@@ -47,7 +47,7 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
           rows={records.map((record) => auditCells(record))}
           empty={
             <Empty title="Nothing was changed yet">
-              What you change in this console or with <code>otpost</code> is written down here.
+              What you change in this console or with `otpost` is written down here.
             </Empty>
           }
         />

@@ -102,12 +102,10 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
         </Card>
         <div class="stack beside">
           {brand === null ? (
-            <Card title="What follows">
-              <p class="hint">
-                It is active at once: apps send for it with its slug as <code>brandId</code>. Below, its
-                messages read as people will see them.
-              </p>
-            </Card>
+            <Card
+              title="What follows"
+              hint="It is active at once: apps send for it with its slug as `brandId`. Below, its messages read as people will see them."
+            />
           ) : (
             <Status brand={brand} nextStatuses={model.nextStatuses} />
           )}
@@ -153,8 +151,12 @@ export function previewFragment(preview: Preview): string {
 function Properties({ model }: { model: BrandModel }) {
   const { brand, form, was } = model
   return (
-    <Form action={brand === null ? '/admin/brands' : pathOf(brand)} id="brand">
-      {brand === null ? null : <input type="hidden" name="was" value={was} />}
+    <Form
+      action={brand ? pathOf(brand) : '/admin/brands'}
+      id="brand"
+      hidden={brand ? { was, slug: brand.slug } : {}}
+      submit={brand ? 'Save' : 'Make the brand'}
+    >
       {brand === null ? (
         <Field
           label="Slug"
@@ -163,19 +165,12 @@ function Properties({ model }: { model: BrandModel }) {
           required
           isCode
           maxLength={63}
-          hint={
-            <>
-              What callers send as <code>brandId</code>: a-z, 0-9 and -. It stays as it is.
-            </>
-          }
+          hint="What callers send as `brandId`: a-z, 0-9 and -. It stays as it is."
         />
       ) : (
-        <>
-          <input type="hidden" name="slug" value={brand.slug} />
-          <p class="hint">
-            Callers send <code>{brand.slug}</code> as <code>brandId</code>.
-          </p>
-        </>
+        <p class="hint">
+          Callers send <code>{brand.slug}</code> as <code>brandId</code>.
+        </p>
       )}
       <Field
         label="Name"
@@ -210,11 +205,7 @@ function Properties({ model }: { model: BrandModel }) {
           label="Name the login"
           name="loginIdEnabled"
           checked={form.loginIdEnabled}
-          hint={
-            <>
-              Where a caller gives a <code>loginId</code>, its message says which login the code is for.
-            </>
-          }
+          hint="Where a caller gives a `loginId`, its message says which login the code is for."
         />
       </FieldGroup>
       <details class="fold" open={form.dltEnabled || form.entityId !== ''}>
@@ -226,11 +217,7 @@ function Properties({ model }: { model: BrandModel }) {
             label="Use the registered-template route"
             name="dltEnabled"
             checked={form.dltEnabled}
-            hint={
-              <>
-                As far as <code>OTP_SMS_MODE</code> says. The ids are entered with each message below.
-              </>
-            }
+            hint="As far as `OTP_SMS_MODE` says. The ids are entered with each message below."
           />
           <Field
             label="Entity id"
@@ -242,9 +229,6 @@ function Properties({ model }: { model: BrandModel }) {
           />
         </div>
       </details>
-      <p class="buttons">
-        <Button kind="primary">{brand === null ? 'Make the brand' : 'Save'}</Button>
-      </p>
     </Form>
   )
 }
@@ -271,16 +255,13 @@ function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandMode
         <Form
           key={status}
           action={`${pathOf(brand)}/status`}
-          {...(status === 'suspended'
-            ? { confirm: `Suspend ${brand.displayName}? From then on whatever is sent for it is refused.` }
-            : {})}
-        >
-          <p class="buttons">
-            <Button name="status" value={status} kind={status === 'suspended' ? 'danger' : 'primary'}>
-              {transitionWords[status]}
-            </Button>
-          </p>
-        </Form>
+          hidden={{ status }}
+          submit={transitionWords[status]}
+          {...(status === 'suspended' && {
+            kind: 'danger',
+            confirm: `Suspend ${brand.displayName}? From then on whatever is sent for it is refused.`,
+          })}
+        />
       ))}
     </Card>
   )
@@ -290,20 +271,17 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   const { brand, form } = model
   const { templateKey, audience, variables } = preview
   const isEnabled = form.notifyTemplates.includes(templateKey)
+  const state = audience === 'otp' ? 'codes' : isEnabled ? 'enabled' : 'not enabled'
+  // Words and names of variables take turns.
+  const wording = preview.template
+    .split(/\{(\w+)\}/)
+    .map((part, index) => (index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>))
   return (
     <Card
       class="template"
       title={<code>{templateKey}</code>}
-      hint={<Wording template={preview.template} />}
-      actions={
-        audience === 'otp' ? (
-          <Badge tone="quiet">codes</Badge>
-        ) : isEnabled ? (
-          <Badge tone="good">enabled</Badge>
-        ) : (
-          <Badge tone="quiet">not enabled</Badge>
-        )
-      }
+      hint={wording}
+      actions={<Badge tone={state === 'enabled' ? 'good' : 'quiet'}>{state}</Badge>}
     >
       <div class="tryout" data-preview={templateKey}>
         <fieldset class="values" hidden>
@@ -324,18 +302,6 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
       </div>
       {brand !== null && <Registration brand={brand} preview={preview} providers={model.providers} />}
     </Card>
-  )
-}
-
-/** The template itself, its variables set off. */
-function Wording({ template }: Pick<Preview, 'template'>) {
-  return (
-    <>
-      {template
-        .split(/\{(\w+)\}/)
-        // Words and names of variables take turns.
-        .map((part, index) => (index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>))}
-    </>
   )
 }
 
@@ -453,15 +419,12 @@ function Culprits({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2
   )
 }
 
-function Registration({
-  brand,
-  preview,
-  providers,
-}: {
-  brand: Brand
-  preview: Preview
-  providers: BrandModel['providers']
-}) {
+interface RegistrationProps extends Pick<BrandModel, 'providers'> {
+  readonly brand: Brand
+  readonly preview: Preview
+}
+
+function Registration({ brand, preview, providers }: RegistrationProps) {
   const { templateKey } = preview
   const { id, ids, senderId } = preview.registration
   const own = Object.entries(ids)
@@ -480,7 +443,7 @@ function Registration({
         {!brand.dltEnabled && (
           <p class="hint">These count once the brand uses the registered-template route (above).</p>
         )}
-        <Form action={action}>
+        <Form action={action} submit="Save the registration" kind="plain">
           <div class="side-by-side">
             <Field
               label="Template id"
@@ -508,9 +471,6 @@ function Registration({
             isCode
             hint={`One PROVIDER=ID a line${providers.length === 0 ? '' : `; there are ${providers.join(', ')}`}.`}
           />
-          <p class="buttons">
-            <Button>Save the registration</Button>
-          </p>
         </Form>
         {summary.length > 0 && (
           <Form action={action} confirm={`Forget how ${templateKey} is registered for ${brand.displayName}?`}>

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
 
 import { type Delivery, type RequestTrace, statusOf } from '../../../domain/events/event-log.ts'
 import type { LimitStatus } from '../../../domain/events/request-context.ts'
@@ -16,8 +17,9 @@ import {
   type Tone,
 } from '../../pages/components.tsx'
 import { Card, consolePage, Notice, Pager, Table } from '../components.tsx'
+import { channelNames } from '../concerns.ts'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
-import { channelInWords, DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
+import { DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
 
 /** /admin/deliveries: what was handed to which provider, the latest first. */
 export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel): string {
@@ -99,7 +101,7 @@ function deliveryCells(row: Delivery) {
   return [
     <Instant at={row.at} />,
     <a
-      class="story-link"
+      class="trace-link"
       href={`/admin/deliveries/${encodeURIComponent(row.requestId)}`}
       title={row.requestId}
     >
@@ -113,7 +115,7 @@ function deliveryCells(row: Delivery) {
     </a>,
     <span class="two-lines">
       <span>{row.provider}</span>
-      <small>{row.route === null ? channelInWords(row.channel) : `${row.route} route`}</small>
+      <small>{row.route === null ? channelNames[row.channel] : `${row.route} route`}</small>
     </span>,
     <span class="two-lines">
       <span>{row.template === null ? withoutTemplate[row.channel] : <code>{row.template}</code>}</span>
@@ -143,10 +145,8 @@ function NoDeliveries({ model: { search, isLater, problem } }: { model: Deliveri
   if (search.requestId !== null || search.recipient !== null) {
     return (
       <Empty title="Nothing was found">
-        <p>
-          Deliveries are kept for as long as <code>DELIVERY_LOG_DAYS</code> says. A request that was refused
-          has none, but may have a story: search for its id.
-        </p>
+        Deliveries are kept for as long as `DELIVERY_LOG_DAYS` says. A request that was refused has none, but
+        may have a trace: search for its id.
       </Empty>
     )
   }
@@ -203,56 +203,32 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
     <div class="columns wide-first loose">
       <Card title="What happened">
         <ol class="timeline">
-          <li class="event">
-            <Mark tone="quiet" icon="paper-plane" />
-            <div>
-              <h3>Asked</h3>
-              <p>{asked}</p>
-            </div>
-          </li>
-          <li class="event">
-            <Mark {...(checks.some(isRefusal) ? failure : success)} />
-            <div>
-              <h3>Checks</h3>
-              <Checks lines={checks} limits={trace.limits} />
-            </div>
-          </li>
-          {delivery && deliveries.length === 0 && (
-            <li class="event">
-              <Mark {...nothing} />
-              <div>
-                <h3>Delivery</h3>
-                {delivery.map((line) => (
-                  <p key={line}>{line}</p>
-                ))}
-              </div>
-            </li>
-          )}
+          <Event mark={asking} title="Asked" lines={[asked ?? '']} />
+          <Event mark={checks.some(isRefusal) ? failure : success} title="Checks">
+            <Checks lines={checks} limits={trace.limits} />
+          </Event>
+          {delivery && deliveries.length === 0 && <Event mark={nothing} title="Delivery" lines={delivery} />}
           {deliveries.map((row, index) => (
-            <li class="event" key={row.attempt}>
-              <Mark {...markOf(row)} />
-              <div>
-                <h3>
+            <Event
+              key={row.attempt}
+              mark={markOf(row)}
+              title={
+                <>
                   Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
-                  {row.providerMessageId !== null && (
-                    <CopyButton text={row.providerMessageId} label="Copy its id" />
-                  )}
-                </h3>
-                {/* The number stands in the heading. */}
-                <p>{(delivery?.[index] ?? '').replace(/^\d+\. /, '')}</p>
-                <Waterfall row={row} span={span} />
-              </div>
-            </li>
+                  {row.providerMessageId && <CopyButton text={row.providerMessageId} label="Copy its id" />}
+                </>
+              }
+              // The number is in the title.
+              lines={[(delivery?.[index] ?? '').replace(/^\d+\. /, '')]}
+            >
+              <Waterfall row={row} span={span} />
+            </Event>
           ))}
-          <li class="event">
-            <Mark {...(trace.end === null ? nothing : trace.end.error === null ? success : failure)} />
-            <div>
-              <h3>{trace.end === null ? 'No answer' : 'Answered'}</h3>
-              {answered.map((line) => (
-                <p key={line}>{line}</p>
-              ))}
-            </div>
-          </li>
+          <Event
+            mark={trace.end === null ? nothing : trace.end.error === null ? success : failure}
+            title={trace.end === null ? 'No answer' : 'Answered'}
+            lines={answered}
+          />
         </ol>
       </Card>
       <div class="stack">
@@ -266,28 +242,24 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
         )}
         <Card title="The request">
           <Facts
-            entries={[
-              ['Request', <code>{trace.requestId}</code>],
-              ['Asked', <Time at={trace.at} />],
-              ['Call', <code>{callOf(trace)}</code>],
-              ['App', <bdi>{trace.app}</bdi>],
-              trace.brand === null
-                ? null
-                : ['Brand', <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>],
-              trace.channel === null ? null : ['Channel', channelInWords(trace.channel)],
-              trace.recipient === null
-                ? null
-                : [
-                    'Recipient',
-                    deliveries[0] ? (
-                      <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
-                    ) : (
-                      trace.recipient
-                    ),
-                  ],
-              trace.recipients === null ? null : ['Recipients', String(trace.recipients)],
-              ['Took', trace.end === null ? 'not known' : milliseconds(trace.end.durationMs)],
-            ]}
+            entries={{
+              Request: <code>{trace.requestId}</code>,
+              Asked: <Time at={trace.at} />,
+              Call: <code>{calls[trace.operation]}</code>,
+              App: <bdi>{trace.app}</bdi>,
+              Brand: trace.brand && (
+                <a href={`/admin/brands/${encodeURIComponent(trace.brand)}`}>{trace.brand}</a>
+              ),
+              Channel: trace.channel && channelNames[trace.channel],
+              Recipient:
+                trace.recipient && deliveries[0] ? (
+                  <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
+                ) : (
+                  trace.recipient
+                ),
+              Recipients: trace.recipients,
+              Took: trace.end === null ? 'not known' : milliseconds(trace.end.durationMs),
+            }}
           />
         </Card>
         <Card title="As text" hint="For a ticket or a colleague: no key, no code, no full recipient.">
@@ -326,10 +298,6 @@ const calls: Readonly<Record<RequestTrace['operation'], string>> = {
   notify: 'POST /notify',
 }
 
-function callOf({ operation }: RequestTrace): string {
-  return calls[operation]
-}
-
 function Verdict({ trace: { end } }: { trace: RequestTrace }) {
   if (end === null) return <Badge tone="warn">no answer</Badge>
   return end.error === null ? (
@@ -346,17 +314,34 @@ interface MarkProps {
   readonly icon: IconName
 }
 
+const asking: MarkProps = { tone: 'quiet', icon: 'paper-plane' }
 const success: MarkProps = { tone: 'good', icon: 'check' }
 const failure: MarkProps = { tone: 'bad', icon: 'alert' }
 const doubt: MarkProps = { tone: 'warn', icon: 'alert' }
 const nothing: MarkProps = { tone: 'quiet', icon: 'next' }
 
-/** The sign of an event on the line of time. */
-function Mark({ tone, icon }: MarkProps) {
+interface EventProps {
+  readonly mark: MarkProps
+  readonly title: ComponentChildren
+  readonly lines?: readonly string[]
+  readonly children?: ComponentChildren
+}
+
+/** An event on the timeline. */
+function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps) {
   return (
-    <span class={`mark ${tone}`} aria-hidden="true">
-      <Icon name={icon} />
-    </span>
+    <li class="event">
+      <span class={`mark ${tone}`} aria-hidden="true">
+        <Icon name={icon} />
+      </span>
+      <div>
+        <h3>{title}</h3>
+        {lines.map((line) => (
+          <p key={line}>{line}</p>
+        ))}
+        {children}
+      </div>
+    </li>
   )
 }
 

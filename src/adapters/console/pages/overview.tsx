@@ -15,7 +15,7 @@ import {
 } from '../../../domain/events/statistics.ts'
 import { Badge, Icon, Time, type Tone } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
-import { Card, consolePage, Stat, Stats, Table } from '../components.tsx'
+import { Card, consolePage, Table } from '../components.tsx'
 import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
 
@@ -153,66 +153,50 @@ function Verdict({ model }: { model: OverviewModel }) {
   )
 }
 
-function Headlines({ statistics }: { statistics: Statistics }) {
-  const { totals, points } = statistics
-  const notSent = totals.sendsFailed + totals.notifyFailed
+function Headlines({ statistics: { totals, points } }: { statistics: Statistics }) {
+  const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
+  const notSent = sendsFailed + notifyFailed
   const lost = totals.failed + totals.unknown
+  const reports =
+    delivered + undelivered === 0 ? 'no receipts came' : `${count(undelivered)} undelivered, by receipts`
+  const stats: readonly (readonly [string, string, string, (point: Point) => number])[] = [
+    ['Codes sent', count(sends), `and ${counted(notified, 'notification')}`, (point) => point.sends],
+    ['Verified', count(totals.verified), counted(totals.wrongCodes, 'wrong code'), (point) => point.verified],
+    ['Conversion', percent(conversion(totals)), 'codes verified of sent', (point) => conversion(point) ?? 0],
+    [
+      'Not sent',
+      count(notSent),
+      `${counted(sendsFailed, 'code')}, ${counted(notifyFailed, 'notification')}`,
+      (point) => point.sendsFailed + point.notifyFailed,
+    ],
+    ['Limited', count(totals.limited), 'requests a limit refused', (point) => point.limited],
+    [
+      'Handed over',
+      count(totals.accepted),
+      lost === 0 ? 'no attempt failed' : `${counted(lost, 'attempt')} failed or unclear`,
+      (point) => point.accepted,
+    ],
+    ['Delivered', count(delivered), reports, (point) => point.delivered],
+  ]
+  const isBad = isTrouble(notSent, notSent + sends + notified)
   return (
-    <Stats>
-      <Stat
-        label="Codes sent"
-        value={count(totals.sends)}
-        hint={`and ${counted(totals.notified, 'notification')}`}
-        below={<Sparkline points={points} of={({ sends }) => sends} />}
-      />
-      <Stat
-        label="Verified"
-        value={count(totals.verified)}
-        hint={counted(totals.wrongCodes, 'wrong code')}
-        below={<Sparkline points={points} of={({ verified }) => verified} />}
-      />
-      <Stat
-        label="Conversion"
-        value={percent(conversion(totals))}
-        hint="codes verified of sent"
-        below={<Sparkline points={points} of={(point) => conversion(point) ?? 0} />}
-      />
-      <Stat
-        label="Not sent"
-        value={count(notSent)}
-        hint={`${counted(totals.sendsFailed, 'code')}, ${counted(totals.notifyFailed, 'notification')}`}
-        below={<Sparkline points={points} of={(point) => point.sendsFailed + point.notifyFailed} />}
-        {...(isTrouble(notSent, notSent + totals.sends + totals.notified) ? { tone: 'bad' } : {})}
-      />
-      <Stat
-        label="Limited"
-        value={count(totals.limited)}
-        hint="requests a limit refused"
-        below={<Sparkline points={points} of={({ limited }) => limited} />}
-      />
-      <Stat
-        label="Handed over"
-        value={count(totals.accepted)}
-        hint={lost === 0 ? 'no attempt failed' : `${counted(lost, 'attempt')} failed or unclear`}
-        below={<Sparkline points={points} of={({ accepted }) => accepted} />}
-      />
-      <Stat
-        label="Delivered"
-        value={count(totals.delivered)}
-        hint={
-          totals.delivered + totals.undelivered === 0
-            ? 'no receipts came'
-            : `${count(totals.undelivered)} undelivered, by receipts`
-        }
-        below={<Sparkline points={points} of={({ delivered }) => delivered} />}
-      />
-    </Stats>
+    <dl class="stats">
+      {stats.map(([label, value, hint, of]) => (
+        <div key={label} class={label === 'Not sent' && isBad ? 'stat bad' : 'stat'}>
+          <dt>{label}</dt>
+          <dd>
+            <span class="figure">{value}</span>
+            <span class="hint">{hint}</span>
+            <Sparkline values={points.map(of)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
   )
 }
 
 /** The course of a figure, without scale: the chart has that. */
-function Sparkline({ points, of }: { points: readonly Point[]; of: (point: Point) => number }) {
-  const values = points.map(of)
+function Sparkline({ values }: { values: readonly number[] }) {
   const most = Math.max(0, ...values)
   const last = Math.max(1, values.length - 1)
   const line = values.map((value, step) => {
@@ -330,10 +314,10 @@ function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
         rows={providers.map((provider) => [
           provider.name,
           takes(provider),
-          <ProviderState key="state" {...provider} />,
+          <ProviderState {...provider} />,
           count(provider.lastHour.accepted),
-          <Failing key="failed" value={provider.lastHour.failed} of={provider.lastHour} />,
-          <Failing key="unknown" value={provider.lastHour.unknown} of={provider.lastHour} />,
+          <Failing value={provider.lastHour.failed} of={provider.lastHour} />,
+          <Failing value={provider.lastHour.unknown} of={provider.lastHour} />,
         ])}
         figures
         empty="No provider is set up."
@@ -398,18 +382,16 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
       ) : (
         <>
           <dl class="quantiles">
-            <div>
-              <dt>Median</dt>
-              <dd>{upTo(medianSeconds)}</dd>
-            </div>
-            <div>
-              <dt>9 of 10</dt>
-              <dd>{upTo(p90Seconds)}</dd>
-            </div>
-            <div>
-              <dt>Codes</dt>
-              <dd>{count(times.count)}</dd>
-            </div>
+            {Object.entries({
+              Median: upTo(medianSeconds),
+              '9 of 10': upTo(p90Seconds),
+              Codes: count(times.count),
+            }).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
           </dl>
           <table class="bins">
             <caption class="sr-only">How many codes were verified within which time</caption>
@@ -490,7 +472,7 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
             {errorClass === null ? failureWords.unknown : failureWords[errorClass]}{' '}
             {errorClass === null ? null : <code>{errorClass}</code>}
           </>,
-          <Bar key="bar" share={attempts / most} tone="bad" />,
+          <Bar share={attempts / most} tone="bad" />,
           count(attempts),
         ])}
         empty="No attempt failed."
@@ -531,7 +513,7 @@ const ofProviders: readonly Column[] = [
 
 interface BreakdownProps {
   readonly title: string
-  readonly hint?: string
+  readonly hint?: string | undefined
   /** What the first column names. */
   readonly first: string
   readonly shares: readonly Share[]
@@ -544,7 +526,7 @@ const mostShares = 30
 function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
   const said = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
-    <Card title={title} {...(said === undefined ? {} : { hint: said })}>
+    <Card title={title} hint={said}>
       <Table
         caption={title}
         columns={[

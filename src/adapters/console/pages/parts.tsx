@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { useContext } from 'preact/hooks'
 import type { BrandStatus } from '../../../domain/brands/brand.ts'
-import type { Channel } from '../../../domain/contact.ts'
 import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
 import { Badge, Now, type Tone } from '../../pages/components.tsx'
 import { utc } from '../../pages/words.ts'
@@ -56,12 +55,6 @@ export function whyOf(row: Delivery): string {
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
   return `${count} ${count === 1 ? 'segment' : 'segments'} · ${encoding}`
-}
-
-const channelWords: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
-
-export function channelInWords(channel: Channel): string {
-  return channelWords[channel]
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']

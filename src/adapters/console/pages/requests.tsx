@@ -1,19 +1,10 @@
 /** @jsxImportSource preact */
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import {
-  Badge,
-  Button,
-  curl,
-  Empty,
-  Facts,
-  Field,
-  LinkButton,
-  Snippet,
-  Time,
-} from '../../pages/components.tsx'
+import { Badge, curl, Empty, Facts, Field, LinkButton, Snippet, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Notice, Pager, Table } from '../components.tsx'
+import { channelNames } from '../concerns.ts'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
-import { channelInWords, MailLink, WebLink } from './parts.tsx'
+import { MailLink, WebLink } from './parts.tsx'
 
 /** /admin/requests: who asks for access, and what was decided. */
 export function requestsPage(
@@ -85,17 +76,17 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
     <div class="columns wide-first loose">
       <Card title="What they ask for" hint="As they typed it. Nobody has checked it.">
         <Facts
-          entries={[
-            ['Status', <DecisionBadge status={request.status} />],
-            ['Company', <bdi>{request.companyName}</bdi>],
-            ['Brand', <bdi>{request.brandName}</bdi>],
-            ['Contact', <bdi>{request.contactName}</bdi>],
-            ['E-mail', <MailLink address={request.contactEmail} />],
-            ['Channels', request.channels.map(channelInWords).join(', ') || 'not said'],
-            ['Website', request.website === null ? 'not said' : <WebLink url={request.website} />],
-            ['Asked', <Time at={request.createdAt} />],
-            ['Request', <code>{request.id}</code>],
-          ]}
+          entries={{
+            Status: <DecisionBadge status={request.status} />,
+            Company: <bdi>{request.companyName}</bdi>,
+            Brand: <bdi>{request.brandName}</bdi>,
+            Contact: <bdi>{request.contactName}</bdi>,
+            'E-mail': <MailLink address={request.contactEmail} />,
+            Channels: request.channels.map((channel) => channelNames[channel]).join(', ') || 'not said',
+            Website: request.website === null ? 'not said' : <WebLink url={request.website} />,
+            Asked: <Time at={request.createdAt} />,
+            Request: <code>{request.id}</code>,
+          }}
         />
         <h3 class="over">Use case</h3>
         {request.useCase === null ? (
@@ -112,12 +103,12 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
         <Card title="Decision">
           {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
           <Facts
-            entries={[
-              ['Decision', <DecisionBadge status={request.status} />],
-              ['What came of it', <Outcome request={request} />],
-              ['By', request.decidedBy ?? '–'],
-              ['When', request.decidedAt === null ? '–' : <Time at={request.decidedAt} />],
-            ]}
+            entries={{
+              Decision: <DecisionBadge status={request.status} />,
+              'What came of it': <Outcome request={request} />,
+              By: request.decidedBy ?? '–',
+              When: request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
+            }}
           />
         </Card>
       )}
@@ -135,7 +126,7 @@ function Deciding({ model }: { model: RequestModel }) {
         hint="Makes the app with its key, and the brand, active at once; a brand of that slug that is there already stays as it is."
       >
         {problem !== null && <Notice tone="bad">{problem}</Notice>}
-        <Form action={`${path}/approve`}>
+        <Form action={`${path}/approve`} submit="Approve and make the key">
           <Field
             label="App id"
             name="appId"
@@ -153,20 +144,16 @@ function Deciding({ model }: { model: RequestModel }) {
             hint="What they send as brandId."
           />
           <p class="hint">The next page shows the API key, once. Have a safe way ready to hand it over.</p>
-          <p class="buttons">
-            <Button kind="primary">Approve and make the key</Button>
-          </p>
         </Form>
       </Card>
       <Card title="Reject" hint="The reason is for your records: nobody is sent anything.">
         <Form
           action={`${path}/reject`}
           confirm={`Reject the request of ${request.companyName}? A decision is not taken back.`}
+          submit="Reject"
+          kind="danger"
         >
           <Field label="Reason" name="reason" value={model.reason} rows={3} />
-          <p class="buttons">
-            <Button kind="danger">Reject</Button>
-          </p>
         </Form>
       </Card>
     </div>
@@ -174,7 +161,7 @@ function Deciding({ model }: { model: RequestModel }) {
 }
 
 function Waiting({ request }: { request: IntegrationRequestRecord }) {
-  const channels = request.channels.map(channelInWords).join(' and ')
+  const channels = request.channels.map((channel) => channelNames[channel]).join(' and ')
   return (
     <article class="asks">
       <div>

@@ -36,68 +36,52 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
         title="Settings in force"
         hint="Read from the environment when the server started. To change one, change the environment and start it again."
       >
-        <SettingTable
+        <Table
           caption="Settings of the environment"
-          settings={given}
+          columns={['Setting', 'Value']}
+          rows={given.map(settingCells)}
           empty="The environment sets nothing: every setting has its default."
         />
         {defaults.length === 0 ? null : (
           <details>
             <summary>{counted(defaults.length, 'more setting')} at default</summary>
-            <SettingTable caption="Settings at their defaults" settings={defaults} empty="" />
+            <Table
+              caption="Settings at their defaults"
+              columns={['Setting', 'Value']}
+              rows={defaults.map(settingCells)}
+              empty=""
+            />
           </details>
         )}
       </Card>
       <Card title="Server">
         <Facts
-          entries={[
-            ['Version', pageContext.version],
-            ['Bun', model.bun],
-            ['Database', <code key="file">{model.databaseName}</code>],
-          ]}
+          entries={{
+            Version: pageContext.version,
+            Bun: model.bun,
+            Database: <code>{model.databaseName}</code>,
+          }}
         />
       </Card>
     </>,
   )
 }
 
-interface SettingTableProps {
-  readonly caption: string
-  readonly settings: readonly SettingInForce[]
-  readonly empty: string
-}
-
-function SettingTable({ caption, settings, empty }: SettingTableProps) {
-  return (
-    <Table
-      caption={caption}
-      columns={['Setting', 'Value']}
-      rows={settings.map(({ name, value }) => [
-        <code key="name">{name}</code>,
-        <SettingValue key="value" value={value} />,
-      ])}
-      empty={empty}
-    />
-  )
-}
-
-function SettingValue({ value }: Pick<SettingInForce, 'value'>) {
-  if (value === null) return <span class="hint">set, and hidden</span>
-  if (value === '') return <span class="hint">not set</span>
-  return <code>{value}</code>
+function settingCells({ name, value }: SettingInForce) {
+  const missing = value === null ? 'set, and hidden' : 'not set'
+  return [<code>{name}</code>, value ? <code>{value}</code> : <span class="hint">{missing}</span>]
 }
 
 function sessionCells({ id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {
   return [
-    <span key="session" class="with-badge">
+    <span class="with-badge">
       <code>{id}</code> {isOwn ? <Badge tone="good">this one</Badge> : null}
     </span>,
     by === 'password' ? 'password' : 'link of the command',
-    <Time key="since" at={startedAt} />,
-    <Time key="seen" at={lastSeenAt} />,
-    <Time key="ends" at={expiresAt} />,
+    <Time at={startedAt} />,
+    <Time at={lastSeenAt} />,
+    <Time at={expiresAt} />,
     <Form
-      key="end"
       action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
       confirm={isOwn ? 'End your own session? You will have to sign in again.' : `End the session ${id}?`}
     >
