@@ -1,22 +1,61 @@
-import { write } from 'node:fs'
 import pino, { type Logger } from 'pino'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** How long the way out waits for a log reader that is slow, stalled or gone. */
-const farewellMs = 500
+/** The longest time that `close` waits for a reader of the log that is slow, stalled or gone. */
+const closeMs = 500
+
+/** The longest time that a line waits for others to be written with. */
+const gatherMs = 3
+
+/** How long after a write that failed it is tried again, as on a full disk. */
+const retryMs = 1000
+
+/** What one write takes, in characters, and how many bytes may wait for the reader. */
+const batchLength = 64 * 1024
+const maxLength = 16 * 1024 * 1024
 
 /**
- * JSON lines on standard output, or standard error. They are written without blocking and many at a time: a reader that
- * stalls or goes away must not stop the service, nor keep it from ending, nor fill its memory. What that costs is lines,
- * and a line of its own tells how many as soon as there is a reader again. `close` writes what is left, for a moment, and
- * is the end; a process that ends without it, as in a crash, may lose its last lines.
+ * JSON lines on standard output or standard error, written asynchronously and many at a time. A reader that stalls or goes
+ * away does not stop the service, keep it from ending or fill its memory: beyond a bound new lines are dropped, and a line
+ * of its own says how many as soon as the reader has read the rest. `close` writes what is left; a crash may lose the last
+ * lines.
  */
 export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; close: () => Promise<void> } {
-  const output = new Output(fd, (lost) => {
-    notices.error({ lost }, 'lines of the log were lost here: they could not be written')
+  const output = pino.destination({ dest: fd, sync: false, maxLength, maxWrite: batchLength })
+  let [batch, lines, lost] = ['', 0, 0]
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  output.on('error', () => setTimeout(() => isClosed || output.write(''), retryMs).unref())
+  output.on('drop', () => {
+    lost += lines
   })
+  output.on('drain', () => {
+    if (lost === 0) return
+    const count = lost
+    lost = 0
+    notices.error({ lost: count }, 'lines of the log were lost here: they could not be written')
+  })
+  const send = () => {
+    clearTimeout(timer)
+    timer = undefined
+    // The notice takes the place of every line from the first to the last that was dropped.
+    if (lost > 0) lost += lines
+    else if (lines > 0) output.write(batch)
+    batch = ''
+    lines = 0
+  }
+  const destination = {
+    // In batches: the destination takes three times as long for as many single lines.
+    write(line: string): void {
+      if (isClosed) return
+      batch += line
+      lines++
+      if (batch.length >= batchLength) send()
+      else timer ??= setTimeout(send, gatherMs)
+    },
+  }
   const logger: Logger = pino(
     {
       level,
@@ -27,141 +66,27 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
           // A child has fields of its own, which pino adds.
           const line = this === logger ? quickLine(args, levelNumber) : undefined
           if (line === undefined) byPino.apply(this, args as Parameters<typeof byPino>)
-          else output.write(line)
+          else destination.write(line)
         },
       },
     },
-    output,
+    destination,
   )
-  // The notice is for whoever reads the log, however little of it they asked for.
+  // For every reader, however high the level.
   const notices = logger.child({}, { level: 'error' })
   const close = async () => {
-    // Whoever still has something to say, such as a request that was hung up on, must not find a closed file.
-    logger.level = 'silent'
-    await output.end(farewellMs)
+    send()
+    isClosed = true
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    const late = setTimeout(resolve, closeMs)
+    output.once('close', resolve)
+    output.end()
+    await closed
+    clearTimeout(late)
+    output.destroy()
   }
   return { logger, close }
 }
-
-/** What may wait for the reader, in characters: a second or two of lines under full load. */
-const mostWaiting = 16 * 1024 * 1024
-
-/** About what one write takes, in characters. A pipe holds as much. */
-const writeLength = 64 * 1024
-
-/** How long a first line waits for others to be written with. */
-const gatherMs = 3
-
-/** How long a pipe that takes no more is left alone, where it says so instead of letting the write wait. */
-const fullPipeMs = 20
-
-/**
- * A file descriptor for lines. One write is under way at a time, and lines gather for the next one: as many as come within
- * a few milliseconds or, when the reader is slower, until it has taken the last. Beyond a bound new lines are dropped.
- */
-class Output {
-  private waiting: string[] = []
-  private waitingLength = 0
-  private busy = false
-  private timer: ReturnType<typeof setTimeout> | undefined
-  /** Lines dropped, or in a write that failed, since the last notice. */
-  private lost = 0
-  private noticing = false
-  /** Whether a write failed in the middle of a line. */
-  private halfLine = false
-  private onEmpty: (() => void) | undefined
-  private ended = false
-
-  /** @param notice writes a line that says how many were lost */
-  constructor(
-    private readonly fd: number,
-    private readonly notice: (lost: number) => void,
-  ) {}
-
-  write(line: string): void {
-    if (this.ended) return
-    if (this.waitingLength + line.length > mostWaiting && !this.noticing) {
-      this.lost++
-      return
-    }
-    this.waitingLength += line.length
-    const last = this.waiting.length - 1
-    const batch = this.waiting[last]
-    if (batch !== undefined && batch.length < writeLength) this.waiting[last] = batch + line
-    else this.waiting.push(line)
-    if (!this.busy) this.timer ??= setTimeout(() => this.next(), gatherMs)
-  }
-
-  /** Resolves when all is written, or after so long; what comes later is left out. */
-  async end(patienceMs: number): Promise<void> {
-    const { promise: empty, resolve } = Promise.withResolvers<void>()
-    this.onEmpty = resolve
-    if (!this.busy) this.next()
-    const late = setTimeout(resolve, patienceMs)
-    await empty
-    clearTimeout(late)
-    clearTimeout(this.timer)
-    this.ended = true
-  }
-
-  private next(): void {
-    clearTimeout(this.timer)
-    this.timer = undefined
-    const batch = this.waiting.shift()
-    this.busy = batch !== undefined
-    if (batch === undefined) {
-      this.onEmpty?.()
-      return
-    }
-    this.waitingLength -= batch.length
-    // After half a line a new one begins, lest it be read as the rest.
-    this.put(Buffer.from(this.halfLine ? `\n${batch}` : batch), 0)
-  }
-
-  /** Writes the bytes from this offset on, then goes on with what has gathered. */
-  private put(bytes: Buffer, offset: number): void {
-    write(this.fd, bytes, offset, bytes.length - offset, null, (error, written) => {
-      if (this.ended) return
-      if (error?.code === 'EAGAIN') {
-        this.timer = setTimeout(() => this.put(bytes, offset), fullPipeMs)
-      } else if (error) {
-        this.lose(bytes, offset)
-        this.gather()
-      } else if (offset + written < bytes.length) {
-        this.put(bytes, offset + written)
-      } else {
-        this.written()
-        this.gather()
-      }
-    })
-  }
-
-  /** Goes on at once while the reader is behind or all must out, else gives further lines their time to gather. */
-  private gather(): void {
-    if (this.waitingLength >= writeLength || this.waiting.length === 0 || this.onEmpty) this.next()
-    else this.timer = setTimeout(() => this.next(), gatherMs)
-  }
-
-  private lose(bytes: Buffer, offset: number): void {
-    // From the second byte on: the first may be the end of an earlier half of a line.
-    const from = Math.max(offset, 1)
-    for (let at = bytes.indexOf('\n', from); at >= 0; at = bytes.indexOf('\n', at + 1)) this.lost++
-    if (offset > 0) this.halfLine = bytes[offset - 1] !== newline
-  }
-
-  /** Something was written: there is a reader, and it hears what it missed. */
-  private written(): void {
-    this.halfLine = false
-    if (this.lost === 0) return
-    const { lost } = this
-    this.lost = 0
-    this.noticing = true
-    this.notice(lost)
-    this.noticing = false
-  }
-}
-
-const newline = 0x0a
 
 /**
  * The line of plain fields and a message, as all but a few are, by JSON.stringify: it takes a third of the time that pino
