@@ -2,23 +2,25 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { ServerDatabaseFacts } from '../../src/adapters/store/condition.ts'
+import { clockFindings } from '../../src/commands/doctor/clock.ts'
+import { secretFindings } from '../../src/commands/doctor/database.ts'
 import {
-  clockFindings,
-  collectorFinding,
-  databaseFindings,
   diskFinding,
-  type Finding,
   newFolderProblem,
   type PathFacts,
   pathFinding,
+} from '../../src/commands/doctor/files.ts'
+import type { Finding } from '../../src/commands/doctor/finding.ts'
+import {
+  collectorFinding,
   providerFinding,
   publicUrlFinding,
-  type Reach,
-  secretFindings,
-  serverDatabaseFindings,
   serverFinding,
-  settingWarnings,
-} from '../../src/commands/doctor/checks.ts'
+} from '../../src/commands/doctor/network.ts'
+import { serverDatabaseFindings } from '../../src/commands/doctor/postgres.ts'
+import type { Reach } from '../../src/commands/doctor/reach.ts'
+import { settingWarnings } from '../../src/commands/doctor/settings.ts'
+import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'

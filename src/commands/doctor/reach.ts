@@ -1,5 +1,22 @@
 import { lookup } from 'node:dns/promises'
-import type { Reach } from './checks.ts'
+
+/** What came of a request to an address. */
+export type Reach =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** What the answer's Date says, epoch milliseconds. */
+      readonly date: number | null
+      /** Its beginning. */
+      readonly text: string
+      readonly tookMs: number
+    }
+  | {
+      /** `name`: it is not in the DNS. */
+      readonly kind: 'name' | 'proxy' | 'refused' | 'time-out' | 'certificate' | 'other'
+      /** The error's code. */
+      readonly code: string
+    }
 
 /** As much of an answer as is read. */
 const maxTextBytes = 4096

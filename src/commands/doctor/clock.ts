@@ -1,0 +1,53 @@
+import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
+
+/** What another clock said. */
+export interface ClockSample {
+  /** Who it was. */
+  readonly from: string
+  /** How far ours is ahead of it; negative: behind. */
+  readonly aheadMs: number
+  readonly isThisMachine: boolean
+}
+
+/** From how much on a clock is wrong, and from how much on what is signed with its time is refused. */
+export const clockLimitsMs = { warn: 30_000, fail: 240_000 } as const
+
+/**
+ * @param samples what others say of the time
+ * @param lastRequestAt the latest time in the database, epoch milliseconds
+ */
+export function clockFindings(
+  samples: readonly ClockSample[],
+  lastRequestAt: number | null,
+  now: number,
+): readonly Finding[] {
+  const remedy = 'let the clock be set over the network: timedatectl set-ntp true, or chrony'
+  const worst = samples.toSorted((a, b) => Math.abs(b.aheadMs) - Math.abs(a.aheadMs))[0]
+  const findings: Finding[] = []
+  if (worst && Math.abs(worst.aheadMs) > clockLimitsMs.warn) {
+    const direction = worst.aheadMs > 0 ? 'ahead of' : 'behind'
+    const message = `this clock is ${inSeconds(Math.abs(worst.aheadMs))} ${direction} that of ${worst.from}`
+    findings.push(
+      Math.abs(worst.aheadMs) > clockLimitsMs.fail
+        ? fail('clock', `${message}: what is signed with the time is refused`, remedy)
+        : warn('clock', message, remedy),
+    )
+  }
+  const inFutureMs = lastRequestAt === null ? 0 : lastRequestAt - now
+  if (inFutureMs > clockLimitsMs.warn) {
+    findings.push(
+      warn(
+        'clock',
+        `the latest request in the database came ${inSeconds(inFutureMs)} from now: this clock is behind, or was ahead then`,
+        `${remedy}; codes sent at such a time do not verify`,
+      ),
+    )
+  }
+  if (findings.length > 0) return findings
+  const others = samples.filter(({ isThisMachine }) => !isThisMachine)
+  return [
+    others.length > 0
+      ? ok('clock', `agrees with ${others.map(({ from }) => from).join(', ')}`)
+      : ok('clock', 'not compared: nobody outside of this machine told the time'),
+  ]
+}

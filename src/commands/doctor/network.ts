@@ -1,0 +1,173 @@
+import { createSmtpMailer } from '../../adapters/email/smtp.ts'
+import type { Config } from '../../config/config.ts'
+import { isLoopback } from '../../config/settings.ts'
+import type { ClockSample } from './clock.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
+import { type Reach, reach } from './reach.ts'
+import { providersOf } from './settings.ts'
+
+/** How long anybody else is waited for. All are asked at the same time. */
+const patienceMs = 4000
+
+interface Asked {
+  readonly findings: readonly Finding[]
+  readonly clocks: readonly ClockSample[]
+}
+
+/** Asks everybody that the settings name, at the same time. */
+export async function askOthers(config: Config, isHere: boolean): Promise<Asked> {
+  const { smsRoutes, smtp, publicUrl } = config
+  const providers = new Map<string, string>()
+  for (const { name, endpoint } of [...providersOf(smsRoutes.plain), ...providersOf(smsRoutes.template)]) {
+    if (endpoint !== undefined) providers.set(`${name} ${new URL(endpoint).origin}`, name)
+  }
+  const asking: Promise<Asked>[] = [...providers].map(([key, name]) => {
+    const origin = key.slice(name.length + 1)
+    return ask(`${origin}/`, (host, answer) => providerFinding(name, host, answer))
+  })
+  if (smtp) {
+    const mailer = createSmtpMailer(smtp, patienceMs)
+    const { host, port } = smtp.server
+    asking.push(
+      mailer.verify(patienceMs).then((reason) => {
+        mailer.close()
+        return { findings: [mailFinding(`${host}:${port}`, reason)], clocks: [] }
+      }),
+    )
+  }
+  if (publicUrl !== undefined) asking.push(ask(`${publicUrl}/health`, publicUrlFinding))
+  if (config.tracing) asking.push(ask(config.tracing.url, collectorFinding))
+  if (config.port !== 0 && isHere) asking.push(ask(`${ownUrl(config)}/health`, serverFinding))
+  const answers = await Promise.all(asking)
+  return {
+    findings: answers.flatMap(({ findings }) => findings),
+    clocks: answers.flatMap(({ clocks }) => clocks),
+  }
+}
+
+async function ask(url: string, find: (host: string, answer: Reach) => Finding): Promise<Asked> {
+  const { host, hostname } = new URL(url)
+  const answer = await reach(url, patienceMs)
+  const clocks =
+    answer.kind === 'answered' && answer.date !== null
+      ? [{ from: host, aheadMs: Date.now() - answer.date, isThisMachine: isLoopback(hostname) }]
+      : []
+  return { findings: [find(host, answer)], clocks }
+}
+
+/** Where a server with these settings is found from here. */
+function ownUrl({ host, port }: Config): string {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+}
+
+type Unreached = Exclude<Reach, { kind: 'answered' }>
+
+/** What is wrong, and the remedy. */
+function unreached(host: string, { kind, code }: Unreached): readonly [string, string] {
+  switch (kind) {
+    case 'name':
+      return [
+        `${host} is not known by that name (${code})`,
+        'correct the name, or the DNS servers of this machine (/etc/resolv.conf)',
+      ]
+    case 'refused':
+      return [
+        `${host} takes no connection (${code})`,
+        'start what should listen there, correct address and port, or let the firewall allow it',
+      ]
+    case 'time-out':
+      return [
+        `${host} did not answer in time`,
+        'let the firewall allow connections from here, or try again: it may be overloaded',
+      ]
+    case 'certificate':
+      return [`${host} is not trusted (${code})`, certificateRemedy(code)]
+    case 'proxy':
+      return [
+        `the proxy of HTTPS_PROXY lets nobody through to ${host}`,
+        'correct or unset HTTPS_PROXY, or have the proxy allow it',
+      ]
+    case 'other':
+      return [`${host} could not be asked (${code})`, 'correct the address, and see its own log']
+  }
+}
+
+function certificateRemedy(code: string): string {
+  if (code.includes('EXPIRED') || code.includes('NOT_YET_VALID')) {
+    return 'the certificate is over or not valid yet: renew it where it is served, and check this clock'
+  }
+  if (code.includes('ALTNAME')) return 'the certificate is for another name: use that one in the address'
+  return 'name the authority of your own in NODE_EXTRA_CA_CERTS, serve the whole chain, or install ca-certificates'
+}
+
+/** Whether a provider answers; no message is sent. */
+export function providerFinding(name: string, host: string, reach: Reach): Finding {
+  const what = `SMS ${name}`
+  if (reach.kind !== 'answered') return fail(what, ...unreached(host, reach))
+  const tookMs = Math.round(reach.tookMs)
+  return ok(what, `${host} answers, in ${tookMs} ms (whether it takes messages was not asked)`)
+}
+
+/** @param reason why the server was not reached or refused to talk; undefined: all went well */
+export function mailFinding(host: string, reason: string | undefined): Finding {
+  if (reason === undefined) return ok('SMTP', `${host} answers, and takes the login where there is one`)
+  return fail('SMTP', `${host} can not be used (${reason})`, mailRemedy(reason))
+}
+
+function mailRemedy(reason: string): string {
+  if (/^SMTP 5(30|34|35|38)$|^EAUTH$/.test(reason)) return 'correct user and password in SMTP_URL'
+  if (/CERT|LEAF_SIGNATURE|ERR_TLS|ERR_SSL|EPROTO/.test(reason)) {
+    return 'name the authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername in SMTP_URL'
+  }
+  if (reason === 'time-out')
+    return 'correct host and port in SMTP_URL, or let the firewall allow connections from here'
+  return 'correct SMTP_URL, and see the log of the mail server'
+}
+
+/** Whether the collector of traces answers, with whatever status. Requests are served without it. */
+export function collectorFinding(host: string, reach: Reach): Finding {
+  return reach.kind === 'answered'
+    ? ok('traces', `${host} is reached`)
+    : warn('traces', ...unreached(host, reach))
+}
+
+/** Whether PUBLIC_URL leads to otpost, as far as that can be seen from here. */
+export function publicUrlFinding(host: string, reach: Reach): Finding {
+  const what = 'PUBLIC_URL'
+  const fromHere = 'this machine may be kept from reaching itself from outside: try it from elsewhere too'
+  if (reach.kind !== 'answered') {
+    const [message, remedy] = unreached(host, reach)
+    return warn(what, message, `${remedy}; ${fromHere}`)
+  }
+  if (isHealthy(reach)) return ok(what, `${host} leads to otpost`)
+  return warn(
+    what,
+    `${host} answers ${reach.status} at /health, and not as otpost does`,
+    `let the proxy hand on what comes for ${host}; ${fromHere}`,
+  )
+}
+
+/** Whether a server is at HOST and PORT. */
+export function serverFinding(host: string, reach: Reach): Finding {
+  const what = 'server'
+  if (reach.kind !== 'answered') {
+    return warn(
+      what,
+      `none answers at ${host} (${reach.code})`,
+      'otpost serve, with the same HOST and PORT as here',
+    )
+  }
+  if (isHealthy(reach)) return ok(what, `answers at ${host}`)
+  if (reach.status === 503)
+    return fail(what, `answers at ${host} that it can not use its database`, 'see its log')
+  return fail(
+    what,
+    `something else listens at ${host}: it answers ${reach.status} at /health`,
+    'stop that, or choose another PORT',
+  )
+}
+
+function isHealthy({ status, text }: Extract<Reach, { kind: 'answered' }>): boolean {
+  return status === 200 && /"status":\s*"ok"/.test(text) && /"checks"/.test(text)
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { type SecretKeys, secretKeysIn } from '../../adapters/crypto/secret-file.ts'
+import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
+import { conditionOf } from '../../adapters/sqlite/condition.ts'
+import type { DatabaseFacts } from '../../adapters/store/condition.ts'
+import { type DatabaseFindings, schemaFinding, secretFindings } from './database.ts'
+import { pathFacts } from './files.ts'
+import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
+
+export function sqliteFindings(
+  databaseFile: string,
+  secretKeys: SecretKeys | undefined,
+  full: boolean,
+): DatabaseFindings {
+  if (!pathFacts(databaseFile)) return { findings: [], lastRequestAt: null }
+  try {
+    const facts = conditionOf(databaseFile, { full })
+    return {
+      findings: [
+        ...secretFindings(facts.keyFingerprints, ...ownFingerprints(databaseFile, secretKeys)),
+        ...databaseFindings(facts),
+      ],
+      lastRequestAt: facts.lastRequestAt,
+    }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const remedy = 'correct that, or otpost restore the latest backup'
+    return { findings: [{ level: 'fail', what: 'integrity', message, remedy }], lastRequestAt: null }
+  }
+}
+
+/** Marks of the secrets that these settings lead to, and where those come from. */
+function ownFingerprints(
+  databaseFile: string,
+  given: SecretKeys | undefined,
+): [string[] | 'none' | 'unusable', string] {
+  if (given) return [keyFingerprints(given), 'SECRET_KEY']
+  const file = `${databaseFile}.key`
+  // Its absence, and what keeps this user from reading it, is told by who looks at files.
+  const facts = pathFacts(file)
+  if (facts?.kind !== 'file' || !facts.readable) return ['none', file]
+  const keys = secretKeysIn(readFileSync(file, 'utf8'))
+  return [keys ? keyFingerprints(keys) : 'unusable', file]
+}
+
+/** How large the log may be where it is folded back as it should be. */
+const usualLogBytes = 64 * 2 ** 20
+
+export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
+  const { journalMode, damage, checked, schema, logBytes } = facts
+  const [first] = damage
+  return [
+    first === undefined
+      ? integrityFinding(checked)
+      : fail(
+          'integrity',
+          `the database is damaged: ${first}${damage.length > 1 ? `, and ${damage.length - 1} more` : ''}`,
+          'stop the server, keep a copy of the file and its -wal, check the disk, and otpost restore the latest backup',
+        ),
+    schemaFinding(schema),
+    journalMode === 'wal'
+      ? ok('journal mode', 'WAL')
+      : warn(
+          'journal mode',
+          `${journalMode}, so that reading and writing wait for each other`,
+          'otpost migrate, with the server stopped',
+        ),
+    logBytes <= usualLogBytes
+      ? ok('log', `${inMebibytes(logBytes)} wait to be folded back`)
+      : warn(
+          'log',
+          `${inMebibytes(logBytes)} of log: something has been reading for long, so that it can not begin anew`,
+          'look for a backup or another program that has the database open; with Litestream see docs/litestream.md',
+        ),
+  ]
+}
+
+function integrityFinding(checked: DatabaseFacts['checked']): Finding {
+  if (checked === 'part') {
+    return warn(
+      'integrity',
+      'no damage was found in the part that there was time for',
+      'otpost doctor --full',
+    )
+  }
+  return ok(
+    'integrity',
+    checked === 'full' ? 'every page and index is as it should be' : 'every page is as it should be',
+  )
+}
