@@ -1,9 +1,9 @@
 import type Driver from 'better-sqlite3'
 
 /**
- * Tells whether what was read before may have changed. SQLite counts the commits of other connections for this one
- * (`PRAGMA data_version`), those of other processes among them; commits of this one are told by whoever makes them. The
- * counter is looked at once in a turn of the event loop, so that what is remembered is at most one turn old.
+ * Detects changes of cached rows. SQLite counts the commits of other connections (`PRAGMA data_version`), also of other
+ * processes; this connection reports its own with `tell`. The counter is read once per turn of the event loop, so a
+ * cached row is at most one turn old.
  */
 export class Changes {
   private version = 0
@@ -16,7 +16,7 @@ export class Changes {
     this.dataVersion.pluck()
   }
 
-  /** Is another number whenever something may have changed. */
+  /** A different number after a change. */
   get token(): number {
     if (!this.polledThisTurn) {
       this.poll()
@@ -28,14 +28,14 @@ export class Changes {
     return this.count
   }
 
-  /** Looks at the counter now, as a transaction has to that goes by what was read before it began. */
+  /** Reads the counter now. A transaction that uses cached rows needs this. */
   poll(): void {
     const version = this.dataVersion.get() ?? 0
     if (version !== this.version) this.count++
     this.version = version
   }
 
-  /** Says that this connection has changed something. */
+  /** Reports a change by this connection. */
   tell(): void {
     this.count++
   }

@@ -20,10 +20,10 @@ import type { RequestRow } from './event-log.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 import type { Erased, Forgotten } from './store.ts'
 
-/** Rows changed in one step: few enough that a server beside it doesn't wait noticeably. */
+/** Rows changed in one transaction. A larger number would delay the requests of a running server. */
 const batch = 200
 
-/** Requests looked at in one step. */
+/** Requests read in one step. */
 const scanBatch = 5000
 
 /**
@@ -65,7 +65,7 @@ export async function forgetRecipient(
   return { erased, unclearRequests }
 }
 
-/** Removes this person's requests that led to no message; there is no index of them. */
+/** Deletes this person's requests without a message. They have no index by recipient, so all requests are read. */
 async function eraseWithoutAttempt(
   database: StoreDatabase,
   recipient: Recipient,
@@ -96,7 +96,7 @@ async function eraseWithoutAttempt(
 
 type ErasedEvents = Pick<Erased, 'requests' | 'deliveries' | 'deliveryReports'>
 
-/** Removes messages to this person, their requests and reports; a request to others as well loses its attempts alone. */
+/** Deletes messages to this person, their requests and reports. A request to several recipients loses its attempts only. */
 async function eraseAttempts(
   { tables, transaction }: StoreDatabase,
   hashes: readonly string[],
@@ -150,7 +150,7 @@ async function eraseAttempts(
   }
 }
 
-/** The columns of a first attempt, and whose it was. */
+/** Removes the first attempt and its recipient from a row of `requests`. */
 const noAttempt = {
   recipient: null,
   recipientHash: null,
@@ -178,7 +178,7 @@ async function eraseIntegrationRequests(database: StoreDatabase, recipient: Reci
   return deleteWhere(database, integrationRequests, id, inArray(id, ids))
 }
 
-/** Deletes rows, some at a time, until none is left; resolves to their number. */
+/** Deletes rows in batches until none is left. Resolves to their number. */
 async function deleteWhere(
   { transaction, changes }: StoreDatabase,
   table: Table,
@@ -187,7 +187,7 @@ async function deleteWhere(
 ): Promise<number> {
   for (let erased = 0; ; ) {
     const rows = await transaction(function* (orm) {
-      // What a server remembers of them must not outlive them.
+      // A server must not use cached rows that were deleted.
       changes.tell()
       const some = yield* run(orm.select({ key }).from(table).where(isWanted).limit(batch))
       const keys = some.map((row) => row.key)

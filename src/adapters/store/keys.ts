@@ -29,18 +29,18 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
   }
 }
 
-/** How exactly it is kept when a key was last used. */
+/** How often the last use of a key is saved. */
 const useMs = 60_000
 
-/** Keys that an app is compared with, so that one with fewer takes as long. */
+/** An API key is compared with at least as many keys, so that the time does not depend on their number. */
 const comparedKeys = 2
 
 /**
- * What calls are let in by: the keys of the store, and beside them those of the setting APP_CREDENTIALS.
+ * Checks the API keys of calls. Accepts the keys in the store and those of the setting APP_CREDENTIALS.
  *
- * @param sha256 how a key is hashed before it is stored or compared
+ * @param sha256 the hash that is stored and compared
  * @param credentials appId → API key
- * @param uses is told, at most once a minute for each, which keys of the store are used
+ * @param uses saves when a key of the store was used, at most once a minute for each key; undefined: not saved
  */
 export function createApps(
   store: KeyStore,
@@ -49,18 +49,18 @@ export function createApps(
   uses: { readonly now: Clock; readonly save: KeyStore['saveUse'] } | undefined = undefined,
 ): AppStore & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
-  // No key hashes to it; an unknown app is compared with it, so that it takes as long as a known one.
+  // No key has this hash. An unknown app is compared with it, so that it takes as long as a known one.
   const nobody = Buffer.alloc(sha256('').length, 'A')
-  /** When a use of each key was told. */
-  const told = new Map<string, number>()
+  /** When the last use of each key was saved. */
+  const savedAt = new Map<string, number>()
 
   function noteUse(keySha256: string): void {
     if (!uses) return
     const at = uses.now()
-    const before = told.get(keySha256)
-    // Also where the clock was set back.
+    const before = savedAt.get(keySha256)
+    // Also saved if the clock was set back.
     if (before !== undefined && Math.abs(at - before) < useMs) return
-    told.set(keySha256, at)
+    savedAt.set(keySha256, at)
     void uses.save(keySha256, at)
   }
 
@@ -86,7 +86,7 @@ export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey
   return { lastFour, createdAt, revokedAt, lastUsedAt }
 }
 
-/** The applications of these keys, which come by appId and then in the order in which they were made. */
+/** Groups keys by application. The keys must be sorted by appId and creation. */
 export function listedApps(rows: readonly KeyRow[]): readonly IssuedApp[] {
   return Array.from(
     Map.groupBy(rows, ({ appId }) => appId),
