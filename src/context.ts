@@ -2,7 +2,7 @@ import { consoleSecrets } from './adapters/crypto/console-secrets.ts'
 import { createSecrets, sha256 } from './adapters/crypto/secrets.ts'
 import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
-import type { OpenStorage, RetainAfter, Storage } from './adapters/store/store.ts'
+import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import type { Recipient } from './domain/contact.ts'
 import type { DeliveryQuery } from './domain/events/event-log.ts'
@@ -10,6 +10,7 @@ import type { Period } from './domain/events/statistics.ts'
 import type { Actor } from './domain/operator/audit.ts'
 import { OperatorError } from './domain/operator/operator.ts'
 import type { Log } from './domain/ports.ts'
+import { keysFor } from './secret-key.ts'
 
 // The half of the composition that server and commands share: what is kept. A command loads nothing else.
 
@@ -37,14 +38,21 @@ const dayMs = 86_400_000
  */
 export async function openContext(config: StoreConfig, overrides: ContextOverrides = {}) {
   const { log = silent } = overrides
-  const { storage, secretKeys, secretProblem, noteSecret } = await openStorage(config, overrides, log)
+  const store = await openStore(config, overrides, log)
+  const { storage } = store
+  const keys = await keysFor(config, store, { serves: overrides.serves ?? false, log }).catch(
+    async (error) => {
+      await storage.close()
+      throw error
+    },
+  )
   const { now, otps, operator } = storage
-  const secrets = createSecrets(...secretKeys)
+  const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
 
   /** Refuses what would be done with another secret than the server's. */
   function requireSecret(): void {
-    if (secretProblem !== undefined) throw new OperatorError(secretProblem)
+    if (keys.problem !== undefined) throw new OperatorError(keys.problem)
   }
 
   /** By which hashes records of a person are found. */
@@ -75,7 +83,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     /** Lets an operator act; the audit log tells who it was. */
     acting: (actor: Actor) => ({ operator, secrets, now, actor }),
     requireSecret,
-    noteSecret,
+    noteSecret: keys.note,
     subjectsOf,
     /** Erases a person from log and records. */
     forget: (recipient: Recipient, actor: Actor) =>
@@ -101,14 +109,14 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
 }
 
 /** Loads the adapter for the database of the settings, and no other. */
-async function openStorage(config: StoreConfig, overrides: ContextOverrides, log: Log): Promise<OpenStorage> {
+async function openStore(config: StoreConfig, overrides: ContextOverrides, log: Log): Promise<OpenStore> {
   const { database } = config
   if (database.kind === 'postgres') {
     const { openPostgres } = await import('./adapters/postgres/open.ts')
-    return openPostgres(config, database.target, { ...overrides, log })
+    return openPostgres(database.target, { ...overrides, log })
   }
   const { openSqlite } = await import('./adapters/sqlite/open.ts')
-  return openSqlite(config, database.file, { ...overrides, log })
+  return openSqlite(database.file, { ...overrides, log })
 }
 
 /** The journal, which is read as it is by then: what this process has yet to write is written first. */

@@ -142,7 +142,7 @@ describe('imports', () => {
         ({ path }, imported) =>
           adapterOf(imported) !== undefined &&
           adapterOf(path) === undefined &&
-          !/^src\/(?:app\.ts|context\.ts|config\/|commands\/)/.test(path),
+          !/^src\/(?:app\.ts|context\.ts|secret-key\.ts|config\/|commands\/)/.test(path),
       ),
       'One place decides which adapter implements which port: src/app.ts, and src/context.ts for what commands share. src/config reads the settings of adapters.',
     ).toEqual([])

@@ -430,7 +430,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       })
       expect([other.code, other.stderr]).toEqual([
         1,
-        expect.stringContaining('SECRET_KEY does not have the secret'),
+        expect.stringContaining('SECRET_KEY lacks the secret key'),
       ])
       expect(wrong.stderr + right.stdout + right.stderr).not.toContain(secretKey)
 

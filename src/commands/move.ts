@@ -84,15 +84,22 @@ export async function move(
   target: PostgresTarget,
   { secretKeys, keep, now = Date.now }: MoveSettings,
 ): Promise<Moved> {
-  const [{ keyFingerprints }, { holdFile }, { importAll, OutcomeUnknown }] = await Promise.all([
-    import('../adapters/crypto/secrets.ts'),
-    import('../adapters/sqlite/export.ts'),
-    import('../adapters/postgres/import.ts'),
-  ])
+  const [{ keyFingerprints }, { requireKnownKey }, { holdFile }, { importAll, OutcomeUnknown }] =
+    await Promise.all([
+      import('../adapters/crypto/secrets.ts'),
+      import('../secret-key.ts'),
+      import('../adapters/sqlite/export.ts'),
+      import('../adapters/postgres/import.ts'),
+    ])
   const source = holdFile(file, now)
   let asideFile: string | null = null
   try {
-    const moved = await importAll(target, source, secretKeys && keyFingerprints(secretKeys), () => {
+    const own = secretKeys && keyFingerprints(secretKeys)
+    const noteKeys = own && {
+      present: own[0],
+      check: (noted: readonly string[]) => requireKnownKey(own, noted),
+    }
+    const moved = await importAll(target, source, noteKeys, () => {
       if (!keep) asideFile = source.setAside()
     })
     return { moved, asideFile }

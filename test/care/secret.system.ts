@@ -35,7 +35,7 @@ const deliveries = (file: string) =>
   )
 
 test.each([
-  [{ SECRET_KEY: other }, 'SECRET_KEY is not the secret that the server has worked with'],
+  [{ SECRET_KEY: other }, 'SECRET_KEY lacks a secret key of the server'],
   [{}, '.key is missing'],
 ])('nobody is looked for with %j where the server had another secret', async (settings, problem) => {
   using here = place()
@@ -106,7 +106,7 @@ test('a server goes on with whatever secret it is given, and warns where that is
   expect(await warnings()).toEqual([])
   expect(await warnings()).toEqual([])
   rmSync(`${here.file}.key`)
-  expect(await warnings()).toEqual([expect.stringContaining('was missing, and a new one was made')])
+  expect(await warnings()).toEqual([expect.stringContaining('the key file was missing and was created')])
   expect(await warnings({ SECRET_KEY: own })).toEqual([expect.stringContaining('SECRET_KEY=NEW,OLD')])
   expect(await warnings({ SECRET_KEY: `${other},${own}` })).toEqual([])
   expect(await warnings({ SECRET_KEY: other })).toEqual([])

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { isHashOf, saltedHash } from '../../src/adapters/crypto/secrets.ts'
 import { type Database, openDatabase, ormOn, plainErrors } from '../../src/adapters/postgres/database.ts'
-import { beginWithSecret, requireSecret } from '../../src/adapters/postgres/key-fingerprints.ts'
+import { createKeyFingerprints } from '../../src/adapters/postgres/key-fingerprints.ts'
 import { createOpenCircuits } from '../../src/adapters/postgres/open-circuits.ts'
 import { createOtpStore } from '../../src/adapters/postgres/otp-store.ts'
 import { type Queryable, StatementError } from '../../src/adapters/postgres/pool.ts'
@@ -12,6 +12,7 @@ import { openContext } from '../../src/context.ts'
 import type { Claim } from '../../src/domain/otp/limits.ts'
 import type { NewCode } from '../../src/domain/otp/store.ts'
 import type { OutboxMessage } from '../../src/domain/ports.ts'
+import { useOnPostgres } from '../../src/secret-key.ts'
 import { keepAll } from '../support/operator.ts'
 import { databaseUrl, emptyDatabase, queryOnce } from '../support/postgres.ts'
 import { testStores } from './contract.ts'
@@ -44,13 +45,13 @@ describe('the secret of the servers on a database', () => {
   type Fingerprints = readonly [string, ...string[]]
   const refusal = async (check: Promise<void>) => {
     const problem: unknown = await check.catch((error: unknown) => error)
-    if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY does not have the secret')
+    if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY lacks the secret key')
     return problem
   }
   const begins = async (...fingerprints: Fingerprints) =>
-    !(await refusal(beginWithSecret(opened, fingerprints)))
+    !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, true)))
   const commands = async (...fingerprints: Fingerprints) =>
-    !(await refusal(requireSecret(opened, fingerprints)))
+    !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, false)))
   /** Begins with one after another; tells with which it was let in. */
   const lets = async (...each: readonly Fingerprints[]) => {
     const begun: string[] = []

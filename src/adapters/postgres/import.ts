@@ -13,7 +13,7 @@ import {
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
 import { openDatabase, ormOn, plainError } from './database.ts'
-import { noteSecret } from './key-fingerprints.ts'
+import { replaceFingerprints } from './key-fingerprints.ts'
 import {
   DatabaseUnavailable,
   type Pool,
@@ -58,6 +58,12 @@ export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown'
 }
 
+/** The present key of the source as a fingerprint; `check` throws where the target notes a key that the source lacks. */
+export interface NoteKeys {
+  readonly present: string
+  readonly check: (noted: readonly string[]) => void
+}
+
 /**
  * Copies all that a source has into a database in which there is nothing yet but the schema, which is made where it is
  * missing; in one transaction, so all of it or nothing. What is over is left out.
@@ -66,8 +72,7 @@ export class OutcomeUnknown extends Error {
  * difference, so that it lasts as long as it would have.
  *
  * @param target how the database is reached
- * @param marks hashes that stand for the secrets of the source, the present one first: who goes on with others is refused;
- *   undefined: they are not known
+ * @param noteKeys undefined: the keys of the source are not known
  * @param beforeCommit is called when all is copied and compared, right before it counts; may be called again where the
  *   server has the transaction be tried again. What it throws undoes all.
  * @returns what was copied, table by table
@@ -77,7 +82,7 @@ export class OutcomeUnknown extends Error {
 export async function importAll(
   target: PostgresTarget,
   source: TransferSource,
-  fingerprints: readonly [string, ...string[]] | undefined,
+  noteKeys: NoteKeys | undefined,
   beforeCommit: () => void,
 ): Promise<readonly Transferred[]> {
   const { pool, now, close } = await openDatabase(
@@ -95,7 +100,7 @@ export async function importAll(
       async (connection) => {
         copied = undefined
         await holdEmpty(connection)
-        if (fingerprints) await noteSecret(connection, fingerprints, now())
+        if (noteKeys) await replaceFingerprints(connection, [noteKeys.present], now(), noteKeys.check)
         const report = await copyAll(connection, source, expected)
         await compare(connection, source, report, expected)
         beforeCommit()

@@ -1,13 +1,13 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock, Log } from '../../domain/ports.ts'
-import { isHashOf, keyFingerprints } from '../crypto/secrets.ts'
+import { isHashOf } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
 import { createStatistics } from '../store/statistics.ts'
-import type { KeySettings, OpenStorage, Storage } from '../store/store.ts'
+import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
-import { openDatabase, plainError, plainErrors } from './database.ts'
+import { openDatabase, plainErrors } from './database.ts'
 import { createEventLogStore, statReader } from './event-log.ts'
-import { beginWithSecret, requireSecret } from './key-fingerprints.ts'
+import { createKeyFingerprints } from './key-fingerprints.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
 import { storeDatabase } from './stores.ts'
@@ -23,26 +23,13 @@ interface Opening {
   /** The clock of a test that moves it; undefined: the database server's, which is the same for all. */
   readonly now?: Clock
   readonly log: Log
-  /** Whether this is a server, whose secret all who come later must know. */
-  readonly serves?: boolean
 }
 
 /** Opens a database of PostgreSQL. */
-export async function openPostgres(
-  { secretKeys }: KeySettings,
-  target: DatabaseTarget,
-  { now: clock, log, serves = false }: Opening,
-): Promise<OpenStorage> {
-  if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a database of PostgreSQL')
+export async function openPostgres(target: DatabaseTarget, { now: clock, log }: Opening): Promise<OpenStore> {
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ database: problem }, 'news of the connections to the database'),
   )
-  try {
-    await (serves ? beginWithSecret : requireSecret)(database, keyFingerprints(secretKeys))
-  } catch (error) {
-    await database.close()
-    throw plainError(error)
-  }
   const node = randomUUID()
   const { pool, now, serverVersion } = database
   const stores = storeDatabase(database)
@@ -70,6 +57,5 @@ export async function openPostgres(
     },
     close: () => database.close(),
   }
-  // Whoever does not know the servers' secret was refused, and a server's own has been noted.
-  return { storage, secretKeys, secretProblem: undefined, noteSecret: async () => {} }
+  return { storage, isNew: false, fingerprints: plainErrors(createKeyFingerprints(database)) }
 }

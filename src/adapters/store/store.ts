@@ -101,20 +101,20 @@ export interface OpenCircuits {
   listen(changed: (openCircuits: readonly OpenCircuit[]) => void): void
 }
 
-/** The secret keys of the settings, the present one first; undefined: not set. */
-export interface KeySettings {
-  readonly secretKeys: readonly [string, ...string[]] | undefined
+/** The fingerprints of the secret keys that the servers on a database use, as the database notes them. */
+export interface KeyFingerprints {
+  /** Empty: none is noted yet. */
+  noted(): Promise<readonly string[]>
+  /** Replaces them in one atomic step; `check` may throw on those that are noted by then. */
+  replace(own: readonly string[], check?: (noted: readonly string[]) => void): Promise<void>
 }
 
-/** A storage, and the secrets that go with it. */
-export interface OpenStorage {
+/** An open database. */
+export interface OpenStore {
   readonly storage: Storage
-  /** The present secret, then former ones. */
-  readonly secretKeys: readonly [string, ...string[]]
-  /** Why nobody's records are found by them; undefined: they are. */
-  readonly secretProblem: string | undefined
-  /** Notes in the database by which secrets its server works, from then on; of one that listens, since others end at once. */
-  noteSecret(): Promise<void>
+  /** Whether it had no schema before. */
+  readonly isNew: boolean
+  readonly fingerprints: KeyFingerprints
 }
 
 /** How a storage fares, for whoever watches over it. */

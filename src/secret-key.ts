@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs'
+import { type SecretKeys, secretsFrom } from './adapters/crypto/secret-file.ts'
+import { keyFingerprints, newSecretKey } from './adapters/crypto/secrets.ts'
+import type { KeyFingerprints, OpenStore } from './adapters/store/store.ts'
+import type { StoreConfig } from './config/store.ts'
+import type { Log } from './domain/ports.ts'
+
+// Which secret key counts. A database notes the fingerprints of its servers' keys, since records are found only by a key
+// that they were stored under.
+
+export interface KeysInUse {
+  /** The present secret key, then previous ones. */
+  readonly secretKeys: SecretKeys
+  /** Why records of recipients are not found by these keys; undefined: they are. */
+  readonly problem: string | undefined
+  /** Notes these keys in the database; for a server that listens, since one that can't listen ends at once. */
+  note(): Promise<void>
+}
+
+interface Opening {
+  /** A server's keys are noted. A command must know the noted ones, and creates no key file for an existing database. */
+  readonly serves: boolean
+  readonly log: Log
+}
+
+/**
+ * The secret keys for an open database: those of SECRET_KEY or, beside an SQLite file, those of its key file.
+ *
+ * @throws on PostgreSQL where SECRET_KEY lacks the key of the server that started last
+ */
+export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening): Promise<KeysInUse> {
+  return config.database.kind === 'postgres'
+    ? keysOnPostgres(config, store.fingerprints, opening)
+    : keysOnSqlite(config, config.database.file, store, opening)
+}
+
+/** Throws unless the key that a PostgreSQL database notes is one of a process's own. */
+export function requireKnownKey(own: readonly string[], noted: readonly string[]): void {
+  if (noted.every((fingerprint) => own.includes(fingerprint))) return
+  throw new Error(
+    'SECRET_KEY lacks the secret key of the server that started last on this database: its codes and limits would not be found. Set SECRET_KEY as that server has it. To replace the key, set OLD,NEW on all servers before NEW,OLD. If that key is lost, stop all servers, DELETE FROM secret_marks, and start them again',
+  )
+}
+
+async function keysOnPostgres(
+  { secretKeys }: StoreConfig,
+  fingerprints: KeyFingerprints,
+  { serves }: Opening,
+): Promise<KeysInUse> {
+  if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a PostgreSQL database')
+  await useOnPostgres(fingerprints, keyFingerprints(secretKeys), serves)
+  return { secretKeys, problem: undefined, note: async () => {} }
+}
+
+/** Checks the keys of a process; a server's present key becomes the one that all others must know. */
+export async function useOnPostgres(
+  fingerprints: KeyFingerprints,
+  own: readonly [string, ...string[]],
+  serves: boolean,
+): Promise<void> {
+  const noted = await fingerprints.noted()
+  // Of servers that start at once each must know the one before, so this checks again within the change.
+  if (serves && noted[0] !== own[0]) {
+    await fingerprints.replace([own[0]], (current) => requireKnownKey(own, current))
+  } else requireKnownKey(own, noted)
+}
+
+async function keysOnSqlite(
+  config: StoreConfig,
+  file: string,
+  { isNew, fingerprints }: OpenStore,
+  { serves, log }: Opening,
+): Promise<KeysInUse> {
+  const { secretKeys, isNewFile, keyFile } = readKeys(config, file, serves || isNew)
+  const own = keyFingerprints(secretKeys)
+  const noted = await fingerprints.noted()
+  if (serves && isNewFile && !isNew) {
+    log.warn({ file: keyFile }, 'the key file was missing and was created: codes sent before do not verify')
+  } else if (serves && noted.length > 0 && !noted.some((each) => own.includes(each))) {
+    log.warn(
+      {},
+      'this database was used with another secret key: codes sent before do not verify. If you know the previous key, restart with SECRET_KEY=NEW,OLD',
+    )
+  }
+  return {
+    secretKeys,
+    problem: serves || isNewFile ? undefined : problemOf(config, keyFile, own, noted),
+    note: async () => {
+      const isNoted = noted.length === own.length && own.every((each) => noted.includes(each))
+      if (!isNoted) await fingerprints.replace(own)
+    },
+  }
+}
+
+function readKeys({ secretKeys }: StoreConfig, file: string, mayCreate: boolean) {
+  const keyFile = file === ':memory:' ? undefined : `${file}.key`
+  if (secretKeys) return { secretKeys, isNewFile: false, keyFile }
+  // A key that no file has: nothing is stored under it.
+  if (!keyFile || (!mayCreate && !existsSync(keyFile))) {
+    return { secretKeys: [newSecretKey()] as const, isNewFile: false, keyFile }
+  }
+  const { secrets, isNew } = secretsFrom(keyFile)
+  return { secretKeys: secrets, isNewFile: isNew, keyFile }
+}
+
+function problemOf(
+  { secretKeys }: StoreConfig,
+  keyFile: string | undefined,
+  own: readonly string[],
+  noted: readonly string[],
+): string | undefined {
+  if (!keyFile) return undefined
+  const remedy = 'set SECRET_KEY as the server has it'
+  if (!secretKeys && !existsSync(keyFile)) {
+    return `${keyFile} is missing, so records of recipients can not be found: restore it, or ${remedy}`
+  }
+  if (noted.every((each) => own.includes(each))) return undefined
+  return `${secretKeys ? 'SECRET_KEY' : keyFile} lacks a secret key of the server, so records of recipients can not be found: ${remedy}`
+}
