@@ -348,70 +348,56 @@ describe('the story of a request', () => {
     expect(ofBrand?.deliveries).toMatchObject([{ channel: 'EMAIL', brand: 'acme' }])
   })
 
-  const refused: readonly {
-    path: string
-    body: Readonly<Record<string, unknown>>
-    error: string
-    brand: string | null
-    message?: string
-    limits: readonly LimitName[]
-  }[] = [
-    { path: '/otp/send', body: { brandId: '' }, error: 'brand_id_required', brand: null, limits: [] },
-    { path: '/otp/send', body: { brandId: 'nobody' }, error: 'brand_not_approved', brand: null, limits: [] },
-    {
-      path: '/otp/resend',
-      body: { brandId: 'waiting' },
-      error: 'brand_not_approved',
-      brand: 'waiting',
-      limits: [],
-    },
-    {
-      path: '/otp/verify',
-      body: { brandId: 'halted' },
-      error: 'brand_suspended',
-      brand: 'halted',
-      limits: [],
-    },
-    {
-      path: '/otp/send',
-      body: { phone: '12025550150', loginId: 1, businessName: 2 },
-      error: 'validation_error',
-      brand: 'acme',
-      message: 'businessName must be a string',
-      limits: ['cooldown', 'phone-minute', 'recipient-hour', 'app-minute'],
-    },
-    { path: '/otp/send', body: {}, error: 'validation_error', brand: 'acme', limits: ['app-minute'] },
-    {
-      path: '/otp/verify',
-      body: { phone: '12025550150', otp: '12345' },
-      error: 'invalid_otp_format',
-      brand: 'acme',
-      limits: ['app-minute'],
-    },
-    {
-      path: '/notify',
-      body: { channel: 'SMS', brandId: 'acme', templateKey: 'ORDER_PLACED', to: ['12025550150'] },
-      error: 'template_not_allowed',
-      brand: 'acme',
-      limits: [],
-    },
-    {
-      path: '/notify',
-      body: { channel: 'FAX' },
-      error: 'invalid_channel',
-      brand: null,
-      limits: ['app-minute'],
-    },
+  type Refused = readonly [
+    path: string,
+    body: Readonly<Record<string, unknown>>,
+    error: string,
+    brand: string | null,
+    limits: readonly LimitName[],
+    message: string | null,
+  ]
+  const refused: readonly Refused[] = [
+    ['/otp/send', { brandId: '' }, 'brand_id_required', null, [], null],
+    ['/otp/send', { brandId: 'nobody' }, 'brand_not_approved', null, [], null],
+    ['/otp/resend', { brandId: 'waiting' }, 'brand_not_approved', 'waiting', [], null],
+    ['/otp/verify', { brandId: 'halted' }, 'brand_suspended', 'halted', [], null],
+    [
+      '/otp/send',
+      { phone: '12025550150', loginId: 1, businessName: 2 },
+      'validation_error',
+      'acme',
+      ['cooldown', 'phone-minute', 'recipient-hour', 'app-minute'],
+      'businessName must be a string',
+    ],
+    ['/otp/send', {}, 'validation_error', 'acme', ['app-minute'], null],
+    [
+      '/otp/verify',
+      { phone: '12025550150', otp: '12345' },
+      'invalid_otp_format',
+      'acme',
+      ['app-minute'],
+      null,
+    ],
+    [
+      '/notify',
+      { channel: 'SMS', brandId: 'acme', templateKey: 'ORDER_PLACED', to: ['12025550150'] },
+      'template_not_allowed',
+      'acme',
+      [],
+      null,
+    ],
+    ['/notify', { channel: 'FAX' }, 'invalid_channel', null, ['app-minute'], null],
   ]
   describe('that was refused is kept', () => {
+    // One after another they would count in the limits of each other.
     let answers: readonly Answer[]
     beforeAll(async () => {
-      answers = await Promise.all(refused.map(({ path, body }) => app.post(path, body)))
+      answers = await Promise.all(refused.map(([path, body]) => app.post(path, body)))
     })
 
-    test.each(refused.map((row, index) => [row.path, row.error, index, row] as const))(
-      '%s: %s (%p)',
-      async (_, error, index, { brand, limits, message }) => {
+    test.each(refused.map((row, index) => [index, ...row] as const))(
+      '%d: %s %j, %s',
+      async (index, _, __, error, brand, limits, message) => {
         const answer = answers[index]
         if (!answer) throw new Error('there is no answer')
         const { trace, deliveries } = await app.eventsOf(answer)
@@ -479,81 +465,6 @@ describe('the story of a request', () => {
     nextMinute()
     expect(await kept(await refuse(5, { brandId: 'nobody' }))).toBe(5)
   })
-})
-
-test('no text, code, key or full recipient is in the database, whatever was asked for and went wrong', async () => {
-  await using ending = new AsyncDisposableStack()
-  const receiver = startReceiver(() => new Response('canary-answer', { status: 400 }))
-  ending.defer(() => receiver.stop())
-  const smtp = await startSmtp()
-  ending.defer(() => smtp.stop())
-  const apiKey = 'canary-api-key'
-  const app = await createTestApp({
-    APP_CREDENTIALS: JSON.stringify({ shop: apiKey }),
-    OTP_SMS_MODE: 'hybrid',
-    SMS_PLAIN: 'webhook,discard',
-    SMS_TEMPLATE: 'webhook',
-    ...receiver.env,
-    SMTP_URL: smtp.url,
-    MAIL_FROM: 'codes@example.com',
-    PUBLIC_URL: 'https://otp.example',
-    SMS_COOLDOWN_SECONDS: '0',
-  })
-  ending.defer(() => app.close())
-  await app.brand('dlt', {
-    displayName: 'Dlt',
-    dltEnabled: true,
-    loginIdEnabled: true,
-    notifyTemplates: ['OUT_FOR_DELIVERY'],
-  })
-  const phones = Array.from({ length: 4 }, freshPhone)
-  const [phone = ''] = phones
-  const email = 'canary-mailbox@example.com'
-  const post = (path: string, fields: object) => app.post(path, { apiKey, brandId: 'dlt', ...fields })
-  const requestFields = { phone, loginId: 'canary-login', businessName: 'Canary Shop' }
-  const notification = { channel: 'SMS', to: phones }
-  const variables = { customerName: 'Canary Customer', orderId: 'CANARY-1' }
-  const mail = { channel: 'EMAIL', subject: 'canary-subject', html: '<p>canary-html</p>' }
-  const answers = [
-    await post('/otp/send', requestFields),
-    await post('/otp/resend', requestFields),
-    await post('/otp/send', { channel: 'EMAIL', email }),
-    await post('/otp/send', { ...requestFields, phone: 'canary-phone' }),
-    await post('/otp/send', { ...requestFields, channel: 'canary-channel' }),
-    await post('/otp/send', { ...requestFields, brandId: 'canary-brand' }),
-    await post('/notify', { ...notification, message: 'canary-message' }),
-    await post('/notify', { ...notification, templateKey: 'OUT_FOR_DELIVERY', variables }),
-    await post('/notify', { ...notification, templateKey: 'CANARY_TEMPLATE', variables }),
-    await post('/notify', {
-      ...notification,
-      templateKey: 'OUT_FOR_DELIVERY',
-      variables: { 'canary-name': 1 },
-    }),
-    await post('/notify', { ...notification, message: 'x', variables: { businessName: 'Canary Business' } }),
-    await post('/notify', { ...mail, to: [email] }),
-    await post('/notify', { ...mail, to: ['canary @nowhere'] }),
-    await post('/notify', { ...mail, html: null, template: 'canary {{ canary-name }}', to: [email] }),
-  ]
-  const codes = [
-    ...receiver.received,
-    ...smtp.received.map(({ mail: { text = '' } }) => ({ body: { text } })),
-  ]
-    .filter(({ body }) => /\d{6} is your|code/.test(body.text))
-    .map(({ body }) => codeIn(body.text))
-  expect(codes.length).toBeGreaterThanOrEqual(3)
-  answers.push(await post('/otp/verify', { phone, otp: '987654' }))
-  answers.push(await post('/otp/verify', { email, otp: 'canary-code' }))
-  answers.push(await post('/otp/verify', { phone, otp: codes[0] }))
-  for (const answer of answers) expect((await app.eventsOf(answer)).trace).toBeDefined()
-
-  const text = (await app.database.contents()).toString('latin1')
-  // What must be there, so that the rest of this says anything.
-  for (const id of answers.map(({ body }) => body.requestId)) expect(text).toContain(id)
-  expect(text).toContain('HTTP 400')
-  expect(text).not.toMatch(/canary/i)
-  expect(text).not.toContain(receiver.secret)
-  for (const number of phones) expect(text).not.toContain(number)
-  for (const code of [...codes, '987654']) expect(text).not.toMatch(new RegExp(`(?<![0-9])${code}(?![0-9])`))
 })
 
 test('what came to its end just before a stop is kept', async () => {
