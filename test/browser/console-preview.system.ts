@@ -31,11 +31,11 @@ test.skipIf(!browserPath)(
     await shows(beside, 'is your Acme verification code')
     const named = '<img src=x onerror=alert(1)>'
     await page.getByLabel('Name', { exact: true }).fill(named)
-    await shows(beside.locator('.handset-bubble'), `is your ${named} verification code`)
-    await shows(placed.locator('.handset-bubble'), `your ${named} order`)
+    await shows(beside.locator('.handset .bubble'), `is your ${named} verification code`)
+    await shows(placed.locator('.handset .bubble'), `your ${named} order`)
     await shows(beside.getByRole('status'), '1 segment · GSM-7')
     await page.getByLabel('Domain').fill('shop.example')
-    await shows(beside.locator('.handset-bubble'), '@shop.example #')
+    await shows(beside.locator('.handset .bubble'), '@shop.example #')
 
     const customer = placed.getByLabel('customerName')
     await customer.fill('Zoë')
@@ -43,7 +43,7 @@ test.skipIf(!browserPath)(
     await customer.fill('x'.repeat(41))
     await shows(placed.locator('.unreadable'), 'variables.customerName must be')
     await customer.fill('Jane')
-    await shows(placed.locator('.handset-bubble'), 'Hi Jane,')
+    await shows(placed.locator('.handset .bubble'), 'Hi Jane,')
 
     // Nothing of it was saved.
     const brands = await fetch(new URL('/platform/brands', demo.page))
@@ -52,7 +52,7 @@ test.skipIf(!browserPath)(
     await page.context().clearCookies()
     await customer.fill('Joe')
     await shows(placed.getByRole('status'), 'not up to date')
-    await shows(placed.locator('.handset-bubble'), 'Hi Jane,')
+    await shows(placed.locator('.handset .bubble'), 'Hi Jane,')
     const expected = /^(303 for \/admin\/link|40[14] for \/admin\/preview)$/
     expect(visitor.complaints.filter((complaint) => !expected.test(complaint))).toEqual([])
     expect(visitor.errors).toEqual([])

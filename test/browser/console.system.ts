@@ -330,7 +330,7 @@ describe('brands', () => {
     await signIn(page)
     await goto('/admin/brands/new')
     const preview = part(page, 'A code for it')
-    const bubble = preview.locator('.handset-bubble')
+    const bubble = preview.locator('.handset .bubble')
     const size = preview.locator('.cost-size')
     await page.getByLabel('Slug').fill('zoe')
     await page.getByLabel('Name', { exact: true }).pressSequentially('Zoé & Co')
@@ -346,7 +346,7 @@ describe('brands', () => {
     // Values of a message can be tried too, and what is not allowed is told.
     const order = part(page, 'ORDER_PLACED')
     await order.getByLabel('customerName').fill('Yōko')
-    await order.locator('.handset-bubble').getByText('Hi Yōko, we received your Zoé 🌱').waitFor()
+    await order.locator('.handset .bubble').getByText('Hi Yōko, we received your Zoé 🌱').waitFor()
     await order.getByLabel('orderId').fill('https://elsewhere.example')
     await order.locator('.unreadable').getByText('orderId').waitFor()
 
@@ -534,7 +534,7 @@ trace('what others have typed is text wherever it stands, and fits on a phone', 
   await button(dialog(page), 'Cancel').click()
   await goto('/admin/brands/evil')
   await page.getByLabel('Name', { exact: true }).fill('<b>typed</b>')
-  await page.locator('.handset-bubble').getByText('is your <b>typed</b> verification code').first().waitFor()
+  await page.locator('.handset .bubble').getByText('is your <b>typed</b> verification code').first().waitFor()
   expect(await page.locator('body').locator('script, img, b').count()).toBe(0)
   expect(await page.evaluate('globalThis.attacked')).toBeUndefined()
 })

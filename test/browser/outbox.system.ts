@@ -210,6 +210,13 @@ describe('messages', () => {
 
     expect(await articles(page).count()).toBe(2)
     expect(await recipientsInOrder(page)).toEqual(['12025550100', '12025550199'])
+    // The page that is loaded for the first may show the second already.
+    await Promise.all(['12025550197', '12025550198'].map((to) => sms(to, 'At once')))
+    for (const to of ['12025550197', '12025550198'])
+      await recipients(page)
+        .and(page.locator(`[data-to="${to}"][data-unread]`))
+        .waitFor()
+    expect(await page.title()).toStartWith('(3)')
     expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
   })
 

@@ -138,7 +138,7 @@ export function signedOutPage(
 }
 
 /** Something that was done, or went wrong, said above everything else; screen readers say it at once. */
-export function Notice({ tone, children }: { tone: 'good' | 'bad' | 'warn'; children: ComponentChildren }) {
+export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
       <Icon name={tone === 'good' ? 'check' : 'alert'} />
@@ -291,6 +291,11 @@ export function Form({
       )}
     </form>
   )
+}
+
+/** Shapes that fill the room they get, whose figures stand beside them. */
+export function Drawing(props: { class?: string; viewBox: string; children: ComponentChildren }) {
+  return <svg {...props} preserveAspectRatio="none" aria-hidden="true" focusable="false" />
 }
 
 /** Where a list goes on. */

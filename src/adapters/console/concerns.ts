@@ -46,17 +46,18 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
 export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []
+  const add = (tone: Concern['tone'], text: string) => void concerns.push({ tone, text })
   if (!store.isUsable) {
-    concerns.push({
-      tone: 'bad',
-      text: 'The database can not be used: nothing is sent or verified. Run otpost doctor, and see the log of the server.',
-    })
+    add(
+      'bad',
+      'The database can not be used: nothing is sent or verified. Run otpost doctor, and see the log of the server.',
+    )
   }
   if (store.lostRequests > 0) {
-    concerns.push({
-      tone: store.isUsable ? 'warn' : 'bad',
-      text: `${counted(store.lostRequests, 'request')} since this server began could not be written to the journal: the figures lack them.`,
-    })
+    add(
+      store.isUsable ? 'warn' : 'bad',
+      `${counted(store.lostRequests, 'request')} since this server began could not be written to the journal: the figures lack them.`,
+    )
   }
   for (const provider of providers) {
     const concern = concernOf(provider, providers)
@@ -65,35 +66,35 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
   const codes = totals.sends + totals.sendsFailed
   if (isTrouble(totals.sendsFailed, codes)) {
     const share = percent(totals.sendsFailed / codes)
-    concerns.push({
-      tone: 'bad',
-      text: `${counted(totals.sendsFailed, 'code')} of ${count(codes)} (${share}) could not be sent ${periodWords[period]}.`,
-    })
+    add(
+      'bad',
+      `${counted(totals.sendsFailed, 'code')} of ${count(codes)} (${share}) could not be sent ${periodWords[period]}.`,
+    )
   }
   if (isTrouble(totals.refused, totals.refused + totals.sends + totals.notified)) {
-    concerns.push({
-      tone: 'warn',
-      text: `${counted(totals.refused, 'request')} ${periodWords[period]} were refused for their brand: it is suspended, pending or unknown, or has not enabled the template.`,
-    })
+    add(
+      'warn',
+      `${counted(totals.refused, 'request')} ${periodWords[period]} were refused for their brand: it is suspended, pending or unknown, or has not enabled the template.`,
+    )
   }
   if (totals.sends >= fewest && totals.verified === 0) {
-    concerns.push({
-      tone: 'warn',
-      text: `None of the ${count(totals.sends)} codes sent ${periodWords[period]} was verified: they may not arrive.`,
-    })
+    add(
+      'warn',
+      `None of the ${count(totals.sends)} codes sent ${periodWords[period]} was verified: they may not arrive.`,
+    )
   }
   const deliveryReports = totals.delivered + totals.undelivered
   if (isTrouble(totals.undelivered, deliveryReports)) {
     const share = percent(totals.undelivered / deliveryReports)
-    concerns.push({
-      tone: 'warn',
-      text: `Receipts say that ${counted(totals.undelivered, 'message')} of ${count(deliveryReports)} (${share}) did not arrive.`,
-    })
+    add(
+      'warn',
+      `Receipts say that ${counted(totals.undelivered, 'message')} of ${count(deliveryReports)} (${share}) did not arrive.`,
+    )
   }
   const limitedApps = limited.filter(({ limit }) => limit === 'app-minute').map(({ app }) => app)
   for (const app of new Set(limitedApps)) {
     if (app === null) continue
-    concerns.push({ tone: 'warn', text: `App ${app} is at its limit of calls per minute: more are refused.` })
+    add('warn', `App ${app} is at its limit of calls per minute: more are refused.`)
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
 }

@@ -14,11 +14,9 @@ export interface PageContext {
   readonly version: string
   /** Goes into every form as the field `csrf`. */
   readonly csrfToken: string
-  /** How many integration requests wait for a decision. */
   readonly pendingRequests: number
   /** Whether this server keeps messages in the outbox, so that /outbox exists. */
   readonly hasOutbox: boolean
-  /** Epoch milliseconds. */
   readonly now: number
   /** What the operator has just done, or what was wrong with it. */
   readonly flash: Flash | null
@@ -31,7 +29,6 @@ export interface Flash {
 
 export interface OverviewModel {
   readonly store: {
-    /** Whether the database can be read and written. */
     readonly isUsable: boolean
     /** Requests whose entries of the journal this server could not write, some of them in this period: no figure has them. */
     readonly lostRequests: number
@@ -44,7 +41,6 @@ export interface OverviewModel {
 export interface RequestsModel {
   /** The latest first, as the decided ones. */
   readonly pending: readonly IntegrationRequestRecord[]
-  /** The latest first. */
   readonly decided: readonly IntegrationRequestRecord[]
   /** The address at which integrators reach this server, such as https://otp.example.com. */
   readonly origin: string
@@ -60,7 +56,6 @@ export interface RequestModel {
   readonly appId: string
   readonly brandSlug: string
   readonly reason: string
-  /** What was wrong with what was entered. */
   readonly problem: string | null
 }
 
@@ -115,10 +110,8 @@ export interface AppsModel {
 }
 
 export interface DeliveriesModel {
-  /** Latest first. */
   readonly rows: readonly Delivery[]
   readonly search: {
-    /** A request id that was searched for. */
     readonly requestId: string | null
     /** The keyed hash of a recipient that was searched for, and its mask. */
     readonly recipient: { readonly hash: string; readonly masked: string } | null
@@ -144,9 +137,7 @@ export interface SessionRow {
   readonly startedAt: number
   readonly lastSeenAt: number
   readonly expiresAt: number
-  /** How it began. */
   readonly by: 'password' | 'link'
-  /** The session that looks. */
   readonly isOwn: boolean
 }
 
@@ -158,7 +149,6 @@ export interface SettingsModel {
 }
 
 export interface AuditModel {
-  /** Latest first. */
   readonly records: readonly AuditRecord[]
   /** Where the next page begins; null: there is none. */
   readonly next: number | null

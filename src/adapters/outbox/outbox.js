@@ -191,7 +191,9 @@ function resetLast() {
 function setLive(connected) {
   const live = find('#live')
   const text = connected ? 'Live' : 'Disconnected, retrying'
+  live.hidden = false
   live.dataset.state = connected ? 'connected' : 'disconnected'
+  live.toggleAttribute('data-failed', !connected)
   if (live.textContent !== text) live.textContent = text
 }
 

@@ -55,7 +55,7 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
           <Brandmark>Outbox</Brandmark>
         </h1>
         <p class="about hint">Messages kept here for development, not delivered</p>
-        <p class="live hint" id="live" data-state="disconnected" role="status" />
+        <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
       </header>
       <main
         id="outbox"

@@ -14,7 +14,7 @@ import {
   Marked,
   Snippet,
 } from '../../pages/components.tsx'
-import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.tsx'
 import type { BrandModel, BrandsModel, PageContext } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
 
@@ -332,9 +332,11 @@ function Reading({ preview }: { preview: Preview }) {
     <div class="reading" data-summary={size?.summary ?? ''}>
       <div class="handset">
         <p class="handset-sender">Text message</p>
-        <p class="handset-bubble" dir="auto">
-          <Marked text={text} code={preview.variables.find(({ name }) => name === 'otp')?.value} />
-        </p>
+        <div class="bubble">
+          <p class="text" dir="auto">
+            <Marked text={text} code={preview.variables.find(({ name }) => name === 'otp')?.value} />
+          </p>
+        </div>
       </div>
       {size && (
         <div class="cost">
@@ -377,7 +379,7 @@ function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   const gap = count === 1 ? 0 : Math.min(1, width / 4)
   const filled = Math.min(1, used / capacity) * count
   return (
-    <svg class="segments" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+    <Drawing class="segments" viewBox="0 0 100 4">
       {Array.from({ length: count }, (_, index) => {
         const share = Math.max(0, Math.min(1, filled - index))
         const box = { x: index * width, y: 0, height: 4 }
@@ -388,7 +390,7 @@ function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
           </g>
         )
       })}
-    </svg>
+    </Drawing>
   )
 }
 

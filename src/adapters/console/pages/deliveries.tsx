@@ -16,7 +16,7 @@ import {
   Time,
   type Tone,
 } from '../../pages/components.tsx'
-import { Card, consolePage, Notice, Pager, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, Notice, Pager, Table } from '../components.tsx'
 import { channelNames } from '../concerns.ts'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
 import { DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
@@ -404,10 +404,10 @@ function Gauge({ limitStatus: { limit, max, used, refused } }: { limitStatus: Li
   if (limit === 'cooldown' || known === null) return null
   return (
     <span class={refused ? 'gauge refused' : known >= max ? 'gauge full' : 'gauge'}>
-      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <Drawing viewBox="0 0 100 6">
         <rect class="gauge-room" width="100" height="6" />
         <rect class="gauge-used" width={Math.min(100, (known / Math.max(1, max)) * 100)} height="6" />
-      </svg>
+      </Drawing>
       <span>
         {known} of {max}
       </span>
@@ -434,10 +434,10 @@ function Waterfall({ row, span }: { row: Delivery; span: Span }) {
   const width = Math.max(1, Math.min(100 - x, (row.durationMs / span.ms) * 100))
   return (
     <span class="waterfall">
-      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <Drawing viewBox="0 0 100 6">
         <rect class="gauge-room" width="100" height="6" />
         <rect class={`waterfall-bar ${markOf(row).tone}`} x={x} width={width} height="6" />
-      </svg>
+      </Drawing>
       <span>{milliseconds(row.durationMs)}</span>
     </span>
   )

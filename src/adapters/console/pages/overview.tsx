@@ -15,7 +15,7 @@ import {
 } from '../../../domain/events/statistics.ts'
 import { Badge, Icon, Time, type Tone } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
-import { Card, consolePage, Table } from '../components.tsx'
+import { Card, consolePage, Drawing, Table } from '../components.tsx'
 import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
 
@@ -72,9 +72,9 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Codes"
           statistics={statistics}
           lines={[
-            { label: 'Sent', kind: 'area', of: ({ sends }) => sends },
-            { label: 'Verified', kind: 'gold', of: ({ verified }) => verified },
-            { label: 'Not sent', kind: 'bad', of: ({ sendsFailed }) => sendsFailed },
+            ['Sent', 'area', ({ sends }) => sends],
+            ['Verified', 'gold', ({ verified }) => verified],
+            ['Not sent', 'bad', ({ sendsFailed }) => sendsFailed],
           ]}
         />
         <Chart
@@ -82,9 +82,9 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Messages"
           statistics={statistics}
           lines={[
-            { label: 'Handed over', kind: 'area', of: ({ accepted }) => accepted },
-            { label: 'Delivered', kind: 'gold', of: ({ delivered }) => delivered },
-            { label: 'Failed', kind: 'bad', of: ({ failed, unknown }) => failed + unknown },
+            ['Handed over', 'area', ({ accepted }) => accepted],
+            ['Delivered', 'gold', ({ delivered }) => delivered],
+            ['Failed', 'bad', ({ failed, unknown }) => failed + unknown],
           ]}
         />
       </div>
@@ -205,25 +205,15 @@ function Sparkline({ values }: { values: readonly number[] }) {
     return `${x.toFixed(1)},${y.toFixed(1)}`
   })
   return (
-    <svg
-      class="sparkline"
-      viewBox="0 0 100 21"
-      preserveAspectRatio="none"
-      aria-hidden="true"
-      focusable="false"
-    >
+    <Drawing class="sparkline" viewBox="0 0 100 21">
       {most === 0 ? null : <polygon points={`0,21 ${line.join(' ')} 100,21`} />}
       <polyline points={line.length < 2 ? '0,20 100,20' : line.join(' ')} />
-    </svg>
+    </Drawing>
   )
 }
 
-interface Line {
-  readonly label: string
-  /** How it is drawn; charts.js knows the colours. */
-  readonly kind: 'area' | 'gold' | 'bad'
-  readonly of: (point: Point) => number
-}
+/** A label, how the line is drawn (charts.js knows the colours), and its figures. */
+type Line = readonly [label: string, kind: 'area' | 'gold' | 'bad', of: (point: Point) => number]
 
 interface ChartProps {
   readonly id: string
@@ -239,7 +229,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
     period,
     stepSeconds: stepMs / 1000,
     at: points.map(({ at }) => at / 1000),
-    lines: lines.map(({ label, kind, of }) => ({ label, kind, values: points.map(of) })),
+    lines: lines.map(([label, kind, of]) => ({ label, kind, values: points.map(of) })),
   }
   return (
     <Card title={title} hint={`${stepWords[period]}, in UTC`}>
@@ -248,7 +238,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
           {title} {periodWords[period]}. The same figures are in the table below.
         </figcaption>
         <ul class="legend">
-          {lines.map(({ label, kind, of }) => (
+          {lines.map(([label, kind, of]) => (
             <li key={label} class={kind}>
               {label}{' '}
               <span class="num" data-legend>
@@ -270,7 +260,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
             <thead>
               <tr>
                 <th scope="col">From (UTC)</th>
-                {lines.map(({ label }) => (
+                {lines.map(([label]) => (
                   <th key={label} scope="col" class="end">
                     {label}
                   </th>
@@ -283,7 +273,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
                   <th scope="row" class="num">
                     {utc(point.at).slice(0, 16)}
                   </th>
-                  {lines.map(({ label, of }) => (
+                  {lines.map(([label, , of]) => (
                     <td key={label} class="end">
                       {count(of(point))}
                     </td>
@@ -433,15 +423,9 @@ function seconds(value: number): string {
 /** A share from 0 to 1 as a length; the number stands beside it. */
 function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
   return (
-    <svg
-      class={tone ? `bar ${tone}` : 'bar'}
-      viewBox="0 0 100 1"
-      preserveAspectRatio="none"
-      aria-hidden="true"
-      focusable="false"
-    >
+    <Drawing class={tone ? `bar ${tone}` : 'bar'} viewBox="0 0 100 1">
       <rect width={(100 * share).toFixed(2)} height="1" />
-    </svg>
+    </Drawing>
   )
 }
 
@@ -481,34 +465,31 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
   )
 }
 
-interface Column {
-  readonly title: string
-  readonly of: (share: Share) => ComponentChildren
-}
+type Column = readonly [title: string, of: (share: Share) => ComponentChildren]
 
 const codeColumns: readonly Column[] = [
-  { title: 'Codes sent', of: ({ sends }) => count(sends) },
-  { title: 'Verified', of: ({ verified }) => count(verified) },
-  { title: 'Conversion', of: (share) => percent(conversion(share)) },
+  ['Codes sent', ({ sends }) => count(sends)],
+  ['Verified', ({ verified }) => count(verified)],
+  ['Conversion', (share) => percent(conversion(share))],
 ]
 const attemptColumns: readonly Column[] = [
-  { title: 'Handed over', of: ({ accepted }) => count(accepted) },
-  { title: 'Failed', of: (share) => <Failing value={share.failed} of={share} /> },
-  { title: 'Unclear', of: (share) => <Failing value={share.unknown} of={share} /> },
+  ['Handed over', ({ accepted }) => count(accepted)],
+  ['Failed', (share) => <Failing value={share.failed} of={share} />],
+  ['Unclear', (share) => <Failing value={share.unknown} of={share} />],
 ]
 const ofRequests: readonly Column[] = [
   ...codeColumns,
-  { title: 'Not sent', of: ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed) },
-  { title: 'Notified', of: ({ notified }) => count(notified) },
-  { title: 'Limited', of: ({ limited }) => count(limited) },
-  { title: 'Refused', of: ({ refused }) => count(refused) },
+  ['Not sent', ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed)],
+  ['Notified', ({ notified }) => count(notified)],
+  ['Limited', ({ limited }) => count(limited)],
+  ['Refused', ({ refused }) => count(refused)],
   ...attemptColumns,
 ]
 const ofProviders: readonly Column[] = [
   ...codeColumns,
   ...attemptColumns,
-  { title: 'Delivered', of: ({ delivered }) => count(delivered) },
-  { title: 'Undelivered', of: ({ undelivered }) => count(undelivered) },
+  ['Delivered', ({ delivered }) => count(delivered)],
+  ['Undelivered', ({ undelivered }) => count(undelivered)],
 ]
 
 interface BreakdownProps {
@@ -529,11 +510,8 @@ function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
     <Card title={title} hint={said}>
       <Table
         caption={title}
-        columns={[
-          { title: first },
-          ...columns.map((column) => ({ title: column.title, align: 'end' as const })),
-        ]}
-        rows={shares.slice(0, mostShares).map((share) => [share.name, ...columns.map(({ of }) => of(share))])}
+        columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
+        rows={shares.slice(0, mostShares).map((share) => [share.name, ...columns.map(([, of]) => of(share))])}
         figures
         empty="Nothing was sent."
       />
