@@ -184,6 +184,8 @@ const verifyOperation = operation({
   },
 })
 
+const notified = { success: true, message: 'Notification sent successfully' } as const
+
 const notifyOperation = operation({
   tag: 'Notifications',
   id: 'notify',
@@ -230,30 +232,10 @@ const notifyOperation = operation({
     },
   },
   answers: {
-    200: {
-      schema: 'Notified',
-      examples: {
-        template: [
-          'Template SMS',
-          {
-            success: true,
-            message: 'Notification sent successfully',
-            channel: 'SMS',
-            templateKey: 'ORDER_DELIVERED',
-            requestId: someRequestId,
-          },
-        ],
-        other: [
-          'Anything else',
-          {
-            success: true,
-            message: 'Notification sent successfully',
-            channel: 'EMAIL',
-            requestId: someRequestId,
-          },
-        ],
-      },
-    },
+    200: answered('Notified', {
+      template: ['Template SMS', { ...notified, channel: 'SMS', templateKey: 'ORDER_DELIVERED' }],
+      other: ['Anything else', { ...notified, channel: 'EMAIL' }],
+    }),
   },
   failures: {
     ...protectedCall,
@@ -378,35 +360,16 @@ const rootOperation = operation({
   failures: anyCall,
 })
 
+const healthOf = (status: string) => ({ status, version: '0.1.0', checks: { database: status } })
+
 const healthOperation = operation({
   tag: 'Operation',
   id: 'getHealth',
   summary: 'Whether the service works',
   description: 'For load balancers and monitors. Needs no credentials and counts towards no limit.',
   answers: {
-    200: {
-      schema: 'Health',
-      examples: {
-        ok: [
-          'Works',
-          { status: 'ok', version: '0.1.0', checks: { database: 'ok' }, requestId: someRequestId },
-        ],
-      },
-    },
-    503: {
-      schema: 'Unhealthy',
-      examples: {
-        unavailable: [
-          'Does not work',
-          {
-            status: 'unavailable',
-            version: '0.1.0',
-            checks: { database: 'unavailable' },
-            requestId: someRequestId,
-          },
-        ],
-      },
-    },
+    200: answered('Health', { ok: ['Works', healthOf('ok')] }),
+    503: answered('Unhealthy', { unavailable: ['Does not work', healthOf('unavailable')] }),
   },
   failures: anyCall,
 })
@@ -418,7 +381,7 @@ const liveOperation = operation({
   description:
     'For whoever restarts a process that hangs. Looks at nothing else: a database that fails is not mended by a restart.',
   answers: {
-    200: { schema: 'Live', examples: { ok: ['Answers', { status: 'ok', requestId: someRequestId }] } },
+    200: answered('Live', { ok: ['Answers', { status: 'ok' }] }),
   },
   failures: anyCall,
 })
@@ -430,14 +393,11 @@ const readyOperation = operation({
   description:
     'For load balancers. Answers 503 from the moment in which a stop begins; the server goes on serving for SHUTDOWN_DELAY_SECONDS from then on.',
   answers: {
-    200: { schema: 'Ready', examples: { ready: ['Ready', { status: 'ready', requestId: someRequestId }] } },
-    503: {
-      schema: 'NotReady',
-      examples: {
-        draining: ['About to stop', { status: 'draining', requestId: someRequestId }],
-        unavailable: ['Does not work', { status: 'unavailable', requestId: someRequestId }],
-      },
-    },
+    200: answered('Ready', { ready: ['Ready', { status: 'ready' }] }),
+    503: answered('NotReady', {
+      draining: ['About to stop', { status: 'draining' }],
+      unavailable: ['Does not work', { status: 'unavailable' }],
+    }),
   },
   failures: anyCall,
 })
@@ -507,12 +467,17 @@ interface Operation {
   readonly failures: Failures
 }
 
-/** An answer with its example, which is completed with what every success has. */
-function success(schema: Success['schema'], fields: object): Success {
-  return {
-    schema,
-    examples: { success: ['Success', { success: true, ...fields, requestId: someRequestId }] },
-  }
+/** An answer with one example, `success: true` and a requestId added. */
+function success(schema: SchemaName, fields: object): Success {
+  return answered(schema, { success: ['Success', { success: true, ...fields }] })
+}
+
+/** An answer with examples, a requestId added to each. */
+function answered(schema: SchemaName, examples: Examples): Success {
+  const completed = Object.entries(examples).map(([name, [summary, value]]) => {
+    return [name, [summary, { ...value, requestId: someRequestId }]] as const
+  })
+  return { schema, examples: Object.fromEntries(completed) }
 }
 
 function operation({ tag, id, summary, description, parameters, body, answers, failures }: Operation) {
@@ -523,12 +488,7 @@ function operation({ tag, id, summary, description, parameters, body, answers, f
     description,
     ...(parameters ? { parameters } : {}),
     ...(body
-      ? {
-          requestBody: {
-            required: true,
-            content: json(oneOfNamed(body.schemas), body.examples),
-          },
-        }
+      ? { requestBody: { required: true, content: json(oneOfNamed(body.schemas), body.examples) } }
       : {}),
     responses: {
       ...Object.fromEntries(

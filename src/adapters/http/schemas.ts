@@ -8,11 +8,6 @@ import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../do
 
 const closed = { additionalProperties: false } as const
 
-/** An object that answers carry: nothing but these fields. */
-function answer<T extends Record<string, TSchema>>(properties: T, description: string) {
-  return Type.Object(properties, { ...closed, description })
-}
-
 function oneOf<T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 }
@@ -29,6 +24,21 @@ const success = Type.Literal(true)
 const displayed = Type.String({ description: 'Text for people; its wording may change.' })
 const channels = ['SMS', 'EMAIL'] as const
 const channel = oneOf(channels)
+
+/** An answer: nothing but these fields and a requestId. */
+function answer<T extends Record<string, TSchema>>(fields: T, description: string) {
+  return Type.Object({ ...fields, requestId }, { ...closed, description })
+}
+
+/** A success. */
+function succeeded<T extends Record<string, TSchema>>(fields: T, description: string) {
+  return answer({ success, ...fields }, description)
+}
+
+/** A success with a message for people. */
+function confirmed<T extends Record<string, TSchema>>(fields: T, description: string) {
+  return succeeded({ message: displayed, ...fields }, description)
+}
 
 // --- Requests -------------------------------------------------------------------------------------------------------
 
@@ -277,30 +287,21 @@ function requiredVariables(): string {
 
 // --- Answers --------------------------------------------------------------------------------------------------------
 
-const otpSent = answer(
+const otpSent = confirmed(
   {
-    success,
-    message: displayed,
     expiresIn: Type.Integer({ minimum: 1, description: 'Seconds until the code expires.' }),
-    requestId,
   },
   'A new code is on its way.',
 )
 
-const otpVerified = answer(
-  { success, message: displayed, requestId },
-  'The code was right, and is used up now.',
-)
+const otpVerified = confirmed({}, 'The code was right, and is used up now.')
 
-const notified = answer(
+const notified = confirmed(
   {
-    success,
-    message: displayed,
     channel,
     templateKey: Type.Optional(
       oneOf(notifyTemplateKeys, { description: 'Present for a template SMS alone.' }),
     ),
-    requestId,
   },
   "Every recipient's message was accepted by a provider.",
 )
@@ -311,16 +312,14 @@ function health(state: 'ok' | 'unavailable', description: string) {
       status: Type.Literal(state),
       version: Type.String({ description: 'The version of the service.' }),
       checks: Type.Object({ database: Type.Literal(state) }, closed),
-      requestId,
     },
     description,
   )
 }
 
 const path = Type.String({ description: 'A path of this server.' })
-const root = answer(
+const root = succeeded(
   {
-    success,
     service: Type.Literal('otpost'),
     version: Type.String({ description: 'The version of the service.' }),
     links: Type.Object(
@@ -333,29 +332,26 @@ const root = answer(
       },
       closed,
     ),
-    requestId,
   },
   'The version and where everything is.',
 )
 
-const isLive = answer({ status: Type.Literal('ok'), requestId }, 'The process answers.')
-const isReady = answer({ status: Type.Literal('ready'), requestId }, 'Requests may come here.')
+const isLive = answer({ status: Type.Literal('ok') }, 'The process answers.')
+const isReady = answer({ status: Type.Literal('ready') }, 'Requests may come here.')
 const isNotReady = answer(
   {
     status: oneOf(['draining', 'unavailable'], {
       description:
         '`draining`: the server is about to stop, and serves what still comes. `unavailable`: the database can not be used.',
     }),
-    requestId,
   },
   'Requests had better go elsewhere.',
 )
 
 const limit = (description: string, minimum = 1) => Type.Integer({ minimum, description })
 
-const catalog = answer(
+const catalog = succeeded(
   {
-    success,
     channels: Type.Array(channel, { uniqueItems: true }),
     templates: Type.Array(
       Type.Object(
@@ -398,30 +394,24 @@ const catalog = answer(
       },
       { ...closed, description: 'The limits that this server enforces.' },
     ),
-    requestId,
   },
   'What can be sent, and within which limits.',
 )
 
-const integrationReceived = answer(
+const integrationReceived = confirmed(
   {
-    success,
-    message: displayed,
     integrationRequestId: Type.String({
       format: 'uuid',
       description: 'Name it when you ask the operator about it.',
     }),
     status: Type.Literal('pending'),
-    requestId,
   },
   'The request is kept for the operator, who answers by other means.',
 )
 
-const brands = answer(
+const brands = succeeded(
   {
-    success,
     brands: Type.Array(Type.Object({ brandId: Type.String(), displayName: Type.String() }, closed)),
-    requestId,
   },
   'The active brands.',
 )
@@ -445,8 +435,8 @@ const outboxMessage = Type.Object(
   { ...closed, description: 'A message that was kept instead of sent.' },
 )
 
-const outboxMessages = answer(
-  { success, messages: Type.Array(ref('OutboxMessage')), requestId },
+const outboxMessages = succeeded(
+  { messages: Type.Array(ref('OutboxMessage')) },
   'The messages, oldest first.',
 )
 
@@ -458,7 +448,6 @@ export function errorSchema(codes: readonly string[]) {
       error: oneOf(codes, { description: 'The code to decide by. Codes are stable.' }),
       message: Type.String({ description: 'Text for people; its wording may change, so never parse it.' }),
       channel: Type.Optional(oneOf(channels, { description: 'Present with notification_failed alone.' })),
-      requestId,
     },
     'What every refusal and failure looks like.',
   )
