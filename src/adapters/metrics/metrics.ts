@@ -53,6 +53,11 @@ export function createMetrics(sources: MetricSources): Metrics {
   const registers = [registry]
   const { build, smsRoutes, mailer, breakers, checkDatabase, stats } = sources
 
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers })
+
   // Requests. They are the most, so that their counters are our own until they are asked for.
   const requests = new RequestCounts()
   new Counter({
@@ -75,24 +80,27 @@ export function createMetrics(sources: MetricSources): Metrics {
   )
 
   // Messages.
-  const codesSent = new Counter({
-    name: 'otpost_codes_sent_total',
-    help: 'Codes sent, by operation and channel.',
-    labelNames: ['operation', 'channel'],
-    registers,
-  })
-  const verifications = new Counter({
-    name: 'otpost_verifications_total',
-    help: 'Calls to verify a code, by outcome and channel.',
-    labelNames: ['channel', 'outcome'],
-    registers,
-  })
-  const deliveries = new Counter({
-    name: 'otpost_deliveries_total',
-    help: 'Messages handed to providers, or not, by outcome and error class.',
-    labelNames: ['channel', 'route', 'provider', 'outcome', 'error'],
-    registers,
-  })
+  const codesSent = counter(
+    'otpost_codes_sent_total',
+    'Codes sent, by operation and channel.',
+    'operation',
+    'channel',
+  )
+  const verifications = counter(
+    'otpost_verifications_total',
+    'Calls to verify a code, by outcome and channel.',
+    'channel',
+    'outcome',
+  )
+  const deliveries = counter(
+    'otpost_deliveries_total',
+    'Attempts to deliver messages, by outcome and error class.',
+    'channel',
+    'route',
+    'provider',
+    'outcome',
+    'error',
+  )
   const deliveryDuration = new Histogram({
     name: 'otpost_delivery_duration_seconds',
     help: 'How long providers took to answer.',
@@ -100,118 +108,89 @@ export function createMetrics(sources: MetricSources): Metrics {
     buckets: deliverySeconds,
     registers,
   })
-  const segments = new Counter({
-    name: 'otpost_sms_segments_total',
-    help: 'Segments of the SMS that providers accepted, which most of them charge by.',
-    labelNames: ['route', 'provider'],
-    registers,
-  })
-  const deliveryReports = new Counter({
-    name: 'otpost_receipts_total',
-    help: 'Delivery receipts that came, by what they say.',
-    labelNames: ['provider', 'status'],
-    registers,
-  })
-  const limited = new Counter({
-    name: 'otpost_limited_total',
-    help: 'Requests refused because a limit was used up.',
-    labelNames: ['limit'],
-    registers,
-  })
+  const segments = counter(
+    'otpost_sms_segments_total',
+    'Segments of the SMS that providers accepted, which most of them charge by.',
+    'route',
+    'provider',
+  )
+  const deliveryReports = counter(
+    'otpost_receipts_total',
+    'Delivery reports received, by status.',
+    'provider',
+    'status',
+  )
+  const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
 
   // Providers.
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
-  const breaker = new Gauge({
-    name: 'otpost_provider_breaker_state',
-    help: '1 for the state of the circuit of an SMS provider, else 0: works (closed), rests (open), probed (half-open).',
-    labelNames: ['provider', 'state'],
-    registers,
-  })
-  const failuresInARow = new Gauge({
-    name: 'otpost_provider_failures_in_a_row',
-    help: 'How often an SMS provider has failed since it worked last.',
-    labelNames: ['provider'],
-    registers,
-  })
+  const breaker = gauge(
+    'otpost_provider_breaker_state',
+    '1 for the state of the circuit of an SMS provider, else 0: works (closed), rests (open), probed (half-open).',
+    'provider',
+    'state',
+  )
+  const failuresInARow = gauge(
+    'otpost_provider_failures_in_a_row',
+    'Failures of an SMS provider since its last success.',
+    'provider',
+  )
 
   // The store.
-  const databaseUp = new Gauge({
-    name: 'otpost_database_up',
-    help: 'Whether the database can be read and written.',
-    registers,
-  })
-  const queueLength = new Gauge({
-    name: 'otpost_store_queue_length',
-    help: 'Calls that wait for the thread that writes the database.',
-    registers,
-  })
+  const databaseUp = gauge('otpost_database_up', 'Whether the database can be read and written.')
+  const queueLength = gauge(
+    'otpost_store_queue_length',
+    'Calls that wait for the thread that writes the database.',
+  )
   let writer: Awaited<ReturnType<typeof stats.writer>> | undefined
-  new DistributionHistogram(
-    registry,
-    { name: 'otpost_store_commit_batch_size', help: 'Writes that shared a transaction.' },
-    () => (writer ? [[{}, writer.batchSizes]] : []),
+  const histogram = (name: string, help: string, distribution: () => Distribution | undefined) =>
+    new DistributionHistogram(registry, { name, help }, () => {
+      const present = distribution()
+      return present ? [[{}, present]] : []
+    })
+  histogram('otpost_store_commit_batch_size', 'Writes that shared a transaction.', () => writer?.batchSizes)
+  histogram(
+    'otpost_store_commit_duration_seconds',
+    'How long commits took, which wait for the disk.',
+    () => writer?.commitSeconds,
   )
-  new DistributionHistogram(
-    registry,
-    {
-      name: 'otpost_store_commit_duration_seconds',
-      help: 'How long commits took, which wait for the disk.',
-    },
-    () => (writer ? [[{}, writer.commitSeconds]] : []),
+  const lostTransactions = counter(
+    'otpost_store_lost_transactions_total',
+    'Transactions that failed, and locks that could not be had in time.',
   )
-  const lostTransactions = new Counter({
-    name: 'otpost_store_lost_transactions_total',
-    help: 'Transactions that failed, and locks that could not be had in time.',
-    registers,
-  })
-  const eventLogWaiting = new Gauge({
-    name: 'otpost_journal_waiting',
-    help: 'Entries of the journal that wait to be written.',
-    registers,
-  })
-  const eventLogLost = new Counter({
-    name: 'otpost_journal_lost_requests_total',
-    help: 'Requests whose entries in the journal could not be written.',
-    registers,
-  })
-  const databaseBytes = new Gauge({
-    name: 'otpost_database_bytes',
-    help: 'Size of the database and of its write-ahead log.',
-    labelNames: ['file'],
-    registers,
-  })
-  const diskFree = new Gauge({
-    name: 'otpost_database_disk_free_bytes',
-    help: 'What is left on the disk of the database.',
-    registers,
-  })
-  const connections = new Gauge({
-    name: 'otpost_database_connections',
-    help: 'Connections to a database server, by state; none for SQLite.',
-    labelNames: ['state'],
-    registers,
-  })
-  const statementsWaiting = new Gauge({
-    name: 'otpost_database_statements_waiting',
-    help: 'Statements that wait for a connection to a database server; none for SQLite.',
-    registers,
-  })
+  const eventLogWaiting = gauge('otpost_journal_waiting', 'Entries of the event log that wait to be written.')
+  const eventLogLost = counter(
+    'otpost_journal_lost_requests_total',
+    'Requests whose entries in the event log could not be written.',
+  )
+  const databaseBytes = gauge(
+    'otpost_database_bytes',
+    'Size of the database and of its write-ahead log.',
+    'file',
+  )
+  const diskFree = gauge('otpost_database_disk_free_bytes', 'What is left on the disk of the database.')
+  const connections = gauge(
+    'otpost_database_connections',
+    'Connections to a database server, by state; none for SQLite.',
+    'state',
+  )
+  const statementsWaiting = gauge(
+    'otpost_database_statements_waiting',
+    'Statements that wait for a connection to a database server; none for SQLite.',
+  )
 
   // The process.
   const lag = newDistribution(lagSeconds)
   const stopLag = watchLag((seconds) => observe(lag, seconds))
-  new DistributionHistogram(
-    registry,
-    { name: 'otpost_event_loop_lag_seconds', help: 'How late the event loop came to what was due.' },
-    () => [[{}, lag]],
+  histogram('otpost_event_loop_lag_seconds', 'How late the event loop came to what was due.', () => lag)
+  const buildInfo = gauge(
+    'otpost_build_info',
+    'Always 1; the labels tell what runs.',
+    'version',
+    'bun',
+    'database',
   )
-  const buildInfo = new Gauge({
-    name: 'otpost_build_info',
-    help: 'Always 1; the labels tell what runs.',
-    labelNames: ['version', 'bun', 'database'],
-    registers,
-  })
   buildInfo.set({ ...build }, 1)
   registerResources(registry)
 
