@@ -94,7 +94,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
 
   const phones = await ok(env, 'forget', '+49 (1512) 3456789')
   expect(phones).toContain(
-    'erased: 4 requests, 3 deliveries, 0 receipts, 1 record of limits and codes, 3 messages of the outbox, 0 integration requests\n',
+    'erased: 4 requests, 3 deliveries, 0 receipts, 5 records of limits and codes, 3 messages of the outbox, 0 integration requests\n',
   )
   expect(phones).toContain(store === 'sqlite' ? 'nothing of it is left there\n' : 'its rows are gone')
   expect(phones).toContain('not reached: what the server wrote to its log')
@@ -116,8 +116,8 @@ test('nothing of a person is left in the files, and all of others is', async () 
   expect(left.deliveries.toSorted()).toEqual([...bobs, ...both].map(requestOf).sort())
   expect(anns.map(requestOf).filter((id) => left.requests.includes(id))).toEqual([])
   expect(left.audit.map((details) => JSON.parse(details))).toMatchObject([
-    { requests: '4', deliveries: '3', codesAndLimits: '1', messages: '3' },
-    { requests: '3', deliveries: '3', codesAndLimits: '1', messages: '3', integrationRequests: '1' },
+    { requests: '4', deliveries: '3', codesAndLimits: '5', messages: '3' },
+    { requests: '3', deliveries: '3', codesAndLimits: '2', messages: '3', integrationRequests: '1' },
   ])
   // What is counted of Bob goes on.
   const again = await createTestApp(env)
