@@ -12,6 +12,7 @@ const manifest = {
   name: packageJson.name,
   version: packageJson.version,
   description: 'Client of otpost, a self-hosted service for verification codes and notifications.',
+  license: packageJson.license,
   type: 'module',
   exports: {
     './client': { types: './client.d.ts', default: './client.js' },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
+import packageJson from '../../package.json'
 import { HttpRequests } from '../../src/adapters/http/http-request.ts'
 import { createHttp, type HttpPorts } from '../../src/adapters/http/server.ts'
 import { type OutboxPorts, outboxRoutes } from '../../src/adapters/outbox/routes.ts'
@@ -108,7 +109,10 @@ test('it has every route of the service but those of pages, and no other', () =>
 })
 
 test('it names the running version and has the tags and ids that its operations use', () => {
-  expect(document.info).toMatchObject({ version })
+  expect(document.info).toMatchObject({
+    version,
+    license: { name: 'Apache License 2.0', identifier: packageJson.license },
+  })
   const all = operations().map(([, operation]) => operation)
   expect(new Set(all.map(({ operationId }) => operationId)).size).toBe(all.length)
   expect(new Set(all.flatMap(({ tags }) => tags))).toEqual(new Set(document.tags.map(({ name }) => name)))

@@ -13,6 +13,7 @@ export function openApi(version: string, withOutbox: boolean) {
       version,
       summary: 'Verification codes and notifications by SMS and e-mail.',
       description: introduction,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This server' }],
     tags: [

@@ -4,23 +4,13 @@ import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
 import type { BreakerState } from '../../domain/messages/breaker.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
-import type { LimitName } from '../../domain/otp/limits.ts'
+import { limitNames } from '../../domain/otp/limits.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
 import { watchLag } from './lag.ts'
 import type { MetricSources, Metrics, Scrape } from './ports.ts'
 import { registerResources } from './resources.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const limits = Object.keys({
-  'app-minute': true,
-  cooldown: true,
-  'phone-minute': true,
-  'recipient-hour': true,
-  failures: true,
-  credentials: true,
-  'integration-requests': true,
-  'console-logins': true,
-} satisfies Record<LimitName, true>)
 const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
 /** The label values of the states, which dashboards and alerts use. */
 const breakerLabels: Readonly<Record<BreakerState['state'], string>> = {
@@ -206,7 +196,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   for (const { name, deliveryReports: reader } of inUse) {
     for (const status of reader ? reportStatuses : []) deliveryReports.inc({ provider: name, status }, 0)
   }
-  for (const limit of limits) limited.inc({ limit }, 0)
+  for (const limit of limitNames) limited.inc({ limit }, 0)
 
   let scraping: Promise<Scrape> | undefined
   return {

@@ -2,16 +2,19 @@ import type { Recipient } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 
-/** What a limit is on, as the request trace names it. */
-export type LimitName =
-  | 'app-minute'
-  | 'cooldown'
-  | 'phone-minute'
-  | 'recipient-hour'
-  | 'failures'
-  | 'credentials'
-  | 'integration-requests'
-  | 'console-logins'
+/** What a limit is on, as the request trace and the metrics name it. */
+export const limitNames = [
+  'app-minute',
+  'cooldown',
+  'phone-minute',
+  'recipient-hour',
+  'failures',
+  'credentials',
+  'integration-requests',
+  'console-logins',
+] as const
+
+export type LimitName = (typeof limitNames)[number]
 
 /**
  * What records of a recipient, an application or an IP address are stored under: its name, or its keyed hash under the
