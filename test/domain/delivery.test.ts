@@ -333,31 +333,6 @@ describe('a provider that keeps failing', () => {
     return given
   }
 
-  test('is passed over after five failures in a row, and that is told', async () => {
-    const before = await failing(4)
-    await send(before)
-    expect(before.names()).toEqual(['a/plain', 'b/plain'])
-    const call = newContext()
-    await deliverSms(before.ports, call, message, plain)
-    expect(before.names()).toEqual(['b/plain'])
-    expect(call.attempts.map(({ attempt, provider, outcome }) => [attempt, provider, outcome])).toEqual([
-      [1, 'b', 'accepted'],
-      [2, 'a', 'skipped'],
-    ])
-  })
-
-  test('is probed after ten seconds, by one message, and comes back when that is taken', async () => {
-    const given = await failing()
-    given.advance(9999)
-    await send(given)
-    expect(given.names()).toEqual(['b/plain'])
-    given.advance(1)
-    given.answer('a', accepted)
-    await send(given)
-    await send(given)
-    expect(given.names()).toEqual(['a/plain', 'a/plain'])
-  })
-
   test('rests twice as long after each probe that fails', async () => {
     const given = await failing()
     given.advance(10_000)

@@ -418,11 +418,11 @@ export function startProviderDoubles() {
   const servers: Bun.Server<undefined>[] = []
 
   /** Starts one more server of a vendor; returns the settings that lead to it. */
-  function start(double: ProviderName, { hostname = '127.0.0.1', port = 0 } = {}): Record<string, string> {
+  function start(double: ProviderName): Record<string, string> {
     const speech = speeches[double]
     const server = Bun.serve({
-      hostname,
-      port,
+      hostname: '127.0.0.1',
+      port: 0,
       idleTimeout: 0,
       async fetch(request) {
         const { pathname: path, search, host } = new URL(request.url)
@@ -449,13 +449,6 @@ export function startProviderDoubles() {
     /** The settings that lead to all of them. */
     env,
     problems,
-    /** A vendor that is down until it is started. */
-    down(double: ProviderName) {
-      const server = Bun.serve({ hostname: secluded, port: 0, fetch: () => new Response() })
-      const { hostname = '', port = 0, url } = server
-      server.stop(true)
-      return { env: speeches[double].env(url.origin), start: () => start(double, { hostname, port }) }
-    },
     /** What a vendor is to do with messages to a number, from now on. */
     decide(double: ProviderName, to: string, fate: Fate): void {
       fates.set(`${double} ${to}`, fate)
@@ -472,9 +465,6 @@ export function startProviderDoubles() {
     },
   }
 }
-
-/** Where no other program takes a port that is free; only Linux has more than one such address. */
-const secluded = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
 
 export const providerNames = ['twilio', 'vonage', 'msg91', 'sns', 'webhook'] as const
 
