@@ -110,7 +110,7 @@ export interface Need {
   readonly primaries: number
   readonly connectionsPerPrimary: number
   readonly walBytesPerSecond: number
-  readonly ledgerBytes: number
+  readonly recipientBytes: number
   readonly eventLogBytesPerDay: number
   readonly pagesWrittenPerSecond: number
   /** Applications among which the load must be spread. */
@@ -123,11 +123,11 @@ export interface Need {
 export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
   const costs = { ...mixed(costsOf(results, 'send'), costsOf(results, 'wrong')), commitMs: assumed.commitMs }
   const steps = 2 * sendsPerSecond
-  const { ledgerBytes, traceBytes, deliveryBytes } = results.storage
+  const { recipientBytes, traceBytes, deliveryBytes } = results.storage
   const live = sendsPerSecond * ledgerSeconds
   const inADay = sendsPerSecond * 86_400
   const touched =
-    pagesTouched((live * ledgerBytes) / assumed.pageBytes, steps * assumed.checkpointSeconds) +
+    pagesTouched((live * recipientBytes) / assumed.pageBytes, steps * assumed.checkpointSeconds) +
     pagesTouched(
       (inADay * 30 * assumed.deliveryKeyBytes) / assumed.pageBytes,
       sendsPerSecond * assumed.checkpointSeconds,
@@ -172,7 +172,7 @@ export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
     connectionsPerPrimary:
       Math.ceil(Math.max(layout.nodes, nodesForProvider) / layout.primaries) * assumed.poolSize,
     walBytesPerSecond,
-    ledgerBytes: live * ledgerBytes,
+    recipientBytes: live * recipientBytes,
     eventLogBytesPerDay: inADay * (2 * traceBytes + deliveryBytes),
     pagesWrittenPerSecond,
     applications: Math.ceil(steps / stepsOfOneApplication(costs, assumed.commitMs, 32) / assumed.utilization),
@@ -214,7 +214,7 @@ export function planMarkdown(results: PostgresResults): string {
     row('applications that share the load, at least', ({ applications }) => whole(applications)),
     row('write-ahead log', ({ walBytesPerSecond }) => `${bytes(walBytesPerSecond)}/s`),
     row('page writes a second', ({ pagesWrittenPerSecond }) => whole(pagesWrittenPerSecond)),
-    row('live ledgers', ({ ledgerBytes }) => bytes(ledgerBytes)),
+    row('live ledgers', ({ recipientBytes }) => bytes(recipientBytes)),
     row('journal, 1 day', ({ eventLogBytesPerDay }) => bytes(eventLogBytesPerDay)),
     row('journal, 30 days', ({ eventLogBytesPerDay }) => bytes(30 * eventLogBytesPerDay)),
     row('commits a second, all primaries (simulated)', ({ simulated, primaries }) => {

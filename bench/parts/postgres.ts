@@ -5,7 +5,7 @@ import { databaseUrl, type PostgresServer, queryOnce, startPostgres } from '../.
 import { syncMs } from '../machine.ts'
 import { newSeed, repeat, requireStatus } from '../measure.ts'
 import { measureLimit } from '../postgres/limit.ts'
-import { Observer, type Statements, storageIn } from '../postgres/observer.ts'
+import { Observer, type Statements, type StatementUse, storageIn } from '../postgres/observer.ts'
 import { processorTimes, ticksPerSecond, usedBetween } from '../postgres/processor.ts'
 import {
   type Kind,
@@ -134,10 +134,9 @@ class Scene {
     this.observer = new Observer(server, databaseName)
   }
 
-  async open({ processes, batchSize }: Setup, settings: readonly string[] = []): Promise<Otpost[]> {
+  async open({ processes, batchSize }: Setup): Promise<Otpost[]> {
     await this.server.query(`DROP DATABASE IF EXISTS ${databaseName} WITH (FORCE)`)
     await this.server.database(databaseName)
-    for (const setting of settings) await this.server.query(`ALTER DATABASE ${databaseName} SET ${setting}`)
     const env = { ...this.env, DATABASE_URL: this.url, DATABASE_BATCH_SIZE: String(batchSize) }
     await this.bench.putBrand(env)
     // What a checkpoint makes of the log, whole pages after each, is the same for all.
@@ -262,17 +261,17 @@ async function drive(
   const walBytes = (await observer.walBytes()) - walBefore
 
   const requests = loads.reduce((sum, load) => sum + load.requests, 0)
-  const { steps, look, check, eventLog, other } = statements
+  const { locks, reads, writes, transactions, look, eventLog, other } = statements
+  const stepTrips = locks.calls + reads.calls + writes.calls + transactions.calls
   const microseconds = (ticks: number) => (ticks * 1e6) / ticksPerSecond / requests
   return {
     perSecond: loads.reduce((sum, load) => sum + load.perSecond, 0),
     p50Ms: loads.reduce((sum, load) => sum + load.p50Ms * load.requests, 0) / requests,
     p99Ms: Math.max(...loads.map((load) => load.p99Ms)),
-    roundTrips: (steps.calls + look.calls + check.calls + eventLog.calls + other.calls) / answered,
-    stepTrips: steps.calls / answered,
-    checkTrips: check.calls / answered,
+    roundTrips: (stepTrips + look.calls + eventLog.calls + other.calls) / answered,
+    stepTrips: stepTrips / answered,
     pollTrips: look.calls / answered,
-    transactions: (steps.calls + eventLog.calls) / answered,
+    transactions: (locks.calls + eventLog.calls) / answered,
     walBytes: walBytes / answered,
     otpostUs: microseconds(used.otpost),
     databaseUs: microseconds(used.database),
@@ -284,10 +283,10 @@ async function drive(
   }
 }
 
-/** What the server does for one request that is alone: it counts what its functions do as well, which slows it down. */
+/** What the server does for one request that is alone. */
 async function measureWork(scene: Scene): Promise<Work[]> {
   const setup = { processes: 1, applications: 1, batchSize: 1 } as const
-  const nodes = await scene.open(setup, ["pg_stat_statements.track = 'all'"])
+  const nodes = await scene.open(setup)
   const driven = { seconds: 1, applications: 1, connections: 1 }
   let sent: readonly Draw[] = [{ seed: newSeed(), population: 0 }]
   await drive(scene, nodes, send, sent, driven)
@@ -296,15 +295,17 @@ async function measureWork(scene: Scene): Promise<Work[]> {
     const draws = workload.to === 'recipients' ? sent : [{ seed: newSeed(), population: 0 }]
     const { draws: next, answered, statements } = await drive(scene, nodes, workload, draws, driven)
     if (workload === send) sent = next
-    const { steps, look, check, eventLog, other, nestedPolls, nestedWrites } = statements
+    const { locks, reads, writes, transactions, look, eventLog, other } = statements
+    const ofSteps = [locks, reads, writes, transactions]
+    const sum = (of: (use: StatementUse) => number) => ofSteps.reduce((total, use) => total + of(use), 0)
     found.push({
       kind,
-      rowsLocked: nestedPolls.calls / answered,
-      rowsWritten: nestedWrites.rows / answered,
-      blocksHit: steps.blocksHit / answered,
-      blocksDirtied: steps.blocksDirtied / answered,
-      stepMs: steps.ms / steps.calls,
-      stepShare: steps.ms / (steps.ms + look.ms + check.ms + eventLog.ms + other.ms),
+      rowsLocked: locks.rows / answered,
+      rowsWritten: writes.rows / answered,
+      blocksHit: sum(({ blocksHit }) => blocksHit) / answered,
+      blocksDirtied: sum(({ blocksDirtied }) => blocksDirtied) / answered,
+      stepMs: sum(({ ms }) => ms) / locks.calls,
+      stepShare: sum(({ ms }) => ms) / (sum(({ ms }) => ms) + look.ms + eventLog.ms + other.ms),
     })
   }
   await scene.close(nodes)

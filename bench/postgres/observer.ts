@@ -12,16 +12,17 @@ export interface StatementUse {
   readonly rows: number
 }
 
-/** By what a statement is for; the nested ones, where the server counts them, are those on ledgers in a step. */
+/** By what a statement is for. */
 export interface Statements {
-  readonly steps: StatementUse
+  /** Locks of codes and limits: one for each transaction of steps. */
+  readonly locks: StatementUse
+  readonly reads: StatementUse
+  readonly writes: StatementUse
+  /** BEGIN and COMMIT. */
+  readonly transactions: StatementUse
   readonly look: StatementUse
-  /** Looks at a limit that is not counted: whether an address has failed to give credentials too often. */
-  readonly check: StatementUse
   readonly eventLog: StatementUse
   readonly other: StatementUse
-  readonly nestedPolls: StatementUse
-  readonly nestedWrites: StatementUse
 }
 
 const nothing: StatementUse = { calls: 0, blocksHit: 0, blocksDirtied: 0, ms: 0, rows: 0 }
@@ -56,23 +57,22 @@ export class Observer {
   /** Since it began to count. */
   async statements(): Promise<Statements> {
     const rows = await this.server.query(
-      `SELECT toplevel, query, calls::float8, rows::float8, shared_blks_hit::float8 AS hit,
+      `SELECT query, calls::float8, rows::float8, shared_blks_hit::float8 AS hit,
           shared_blks_dirtied::float8 AS dirtied, total_exec_time AS ms
         FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = $1)`,
       [this.database],
     )
     const found: Record<keyof Statements, StatementUse> = {
-      steps: nothing,
+      locks: nothing,
+      reads: nothing,
+      writes: nothing,
+      transactions: nothing,
       look: nothing,
-      check: nothing,
       eventLog: nothing,
       other: nothing,
-      nestedPolls: nothing,
-      nestedWrites: nothing,
     }
     for (const row of rows) {
-      const kind = kindOf(String(row.query), row.toplevel === true)
-      if (kind === undefined) continue
+      const kind = kindOf(String(row.query))
       const before = found[kind]
       found[kind] = {
         calls: before.calls + Number(row.calls),
@@ -86,15 +86,14 @@ export class Observer {
   }
 }
 
-function kindOf(query: string, isTopLevel: boolean): keyof Statements | undefined {
-  if (isTopLevel) {
-    if (query.includes('otpost_steps(')) return 'steps'
-    if (query.includes('FROM revision')) return 'look'
-    if (query.includes('FROM ledgers WHERE subject = $1) AS state')) return 'check'
-    return query.includes('otpost_keep_entries(') ? 'eventLog' : 'other'
+function kindOf(query: string): keyof Statements {
+  if (query.includes('"codes_and_limits"')) {
+    if (!/^select/i.test(query)) return 'writes'
+    return query.includes('for update') ? 'locks' : 'reads'
   }
-  if (!/\bledgers\b/.test(query)) return undefined
-  return /^\s*SELECT/i.test(query) ? 'nestedPolls' : 'nestedWrites'
+  if (/^(?:BEGIN|COMMIT)/.test(query)) return 'transactions'
+  if (query.includes('"revision"')) return 'look'
+  return /"(?:requests|attempts|tallies)"/.test(query) ? 'eventLog' : 'other'
 }
 
 /**
@@ -104,14 +103,15 @@ function kindOf(query: string, isTopLevel: boolean): keyof Statements | undefine
 export async function storageIn(
   query: (text: string) => Promise<Record<string, unknown>[]>,
 ): Promise<Storage | undefined> {
-  const bytesOf = async (table: string) => {
+  const bytesOf = async (table: string, counted = '*') => {
     const [row] = await query(
-      `SELECT pg_total_relation_size('${table}')::float8 AS bytes, (SELECT count(*) FROM ${table})::float8 AS rows`,
+      `SELECT pg_total_relation_size('${table}')::float8 AS bytes, (SELECT count(${counted}) FROM ${table})::float8 AS rows`,
     )
     return Number(row?.rows) < 100 ? undefined : Number(row?.bytes) / Number(row?.rows)
   }
-  const [ledgerBytes, traceBytes] = [await bytesOf('ledgers'), await bytesOf('requests')]
-  if (ledgerBytes === undefined || traceBytes === undefined) return undefined
+  const recipientBytes = await bytesOf('codes_and_limits', 'DISTINCT subject')
+  const traceBytes = await bytesOf('requests')
+  if (recipientBytes === undefined || traceBytes === undefined) return undefined
   // A delivery is part of its request's row, but for further attempts.
-  return { ledgerBytes, traceBytes, deliveryBytes: 0 }
+  return { recipientBytes, traceBytes, deliveryBytes: 0 }
 }

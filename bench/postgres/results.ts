@@ -40,12 +40,11 @@ export interface Point {
   readonly p50Ms: number
   /** The greatest of those of the processes. */
   readonly p99Ms: number
-  /** Statements sent to the server, a request: all; and of them those that take steps, check limits, look for changes. */
+  /** Statements sent to the server, a request: all; and of them those of steps, and those that look for changes. */
   readonly roundTrips: number
   readonly stepTrips: number
-  readonly checkTrips: number
   readonly pollTrips: number
-  /** Transactions that write, a request. Each statement is one of its own. */
+  /** Transactions that write, a request. */
   readonly transactions: number
   readonly walBytes: number
   /** Processor time, microseconds a request. */
@@ -59,7 +58,7 @@ export interface Point {
 /** What the server does for one request, a transaction each. */
 export interface Work {
   readonly kind: Kind
-  /** Rows of ledgers that were looked up and locked, and that were written. */
+  /** Rows of codes and limits that were locked, and that were written. */
   readonly rowsLocked: number
   readonly rowsWritten: number
   /** Of the step: pages found in memory and pages changed, of 8 KiB, and time. */
@@ -72,7 +71,8 @@ export interface Work {
 
 /** Bytes of a row with its places in indexes and the room between rows. */
 export interface Storage {
-  readonly ledgerBytes: number
+  /** All rows of a recipient. */
+  readonly recipientBytes: number
   readonly traceBytes: number
   readonly deliveryBytes: number
 }

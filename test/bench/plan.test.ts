@@ -136,7 +136,6 @@ function pointOf(kind: Kind, processes: number, batchSize: number, stepTrips: nu
     p99Ms: 50,
     roundTrips: 1.2,
     stepTrips,
-    checkTrips: 1,
     pollTrips: 0.1,
     transactions: 0.1,
     walBytes: 1000,
@@ -167,7 +166,7 @@ const results: PostgresResults = {
     stepMs: 0.2,
     stepShare: 0.5,
   })),
-  storage: { ledgerBytes: 400, traceBytes: 300, deliveryBytes: 350 },
+  storage: { recipientBytes: 400, traceBytes: 300, deliveryBytes: 350 },
 }
 
 describe('the plan', () => {
@@ -210,7 +209,7 @@ describe('the plan', () => {
   test('ten times the load needs ten times as much', () => {
     const [few, many] = [needOf(results, 1e4), needOf(results, 1e5)]
     expect(few.eventLogBytesPerDay).toBe(1e4 * 86_400 * 950)
-    expect(few.ledgerBytes).toBe(1e4 * 3600 * 400)
+    expect(few.recipientBytes).toBe(1e4 * 3600 * 400)
     expect(few.nodesForProvider).toBe(Math.ceil((1e4 * 0.2) / 120 / assumed.utilization))
     expectNear(many.eventLogBytesPerDay, 10 * few.eventLogBytesPerDay, 0.1)
     expectNear(many.walBytesPerSecond, 10 * few.walBytesPerSecond, 0.1)

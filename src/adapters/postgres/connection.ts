@@ -46,7 +46,8 @@ export interface Reply {
 
 /** An answer that is waited for. */
 interface Awaited {
-  readonly sinceMs: number
+  /** When it was asked, or the one before it was answered. */
+  sinceMs: number
   readonly limitMs: number
   /** What the server has not done when it is late. */
   readonly what: string
@@ -70,10 +71,11 @@ const parsers: CustomTypesConfig = {
   },
 }
 
-/** One connection, which is asked one thing at a time. Once broken it stays so. */
+/** One connection. What it is asked is sent at once, and answered in turn. Once broken it stays so. */
 export class Connection {
   private readonly client: Client
-  private awaited: Awaited | undefined
+  /** In the order of the questions. */
+  private readonly awaited: Awaited[] = []
   /** What has broken it, or that it was closed. */
   private end: DatabaseUnavailable | undefined
 
@@ -96,6 +98,7 @@ export class Connection {
       ssl: readTls(target),
       sslnegotiation: 'postgres',
       application_name: 'otpost',
+      pipeline: true,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,
       types: parsers,
@@ -161,12 +164,13 @@ export class Connection {
 
   /** Whether an answer is overdue at this time. */
   isOverdue(now: number): boolean {
-    return this.awaited !== undefined && now - this.awaited.sinceMs > this.awaited.limitMs
+    const [next] = this.awaited
+    return next !== undefined && now - next.sinceMs > next.limitMs
   }
 
   /** Since when an answer is waited for; undefined when none is. */
   get waitingSinceMs(): number | undefined {
-    return this.awaited?.sinceMs
+    return this.awaited[0]?.sinceMs
   }
 
   get isBroken(): boolean {
@@ -180,8 +184,9 @@ export class Connection {
 
   /** Gives up an answer that is overdue, and with it the connection: it could come when another is waited for. */
   giveUp(): void {
-    if (!this.awaited) return
-    const { what, limitMs } = this.awaited
+    const [next] = this.awaited
+    if (!next) return
+    const { what, limitMs } = next
     this.destroy(silence(this.target.place, what, limitMs))
   }
 
@@ -189,7 +194,7 @@ export class Connection {
   destroy(problem: DatabaseUnavailable): void {
     if (this.end) return
     this.end = problem
-    this.awaited?.reject(problem)
+    for (const { reject } of this.awaited) reject(problem)
     this.client.connection.stream.destroy()
     this.broke(this, problem)
   }
@@ -209,9 +214,11 @@ export class Connection {
     begin: (done: (...outcome: [error: Error] | [error: undefined, value: T]) => void) => void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.awaited = { sinceMs: performance.now(), limitMs, what, reject }
+      this.awaited.push({ sinceMs: performance.now(), limitMs, what, reject })
       begin((...outcome) => {
-        this.awaited = undefined
+        this.awaited.shift()
+        const [next] = this.awaited
+        if (next) next.sinceMs = performance.now()
         if (outcome[0]) reject(outcome[0])
         else resolve(outcome[1] as T)
       })

@@ -42,6 +42,12 @@ export interface Queryable {
   rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
 }
 
+/** One transaction. Statements that nobody awaits in between are sent together, and run one after another. */
+export interface Transaction extends Queryable {
+  /** Sends a statement, whose answer is awaited with that of the commit. */
+  send(statement: Statement, values: readonly unknown[]): void
+}
+
 export interface TransactionLimits {
   /** Instead of that of the target, for work that takes long, such as migrations. */
   readonly statementTimeoutMs: number
@@ -53,7 +59,7 @@ export interface Pool extends Queryable {
    * it may be tried again, it is, all of it: so work may run up to four times, and must leave no trace elsewhere. Its
    * connection is of no use after that.
    */
-  transaction<T>(work: (connection: Queryable) => Promise<T>, limits?: TransactionLimits): Promise<T>
+  transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
   /** Connections, those that are made included; those that nobody uses; and how many wait for one. */
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
   /** Lets what is under way end, within the time that a statement may take, and closes. Nothing new is taken. */
@@ -92,7 +98,6 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       : {
           statementTimeoutMs,
           idleInTransactionTimeoutMs,
-          // Of those that are one statement.
           transactionTimeoutMs: statementTimeoutMs + 2 * graceMs,
         },
   }
@@ -256,8 +261,10 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     isPooled ? { text, values } : { name, text, values }
   const askAlone = (question: Question) => persistently(() => onConnection((link) => ask(link, question)))
 
-  /** How a transaction begins, in one round trip. */
+  /** How a transaction begins, in one round trip. The limits of the session are those of a transaction as well. */
   function beginning(limits: TransactionLimits | undefined): Question {
+    const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+    if (!limits && !isPooled) return plain(begin)
     const settings = [
       ...(limits || isPooled
         ? [`statement_timeout = ${limits?.statementTimeoutMs ?? statementTimeoutMs}`]
@@ -268,7 +275,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     const wholeMs = limits ? 0 : statementTimeoutMs + idleInTransactionTimeoutMs
     return plain(
       [
-        'BEGIN ISOLATION LEVEL READ COMMITTED',
+        begin,
         ...settings.map((it) => `SET LOCAL ${it}`),
         `SELECT set_config('transaction_timeout', '${wholeMs}', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL`,
       ].join('; '),
@@ -277,39 +284,42 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
 
   async function transactionOn<T>(
     link: Connection,
-    work: (connection: Queryable) => Promise<T>,
+    work: (connection: Transaction) => Promise<T>,
     limits: TransactionLimits | undefined,
   ): Promise<T> {
-    /** The statement that is under way, as a connection is asked one thing at a time. */
-    let last: Promise<unknown> = Promise.resolve()
+    const replies: Promise<Reply>[] = []
     let isOver = false
     /** What work may have caught, or wrapped in an error of its own. */
     let passing: StatementError | undefined
-    const inTurn = (question: Question): Promise<Reply> => {
-      const reply = last.then(() => ask(link, question, limits?.statementTimeoutMs))
-      last = reply.catch((error) => {
+    const sent = (question: Question): Promise<Reply> => {
+      const reply = ask(link, question, limits?.statementTimeoutMs)
+      reply.catch((error) => {
         if (mayPass(error)) passing = error
       })
+      replies.push(reply)
       return reply
     }
     const inside = (question: Question): Promise<Reply> =>
-      isOver ? Promise.reject(new Error('a statement came after its transaction was over')) : inTurn(question)
+      isOver ? Promise.reject(new Error('a statement came after its transaction was over')) : sent(question)
     try {
-      await inTurn(beginning(limits))
+      sent(beginning(limits))
       const result = await work({
         query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
           (await inside(prepared(statement, values))).rows as Row[],
         rows: async (text, values) => (await inside({ text, values, asArrays: true })).rows as unknown[][],
+        send: (statement, values) => void inside(prepared(statement, values)),
       })
       isOver = true
-      const { command } = await inTurn(plain('COMMIT'))
-      // So the server answers where a statement has failed and work did not mind.
-      if (command !== 'COMMIT')
+      const { command } = await sent(plain('COMMIT'))
+      // So the server answers where a statement has failed: one that nobody has awaited, or work did not mind.
+      if (command !== 'COMMIT') {
+        await Promise.all(replies)
         throw new Error('the transaction was rolled back, as one of its statements failed')
+      }
       return result
     } catch (error) {
       isOver = true
-      if (!link.isBroken) await inTurn(plain('ROLLBACK')).catch(() => {})
+      if (!link.isBroken) await sent(plain('ROLLBACK')).catch(() => {})
       throw passing ?? error
     }
   }

@@ -1,17 +1,19 @@
-import { fillPlaceholders, getTableColumns, type Query, sql } from 'drizzle-orm'
+import { and, fillPlaceholders, getTableColumns, type Query, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/pg-proxy'
 import { incremented } from '../store/record-increments.ts'
 import { type RecordChanges, type RecordRow, Records } from '../store/records.ts'
 import { serverTime } from './clock.ts'
-import type { Queryable } from './pool.ts'
+import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { codesAndLimits } from './schema.ts'
 
 // The codes and limits of a transaction: it locks the rows of all its subjects, reads them, and writes what has changed.
 //
+// That takes two round trips: BEGIN, locks and rows; then changes and COMMIT.
+//
 // Rows that exist are locked before they are read. Rows that do not exist can not be locked: two transactions that count on
-// the same limit for the first time both insert its row, and the one that comes second fails with `Overtaken` and starts
-// again. So does one that finds a row that appeared after it took its locks. A step that reads an absent row and does not
-// write it happened before that row was inserted.
+// the same limit for the first time both insert its row, and the second one fails and starts again. So does one that finds a
+// row that appeared after it took its locks. A step that reads an absent row and does not write it happened before that row
+// was inserted.
 //
 // No two transactions wait for each other. All take locks in one order. Once a transaction has its locks it waits only to
 // insert, where another has inserted the same row, and all insert in one order. Deletions come last, since an insertion
@@ -23,8 +25,13 @@ const orm = drizzle(async () => ({ rows: [] }))
 /** A statement that is prepared once, whose values are given by name. */
 function prepared<Row extends object>(name: string, query: { toSQL(): Query }) {
   const { sql: text, params } = query.toSQL()
-  return (connection: Queryable, values: Readonly<Record<string, unknown>>): Promise<readonly Row[]> =>
-    connection.query<Row>({ name, text }, fillPlaceholders(params, values))
+  type Values = Readonly<Record<string, unknown>>
+  return {
+    query: (connection: Queryable, values: Values) =>
+      connection.query<Row>({ name, text }, fillPlaceholders(params, values)),
+    send: (connection: Transaction, values: Values) =>
+      connection.send({ name, text }, fillPlaceholders(params, values)),
+  }
 }
 
 const { subject, name } = codesAndLimits
@@ -54,30 +61,33 @@ const readRows = prepared<{ readonly at: number } & (RecordRow | { readonly subj
     .leftJoin(codesAndLimits, ofSubjects),
 )
 
-const keyList = sql`(select * from unnest(${sql.placeholder('subjects')}::text[], ${sql.placeholder('names')}::text[]))`
+/** Rows that come as an array for each column. */
+const rowList = sql`select * from unnest(${sql.join(
+  columns.map(([field, column]) => sql`${sql.placeholder(field)}::${sql.raw(arrayOf(column))}`),
+  sql`, `,
+)})`
 
-/** Returns one row for each that was written: a row that was to be new, and is not, stays as it is. */
-const writeRows = prepared<object>(
-  'otpost_write_rows',
+/** Fails where one of the rows is there. */
+const insertRows = prepared('otpost_insert_rows', orm.insert(codesAndLimits).select(rowList))
+
+const updateRows = prepared(
+  'otpost_update_rows',
   orm
     .insert(codesAndLimits)
-    .select(
-      sql`select * from unnest(${sql.join(
-        columns.map(([field, column]) => sql`${sql.placeholder(field)}::${sql.raw(arrayOf(column))}`),
-        sql`, `,
-      )})`,
-    )
-    .onConflictDoUpdate({
-      target: [subject, name],
-      set: incremented(codesAndLimits),
-      setWhere: sql`(${subject}, ${name}) in ${keyList}`,
-    })
-    .returning({ written: sql`1` }),
+    .select(rowList)
+    .onConflictDoUpdate({ target: [subject, name], set: incremented(codesAndLimits) }),
 )
 
-const deleteRows = prepared<object>(
+const deleteRows = prepared(
   'otpost_delete_rows',
-  orm.delete(codesAndLimits).where(sql`(${subject}, ${name}) in ${keyList}`),
+  orm
+    .delete(codesAndLimits)
+    .where(
+      and(
+        ofSubjects,
+        sql`(${subject}, ${name}) in (select * from unnest(${sql.placeholder('subjects')}::text[], ${sql.placeholder('names')}::text[]))`,
+      ),
+    ),
 )
 
 function arrayOf(column: { getSQLType(): string }): string {
@@ -85,7 +95,7 @@ function arrayOf(column: { getSQLType(): string }): string {
 }
 
 /** Another transaction inserted a row meanwhile: this one is to be rolled back and tried again. */
-export class Overtaken extends Error {
+class Overtaken extends Error {
   override readonly name = 'Overtaken'
 
   constructor() {
@@ -93,23 +103,31 @@ export class Overtaken extends Error {
   }
 }
 
+/** Whether a transaction failed since another one inserted a row meanwhile. */
+export function isOvertaken(error: unknown): boolean {
+  return error instanceof Overtaken || (error instanceof StatementError && error.code === uniqueViolation)
+}
+
+const uniqueViolation = '23505'
+
 /**
  * Locks the records of subjects, and reads them.
  *
- * @param hearing is called right before the server is asked for its time; what it returns is told the answer
- * @throws Overtaken
+ * @param hear is told the server's time
  */
 export async function openRecords(
   connection: Queryable,
   subjects: readonly string[],
-  hearing: () => (at: number) => void,
+  hear: (at: number) => void,
 ): Promise<{ records: Records; now: number }> {
-  const locked = new Set((await lockRows(connection, { subjects })).map(keyOf))
-  const hear = hearing()
-  const rows = await readRows(connection, { subjects })
+  const [keys, rows] = await Promise.all([
+    lockRows.query(connection, { subjects }),
+    readRows.query(connection, { subjects }),
+  ])
   const [first] = rows
   if (!first) throw new Error('the database did not tell its time')
   hear(first.at)
+  const locked = new Set(keys.map(keyOf))
   const bySubject = new Map<string, RecordRow[]>(subjects.map((each) => [each, []]))
   for (const row of rows) {
     if (row.subject === null) continue
@@ -124,28 +142,29 @@ export async function openRecords(
   return { records: new Records(load), now: first.at }
 }
 
-/** Writes what has changed. @throws Overtaken */
-export async function writeRecords(
-  connection: Queryable,
-  { inserts, updates, deletes }: RecordChanges,
-): Promise<void> {
-  const rows = [...inserts, ...updates]
-  if (rows.length > 0) {
-    const values = Object.fromEntries(
-      columns.map(([field]) => [field, rows.map((row) => row[field as keyof RecordRow])]),
-    )
-    const written = await writeRows(connection, { ...values, ...keysOf(updates) })
-    if (written.length < rows.length) throw new Overtaken()
+/** Sends what has changed, to be written with the commit. */
+export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
+  if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
+  if (updates.length > 0) updateRows.send(connection, arraysOf(updates))
+  if (deletes.length > 0) {
+    const subjects = deletes.map(({ subject }) => subject)
+    deleteRows.send(connection, { subjects, names: deletes.map(({ name }) => name) })
   }
-  if (deletes.length > 0) await deleteRows(connection, keysOf(deletes))
 }
 
-type Key = Pick<RecordRow, 'subject' | 'name'>
+function arraysOf(rows: readonly RecordRow[]) {
+  return {
+    subject: rows.map(({ subject }) => subject),
+    name: rows.map(({ name }) => name),
+    count: rows.map(({ count }) => count),
+    codeId: rows.map(({ codeId }) => codeId),
+    codeHash: rows.map(({ codeHash }) => codeHash),
+    attempts: rows.map(({ attempts }) => attempts),
+    createdAt: rows.map(({ createdAt }) => createdAt),
+    expiresAt: rows.map(({ expiresAt }) => expiresAt),
+  } satisfies Record<keyof RecordRow, unknown>
+}
 
-function keyOf({ subject, name }: Key): string {
+function keyOf({ subject, name }: Pick<RecordRow, 'subject' | 'name'>): string {
   return `${subject} ${name}`
-}
-
-function keysOf(rows: readonly Key[]) {
-  return { subjects: rows.map(({ subject }) => subject), names: rows.map(({ name }) => name) }
 }

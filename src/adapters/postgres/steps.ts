@@ -1,7 +1,7 @@
 import type { Subject } from '../../domain/otp/limits.ts'
 import type { State } from '../../domain/otp/state.ts'
 import { DatabaseUnavailable, type Pool } from './pool.ts'
-import { Overtaken, openRecords, writeRecords } from './record-table.ts'
+import { isOvertaken, openRecords, sendChanges } from './record-table.ts'
 
 /** One atomic step on codes and limits. */
 export interface Step<Answer> {
@@ -162,13 +162,13 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     for (let tries = 1; ; tries++) {
       try {
         return await pool.transaction(async (connection) => {
-          const { records, now } = await openRecords(connection, subjects, hearing)
+          const { records, now } = await openRecords(connection, subjects, hearing())
           const answers = steps.map(({ run }) => run(records, now))
-          await writeRecords(connection, records.changes())
+          sendChanges(connection, records.changes())
           return answers
         })
       } catch (error) {
-        if (!(error instanceof Overtaken) || tries === mostTries) throw error
+        if (!isOvertaken(error) || tries === mostTries) throw error
       }
       await Bun.sleep(Math.random() * retryPauseMs * tries)
     }
