@@ -180,7 +180,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
       ['over', now - 500 * day],
       ['live', now + 60_000],
     ] as const) {
-      await query("INSERT INTO ledgers VALUES ($1, $2, '{}')", [name, at])
+      await query(
+        "INSERT INTO codes_and_limits (subject, name, count, expires_at) VALUES ($1, 'minute', 1, $2)",
+        [name, at],
+      )
       await query('INSERT INTO stories VALUES ($1, $2, $3::jsonb)', [name, idAt(at), '[]'])
       await query("INSERT INTO receipts VALUES ($1, 'failed', NULL, $2)", [name, at])
       await query("INSERT INTO tallies VALUES (1, 1, $2, $1, '', '', '', '', 1)", [name, at])
@@ -198,7 +201,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
     }
     await runAll(database.url, [...jobEachMinute, ...jobEachDay])
     for (const [table, column] of [
-      ['ledgers', 'subject'],
+      ['codes_and_limits', 'subject'],
       ['stories', 'app'],
       ['receipts', 'key'],
       ['tallies', 'kind'],

@@ -27,7 +27,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQ
     /** Makes more rows that are over than one step of the sweep looks at. */
     const addOld = async () => {
       await query(
-        `INSERT INTO ledgers SELECT 'old ' || number, 1, '{"w": {}, "c": {}}' FROM generate_series(1, 1200) AS number`,
+        `INSERT INTO codes_and_limits (subject, name, count, expires_at) SELECT 'old ' || number, 'minute', 1, 1 FROM generate_series(1, 1200) AS number`,
       )
       await query(
         "INSERT INTO console_links SELECT 'old ' || number, 1 FROM generate_series(1, 10) AS number",
@@ -36,7 +36,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQ
     const swept = async () => {
       for (;;) {
         const [row] = await query(
-          "SELECT (SELECT count(*) FROM ledgers WHERE subject LIKE 'old%')::int + (SELECT count(*) FROM console_links)::int AS count",
+          "SELECT (SELECT count(*) FROM codes_and_limits WHERE subject LIKE 'old%')::int + (SELECT count(*) FROM console_links)::int AS count",
         )
         if (row?.count === 0) return
         await Bun.sleep(50)

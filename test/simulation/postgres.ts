@@ -29,7 +29,7 @@ interface PostgresServer extends Server {
 
 const problems: Site['problems'] = {
   busy: () => new DatabaseUnavailable('none of the connections was free'),
-  full: () => new StatementError('otpost_steps: could not extend file (53100)', '53100'),
+  full: () => new StatementError('otpost_insert_rows: could not extend file (53100)', '53100'),
   'answer lost': () => new DatabaseUnavailable('the connection broke off before it answered'),
 }
 
@@ -69,15 +69,14 @@ export class PostgresGround implements Ground {
   }
 
   async open(profile: Profile): Promise<Site> {
-    await this.side.query('DELETE FROM ledgers')
+    await this.side.query('DELETE FROM codes_and_limits')
     const servers: PostgresServer[] = []
     for (let index = 0; index < profile.servers; index++) servers.push(await this.server(index))
     return {
       servers,
       problems,
       breakages: 4,
-      // It looks without a lock.
-      isConcerned: (what) => what !== 'store.check',
+      isConcerned: () => true,
       breakage: (random) => {
         const breakage = this.breakage(servers, random)
         return {
@@ -93,7 +92,7 @@ export class PostgresGround implements Ground {
         const server = servers[index]
         if (!server) return
         // Its connections are gone in the middle of what it has asked for, which goes on without it.
-        await this.whileLocked('ledgers', calls, async (waits) => {
+        await this.whileLocked('table', calls, async (waits) => {
           if (waits) calls.note('crash in the middle of a call')
           server.network.cut()
         })
@@ -150,7 +149,7 @@ export class PostgresGround implements Ground {
       [
         3,
         {
-          what: 'another session holds the locks of all ledgers for a moment',
+          what: 'another session holds the locks of all rows for a moment',
           fails: false,
           run: async (calls) => {
             await this.whileLocked('rows', calls, async (waits) => {
@@ -166,7 +165,7 @@ export class PostgresGround implements Ground {
           what: 'the connections are ended in the middle of it all',
           fails: true,
           run: async (calls) => {
-            await this.whileLocked('ledgers', calls, async (waits) => {
+            await this.whileLocked('table', calls, async (waits) => {
               if (waits) calls.note('database: terminated')
               await this.terminate()
             })
@@ -181,7 +180,7 @@ export class PostgresGround implements Ground {
           fails: true,
           run: async (calls) => {
             const network = networkOf(calls)
-            await this.whileLocked('ledgers', calls, async (waits) => {
+            await this.whileLocked('table', calls, async (waits) => {
               if (waits) calls.note('database: answer lost')
               network?.silencePresent()
             })
@@ -199,15 +198,15 @@ export class PostgresGround implements Ground {
    * that are there, or for all that could be.
    */
   private async whileLocked(
-    what: 'rows' | 'ledgers',
+    what: 'rows' | 'table',
     calls: Calls,
     work: (waits: boolean) => Promise<void>,
   ): Promise<void> {
     await this.side.query('BEGIN')
     await this.side.query(
       what === 'rows'
-        ? 'SELECT FROM ledgers ORDER BY subject FOR UPDATE'
-        : 'LOCK TABLE ledgers IN EXCLUSIVE MODE',
+        ? 'SELECT FROM codes_and_limits ORDER BY subject, name FOR UPDATE'
+        : 'LOCK TABLE codes_and_limits IN EXCLUSIVE MODE',
     )
     calls.start()
     let waits = false
