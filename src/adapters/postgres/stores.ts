@@ -1,4 +1,4 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Steps } from '../store/statements.ts'
 import { raiseRevision } from './changes.ts'
@@ -37,19 +37,27 @@ export function storeDatabase({
         return runAll(steps(inside as unknown as Orm))
       }),
     saveMessage: async (row) => {
-      await orm.insert(tables.outbox).values({ ...storableRow(row), id: nextMessageId(orm) })
+      await orm.execute(messageInsert(orm, storableRow(row)))
     },
   }
 }
 
 /**
- * The next id of a message, once every message with a lower id is committed. It locks a row that always exists. The insert
- * stays one statement, so a server that stalls does not block the others.
+ * Inserts a message once every message with a lower id is committed: readers go on from the last id that they have seen. It
+ * locks a row that always exists, in the one statement of the insert, so that a server that stalls blocks nobody. The id is
+ * drawn after that, as a default, which takes no right on its sequence.
  */
-function nextMessageId(orm: Database['orm']): SQL<number> {
-  const { id } = tables.revision
-  const turn = orm.select({ id }).from(tables.revision).where(eq(id, 1)).for('update')
-  return sql`(select nextval(pg_get_serial_sequence('outbox', 'id')) from ${turn.as('turn')})`
+function messageInsert(orm: Database['orm'], row: Readonly<Record<string, unknown>>): SQL {
+  const { outbox, revision } = tables
+  const turn = orm.select({ id: revision.id }).from(revision).where(eq(revision.id, 1)).for('update')
+  const fields = Object.entries(getTableColumns(outbox)).filter(([field]) => field !== 'id')
+  const names = fields.map(([, column]) => sql.identifier(column.name))
+  const values = fields.map(([field, column]) => {
+    const value = row[field] ?? null
+    return sql`${value === null ? null : sql.param(value, column)}::${sql.raw(column.getSQLType())}`
+  })
+  return sql`insert into ${outbox} (${sql.join(names, sql`, `)})
+    select ${sql.join(values, sql`, `)} from ${turn.as('turn')}`
 }
 
 async function runAll<Result>(steps: Steps<Result>): Promise<Result> {
