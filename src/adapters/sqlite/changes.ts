@@ -17,22 +17,17 @@ export class Changes {
   }
 
   /** A different number after a change. */
-  get token(): number {
+  token(): number {
     if (!this.polledThisTurn) {
-      this.poll()
+      const version = this.dataVersion.get() ?? 0
+      if (version !== this.version) this.count++
+      this.version = version
       this.polledThisTurn = true
       setImmediate(() => {
         this.polledThisTurn = false
       })
     }
     return this.count
-  }
-
-  /** Reads the counter now. A transaction that uses cached rows needs this. */
-  poll(): void {
-    const version = this.dataVersion.get() ?? 0
-    if (version !== this.version) this.count++
-    this.version = version
   }
 
   /** Reports a change by this connection. */

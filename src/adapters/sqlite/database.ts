@@ -187,10 +187,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
   const guard = () => requireSameFile(driver.name, identity)
   const writer = new Writer(driver, {
     guard,
-    begin: () => {
-      changes.poll()
-      table.reset()
-    },
+    begin: () => table.reset(),
     flush: () => table.flush(),
     discard: () => table.reset(),
   })

@@ -26,7 +26,7 @@ export function storeDatabase(
     orm,
     tables,
     now,
-    changes: { token: () => changes.token, tell: () => changes.tell() },
+    changes,
     write: (...statements) => write(toText(statements)),
     transaction,
     serialTransaction: transaction,

@@ -180,15 +180,13 @@ async function eraseIntegrationRequests(database: StoreDatabase, recipient: Reci
 
 /** Deletes rows in batches until none is left. Resolves to their number. */
 async function deleteWhere(
-  { transaction, changes }: StoreDatabase,
+  { transaction }: StoreDatabase,
   table: Table,
   key: Column,
   isWanted: SQL | undefined,
 ): Promise<number> {
   for (let erased = 0; ; ) {
     const rows = await transaction(function* (orm) {
-      // A server must not use cached rows that were deleted.
-      changes.tell()
       const some = yield* run(orm.select({ key }).from(table).where(isWanted).limit(batch))
       const keys = some.map((row) => row.key)
       const removed = yield* run(orm.delete(table).where(inArray(key, keys)).returning({ key }))
