@@ -119,7 +119,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
   return openSqlite(database.file, { ...overrides, log })
 }
 
-/** The journal, which is read as it is by then: what this process has yet to write is written first. */
+/** The event log. Reads see what this process has logged before: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
   const { saveEntries, saveReports, trace, deliveries, lastProviderOf } = eventLog
   let lastLostAt: number | null = null
@@ -127,7 +127,7 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: S
     lastLostAt = now()
     log.error(
       { err: error, requests },
-      'the journal could not be written: what became of these is in this log alone',
+      'the event log could not be written: the outcome of these requests is in this log alone',
     )
   })
   return {

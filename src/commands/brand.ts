@@ -18,10 +18,12 @@ import { commandActor, type Env, print, printTable, withContext, yesNo } from '.
 
 /** `otpost brand …` */
 export function brandCommands(program: Command, env: Env): void {
-  const brand = program.command('brand').description('keep the brands that messages go out for')
+  const brand = program.command('brand').description('create, change and list brands')
   brand
     .command('put')
-    .description('make a brand, active unless told otherwise, or change the given properties of one')
+    .description(
+      'create a brand, active unless --status says otherwise, or change the given properties of one',
+    )
     .argument('<slug>', 'what callers send as brandId')
     .option('--name <name>', 'display name, as messages show it')
     .addOption(new Option('--status <status>', 'its status').choices(brandStatuses))
@@ -59,7 +61,7 @@ export function brandCommands(program: Command, env: Env): void {
     )
   brand
     .command('template')
-    .description('say how a template of a brand is registered with carriers and vendors')
+    .description('set how a template of a brand is registered with carriers and providers')
     .argument('<slug>')
     .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
     .option(

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import type { Actor } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 
-// What the commands have in common: how they open the books, and how they speak.
+// What the commands share: how they open the context, and how they print.
 
 /** What the process ends with: sysexits.h where it has a word for it. */
 export const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
@@ -15,7 +15,7 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 type Work = (context: Context, config: StoreConfig) => Promise<void>
 
-/** Opens the books for one command and closes them after it. */
+/** Opens the context for one command and closes it after it. */
 export async function withContext(
   env: Env,
   work: Work,

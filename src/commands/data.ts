@@ -87,7 +87,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
   for (const line of aboutRestored(restored, databaseFile, file)) print(line)
   if (!config.secretKeys && !existsSync(keyFileOf(databaseFile))) {
     complain(
-      `the secret of this database is missing: put ${keyFileOf(databaseFile)} back before the server starts, or set SECRET_KEY. With a new secret nobody's limits go on, deliveries --to and forget find nothing from before, and receipts that are under way are refused`,
+      `the secret of this database is missing: put ${keyFileOf(databaseFile)} back before the server starts, or set SECRET_KEY. With a new secret nobody's limits go on, deliveries --to and forget find nothing from before, and delivery reports for messages already sent are rejected`,
     )
   }
 }
@@ -124,14 +124,14 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonly string[] {
   return [
-    `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'receipt')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
+    `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
     ...(unclearRequests > 0
       ? [
           `${counted(unclearRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,
         ]
       : []),
     aboutTraces[traces],
-    'not reached: what the server wrote to its log (standard output), backups and replicas made before, what vendors keep, and what was kept under a former secret that SECRET_KEY does not name',
+    'not reached: what the server wrote to its log (standard output), backups and replicas made before, what providers keep, and what was kept under a former secret that SECRET_KEY does not name',
   ]
 }
 

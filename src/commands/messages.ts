@@ -170,7 +170,7 @@ function deliveryRow({ recipientSubject: _, segments, report, reportKey: __, at,
   }
 }
 
-/** A story as a program reads it: its times as text, and with its deliveries. */
+/** A request trace as JSON: its times as text, with its deliveries. */
 function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
   return {
     ...trace,

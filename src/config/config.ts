@@ -28,7 +28,7 @@ export interface Config extends StoreConfig {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
-  /** Where vendors reach this server, without a slash at its end; undefined: nowhere, so there are no receipts. */
+  /** The public base URL, at which providers report delivery, without a slash at its end; undefined: none. */
   readonly publicUrl: string | undefined
   /** For how many days the delivery log, the audit log and integration requests are kept. */
   readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }

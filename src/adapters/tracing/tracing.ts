@@ -223,18 +223,7 @@ function knownMethod(method: string): string | undefined {
   return methods.has(method) ? method : undefined
 }
 
-const methods = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'DELETE',
-  'CONNECT',
-  'OPTIONS',
-  'TRACE',
-  'PATCH',
-  'QUERY',
-])
+const methods = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY'.split(' '))
 
 const headerReader = {
   get: (headers: Headers, name: string) => headers.get(name) ?? undefined,
@@ -242,22 +231,12 @@ const headerReader = {
 }
 
 function samplerOf({ sampler, ratio }: Sampling): Sampler {
-  const root = {
-    always_on: () => new AlwaysOnSampler(),
-    always_off: () => new AlwaysOffSampler(),
-    traceidratio: () => new TraceIdRatioBasedSampler(ratio),
-  }
-  const make = (name: keyof typeof root) => root[name]()
-  switch (sampler) {
-    case 'parentbased_always_on':
-      return new ParentBasedSampler({ root: make('always_on') })
-    case 'parentbased_always_off':
-      return new ParentBasedSampler({ root: make('always_off') })
-    case 'parentbased_traceidratio':
-      return new ParentBasedSampler({ root: make('traceidratio') })
-    default:
-      return make(sampler)
-  }
+  const root = sampler.endsWith('always_on')
+    ? new AlwaysOnSampler()
+    : sampler.endsWith('always_off')
+      ? new AlwaysOffSampler()
+      : new TraceIdRatioBasedSampler(ratio)
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
 }
 
 /** The exporter, with what it could not hand over told. */

@@ -29,7 +29,7 @@ export function sqliteFindings(
   }
 }
 
-/** Marks of the secrets that these settings lead to, and where those come from. */
+/** The fingerprints of the secret keys of these settings, and where those come from. */
 function ownFingerprints(
   databaseFile: string,
   given: SecretKeys | undefined,
@@ -43,7 +43,7 @@ function ownFingerprints(
   return [keys ? keyFingerprints(keys) : 'unusable', file]
 }
 
-/** How large the log may be where it is folded back as it should be. */
+/** The largest size of a log that is checkpointed as it should be. */
 const usualLogBytes = 64 * 2 ** 20
 
 export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
@@ -66,7 +66,7 @@ export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
           'otpost migrate, with the server stopped',
         ),
     logBytes <= usualLogBytes
-      ? ok('log', `${inMebibytes(logBytes)} wait to be folded back`)
+      ? ok('log', `${inMebibytes(logBytes)} are not yet checkpointed`)
       : warn(
           'log',
           `${inMebibytes(logBytes)} of log: something has been reading for long, so that it can not begin anew`,
