@@ -60,7 +60,7 @@ export function consolePage(
   return document(
     options,
     <CsrfToken.Provider value={csrfToken}>
-      <div class="frame">
+      <div class="console">
         <a class="skip" href="#content">
           Skip to content
         </a>

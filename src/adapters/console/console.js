@@ -19,14 +19,14 @@ document.addEventListener('submit', (event) => {
   const question = form.dataset.confirm
   if (!question || confirmed.has(form)) return
   event.preventDefault()
-  ask(question, event.submitter, () => {
+  openDialog(question, event.submitter, () => {
     confirmed.add(form)
     form.requestSubmit(event.submitter)
   })
 })
 
 /** @param {string} question @param {HTMLElement | null} button what was pressed @param {() => void} agreed */
-function ask(question, button, agreed) {
+function openDialog(question, button, agreed) {
   const yes = button?.textContent ?? 'OK'
   const kind = button?.classList.contains('danger') ? 'danger' : 'primary'
 
@@ -47,7 +47,7 @@ function ask(question, button, agreed) {
 // The overview
 
 /** @param {HTMLElement} pulse */
-function keepFresh(pulse) {
+function startRefreshing(pulse) {
   let isAsking = false
   say('Live')
 
@@ -147,4 +147,4 @@ if (section && row) {
 const focus = document.querySelector('[data-focus]')
 if (focus instanceof HTMLElement) focus.focus()
 const pulse = document.querySelector('[data-pulse]')
-if (pulse instanceof HTMLElement) keepFresh(pulse)
+if (pulse instanceof HTMLElement) startRefreshing(pulse)

@@ -30,7 +30,7 @@ export interface Flash {
 export interface OverviewModel {
   readonly store: {
     readonly isUsable: boolean
-    /** Requests whose entries of the journal this server could not write, some of them in this period: no figure has them. */
+    /** Requests that are missing from the event log, and so from the figures, because it could not be written. */
     readonly lostRequests: number
   }
   readonly statistics: Statistics

@@ -41,7 +41,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly limited: { list(now: number): readonly Limited[] }
   /** Rejects when the database can't be read or written. */
   readonly checkDatabase: () => Promise<void>
-  /** Requests that could not be written to the journal since this server began, and when the last was. */
+  /** Requests that could not be written to the event log since this server started, and when the last was. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
   /** How the providers in use fare; what they did is added here. */
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]

@@ -31,7 +31,7 @@ const watch = (tryout, brand) => {
   let asking
 
   /** @param {boolean} aloud whether to tell who does not see it: of several messages that change at once, one is enough */
-  const ask = async (aloud) => {
+  const refresh = async (aloud) => {
     asking?.abort()
     asking = new AbortController()
     const fields = brandFields(brand)
@@ -61,15 +61,15 @@ const watch = (tryout, brand) => {
   }
 
   /** @param {boolean} aloud */
-  const askSoon = (aloud) => {
+  const refreshSoon = (aloud) => {
     clearTimeout(timer)
-    timer = setTimeout(() => void ask(aloud), pauseMs)
+    timer = setTimeout(() => void refresh(aloud), pauseMs)
   }
   const followsBrand = 'followsBrand' in tryout.dataset
   values.hidden = followsBrand
-  tryout.addEventListener('input', () => askSoon(true))
+  tryout.addEventListener('input', () => refreshSoon(true))
   brand.addEventListener('input', ({ target }) => {
-    if (target instanceof HTMLInputElement && brandNames.includes(target.name)) askSoon(followsBrand)
+    if (target instanceof HTMLInputElement && brandNames.includes(target.name)) refreshSoon(followsBrand)
   })
 }
 

@@ -128,11 +128,9 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
 
 /** The latest first. */
 function conversationsOf(messages: readonly OutboxEntry[]): Conversation[] {
-  const conversations = Array.from(Map.groupBy(messages, recipientKey), ([to, sent]) => {
-    const last = sent.at(-1)
-    return last ? [{ to, channel: last.channel, sent, last }] : []
-  }).flat()
-  return conversations.sort((a, b) => b.last.id - a.last.id)
+  return [...Map.groupBy(messages, recipientKey)]
+    .flatMap(([to, sent]) => sent.slice(-1).map((last) => ({ to, channel: last.channel, sent, last })))
+    .sort((a, b) => b.last.id - a.last.id)
 }
 
 function recipientKey({ to }: OutboxEntry): string {
@@ -275,15 +273,11 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
             </p>
           )}
           {mail.html === null ? null : (
-            <fieldset class="switch">
-              <legend class="sr-only">Parts of the mail</legend>
-              {(['HTML', 'Text'] as const).map((part) => (
-                <label key={part}>
-                  <input type="radio" name={`part-${mail.id}`} value={part} checked={part === 'HTML'} />
-                  <span class="option">{part}</span>
-                </label>
-              ))}
-            </fieldset>
+            <Switch
+              legend="Parts of the mail"
+              name={`part-${mail.id}`}
+              options={{ HTML: 'HTML', Text: 'Text' }}
+            />
           )}
           {mail.html === null ? null : (
             // An empty sandbox: no scripts, no forms, no access to this page.
@@ -301,6 +295,27 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
         </div>
       </details>
     </article>
+  )
+}
+
+interface SwitchProps {
+  readonly legend: string
+  readonly name: string
+  /** The words of each value; the first is chosen. */
+  readonly options: Readonly<Record<string, string>>
+}
+
+function Switch({ legend, name, options }: SwitchProps) {
+  return (
+    <fieldset class="switch">
+      <legend class="sr-only">{legend}</legend>
+      {Object.entries(options).map(([value, words], index) => (
+        <label key={value}>
+          <input type="radio" name={name} value={value} checked={index === 0} />
+          <span class="option">{words}</span>
+        </label>
+      ))}
+    </fieldset>
   )
 }
 
@@ -337,17 +352,7 @@ function TryForm({ demo }: { demo: Demo | undefined }) {
             </button>
           </div>
         </div>
-        <fieldset class="switch">
-          <legend class="sr-only">Channel</legend>
-          <label>
-            <input type="radio" name="channel" value="SMS" checked />
-            <span class="option">SMS</span>
-          </label>
-          <label>
-            <input type="radio" name="channel" value="EMAIL" />
-            <span class="option">E-mail</span>
-          </label>
-        </fieldset>
+        <Switch legend="Channel" name="channel" options={{ SMS: 'SMS', EMAIL: 'E-mail' }} />
         <Field
           label={<span id="recipient-label">Phone</span>}
           id="recipient"

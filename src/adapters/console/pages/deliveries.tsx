@@ -183,7 +183,7 @@ function pageOf({ search }: DeliveriesModel, before: string | null): string {
   return text === '' ? '/admin/deliveries' : `/admin/deliveries?${text}`
 }
 
-/** /admin/deliveries/:requestId: the story of one request. */
+/** /admin/deliveries/:requestId: the trace of one request. */
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []

@@ -90,7 +90,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
       </div>
       <div class="columns wide-first">
         <Providers providers={providers} />
-        <LimitedNow limited={limited} />
+        <ActiveLimits limited={limited} />
       </div>
       <div class="columns">
         <VerifyTime times={statistics.verifyTimes} />
@@ -336,7 +336,7 @@ function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   )
 }
 
-function LimitedNow({ limited }: { limited: readonly Limited[] }) {
+function ActiveLimits({ limited }: { limited: readonly Limited[] }) {
   return (
     <Card title="Limited now" hint="Whom a limit refuses at this moment.">
       {limited.length === 0 ? (

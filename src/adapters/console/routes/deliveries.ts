@@ -5,7 +5,7 @@ import { html, seeOther } from '../answers.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
 import { deliveriesPage, tracePage } from '../pages/deliveries.tsx'
 
-/** The delivery log, and the story of each request. */
+/** The delivery log, and the trace of each request. */
 export function deliveryRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/deliveries', async ({ url }, pageContext) => {
     const { searchParams } = url
