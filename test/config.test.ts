@@ -28,73 +28,26 @@ const webhook = {
 const smtp = { SMTP_URL: 'smtps://mail.example', MAIL_FROM: 'Codes <codes@shop.example>' } as const
 
 /** Each number of design 7: the variable, its default, where it ends up, and values on both sides of its bounds. */
-const numbers: readonly {
-  name: string
-  fallback: number
-  of: (config: Config) => number
-  good: readonly number[]
-  bad: readonly string[]
-}[] = [
-  { name: 'PORT', fallback: 3000, of: ({ port }) => port, good: [0, 1, 65_535], bad: ['65536'] },
-  {
-    name: 'GLOBAL_LIMIT_PER_MINUTE',
-    fallback: 10,
-    of: ({ limits }) => limits.globalPerMinute,
-    good: [1, 1_000_000],
-    bad: ['0'],
-  },
-  {
-    name: 'PHONE_LIMIT_PER_MINUTE',
-    fallback: 3,
-    of: ({ limits }) => limits.phonePerMinute,
-    good: [1, 1_000_000],
-    bad: ['0'],
-  },
-  {
-    name: 'PHONE_LIMIT_PER_HOUR',
-    fallback: 10,
-    of: ({ limits }) => limits.phonePerHour,
-    good: [1, 1_000_000],
-    bad: ['0'],
-  },
-  {
-    name: 'SMS_COOLDOWN_SECONDS',
-    fallback: 30,
-    of: ({ limits }) => limits.smsCooldownSeconds,
-    good: [1, 3600],
-    bad: [],
-  },
-  {
-    name: 'OTP_TTL_SECONDS',
-    fallback: 300,
-    of: ({ otpTtlSeconds }) => otpTtlSeconds,
-    good: [1, 3600],
-    bad: ['0'],
-  },
-  {
-    name: 'PROVIDER_TIMEOUT_MS',
-    fallback: 4000,
-    of: ({ providerTimeoutMs }) => providerTimeoutMs,
-    good: [1, 30_000],
-    bad: ['0'],
-  },
-  {
-    name: 'FAILURE_BUDGET_PER_DAY',
-    fallback: 100,
-    of: ({ limits }) => limits.failureBudgetPerDay,
-    good: [0, 1, 1_000_000],
-    bad: [],
-  },
-  {
-    name: 'EMAIL_LIMIT_PER_HOUR',
-    fallback: 30,
-    of: ({ limits }) => limits.emailPerHour,
-    good: [0, 1, 1_000_000],
-    bad: [],
-  },
+type NumberSetting = readonly [
+  name: string,
+  fallback: number,
+  of: (config: Config) => number,
+  good: readonly number[],
+  bad: readonly string[],
+]
+const numbers: readonly NumberSetting[] = [
+  ['PORT', 3000, ({ port }) => port, [0, 1, 65_535], ['65536']],
+  ['GLOBAL_LIMIT_PER_MINUTE', 10, ({ limits }) => limits.globalPerMinute, [1, 1_000_000], ['0']],
+  ['PHONE_LIMIT_PER_MINUTE', 3, ({ limits }) => limits.phonePerMinute, [1, 1_000_000], ['0']],
+  ['PHONE_LIMIT_PER_HOUR', 10, ({ limits }) => limits.phonePerHour, [1, 1_000_000], ['0']],
+  ['SMS_COOLDOWN_SECONDS', 30, ({ limits }) => limits.smsCooldownSeconds, [1, 3600], []],
+  ['OTP_TTL_SECONDS', 300, ({ otpTtlSeconds }) => otpTtlSeconds, [1, 3600], ['0']],
+  ['PROVIDER_TIMEOUT_MS', 4000, ({ providerTimeoutMs }) => providerTimeoutMs, [1, 30_000], ['0']],
+  ['FAILURE_BUDGET_PER_DAY', 100, ({ limits }) => limits.failureBudgetPerDay, [0, 1, 1_000_000], []],
+  ['EMAIL_LIMIT_PER_HOUR', 30, ({ limits }) => limits.emailPerHour, [0, 1, 1_000_000], []],
 ]
 
-describe.each(numbers)('$name', ({ name, fallback, of, good, bad }) => {
+describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
   test.each([
     ['unset', {}],
     ['set to nothing', { [name]: '' }],
@@ -116,29 +69,10 @@ describe.each(numbers)('$name', ({ name, fallback, of, good, bad }) => {
 })
 
 describe('what is set to nothing counts as unset', () => {
-  const everything = [
-    'HOST',
-    'DATABASE_URL',
-    'SECRET_KEY',
-    'APP_CREDENTIALS',
-    'OTP_SMS_MODE',
-    'SMS_PLAIN',
-    'SMS_TEMPLATE',
-    'SMS_WEBHOOK_URL',
-    'SMS_WEBHOOK_SECRET',
-    'SMTP_URL',
-    'MAIL_FROM',
-    'OUTBOX_IN_PRODUCTION',
-    'REUSE_PORT',
-    'PHONE_DEFAULT_REGION',
-    'TRUSTED_PROXIES',
-    'METRICS_TOKEN',
-    'METRICS_PORT',
-    'METRICS_HOST',
-    'LOG_LEVEL',
-    'NODE_ENV',
-    ...numbers.map(({ name }) => name),
-  ]
+  const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
+    SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
+    METRICS_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV`
+  const everything = [...others.split(/\s+/), ...numbers.map(([name]) => name)]
   test.each(['', ' '])('%p', (nothing) => {
     const plain = (config: Config) => JSON.parse(JSON.stringify(config))
     const unset = readConfig({})
