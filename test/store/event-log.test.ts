@@ -2,17 +2,19 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import * as postgres from '../../src/adapters/postgres/event-log.ts'
+import { createEventLogWriter as createPostgresWriter } from '../../src/adapters/postgres/event-log.ts'
+import { storeDatabase as postgresDatabaseOf } from '../../src/adapters/postgres/stores.ts'
 import { createSweep as createPostgresSweep } from '../../src/adapters/postgres/sweep.ts'
 import { openDatabase } from '../../src/adapters/sqlite/database.ts'
-import { createEventLogStore } from '../../src/adapters/sqlite/event-log.ts'
-import { statReader } from '../../src/adapters/sqlite/stats.ts'
-import { createSweep } from '../../src/adapters/sqlite/sweep.ts'
+import { storeDatabase } from '../../src/adapters/sqlite/stores.ts'
 import { startThread } from '../../src/adapters/sqlite/thread.ts'
-import { type EventLogStore, eventLogEntry, firstIdOf } from '../../src/adapters/store/event-log.ts'
+import { databaseWork } from '../../src/adapters/sqlite/work.ts'
+import type { StoreDatabase } from '../../src/adapters/store/database.ts'
+import type { EventLogStore, EventLogWriter } from '../../src/adapters/store/event-log.ts'
 import { createEventLogBuffer } from '../../src/adapters/store/event-log-buffer.ts'
-import { createStatistics } from '../../src/adapters/store/statistics.ts'
+import { eventLogEntry, firstIdOf } from '../../src/adapters/store/event-rows.ts'
 import type { Storage } from '../../src/adapters/store/store.ts'
+import { createStores } from '../../src/adapters/store/stores.ts'
 import type { RequestTrace } from '../../src/domain/events/event-log.ts'
 import type { Attempt } from '../../src/domain/events/request-context.ts'
 import { type DeliveryReportState, reportRanks } from '../../src/domain/messages/delivery-reports.ts'
@@ -93,8 +95,10 @@ const ofMail: Attempt = {
   reportKey: null,
 }
 
-/** What the tests ask of a database with a journal. */
-interface EventLogBackend extends EventLogStore, ReturnType<typeof createStatistics> {
+type Statistics = ReturnType<typeof createStores>['statistics']
+
+/** What the tests ask of a database with an event log. */
+interface EventLogBackend extends EventLogStore, Statistics {
   keep(trace: RequestTrace, ...attempts: readonly Attempt[]): Promise<void>
   saveReport(key: string, state: DeliveryReportState): Promise<void>
   readonly sweep: Storage['sweep']
@@ -103,14 +107,18 @@ interface EventLogBackend extends EventLogStore, ReturnType<typeof createStatist
 }
 
 function storeOn(
-  store: EventLogStore,
-  rest: ReturnType<typeof createStatistics> & Pick<EventLogBackend, 'sweep' | 'count' | 'close'>,
+  database: StoreDatabase,
+  writer: EventLogWriter,
+  rest: Pick<EventLogBackend, 'sweep' | 'count' | 'close'>,
 ): EventLogBackend {
+  const { eventLog, statistics } = createStores(database)
   return {
-    ...store,
+    ...eventLog,
+    ...writer,
+    ...statistics,
     ...rest,
-    keep: (trace, ...attempts) => store.saveEntries([eventLogEntry(trace, attempts)], []),
-    saveReport: (key, state) => store.saveReports('twilio', [{ key, ...state }]),
+    keep: (trace, ...attempts) => writer.saveEntries([eventLogEntry(trace, attempts)], []),
+    saveReport: (key, state) => writer.saveReports('twilio', [{ key, ...state }]),
   }
 }
 
@@ -119,7 +127,6 @@ async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
   const folder = temporaryFolder()
   const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
   const database = openDatabase(file)
-  const store = createEventLogStore(database)
   const thread = threaded
     ? startThread(
         { file, identity: database.identity },
@@ -128,12 +135,13 @@ async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
         () => {},
       )
     : undefined
-  const { saveEntries, saveReports, sweep } = thread?.work ?? { ...store, sweep: createSweep(database) }
+  const work = thread?.work ?? databaseWork(database)
+  const { saveEntries, saveReports, sweep } = work
   return storeOn(
-    { ...store, saveEntries, saveReports },
+    storeDatabase(database, work, Date.now),
+    { saveEntries, saveReports },
     {
       sweep,
-      ...createStatistics(statReader(database)),
       count: async (table) =>
         database.orm.get<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0,
       async close() {
@@ -152,9 +160,8 @@ afterAll(async () => (await postgresDatabase)?.remove())
 async function openPostgres(): Promise<EventLogBackend> {
   postgresDatabase ??= testDatabase()
   const database = await (await postgresDatabase).open(() => start)
-  return storeOn(postgres.createEventLogStore(database, 7), {
+  return storeOn(postgresDatabaseOf(database), createPostgresWriter(database, 7), {
     sweep: createPostgresSweep(database, 'this node'),
-    ...createStatistics(postgres.statReader(database)),
     count: async (table) => Number((await database.pool.rows(`SELECT count(*) FROM ${table}`, []))[0]?.[0]),
     close: () => database.close(),
   })
@@ -505,7 +512,7 @@ describe('what gathers entries for the journal', () => {
         steps.push({
           ids: entries.map(
             ({ request: { requestId, status, outcome }, attempts }) =>
-              `${requestId} ${status === null ? 'open' : 'ended'}${outcome ? ' 1' : ''}${attempts.map((row) => ` ${row.attempt}`).join('')}`,
+              `${requestId} ${status === undefined ? 'open' : 'ended'}${outcome ? ' 1' : ''}${attempts.map((row) => ` ${row.attempt}`).join('')}`,
           ),
           done,
         })

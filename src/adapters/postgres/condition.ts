@@ -1,6 +1,6 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import type { ServerDatabaseFacts } from '../store/condition.ts'
-import { timeOfId } from '../store/event-log.ts'
+import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
 

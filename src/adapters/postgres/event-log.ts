@@ -3,30 +3,23 @@ import { type PgTable, unionAll } from 'drizzle-orm/pg-core'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts } from '../store/delivery-reports.ts'
-import {
-  carriesCode,
-  createEventLogReader,
-  type EventLogStore,
-  type EventLogTables,
-  mergedColumns,
-  rightCodeStats,
-  type SentCode,
-  verifiedIn,
-} from '../store/event-log.ts'
+import { carriesCode, type EventLogWriter, rightCodeStats, type SentCode } from '../store/event-log.ts'
+import { verifiedIn } from '../store/event-rows.ts'
 import { statRows } from '../store/stat-buffer.ts'
-import type { ReadStats } from '../store/statistics.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
 import { attempts, deliveryReports, requests, stats } from './schema.ts'
 import { asJson } from './text.ts'
 
 /**
- * The event log and delivery reports in PostgreSQL.
+ * Writes the event log and delivery reports in PostgreSQL.
  *
  * @param part in which this process counts; others should have others
  */
-export function createEventLogStore(database: Pick<Database, 'orm' | 'pool'>, part: number): EventLogStore {
-  const { orm, pool } = database
+export function createEventLogWriter(
+  { orm, pool }: Pick<Database, 'orm' | 'pool'>,
+  part: number,
+): EventLogWriter {
   const write = writesBy(orm)
 
   const addStats = (connection: Queryable, counts: readonly Counted[]) =>
@@ -36,7 +29,6 @@ export function createEventLogStore(database: Pick<Database, 'orm' | 'pool'>, pa
     )
 
   return {
-    ...createEventLogReader(tablesOf(orm)),
     saveEntries: (entries, counts) =>
       pool.transaction(async (connection) => {
         await write.requests(
@@ -59,30 +51,6 @@ export function createEventLogStore(database: Pick<Database, 'orm' | 'pool'>, pa
         const best = bestReports(reports)
         if (best.length > 0) await addStats(connection, await saveBest(ormOn(connection), provider, best))
       }),
-  }
-}
-
-/** How the event log is read. */
-export function tablesOf(orm: Orm): EventLogTables {
-  return {
-    requests,
-    attempts,
-    readRequests: (where, limit) =>
-      orm
-        .select({ ...getTableColumns(requests), report: deliveryReports })
-        .from(requests)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, requests.reportKey))
-        .where(where)
-        .orderBy(desc(requests.requestId))
-        .limit(limit),
-    readAttempts: (where, limit) =>
-      orm
-        .select({ ...getTableColumns(attempts), report: deliveryReports })
-        .from(attempts)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, attempts.reportKey))
-        .where(where)
-        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
-        .limit(limit),
   }
 }
 
@@ -248,14 +216,14 @@ function prepared<Row extends object = object>(
   }
 }
 
-/** Reads what was counted in a step of time, over the parts of all processes. */
-export function statReader({ orm }: Pick<Database, 'orm'>): ReadStats {
-  const { at, kind, channel, brand, provider, detail } = getTableColumns(stats)
-  const columns = { at, kind, channel, brand, provider, detail }
-  return (stepMs, at, ofKind) =>
-    orm
-      .select({ ...columns, count: sql<number>`sum(${stats.count})::bigint` })
-      .from(stats)
-      .where(and(eq(stats.stepMs, stepMs), eq(stats.at, at), ofKind && eq(stats.kind, ofKind)))
-      .groupBy(...Object.values(columns))
+/** What a saved row becomes by another of its request: what is known replaces what was not, and stays known. */
+function mergedColumns(table: PgTable): Record<string, SQL> {
+  return Object.fromEntries(
+    Object.entries(getTableColumns(table))
+      .filter(([, column]) => !column.primary)
+      .map(([name, column]) => {
+        const given = sql`excluded.${sql.identifier(column.name)}`
+        return [name, column.notNull ? given : sql`coalesce(${given}, ${column})`]
+      }),
+  )
 }

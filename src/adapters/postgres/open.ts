@@ -2,11 +2,10 @@ import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock, Log } from '../../domain/ports.ts'
 import { isHashOf } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
-import { createStatistics } from '../store/statistics.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { openDatabase, plainErrors } from './database.ts'
-import { createEventLogStore, statReader } from './event-log.ts'
+import { createEventLogWriter } from './event-log.ts'
 import { createKeyFingerprints } from './key-fingerprints.ts'
 import { createOpenCircuits } from './open-circuits.ts'
 import { createOtpStore } from './otp-store.ts'
@@ -32,17 +31,17 @@ export async function openPostgres(target: DatabaseTarget, { now: clock, log }: 
   )
   const node = randomUUID()
   const { pool, now, serverVersion } = database
-  const stores = storeDatabase(database)
+  const shared = storeDatabase(database)
+  const stores = plainErrors(createStores(shared))
   const storage: Storage = {
     now,
     otps: createOtpStore(database, isHashOf),
-    ...plainErrors(createStores(stores)),
-    eventLog: plainErrors(createEventLogStore(database, randomInt(parts))),
-    statistics: createStatistics(statReader(database)),
+    ...stores,
+    eventLog: { ...stores.eventLog, ...plainErrors(createEventLogWriter(database, randomInt(parts))) },
     ...plainErrors({
       sweep: createSweep(database, node),
       forget: async (...asked: Parameters<Storage['forget']>) => ({
-        ...(await forgetRecipient(stores, ...asked)),
+        ...(await forgetRecipient(shared, ...asked)),
         traces: 'server' as const,
       }),
     }),

@@ -13,9 +13,9 @@ import {
   text,
 } from 'drizzle-orm/pg-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
-import type { LimitStatus } from '../../domain/events/request-context.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
+import type { StoredLimit } from '../store/event-rows.ts'
 import { asJson } from './text.ts'
 
 // The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
@@ -198,7 +198,7 @@ export const requests = pgTable(
     /** The beginning of the keyed hash: 132 bits. */
     recipientHash: key('recipient_hash'),
     /** The limits that were checked, as they were then. */
-    limits: jsonb().$type<readonly LimitStatus[]>().notNull(),
+    limits: jsonb().$type<readonly StoredLimit[]>().notNull(),
     /** Null until the request has ended. */
     status: integer(),
     error: text(),

@@ -1,6 +1,6 @@
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
 import { statSteps } from '../../domain/events/stats.ts'
-import { firstIdOf } from '../store/event-log.ts'
+import { firstIdOf } from '../store/event-rows.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
@@ -136,7 +136,7 @@ async function takeLease(
 }
 
 /** Runs a DELETE or UPDATE; resolves to how many rows it changed. */
-export async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
+async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
   const rows: unknown = await orm.execute(
     sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,
   )

@@ -1,35 +1,24 @@
-import { and, desc, eq, getTableColumns, lte, sql } from 'drizzle-orm'
+import { and, desc, eq, lte, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts, type SavedReport } from '../store/delivery-reports.ts'
-import {
-  type AttemptRow,
-  carriesCode,
-  createEventLogReader,
-  type EventLogStore,
-  type EventLogTables,
-  mergedColumns,
-  type RequestRow,
-  rightCodeStats,
-  type SentCode,
-  verifiedIn,
-} from '../store/event-log.ts'
+import { carriesCode, type EventLogWriter, rightCodeStats, type SentCode } from '../store/event-log.ts'
+import { type VerifiedRequest, verifiedIn } from '../store/event-rows.ts'
 import type { Database } from './database.ts'
-import { placeholders, prepared } from './prepared.ts'
+import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { attempts, deliveryReports, requests } from './schema.ts'
 import { statTable } from './stats.ts'
 
-/** The event log and delivery reports in SQLite. */
-export function createEventLogStore(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogStore {
+/** Writes the event log and delivery reports in SQLite. */
+export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
   const { writer } = database
   const write = prepareWrites(database)
   const stats = statTable(database)
   return {
-    ...createEventLogReader(tablesOf(database)),
     saveEntries: (entries, counts) =>
       writer.write(() => {
         for (const entry of entries) {
-          write.request.run(entry.request)
-          for (const attempt of entry.attempts) write.attempt.run(attempt)
+          write.request(entry.request)
+          for (const attempt of entry.attempts) write.attempt(attempt)
         }
         stats.add([...counts, ...rightCodeStats(verifiedIn(entries), write.sentTo)])
       }),
@@ -47,37 +36,11 @@ export function createEventLogStore(database: Pick<Database, 'orm' | 'driver' | 
   }
 }
 
-/** How the event log is read. */
-export function tablesOf({ orm }: Pick<Database, 'orm'>) {
-  return {
-    requests,
-    attempts,
-    readRequests: async (where, limit) =>
-      orm
-        .select({ ...getTableColumns(requests), report: deliveryReports })
-        .from(requests)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, requests.reportKey))
-        .where(where)
-        .orderBy(desc(requests.requestId))
-        .limit(limit)
-        .all(),
-    readAttempts: async (where, limit) =>
-      orm
-        .select({ ...getTableColumns(attempts), report: deliveryReports })
-        .from(attempts)
-        .leftJoin(deliveryReports, eq(deliveryReports.key, attempts.reportKey))
-        .where(where)
-        .orderBy(desc(attempts.requestId), desc(attempts.attempt))
-        .limit(limit)
-        .all(),
-  } satisfies EventLogTables
-}
-
 function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   const given = sql.placeholder
   const sent = (table: typeof requests | typeof attempts) =>
     and(eq(table.recipientHash, given('recipientHash')), eq(table.brand, given('brand')), carriesCode(table))
-  const first = prepared<RequestRow, SentCode>(
+  const first = prepared<VerifiedRequest, SentCode>(
     driver,
     orm
       .select({
@@ -91,7 +54,7 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
       .orderBy(desc(requests.requestId))
       .limit(1),
   )
-  const further = prepared<RequestRow, SentCode>(
+  const further = prepared<VerifiedRequest, SentCode>(
     driver,
     orm
       .select({
@@ -106,18 +69,9 @@ function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
       .limit(1),
   )
   return {
-    request: prepared<RequestRow>(
-      driver,
-      orm
-        .insert(requests)
-        .values(placeholders(requests))
-        .onConflictDoUpdate({ target: requests.requestId, set: mergedColumns(requests) }),
-    ),
-    attempt: prepared<AttemptRow>(
-      driver,
-      orm.insert(attempts).values(placeholders(attempts)).onConflictDoNothing(),
-    ),
-    sentTo: (request: RequestRow) =>
+    request: preparedUpsert({ orm, driver }, requests, [requests.requestId]),
+    attempt: preparedUpsert({ orm, driver }, attempts, [attempts.requestId, attempts.attempt]),
+    sentTo: (request: VerifiedRequest) =>
       [first.get(request), further.get(request)].filter((code) => code !== undefined),
     reportBefore: prepared<MessageReport, MessageReport>(
       driver,

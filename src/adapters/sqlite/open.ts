@@ -1,13 +1,10 @@
 import type { Log } from '../../domain/ports.ts'
-import { createStatistics } from '../store/statistics.ts'
 import type { OpenStore, Storage } from '../store/store.ts'
 import { createStores } from '../store/stores.ts'
 import { type Database, openDatabase } from './database.ts'
-import { createEventLogStore } from './event-log.ts'
 import { fileStats, sqliteVersion } from './file-stats.ts'
 import { forget } from './forget.ts'
 import { createKeyFingerprints } from './key-fingerprints.ts'
-import { statReader } from './stats.ts'
 import { storeDatabase } from './stores.ts'
 import { startThread } from './thread.ts'
 import { databaseWork } from './work.ts'
@@ -30,17 +27,16 @@ export function openSqlite(
   // Each connection to a database in memory has one of its own.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database)
-  const { trace, deliveries, lastProviderOf } = createEventLogStore(database)
   const { saveEntries, saveReports } = work
-  const stores = storeDatabase(database, work, now)
+  const shared = storeDatabase(database, work, now)
+  const stores = createStores(shared)
   const storage: Storage = {
     now,
     otps: work,
-    ...createStores(stores),
-    eventLog: { saveEntries, saveReports, trace, deliveries, lastProviderOf },
-    statistics: createStatistics(statReader(database)),
+    ...stores,
+    eventLog: { ...stores.eventLog, saveEntries, saveReports },
     sweep: work.sweep,
-    forget: (recipient, subjects, by) => forget(database, stores, recipient, subjects, by),
+    forget: (recipient, subjects, by) => forget(database, shared, recipient, subjects, by),
     check: work.checkDatabase,
     openCircuits: undefined,
     stats: {

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
-import type { LimitStatus } from '../../domain/events/request-context.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
+import type { StoredLimit } from '../store/event-rows.ts'
 
 // Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
 // the outbox, which exists to show messages to a developer.
@@ -149,7 +149,7 @@ export const requests = sqliteTable(
     /** The beginning of the keyed hash: 132 bits. */
     recipientHash: text('recipient_hash'),
     /** The limits that were checked, as they were then. */
-    limits: text({ mode: 'json' }).$type<readonly LimitStatus[]>().notNull(),
+    limits: text({ mode: 'json' }).$type<readonly StoredLimit[]>().notNull(),
     /** Null until the request has ended. */
     status: integer(),
     error: text(),

@@ -1,7 +1,6 @@
-import { and, eq, getTableColumns, lt, type SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, lt, sql } from 'drizzle-orm'
 import { type Counted, statSteps } from '../../domain/events/stats.ts'
 import { type StatRow, statRows } from '../store/stat-buffer.ts'
-import type { ReadStats } from '../store/statistics.ts'
 import type { Database } from './database.ts'
 import { placeholders, prepared } from './prepared.ts'
 import { stats } from './schema.ts'
@@ -31,23 +30,6 @@ export function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
       for (const row of statRows(counts)) add.run(row)
     },
   }
-}
-
-/** Reads what was counted in a step of time. */
-export function statReader({ orm, driver }: Pick<Database, 'orm' | 'driver'>): ReadStats {
-  const { placeholder } = sql
-  const { stepMs, ...columns } = getTableColumns(stats)
-  const read = (condition?: SQL) =>
-    prepared<{ stepMs: number; at: number; kind: string }, Counted>(
-      driver,
-      orm
-        .select(columns)
-        .from(stats)
-        .where(and(eq(stepMs, placeholder('stepMs')), eq(stats.at, placeholder('at')), condition)),
-    )
-  const [all, ofKind] = [read(), read(eq(stats.kind, placeholder('kind')))]
-  return async (stepMs, at, kind) =>
-    kind === undefined ? all.all({ stepMs, at, kind: '' }) : ofKind.all({ stepMs, at, kind })
 }
 
 /** Rows removed of each step of time in one step of the sweep. */

@@ -1,5 +1,5 @@
 import { and, gt, lte, sql } from 'drizzle-orm'
-import { firstIdOf } from '../store/event-log.ts'
+import { firstIdOf } from '../store/event-rows.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import type { Database } from './database.ts'
 import { codesAndLimits } from './schema.ts'

@@ -1,6 +1,6 @@
 import { isHashOf } from '../crypto/secrets.ts'
 import type { Database } from './database.ts'
-import { createEventLogStore } from './event-log.ts'
+import { createEventLogWriter } from './event-log.ts'
 import { createOtpStore } from './otp-store.ts'
 import { createWrite } from './stores.ts'
 import { createSweep } from './sweep.ts'
@@ -8,7 +8,7 @@ import type { DatabaseWork } from './thread.ts'
 
 /** Everything that requests write, on this database: done by the thread of a server, or by whoever has no other. */
 export function databaseWork(database: Database): DatabaseWork {
-  const { saveEntries, saveReports } = createEventLogStore(database)
+  const { saveEntries, saveReports } = createEventLogWriter(database)
   return {
     ...createOtpStore(database, isHashOf),
     write: createWrite(database),

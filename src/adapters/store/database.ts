@@ -6,7 +6,8 @@ import type { Actor, AuditRecord } from '../../domain/operator/audit.ts'
 import type { AppKey } from '../../domain/operator/operator.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 import type { Clock, OutboxEntry } from '../../domain/ports.ts'
-import type { AttemptRow, RequestRow } from './event-log.ts'
+import type { AttemptRow, RequestRow } from './event-rows.ts'
+import type { StatRow } from './stat-buffer.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
 /** A brand, and its name as it is compared. */
@@ -38,6 +39,7 @@ export interface Tables {
   readonly attempts: StoreTable<AttemptRow>
   readonly deliveryReports: StoreTable<MessageReport>
   readonly codesAndLimits: Table & { readonly subject: Column }
+  readonly stats: StoreTable<StatRow>
 }
 
 /** What a database gives the stores that are the same on SQLite and PostgreSQL. */

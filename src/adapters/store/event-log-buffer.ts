@@ -1,7 +1,8 @@
 import type { RequestTrace, SaveTrace } from '../../domain/events/event-log.ts'
 import type { Attempt } from '../../domain/events/request-context.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
-import { type EventLogStore, eventLogEntry } from './event-log.ts'
+import type { EventLogStore } from './event-log.ts'
+import { eventLogEntry } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
 /** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */

@@ -16,7 +16,7 @@ import { hashOf } from '../../domain/events/event-log.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
-import type { RequestRow } from './event-log.ts'
+import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 import type { Erased, Forgotten } from './store.ts'
 

@@ -40,6 +40,7 @@ interface Selection<Row> extends Statement<Row[]> {
   orderBy(...columns: (Column | SQL)[]): Selection<Row>
   limit(rows: number): Selection<Row>
   offset(rows: number): Selection<Row>
+  groupBy(...columns: Column[]): Selection<Row>
 }
 
 interface Writing extends Statement<unknown> {

@@ -1,3 +1,4 @@
+import { and, eq, sql } from 'drizzle-orm'
 import type { LastHour, Period, Statistics } from '../../domain/events/statistics.ts'
 import {
   type Counted,
@@ -6,12 +7,22 @@ import {
   periodSteps,
   StatisticsSum,
 } from '../../domain/events/stats.ts'
-
-/** Reads what was counted in one step of time; of attempts alone where that is asked. */
-export type ReadStats = (stepMs: number, at: number, kind?: 'attempt') => Promise<readonly Counted[]>
+import type { StoreDatabase } from './database.ts'
 
 /** What the service did, added up from what was counted. */
-export function createStatistics(read: ReadStats) {
+export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
+  const { at, kind, channel, brand, provider, detail } = stats
+  const columns = { at, kind, channel, brand, provider, detail }
+
+  /** Reads what was counted in one step of time, added up over the parts of all processes. */
+  async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
+    return orm
+      .select({ ...columns, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
+      .from(stats)
+      .where(and(eq(stats.stepMs, stepMs), eq(at, from), ofKind && eq(kind, ofKind)))
+      .groupBy(...Object.values(columns))
+  }
+
   /**
    * The rows of a period, step by step, with a turn of the event loop between steps: where hundreds of brands are busy
    * there are thousands in each, and whoever looks must not hold up what the service is there for.

@@ -1,15 +1,19 @@
 import { createAuditReader } from './audit.ts'
 import { createBrandStore } from './brands.ts'
 import type { StoreDatabase } from './database.ts'
+import { createEventLogReader } from './event-log.ts'
 import { createIntegrationRequestStore } from './integration-requests.ts'
 import { createKeyStore } from './keys.ts'
 import { createOperatorStore } from './operator.ts'
 import { createOutbox } from './outbox.ts'
 import { createConsoleStore } from './sessions.ts'
+import { createStatistics } from './statistics.ts'
 
 /** The stores that are the same on SQLite and PostgreSQL. */
 export function createStores(database: StoreDatabase) {
   return {
+    eventLog: createEventLogReader(database),
+    statistics: createStatistics(database),
     brands: createBrandStore(database),
     keys: createKeyStore(database),
     operator: createOperatorStore(database),

@@ -1,0 +1,241 @@
+import { type Delivery, hashOf, type RequestTrace } from '../../domain/events/event-log.ts'
+import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
+import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
+
+// The event log as both databases store it: table `requests` has a row for each request with its first attempt, table
+// `attempts` the further ones. The delivery log is the union of both.
+
+/** What both tables have of an attempt; in `requests` all of it is null where there was none. */
+interface AttemptDetails {
+  readonly route: Attempt['route']
+  readonly template: string | null
+  readonly position: number | null
+  readonly segments: number | null
+  readonly encoding: 'GSM-7' | 'UCS-2' | null
+  readonly errorClass: Attempt['errorClass']
+  readonly reason: string | null
+  readonly providerMessageId: string | null
+  readonly reportKey: string | null
+}
+
+/** A limit as it was when it was checked; what is not known is left out, and so is `refused` unless it is true. */
+export type StoredLimit = Pick<LimitStatus, 'limit' | 'max'> & Partial<LimitStatus>
+
+/** A row of `requests`. */
+export interface RequestRow extends AttemptDetails {
+  readonly requestId: string
+  readonly at: number
+  readonly operation: Operation
+  readonly app: string
+  readonly brand: string | null
+  readonly channel: RequestTrace['channel']
+  /** Of the request; of the first attempt where it had several recipients. So is the hash. */
+  readonly recipient: string | null
+  readonly recipients: number | null
+  readonly recipientHash: string | null
+  readonly limits: readonly StoredLimit[]
+  readonly status: number | null
+  readonly error: string | null
+  readonly message: string | null
+  readonly durationMs: number | null
+  readonly attemptAt: number | null
+  readonly provider: string | null
+  readonly outcome: Attempt['outcome'] | null
+  readonly attemptDurationMs: number | null
+}
+
+/** A row of `attempts`. */
+export interface AttemptRow extends AttemptDetails {
+  readonly requestId: string
+  readonly attempt: number
+  readonly at: number
+  readonly app: string
+  readonly brand: string | null
+  readonly channel: Attempt['channel']
+  readonly recipient: string
+  readonly recipientHash: string
+  readonly provider: string
+  readonly outcome: Attempt['outcome']
+  readonly durationMs: number
+}
+
+/** A row to save; columns without a value are left out, as most rows have many. */
+type NewRow<Row> = { readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name] } & {
+  readonly [Name in keyof Row as null extends Row[Name] ? Name : never]?: Row[Name] | undefined
+}
+
+/** What is saved of a request at a time: its row, and those of its further attempts that are new. */
+export interface EventLogEntry {
+  readonly request: NewRow<RequestRow>
+  readonly attempts: readonly NewRow<AttemptRow>[]
+}
+
+/** The rows for what is known of a request, and for these of its attempts. */
+export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[]): EventLogEntry {
+  const { requestId, app, end } = trace
+  const brand = trace.brand ?? undefined
+  const first = attempts.find(({ attempt }) => attempt === 1)
+  const hash = first?.recipientSubject ?? trace.recipientSubject
+  return {
+    request: {
+      requestId,
+      at: trace.at,
+      operation: trace.operation,
+      app,
+      brand,
+      channel: trace.channel ?? first?.channel,
+      recipient: first?.recipient ?? trace.recipient ?? undefined,
+      recipients: trace.recipients ?? undefined,
+      recipientHash: hash === null ? undefined : hashOf(hash),
+      limits: trace.limits.map(({ limit, max, used, endsAt, refused }) => ({
+        limit,
+        max,
+        ...(used === null ? {} : { used }),
+        ...(endsAt === null ? {} : { endsAt }),
+        ...(refused ? { refused } : {}),
+      })),
+      status: end?.status,
+      error: end?.error ?? undefined,
+      message: end?.message ?? undefined,
+      durationMs: end?.durationMs,
+      ...(first && {
+        attemptAt: first.at,
+        provider: first.provider,
+        outcome: first.outcome,
+        attemptDurationMs: first.durationMs,
+        ...detailsOf(first),
+      }),
+    },
+    attempts: attempts
+      .filter((attempt) => attempt !== first)
+      .map((each) => ({
+        requestId,
+        attempt: each.attempt,
+        at: each.at,
+        app,
+        brand,
+        channel: each.channel,
+        recipient: each.recipient,
+        recipientHash: hashOf(each.recipientSubject),
+        provider: each.provider,
+        outcome: each.outcome,
+        durationMs: each.durationMs,
+        ...detailsOf(each),
+      })),
+  }
+}
+
+function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
+  return {
+    route: attempt.route ?? undefined,
+    template: attempt.template ?? undefined,
+    position: attempt.position ?? undefined,
+    segments: attempt.segments?.count,
+    encoding: attempt.segments?.encoding,
+    errorClass: attempt.errorClass ?? undefined,
+    reason: attempt.reason ?? undefined,
+    providerMessageId: attempt.providerMessageId ?? undefined,
+    reportKey: attempt.reportKey ?? undefined,
+  }
+}
+
+/** Whether the recipient of a row is that of its first attempt only. */
+function hasSeveralRecipients({ recipients }: Pick<RequestRow, 'recipients'>): boolean {
+  return (recipients ?? 1) > 1
+}
+
+export function traceOf(row: RequestRow): RequestTrace {
+  const isOfAttempt = hasSeveralRecipients(row)
+  const { requestId, at, operation, app, brand, channel, recipients, limits, status } = row
+  return {
+    requestId,
+    at,
+    operation,
+    app,
+    brand,
+    channel,
+    recipient: isOfAttempt ? null : row.recipient,
+    recipients,
+    recipientSubject: isOfAttempt ? null : row.recipientHash,
+    limits: limits.map(({ limit, max, used = null, endsAt = null, refused = false }) => ({
+      limit,
+      max,
+      used,
+      endsAt,
+      refused,
+    })),
+    end:
+      status === null
+        ? null
+        : { status, error: row.error, message: row.message, durationMs: row.durationMs ?? 0 },
+  }
+}
+
+/** The first attempt of a request as a row of its own; undefined where it had none. */
+export function firstAttemptOf(row: RequestRow): AttemptRow | undefined {
+  const { attemptAt: at, channel, recipient, recipientHash, provider, outcome } = row
+  if (at === null || channel === null || recipient === null || recipientHash === null) return undefined
+  if (provider === null || outcome === null) return undefined
+  return {
+    ...row,
+    attempt: 1,
+    at,
+    channel,
+    recipient,
+    recipientHash,
+    provider,
+    outcome,
+    durationMs: row.attemptDurationMs ?? 0,
+  }
+}
+
+export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefined): Delivery {
+  const { segments, encoding } = row
+  return {
+    requestId: row.requestId,
+    attempt: row.attempt,
+    at: row.at,
+    app: row.app,
+    brand: row.brand,
+    channel: row.channel,
+    route: row.route,
+    provider: row.provider,
+    template: row.template,
+    recipient: row.recipient,
+    position: row.position,
+    recipientSubject: row.recipientHash,
+    segments: segments === null || encoding === null ? null : { count: segments, encoding },
+    outcome: row.outcome,
+    errorClass: row.errorClass,
+    reason: row.reason,
+    providerMessageId: row.providerMessageId,
+    reportKey: row.reportKey,
+    durationMs: row.durationMs,
+    report: report ? { status: report.status, reason: report.reason, at: report.at } : null,
+  }
+}
+
+/** A request whose code was right. */
+export type VerifiedRequest = Pick<RequestRow, 'requestId' | 'at' | 'brand' | 'channel' | 'recipientHash'>
+
+/** The requests whose codes were right. */
+export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedRequest[] {
+  return entries
+    .filter(({ request: { operation, status, error } }) => {
+      return operation === 'verify' && status !== undefined && error === undefined
+    })
+    .map(({ request: { requestId, at, brand = null, channel = null, recipientHash = null } }) => {
+      return { requestId, at, brand, channel, recipientHash }
+    })
+}
+
+/** The least id that a request of this instant may have: the 48 bits of its time, and nothing else. */
+export function firstIdOf(epochMs: number): string {
+  const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-`
+}
+
+/** When a request came, by its id: epoch milliseconds. */
+export function timeOfId(requestId: string): number {
+  return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
+}
