@@ -8,7 +8,6 @@ import { twilio } from './twilio.ts'
 import { vonage } from './vonage.ts'
 import { webhook } from './webhook.ts'
 
-/** The SMS vendors there are. A new one is its file and its line here. */
 const providerSpecs: readonly SmsProviderSpec[] = [
   outbox,
   discard,
@@ -22,7 +21,6 @@ const providerSpecs: readonly SmsProviderSpec[] = [
 
 export const providerNames: readonly string[] = providerSpecs.map((provider) => provider.name)
 
-/** The vendor of a name in SMS_PLAIN or SMS_TEMPLATE. */
 export function providerNamed(name: string): SmsProviderSpec | undefined {
   return providerSpecs.find((provider) => provider.name === name)
 }

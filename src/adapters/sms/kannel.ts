@@ -2,13 +2,12 @@ import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
+import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { segmentsOf } from './segments.ts'
 
 /**
- * Hands each SMS to a Kannel of the operator's own: to `sendsms` of its smsbox, as a POST with X-Kannel headers, so that
- * neither password nor text is in a URL (Kannel 1.4.5 User's Guide, "Extended headers" and appendix "Meta Data"). Kannel
- * gives messages no id; each takes the URL for its receipts with it.
+ * POST to `sendsms` of the smsbox with X-Kannel headers, so that neither password nor text is in a URL (Kannel 1.4.5 User's
+ * Guide, "Extended headers" and appendix "Meta Data"). Messages have no id; each has its own callback URL.
  */
 export const kannel: SmsProviderSpec = {
   name: 'kannel',
@@ -26,7 +25,7 @@ export const kannel: SmsProviderSpec = {
       name: 'kannel',
       endpoint: url,
       async send({ to, text, template, senderId, validitySeconds, callbackUrl }, timeoutMs) {
-        // A space would make it several recipients, whatever Kannel's sendsms-chars say.
+        // A space would separate several recipients.
         if (!/^[0-9]+$/.test(to)) return failure('recipient', 'not digits')
         const tlvs = metaData({ [entityTlv]: template?.entityId, [templateTlv]: template?.id })
         const headers = {
@@ -35,10 +34,9 @@ export const kannel: SmsProviderSpec = {
           'x-kannel-password': password,
           'x-kannel-from': senderId ?? from,
           'x-kannel-to': to,
-          // Without it Kannel takes all for GSM-7, and what that can't say arrives as question marks.
+          // By default Kannel sends GSM-7, with question marks for other characters.
           'x-kannel-coding': segmentsOf(text).encoding === 'UCS-2' ? '2' : '0',
           ...(smsc === '' ? {} : { 'x-kannel-smsc': smsc }),
-          // In minutes.
           ...(validitySeconds === null
             ? {}
             : { 'x-kannel-validity': String(Math.ceil(validitySeconds / 60)) }),
@@ -56,21 +54,17 @@ export const kannel: SmsProviderSpec = {
   },
 }
 
-/**
- * What Kannel says, by status and text, where the status leaves it open. The rest means what its status does: 400 a fault in
- * the request, 404 another path than that of sendsms, 500 that bearerbox could not be told, 503 that its queues are full.
- */
+/** Answers whose status alone is ambiguous, by status and text. */
 const answers: ReadonlyMap<string, readonly [meaning: Meaning, reason: string]> = new Map([
-  // The link to the SMSC is down. Kannel keeps the message for as long as it is valid, and sends it when the link is back.
+  // The link to the SMSC is down. Kannel sends the message when the link is back, while it is valid.
   ['202 3: Queued for later delivery', ['unknown', 'queued']],
-  // What smsbox answers with immediate-sendsms-reply, before bearerbox has the message.
+  // With immediate-sendsms-reply smsbox answers before bearerbox has the message.
   ['202 Sent.', ['unknown', 'not confirmed']],
   ['400 Number(s) has/have been denied by white- and/or black-lists.', ['recipient', 'denied number']],
   ['400 Sender missing and no global set, rejected', ['content', 'no sender']],
   ['400 Charset or body misformed, rejected', ['content', 'misformed body']],
   ['400 DLR-URL field misformed, rejected', ['content', 'misformed DLR-URL']],
   ['403 Authorization failed for sendsms', ['account', 'authorization failed']],
-  // No smsc group may carry it, or one of bearerbox's own lists is against it.
   ['403 Not routable. Do not try again.', ['content', 'not routable']],
 ])
 
@@ -81,23 +75,15 @@ function outcomeOf(status: number, text: string): Outcome {
   return failure(status >= 200 && status < 300 ? 'unknown' : meaningOfStatus(status), `HTTP ${status}`)
 }
 
-/** X-Kannel-DLR-Mask: delivered 1, failed 2, buffered 4, taken by the SMSC 8, refused by it 16. */
+/** X-Kannel-DLR-Mask: delivered 1, failed 2, buffered 4, accepted by the SMSC 8, rejected by it 16. */
 const allReports = 31
 
-/** The types of receipts. A failure may be told more closely, in a bit of its own (gw/dlr.h): expired 32, unknown 64. */
-const statuses: ReadonlyMap<string, DeliveryReport['status']> = new Map([
-  ['1', 'delivered'],
-  ['2', 'failed'],
-  ['4', 'pending'],
-  ['8', 'pending'],
-  ['16', 'failed'],
-  ['34', 'failed'],
-  ['66', 'failed'],
-])
+/** Types of reports: a bit of the mask; a failure may have another bit (gw/dlr.h): expired 32, unknown 64. */
+const statuses = wordTable<DeliveryReport['status']>({ delivered: '1', failed: '2 16 34 66', pending: '4 8' })
 
 /**
- * The URL for Kannel to fill in: the type of the receipt, the first word of the SMSC's answer, and the SMSC's error number.
- * Not the whole of that answer (%A), since an SMPP receipt repeats the beginning of the text, and with it the code.
+ * The URL with Kannel's placeholders: type of the report, first word of the SMSC's answer, and its error number. Not the whole
+ * answer (%A): an SMPP report repeats the beginning of the text, and with it the code.
  */
 function dlrUrl(callbackUrl: string): string {
   return `${callbackUrl.replaceAll('%', '%%')}?type=%d&answer=%k&error=%#smpp#dlr_err#`
@@ -119,10 +105,7 @@ function reasonOf(type: string, answer: string, url: string): string {
   return error === 0 ? `type ${type}` : `err ${error}`
 }
 
-/**
- * `dlr_err` is what SMPP calls a network error code: an octet for the kind of network, and two for the number, 0 where there
- * is none. They are no UTF-8, and so not to be had from the fields.
- */
+/** `dlr_err`, the SMPP network error code: one octet of network type, two of number (0: none). Not UTF-8, so not in `fields`. */
 function networkError(url: string): number {
   const [, encoded = ''] = /[?&]error=([^&#]*)/.exec(url) ?? []
   const octets = encoded
@@ -131,7 +114,7 @@ function networkError(url: string): number {
   return octets.length === 3 ? Buffer.from(octets, 'latin1').readUInt16BE(1) : 0
 }
 
-/** Values for TLVs by the names that Kannel's smpp-tlv groups give them; undefined where none is known. */
+/** TLVs by their names in Kannel's smpp-tlv groups. */
 function metaData(values: Readonly<Record<string, string | null | undefined>>): string | undefined {
   const known = Object.entries(values).filter((pair): pair is [string, string] => Boolean(pair[1]))
   return known.length > 0 ? `?smpp?${new URLSearchParams(known)}` : undefined

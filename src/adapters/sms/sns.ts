@@ -4,12 +4,12 @@ import type { Settings } from '../../config/settings.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
+import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { isSame } from './reading.ts'
 
 /**
- * Amazon SNS, action Publish to a phone number. On the template route the rendered text goes with the ids of India's DLT.
- * What became of a message SNS tells CloudWatch Logs alone; from there Amazon Data Firehose brings it here.
+ * Amazon SNS, action Publish to a phone number. On the template route the rendered text has the ids of India's DLT.
+ * SNS writes delivery reports to CloudWatch Logs only; Amazon Data Firehose sends them here.
  */
 export const sns: SmsProviderSpec = {
   name: 'sns',
@@ -34,9 +34,8 @@ export const sns: SmsProviderSpec = {
           body,
           service: 'sns',
           region,
-          // The type of the content too, as Amazon's own software does.
           allHeaders: true,
-          // 20260102T030405Z: ISO 8601 in its basic form.
+          // ISO 8601 basic format.
           datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
         }).sign()
         const answer = await post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
@@ -45,7 +44,7 @@ export const sns: SmsProviderSpec = {
       deliveryReports: {
         namedBy: 'providerMessageId',
         read: (call) => readReports(call, accessKey),
-        // Firehose takes any other answer for a failure, and sends all again.
+        // After any other answer Firehose retries.
         answer: (call, at) => ({ requestId: deliveryOf(call).requestId, timestamp: at }),
       },
     })
@@ -67,7 +66,6 @@ function readCredentials(settings: Settings) {
     secretAccessKey: settings.required('AWS_SECRET_ACCESS_KEY', why).trim(),
   }
   const sessionToken = settings.optional('AWS_SESSION_TOKEN')?.trim()
-  // Both are sent as headers, which hold no other characters.
   if (/[^!-~]/.test(credentials.accessKeyId)) settings.refuse('AWS_ACCESS_KEY_ID', 'must be one word')
   if (/[^!-~]/.test(sessionToken ?? '')) settings.refuse('AWS_SESSION_TOKEN', 'must be one word')
   return sessionToken === undefined ? credentials : { ...credentials, sessionToken }
@@ -82,7 +80,6 @@ function readSenderId(settings: Settings): string | undefined {
   return undefined
 }
 
-/** The parameters of Publish, and the attributes of "Publishing to a mobile phone". */
 function requestOf({ to, text, template, senderId }: Sms, usualSender: string | undefined): URLSearchParams {
   const request = new URLSearchParams({
     Action: 'Publish',
@@ -106,42 +103,23 @@ function requestOf({ to, text, template, senderId }: Sms, usualSender: string | 
   return request
 }
 
-/** The errors of Publish, as far as they can meet an SMS, and "Common Error Types" in older and newer spelling. */
-const codes: Readonly<Record<string, Meaning>> = {
-  OptedOut: 'recipient',
-  InvalidParameter: 'content',
-  InvalidParameterCombination: 'content',
-  InvalidParameterValue: 'content',
-  InvalidQueryParameter: 'content',
-  InvalidAction: 'content',
-  MalformedQueryString: 'content',
-  MissingAction: 'content',
-  MissingParameter: 'content',
-  ParameterValueInvalid: 'content',
-  UserError: 'content',
-  ValidationError: 'content',
-  ValidationException: 'content',
-  AccessDenied: 'account',
-  AccessDeniedException: 'account',
-  AuthorizationError: 'account',
-  ExpiredToken: 'account',
-  ExpiredTokenException: 'account',
-  IncompleteSignature: 'account',
-  InvalidClientTokenId: 'account',
-  InvalidSecurity: 'account',
-  MissingAuthenticationToken: 'account',
-  NotAuthorized: 'account',
-  OptInRequired: 'account',
-  RequestExpired: 'account',
-  SignatureDoesNotMatch: 'account',
-  UnrecognizedClientException: 'account',
-  InternalError: 'retryable',
-  InternalFailure: 'retryable',
-  ServiceUnavailable: 'retryable',
-  Throttled: 'retryable',
-  Throttling: 'retryable',
-  ThrottlingException: 'retryable',
-}
+/** Errors of Publish, and "Common Error Types" in the old and new spelling. */
+const codes = wordTable<Meaning>({
+  recipient: 'OptedOut',
+  content: `
+    InvalidParameter InvalidParameterCombination InvalidParameterValue InvalidQueryParameter
+    InvalidAction MalformedQueryString MissingAction MissingParameter ParameterValueInvalid
+    UserError ValidationError ValidationException
+  `,
+  account: `
+    AccessDenied AccessDeniedException AuthorizationError ExpiredToken ExpiredTokenException
+    IncompleteSignature InvalidClientTokenId InvalidSecurity MissingAuthenticationToken
+    NotAuthorized OptInRequired RequestExpired SignatureDoesNotMatch UnrecognizedClientException
+  `,
+  retryable: `
+    InternalError InternalFailure ServiceUnavailable Throttled Throttling ThrottlingException
+  `,
+})
 
 function outcomeOf(status: number, text: string): Outcome {
   if (status >= 200 && status < 300) {
@@ -151,13 +129,14 @@ function outcomeOf(status: number, text: string): Outcome {
       : failure('unknown', 'unreadable answer')
   }
   const code = textOf(text, 'ErrorResponse', 'Code')
-  if (code === undefined || !Object.hasOwn(codes, code)) {
-    return failure(meaningOfStatus(status), code ?? `HTTP ${status}`)
-  }
-  return failure(isAboutNumber(code, text) ? 'recipient' : (codes[code] ?? 'content'), code)
+  // Only the message says which parameter is invalid.
+  const isAboutNumber =
+    code === 'InvalidParameter' && text.includes('<Message>Invalid parameter: PhoneNumber')
+  const meaning = isAboutNumber ? 'recipient' : codes.get(code ?? '')
+  return failure(meaning ?? meaningOfStatus(status), code ?? `HTTP ${status}`)
 }
 
-/** What stands in a tag of such an answer. One that breaks off lacks its end, and is not believed. */
+/** The content of a tag; undefined in a truncated answer. */
 function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: string): string | undefined {
   const answer = text.replace(/^\s*<\?xml[^>]*>/, '').trim()
   if (!answer.startsWith(`<${kind} `) && !answer.startsWith(`<${kind}>`)) return undefined
@@ -165,15 +144,10 @@ function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: st
   return new RegExp(`<${tag}>([\\w.-]{1,100})</${tag}>`).exec(answer)?.[1]
 }
 
-/** Which parameter it is that is invalid, the message alone tells. */
-function isAboutNumber(code: string, text: string): boolean {
-  return code === 'InvalidParameter' && text.includes('<Message>Invalid parameter: PhoneNumber')
-}
-
-/** How much a delivery may hold when it is unpacked, since gzip can make a thousand bytes of one. */
+/** Limit of a delivery after gunzip. */
 const maxUnpackedBytes = 16 * 1024 * 1024
 
-/** Events of CloudWatch Logs in a delivery of Firehose, each of them the "delivery status log" of one message. */
+/** A Firehose delivery has CloudWatch Logs events; each is the "delivery status log" of one message. */
 function readReports(call: CallbackRequest, accessKey: string | undefined): readonly DeliveryReport[] {
   if (accessKey !== undefined && !isSame(call.headers['x-amz-firehose-access-key'] ?? '', accessKey)) {
     throw new Failure('forbidden', 'the access key is wrong')
@@ -188,7 +162,7 @@ function readReports(call: CallbackRequest, accessKey: string | undefined): read
   })
 }
 
-/** Firehose's request ("HTTP endpoint delivery request and response specifications"). */
+/** "HTTP endpoint delivery request and response specifications" of Firehose. */
 function deliveryOf({ body }: CallbackRequest): { requestId: string; records: readonly unknown[] } {
   const text = unpacked(body, maxUnpackedBytes).toString()
   const { requestId, records } = Object(parsed(text))
@@ -196,7 +170,7 @@ function deliveryOf({ body }: CallbackRequest): { requestId: string; records: re
   return { requestId, records }
 }
 
-/** Both Firehose, where its stream says so, and CloudWatch Logs pack with gzip; nothing else begins with these bytes. */
+/** Gunzips what begins like gzip: CloudWatch Logs always compresses, Firehose where its stream is set to. */
 function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return Buffer.from(bytes)
   try {
@@ -206,7 +180,7 @@ function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
   }
 }
 
-/** JSON objects that follow each other, as they do where messages were packed one by one and then joined. */
+/** Concatenated JSON objects. */
 function objectsOf(text: string): readonly unknown[] {
   const objects: unknown[] = []
   let [start, depth, inString] = [0, 0, false]
@@ -233,7 +207,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** The logs in a message of CloudWatch, whose CONTROL_MESSAGEs have none; or one that Firehose took out of it. */
+/** The logs in a CloudWatch message (a CONTROL_MESSAGE has none), or one that Firehose has extracted. */
 function statusLogsOf(message: unknown): readonly unknown[] {
   const { messageType, logEvents } = Object(message)
   if (messageType === undefined) return [message]
@@ -247,7 +221,7 @@ function statusLogsOf(message: unknown): readonly unknown[] {
   })
 }
 
-/** "SMS delivery failure reasons": Amazon has no codes for them. */
+/** "SMS delivery failure reasons"; they have no codes. */
 const failureReasons: ReadonlySet<unknown> = new Set([
   'Blocked as spam by phone carrier',
   'Destination is on a blocked list',
@@ -266,18 +240,13 @@ const failureReasons: ReadonlySet<unknown> = new Set([
 function reportsOf(log: unknown): readonly DeliveryReport[] {
   const { notification, delivery, status } = Object(log)
   const { messageId: providerMessageId } = Object(notification)
-  // What is no log of a message may be in the same group, and is no reason to refuse the rest.
+  // Other logs may be in the same group.
   if (typeof providerMessageId !== 'string' || typeof status !== 'string') return []
   if (status === 'SUCCESS') return [{ providerMessageId, status: 'delivered', reason: null }]
   if (status !== 'FAILURE') return [{ providerMessageId, status: 'pending', reason: null }]
   const { providerResponse } = Object(delivery)
-  return [
-    {
-      providerMessageId,
-      status: 'failed',
-      reason: failureReasons.has(providerResponse) ? providerResponse : status,
-    },
-  ]
+  const reason = failureReasons.has(providerResponse) ? providerResponse : status
+  return [{ providerMessageId, status: 'failed', reason }]
 }
 
 function noDelivery(): Failure {

@@ -4,14 +4,11 @@ import { Failure } from '../../domain/failures.ts'
 import { attemptPathLength } from '../../domain/messages/delivery-reports.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
-import { failure, type Meaning, type SmsProviderSpec } from './provider.ts'
+import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { type Fields, fieldsOf, isSame, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
-/**
- * Vonage, by its SMS API: it needs no more than the account's key and secret, and takes a URL for the receipts of each
- * message. On the template route the rendered text goes with the ids of India's DLT.
- */
+/** Vonage's SMS API. On the template route the rendered text has the ids of India's DLT. */
 export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
@@ -50,26 +47,24 @@ export const vonage: SmsProviderSpec = {
   },
 }
 
-/** How long Vonage may try to deliver, in milliseconds (parameter `ttl`). */
-const ttl = { min: 20_000, max: 604_800_000 }
+/** Vonage's bounds of `ttl`. */
+const ttlMs = { min: 20_000, max: 604_800_000 }
 
-/** Vonage refuses messages with a longer `callback` (status 23); the length is the one in its SDK for Python. */
+/** Vonage rejects a longer `callback` (status 23); the length is from its Python SDK. */
 const maxCallbackLength = 100
 
-/** The parameters of "Send an SMS". */
 function requestOf(sms: Sms, from: string): URLSearchParams {
   const { id, to, text, template, senderId, validitySeconds, callbackUrl } = sms
   const request = new URLSearchParams({
-    // Numbers are digits alone, also where one is the sender.
     from: (senderId ?? from).replace(/^\+(?=[0-9])/, ''),
     to,
     text,
-    // Vonage does not choose by itself: outside of GSM 03.38, `text` arrives as question marks.
+    // In type `text`, characters outside GSM 03.38 arrive as question marks.
     type: segmentsOf(text).encoding === 'UCS-2' ? 'unicode' : 'text',
     'client-ref': id,
   })
   if (validitySeconds !== null) {
-    request.set('ttl', String(Math.min(ttl.max, Math.max(ttl.min, validitySeconds * 1000))))
+    request.set('ttl', String(Math.min(ttlMs.max, Math.max(ttlMs.min, validitySeconds * 1000))))
   }
   if (callbackUrl !== null) request.set('callback', callbackUrl)
   if (template?.entityId) request.set('entity-id', template.entityId)
@@ -77,41 +72,26 @@ function requestOf(sms: Sms, from: string): URLSearchParams {
   return request
 }
 
-/** Vonage's table of the SMS API's error codes. 29 is about the number: such an account may write to its own test numbers alone. */
-const statuses: Readonly<Record<string, Meaning>> = {
-  '1': 'retryable',
-  '2': 'content',
-  '3': 'content',
-  '4': 'account',
-  '5': 'retryable',
-  '6': 'recipient',
-  '7': 'recipient',
-  '8': 'account',
-  '9': 'account',
-  '10': 'retryable',
-  '11': 'account',
-  '12': 'content',
-  '14': 'account',
-  '15': 'content',
-  '22': 'content',
-  '23': 'content',
-  '29': 'content',
-  '32': 'account',
-  '33': 'recipient',
-}
+/** "SMS API error codes". 29: a trial account and a number that is not one of its test numbers. */
+const statuses = wordTable<Meaning>({
+  recipient: '6 7 33',
+  content: '2 3 12 15 22 23 29',
+  account: '4 8 9 11 14 32',
+  retryable: '1 5 10',
+})
 
-/** Vonage answers failures with 200 too. A long text is several messages, and taken when all of them are. */
+/** Failures have status 200 too. A long text is several messages, and accepted when all of them are. */
 function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
   const parts = partsOf(text)
   const refused = parts.find((part) => part.status !== '0')
   if (isOk && parts.length > 0 && !refused) return accepted(parts[0]?.['message-id'])
-  // A part of it is out: whoever sent the whole again would send that part twice.
+  // A retry would send the accepted part twice.
   if (isOk && parts.some((part) => part.status === '0')) return failure('unknown', 'taken in part')
   const code = refused?.status
   if (typeof code === 'string' && /^[1-9][0-9]{0,2}$/.test(code)) {
-    // An error that isn't listed is one of this message: it was not sent, and others may well be.
-    return failure(statuses[code] ?? (isOk ? 'content' : meaningOfStatus(status)), `status ${code}`)
+    // An unlisted error is about this message: it was not sent.
+    return failure(statuses.get(code) ?? (isOk ? 'content' : meaningOfStatus(status)), `status ${code}`)
   }
   return isOk ? failure('unknown', 'unreadable answer') : failure(meaningOfStatus(status), `HTTP ${status}`)
 }
@@ -127,7 +107,7 @@ function partsOf(text: string): readonly Fields[] {
   return Array.isArray(messages) ? messages.map(Object) : []
 }
 
-/** How receipts are signed, where Vonage was asked to sign them ("Signing Messages"). */
+/** "Signing Messages". */
 interface Signature {
   readonly secret: string
   readonly method: 'sha256' | 'sha512' | 'sha1' | 'md5'
@@ -139,12 +119,13 @@ function readSignature(settings: Settings): Signature | undefined {
   return secret === undefined ? undefined : { secret, method }
 }
 
-/** What Vonage calls the end of a message. The others, such as `buffered`, are steps on the way, or say nothing. */
+/** Final statuses; others, such as `buffered`, are not final. */
 const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 
-/** A delivery receipt: a GET with a query, or a POST of a form or of JSON, as the account's settings say. */
+/** A GET with a query, or a POST of a form or of JSON, by the account's settings. */
 function readCallback(call: CallbackRequest, signature: Signature | undefined): readonly DeliveryReport[] {
-  const fields = reportFields(call)
+  const isJson = /^application\/json\b/i.test(call.headers['content-type'] ?? '')
+  const fields: Fields = isJson ? Object(reportJson(call.body)) : call.fields
   if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'the signature is wrong')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
@@ -156,11 +137,7 @@ function readCallback(call: CallbackRequest, signature: Signature | undefined): 
   return [{ status: 'failed', reason }]
 }
 
-function reportFields({ fields, headers, body }: CallbackRequest): Fields {
-  return /^application\/json\b/i.test(headers['content-type'] ?? '') ? Object(reportJson(body)) : fields
-}
-
-/** The HMAC is of all other parameters, sorted by name, with `_` for what separates them ("Manually generate"). */
+/** The HMAC covers all other parameters, sorted by name, with separators replaced by `_`. */
 function isSigned({ sig, ...fields }: Fields, { secret, method }: Signature): boolean {
   const signed = Object.keys(fields)
     .sort()

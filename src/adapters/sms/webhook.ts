@@ -7,9 +7,8 @@ import { failure, type SmsProviderSpec } from './provider.ts'
 import { isSame, reportJson } from './reading.ts'
 
 /**
- * Hands each SMS to a service of the operator's own (design 8): a JSON POST, signed as Standard Webhooks say. The id of
- * a message stays the same over its routes, so that a receiver can tell a second attempt from a second message. What
- * became of it the service tells in the same way, signed with the same secret.
+ * A service of the operator (design 9): a JSON POST, signed by Standard Webhooks. The id of a message is the same on all
+ * routes, so that the receiver recognizes a retry. Delivery reports are signed the same way, with the same secret.
  */
 export const webhook: SmsProviderSpec = {
   name: 'webhook',
@@ -39,7 +38,7 @@ export const webhook: SmsProviderSpec = {
           'webhook-signature': `v1,${sign(key, `${id}.${timestamp}.${body}`)}`,
         }
         const result = await post(url, { headers, body }, timeoutMs, 'status')
-        // The receiver knows the message by our id, also where its answer was lost.
+        // The receiver knows the message by our id even if its answer was lost.
         if (!result.answered) return { ...result.outcome, providerMessageId: id }
         const { status } = result
         return status >= 200 && status < 300
@@ -51,10 +50,10 @@ export const webhook: SmsProviderSpec = {
   },
 }
 
-/** How far the time of a receipt may be off (Standard Webhooks, "Verifying timestamps"). */
+/** Standard Webhooks, "Verifying timestamps". */
 const reportToleranceMs = 300_000
 
-/** `{"id", "status": "delivered" | "failed" | …, "reason"?}`, signed like the messages. */
+/** `{"id", "status": "delivered" | "failed" | …, "reason"?}` */
 function readCallback(
   { headers, body }: CallbackRequest,
   key: Buffer,
@@ -80,10 +79,7 @@ function readCallback(
   ]
 }
 
-/**
- * The bytes of SMS_WEBHOOK_SECRET: base64, with or without `whsec_` before it (Standard Webhooks, "Signature scheme"). A
- * secret that is not base64 is taken as it stands.
- */
+/** SMS_WEBHOOK_SECRET is base64 with or without `whsec_` (Standard Webhooks, "Signature scheme"), or else plain text. */
 function signingKey(settings: Settings, why: string): Buffer {
   const secret = settings.required('SMS_WEBHOOK_SECRET', why)
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
