@@ -73,7 +73,12 @@ function rowsOf(driver: Driver.Database): unknown {
 
 describe('of each schema', () => {
   test('but the newest there is a database that was made with it', () => {
-    const before = migrations.slice(0, -1).map(({ tag }) => tag)
+    // No version had these without the migration that follows.
+    const neverNewest = ['0005_codes_and_limits']
+    const before = migrations
+      .slice(0, -1)
+      .map(({ tag }) => tag)
+      .filter((tag) => !neverNewest.includes(tag))
     expect(
       before.filter((tag) => !fixtures.some(({ schema }) => schema === tag)),
       'Whoever adds a migration keeps a database of the schema before it: test/upgrade/README.md says how.',

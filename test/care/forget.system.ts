@@ -94,7 +94,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
 
   const phones = await ok(env, 'forget', '+49 (1512) 3456789')
   expect(phones).toContain(
-    'erased: 4 requests, 3 deliveries, 0 receipts, 5 records of limits and codes, 3 messages of the outbox, 0 integration requests\n',
+    'erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 3 messages of the outbox, 0 integration requests\n',
   )
   expect(phones).toContain(store === 'sqlite' ? 'nothing of it is left there\n' : 'its rows are gone')
   expect(phones).toContain('not reached: what the server wrote to its log')
@@ -135,7 +135,7 @@ test('a second time there is nothing to erase', async () => {
   await service.close()
   await ok(env, 'forget', ann)
   expect(await ok(env, 'forget', ann)).toContain(
-    'erased: 0 requests, 0 deliveries, 0 receipts, 0 records of limits and codes, 0 messages of the outbox, 0 integration requests\n',
+    'erased: 0 requests, 0 deliveries, 0 delivery reports, 0 records of limits and codes, 0 messages of the outbox, 0 integration requests\n',
   )
 })
 
@@ -156,7 +156,7 @@ test('receipts go with the deliveries that they are about', async () => {
   await service.close()
   expect(await here.column('SELECT report_key FROM requests')).toHaveLength(ids.length)
   await here.query("INSERT INTO delivery_reports SELECT report_key, 'delivered', NULL, 1 FROM requests")
-  expect(await ok(env, 'forget', ann)).toContain('1 delivery, 1 receipt, ')
+  expect(await ok(env, 'forget', ann)).toContain('1 delivery, 1 delivery report, ')
   expect(await here.column('SELECT count(*) FROM delivery_reports')).toEqual(['1'])
 })
 

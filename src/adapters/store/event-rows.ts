@@ -19,7 +19,9 @@ interface AttemptDetails {
 }
 
 /** A limit as it was when it was checked; what is not known is left out, and so is `refused` unless it is true. */
-export type StoredLimit = Pick<LimitStatus, 'limit' | 'max'> & Partial<LimitStatus>
+export type StoredLimit = Pick<LimitStatus, 'limit' | 'max'> & {
+  readonly [Name in 'used' | 'endsAt' | 'refused']?: LimitStatus[Name] | undefined
+}
 
 /** A row of `requests`. */
 export interface RequestRow extends AttemptDetails {
@@ -90,9 +92,9 @@ export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[])
       limits: trace.limits.map(({ limit, max, used, endsAt, refused }) => ({
         limit,
         max,
-        ...(used === null ? {} : { used }),
-        ...(endsAt === null ? {} : { endsAt }),
-        ...(refused ? { refused } : {}),
+        used: used ?? undefined,
+        endsAt: endsAt ?? undefined,
+        refused: refused || undefined,
       })),
       status: end?.status,
       error: end?.error ?? undefined,
