@@ -139,7 +139,7 @@ test('a second time there is nothing to erase', async () => {
   )
 })
 
-test('receipts go with the deliveries that they are about', async () => {
+test('delivery reports go with the deliveries that they are about', async () => {
   await using here = await scene()
   const receiver = startReceiver()
   const env = {
