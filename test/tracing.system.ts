@@ -114,7 +114,6 @@ test.concurrent('a request is a span; the steps of the store and the call of the
   })
   expect(request.resource).toMatchObject({ 'service.name': 'codes', team: 'a b' })
   expect(children.map(({ name, kind }) => `${kind} ${name}`)).toEqual([
-    'INTERNAL store check',
     'INTERNAL store beginSend',
     'CLIENT send webhook',
     'INTERNAL store reschedule',
@@ -153,8 +152,8 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
     200, 200, 201,
   ])
   expect(traces.map(({ children }) => names(children))).toEqual([
-    ['store check', 'store beginSend', 'send outbox'],
-    ['store check', 'store beginSend', 'store lastProviderOf', 'send webhook', 'store reschedule'],
+    ['store beginSend', 'send outbox'],
+    ['store beginSend', 'store lastProviderOf', 'send webhook', 'store reschedule'],
     ['store admit', 'store saveRequest'],
   ])
   expect(traces[0]?.children.at(2)?.attributes).toEqual({
@@ -179,10 +178,7 @@ test.concurrent("a caller's trace is continued, and its word on whether to recor
   expect(await server.stop()).toBe(0)
 
   const traces = tracesIn(trace.collector.spans())
-  expect(traces.map(({ children }) => names(children))).toEqual([
-    ['store check', 'store guess'],
-    ['store check', 'store guess'],
-  ])
+  expect(traces.map(({ children }) => names(children))).toEqual([['store guess'], ['store guess']])
   const [continued, begun] = traces.map(({ request }) => request)
   expect(continued).toMatchObject({ traceId, parentId })
   expect(begun?.parentId).toBe('')
@@ -211,12 +207,12 @@ test.concurrent('every child has the right parent, however many requests are und
     {
       ask: (index: number, headers: Readonly<Record<string, string>>) =>
         ask(server, '/otp/send', { phone: `1202${5_550_000 + index}` }, headers),
-      children: ['store check', 'store beginSend', 'send webhook', 'store reschedule'],
+      children: ['store beginSend', 'send webhook', 'store reschedule'],
     },
     {
       ask: (index: number, headers: Readonly<Record<string, string>>) =>
         ask(server, '/otp/verify', { phone: `1303${5_550_000 + index}`, otp: '123456' }, headers),
-      children: ['store check', 'store guess'],
+      children: ['store guess'],
     },
     {
       ask: (_: number, headers: Readonly<Record<string, string>>) =>
@@ -226,7 +222,7 @@ test.concurrent('every child has the right parent, however many requests are und
     {
       ask: (_: number, headers: Readonly<Record<string, string>>) =>
         ask(server, '/otp/send', { appId: '' }, headers),
-      children: ['store check', 'store admit'],
+      children: ['store admit'],
     },
   ] as const
   const asked = Array.from({ length: sends * kinds.length }, (_, index) => {
@@ -286,12 +282,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
   expect(call).toMatchObject({ name: 'send webhook', isError: true, statusMessage: '', events: 0 })
   expect(Object.keys(call?.attributes ?? {})).toContain('otpost.reason')
   expect(call?.attributes['otpost.outcome']).toBe(call?.attributes['error.type'])
-  expect(names(failed?.children ?? [])).toEqual([
-    'store check',
-    'store beginSend',
-    'send webhook',
-    'store abandonSend',
-  ])
+  expect(names(failed?.children ?? [])).toEqual(['store beginSend', 'send webhook', 'store abandonSend'])
   // A caller's mistake is no error of the server.
   expect(refused?.request).toMatchObject({ isError: false })
   expect(refused?.request.attributes).toMatchObject({ 'otpost.error': 'invalid_otp_format' })
@@ -300,7 +291,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
   expect(broken?.request.attributes).toMatchObject({ 'error.type': 'internal_error' })
   expect(broken?.children).toHaveLength(1)
   expect(broken?.children[0]).toMatchObject({
-    name: 'store check',
+    name: 'store guess',
     isError: true,
     statusMessage: '',
     events: 0,

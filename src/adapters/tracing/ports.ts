@@ -29,7 +29,7 @@ export interface StepResult {
 
 /** The ports whose use is a step of a request. */
 export interface TracedPorts {
-  readonly store: Pick<OtpStore, never>
+  readonly store: OtpStore
   readonly requests: IntegrationRequests
   readonly deliveryReports: DeliveryReportStore
   readonly lastProviderOf: EventLogReader['lastProviderOf']
