@@ -346,12 +346,8 @@ describe('SQLite', () => {
       driver.pragma('journal_mode = WAL')
       driver.exec('CREATE TABLE numbers (n INTEGER NOT NULL CHECK (n >= 0)) STRICT')
       flushed = []
-      writer = new Writer(driver, {
-        guard: () => void flushed.push('guard'),
-        begin: () => void flushed.push('begin'),
-        flush: () => void flushed.push('flush'),
-        discard: () => void flushed.push('discard'),
-      })
+      writer = new Writer(driver, () => void flushed.push('guard'))
+      writer.attach({ reset: () => void flushed.push('reset'), flush: () => void flushed.push('flush') })
     })
     afterEach(() => void driver.close())
 
@@ -379,7 +375,7 @@ describe('SQLite', () => {
 
     test('the unit is written before the commit, once', async () => {
       await Promise.all([writer.write(() => void insert(1)), writer.write(() => void insert(2))])
-      expect(flushed).toEqual(['guard', 'begin', 'flush'])
+      expect(flushed).toEqual(['guard', 'reset', 'flush'])
     })
 
     test('the unit forgets what is undone, and is written step by step where one fails', async () => {
@@ -387,7 +383,7 @@ describe('SQLite', () => {
       const good = writer.write(() => void insert(2))
       expect(await failing.catch(() => 'failed')).toBe('failed')
       await good
-      expect(flushed).toEqual(['guard', 'begin', 'discard', 'discard', 'flush'])
+      expect(flushed).toEqual(['guard', 'reset', 'reset', 'reset', 'flush'])
     })
 
     test('an answer is given after the commit', async () => {

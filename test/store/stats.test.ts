@@ -34,7 +34,7 @@ describe('a writer', () => {
     driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 0 })
     driver.pragma('journal_mode = WAL')
     driver.exec('CREATE TABLE numbers (n INTEGER NOT NULL CHECK (n >= 0)) STRICT')
-    writer = new Writer(driver, { guard: () => {}, begin: () => {}, flush: () => {}, discard: () => {} })
+    writer = new Writer(driver, () => {})
   })
   afterEach(() => void driver.close())
 

@@ -1,7 +1,6 @@
 import { and, fillPlaceholders, getTableColumns, type Query, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/pg-proxy'
-import { incremented } from '../store/record-increments.ts'
-import { type RecordChanges, type RecordRow, Records } from '../store/records.ts'
+import { incremented, type RecordChanges, type RecordRow, Records } from '../store/records.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { codesAndLimits } from './schema.ts'

@@ -6,7 +6,6 @@ import { Changes } from './changes.ts'
 import { brakePages, type CheckpointLog, Checkpoints } from './checkpoints.ts'
 import { fileAt, movedAside } from './draft.ts'
 import { migrate, upgradeCheck } from './migrate.ts'
-import { RecordTable } from './record-table.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
 /** An open database: Drizzle for statements, the writer for every change. */
@@ -15,8 +14,6 @@ export interface Database {
   /** For the few statements that are most of the work: made by Drizzle, run without it. */
   readonly driver: Driver.Database
   readonly writer: Writer
-  /** Codes and limits, for the steps of the writer. */
-  readonly table: RecordTable
   readonly changes: Changes
   /** Whether there was no such file, or nothing in it, before. */
   readonly isNew: boolean
@@ -183,14 +180,8 @@ function requireSameFile(file: string, identity: FileIdentity): void {
 function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity): Database {
   const orm = drizzle(driver)
   const changes = new Changes(driver)
-  const table = new RecordTable(driver, orm)
   const guard = () => requireSameFile(driver.name, identity)
-  const writer = new Writer(driver, {
-    guard,
-    begin: () => table.reset(),
-    flush: () => table.flush(),
-    discard: () => table.reset(),
-  })
+  const writer = new Writer(driver, guard)
   const userVersion = driver.pragma('user_version', { simple: true })
   const freePages = driver.prepare('PRAGMA freelist_count').pluck()
   const allPages = driver.prepare('PRAGMA page_count').pluck()
@@ -200,7 +191,6 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
     orm,
     driver,
     writer,
-    table,
     changes,
     isNew,
     identity,

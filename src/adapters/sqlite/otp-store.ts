@@ -1,6 +1,12 @@
-import { otpSteps, type Steps } from '../../domain/otp/state.ts'
+import type Driver from 'better-sqlite3'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { otpSteps } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
+import { incremented, type RecordRow, Records } from '../store/records.ts'
 import type { Database } from './database.ts'
+import { placeholders } from './prepared.ts'
+import { codesAndLimits } from './schema.ts'
+import type { Unit } from './writer.ts'
 
 /**
  * Codes and limits in SQLite: each step of the port is one synchronous callback of the writer.
@@ -8,15 +14,89 @@ import type { Database } from './database.ts'
  * @param isHashOf whether a stored hash is that of a keyed code under this record id; compares in constant time
  */
 export function createOtpStore(
-  { table, writer }: Pick<Database, 'table' | 'writer'>,
+  database: Pick<Database, 'orm' | 'driver' | 'writer'>,
   isHashOf: Parameters<typeof otpSteps>[0],
 ): OtpStore {
-  const steps: Steps = otpSteps(isHashOf)
+  const { writer } = database
+  const steps = otpSteps(isHashOf)
+  const table = new RecordTable(database)
+  writer.attach(table)
   return {
     admit: (...input) => writer.write(() => steps.admit(table.records, ...input)),
     beginSend: (...input) => writer.write(() => steps.beginSend(table.records, ...input)),
     reschedule: (...input) => writer.write(() => steps.reschedule(table.records, ...input)),
     abandonSend: (...input) => writer.write(() => steps.abandonSend(table.records, ...input)),
     guess: (...input) => writer.write(() => steps.guess(table.records, ...input)),
+  }
+}
+
+/** Rows written by one statement at most. */
+const mostRows = 16
+
+const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
+
+/**
+ * The codes and limits of a transaction. Its steps share `records`, which are written before the commit. The three
+ * statements come from Drizzle and run on the driver: they are most of the work of the database.
+ */
+class RecordTable implements Unit {
+  records: Records
+  private readonly select: Driver.Statement<[string], RecordRow>
+  private readonly remove: Driver.Statement<[string, string]>
+  /** By number of rows. */
+  private readonly upserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
+
+  constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {
+    const { orm, driver } = database
+    const subject = eq(codesAndLimits.subject, sql.placeholder('subject'))
+    const fields = Object.fromEntries(
+      Object.entries(getTableColumns(codesAndLimits)).map(([name, column]) => [
+        name,
+        sql`${column}`.as(name),
+      ]),
+    )
+    this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(subject).toSQL().sql)
+    const key = and(subject, eq(codesAndLimits.name, sql.placeholder('name')))
+    this.remove = driver.prepare(orm.delete(codesAndLimits).where(key).toSQL().sql)
+    this.records = this.fresh()
+  }
+
+  /** Forgets what was read: another transaction begins. */
+  reset(): void {
+    this.records = this.fresh()
+  }
+
+  /** Writes what has changed; part of the transaction that changed it. */
+  flush(): void {
+    const { inserts, updates, deletes } = this.records.changes()
+    const rows = [...inserts, ...updates]
+    for (let start = 0; start < rows.length; start += mostRows) {
+      const some = rows.slice(start, start + mostRows)
+      this.upsert(some.length).run(...some.flatMap((row) => columns.map((column) => row[column])))
+    }
+    for (const { subject, name } of deletes) this.remove.run(subject, name)
+    this.reset()
+  }
+
+  private fresh(): Records {
+    return new Records((subject) => this.select.all(subject))
+  }
+
+  private upsert(rows: number): Driver.Statement<(string | number | null)[]> {
+    let statement = this.upserts.get(rows)
+    if (!statement) {
+      const values = Array.from({ length: rows }, () => placeholders(codesAndLimits))
+      const { sql: text } = this.database.orm
+        .insert(codesAndLimits)
+        .values(values)
+        .onConflictDoUpdate({
+          target: [codesAndLimits.subject, codesAndLimits.name],
+          set: incremented(codesAndLimits),
+        })
+        .toSQL()
+      statement = this.database.driver.prepare(text)
+      this.upserts.set(rows, statement)
+    }
+    return statement
   }
 }

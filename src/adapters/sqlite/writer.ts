@@ -8,16 +8,12 @@ type Sync<T> = T extends PromiseLike<unknown> ? never : T
 /** How long a write waits for another process's lock before it fails. */
 const lockPatienceMs = 5000
 
-/** What steps keep in memory of the transaction they run in. */
+/** What the steps of a transaction keep in memory. */
 export interface Unit {
-  /** A transaction is about to begin. Throws where it must not. */
-  guard(): void
-  /** The write lock is held: what was read before may be out of date. */
-  begin(): void
-  /** Writes what has been changed in memory. */
+  /** Forgets everything: a transaction begins, or is undone. */
+  reset(): void
+  /** Writes what has changed; part of the transaction. */
   flush(): void
-  /** Forgets what has been changed in memory: the transaction is undone. */
-  discard(): void
 }
 
 const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -41,6 +37,7 @@ export class Writer {
   private committedAt = Number.NEGATIVE_INFINITY
   private queue: Job[] = []
   private scheduled = false
+  private readonly units: Unit[] = []
   private readonly waiters: (() => void)[] = []
   private readonly batchSizes = newDistribution(batchBounds)
   private readonly commitSeconds = newDistribution(commitBounds)
@@ -53,7 +50,7 @@ export class Writer {
 
   constructor(
     private readonly driver: Driver.Database,
-    private readonly unit: Unit,
+    private readonly guard: () => void,
   ) {
     this.sql = {
       begin: driver.prepare('BEGIN IMMEDIATE'),
@@ -95,6 +92,19 @@ export class Writer {
     return new Promise((resolve) => this.waiters.push(resolve))
   }
 
+  /** Has a unit written with every transaction from now on. */
+  attach(unit: Unit): void {
+    this.units.push(unit)
+  }
+
+  private reset(): void {
+    for (const unit of this.units) unit.reset()
+  }
+
+  private flushUnits(): void {
+    for (const unit of this.units) unit.flush()
+  }
+
   private schedule(delayMs: number): void {
     if (this.scheduled) return
     this.scheduled = true
@@ -113,7 +123,7 @@ export class Writer {
     this.queue = []
     let answers: readonly (() => void)[]
     try {
-      this.unit.begin()
+      this.reset()
       answers = this.together(jobs) ?? jobs.map((job) => this.apart(job))
       const startedAt = performance.now()
       this.sql.commit.run()
@@ -136,7 +146,7 @@ export class Writer {
 
   /** Ends a transaction that is lost; where even that fails, SQLite has ended it, or will by the next `BEGIN` failing. */
   private undo(): void {
-    this.unit.discard()
+    this.reset()
     try {
       if (this.driver.inTransaction) this.sql.rollback.run()
     } catch {
@@ -147,7 +157,7 @@ export class Writer {
   /** Takes the write lock; while another process holds it, tries again later and fails what has waited too long. */
   private begin(): boolean {
     try {
-      this.unit.guard()
+      this.guard()
       this.sql.begin.run()
       return true
     } catch (error) {
@@ -177,7 +187,7 @@ export class Writer {
     return this.inSavepoint(
       () => {
         const answers = jobs.map((job) => answerOf(job))
-        this.unit.flush()
+        this.flushUnits()
         return answers
       },
       () => undefined,
@@ -189,7 +199,7 @@ export class Writer {
     return this.inSavepoint(
       () => {
         const answer = answerOf(job)
-        this.unit.flush()
+        this.flushUnits()
         return answer
       },
       (error) => () => job.reject(error),
@@ -204,7 +214,7 @@ export class Writer {
       return result
     } catch (error) {
       if (!this.driver.inTransaction) throw error
-      this.unit.discard()
+      this.reset()
       this.sql.stepUndone.run()
       this.sql.stepDone.run()
       return undone(error)
