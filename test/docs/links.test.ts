@@ -101,6 +101,7 @@ test('files that pages name are there', () => {
     spans
       .map((span) => named.exec(span)?.[1])
       .filter((file) => file !== undefined)
+      .filter((file) => !/\bNAME\b/.test(file))
       .filter((file) => !existsSync(join(root, file)))
       .map((file) => `${path} names ${file}`),
   )

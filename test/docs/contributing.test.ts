@@ -1,0 +1,82 @@
+import { expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { getTableName, is, Table } from 'drizzle-orm'
+import * as postgresSchema from '../../src/adapters/postgres/schema.ts'
+import * as sqliteSchema from '../../src/adapters/sqlite/schema.ts'
+import { pageAt, readPage, root } from './pages.ts'
+
+// CONTRIBUTING.md lists the files that an addition takes. What was added before shows whether that is true.
+
+/** A section of CONTRIBUTING.md, and something of that kind that was added before. */
+const additions: readonly (readonly [section: string, example: RegExp])[] = [
+  ['Add an SMS provider', /\bkannel\b/],
+  ['Add an SMS provider', /\bmsg91\b/],
+  ['Add an SMS provider', /\bsns\b/],
+  ['Add an SMS provider', /\btwilio\b/],
+  ['Add an SMS provider', /\bvonage\b/],
+  ['Add a limit', /'phone-minute'/],
+  ['Add a limit', /'recipient-hour'/],
+  ['Add a template', /\bORDER_DELIVERED\b/],
+  ['Add a command', /\bhealthCommands\b/],
+  ['Add a command', /\bmoveCommands\b/],
+  ['Add a step on codes and limits', /\babandonSend\b/],
+  ['Add a step on codes and limits', /\breschedule\b/],
+  ['Add a saved record', /\bconsoleLinks\b|\bconsole_links\b/],
+]
+
+/** Its examples name some templates, and need not name another. */
+const examples = ['src/adapters/http/openapi.ts']
+
+/** Code of the product without comments, by its path. */
+const sources = new Map(
+  [...new Bun.Glob('{src,client}/**/*.{ts,tsx}').scanSync({ cwd: root })].map((path) => [
+    path,
+    readFileSync(join(root, path), 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm, ''),
+  ]),
+)
+
+/** The files that a section names; `NAME` stands for any name. */
+function namedIn(section: string): readonly string[] {
+  const { text } = pageAt('CONTRIBUTING.md')
+  const [, body = ''] = text.split(`\n## ${section}\n`)
+  const { spans } = readPage('CONTRIBUTING.md', body.split('\n## ')[0] ?? '')
+  return spans.filter((span) => /^(?:src|client)\/.*\.tsx?$/.test(span))
+}
+
+test.each(additions)('"%s" names every file that has %p', (section, example) => {
+  const named = namedIn(section)
+  const isNamed = (path: string) =>
+    named.some((each) => each === path || each.replace(/NAME\.ts$/, '') === path.replace(/[\w-]+\.ts$/, ''))
+  const found = [...sources].filter(([, code]) => example.test(code)).map(([path]) => path)
+  expect(found.length).toBeGreaterThan(1)
+  expect(found.filter((path) => !examples.includes(path) && !isNamed(path))).toEqual([])
+})
+
+test('files that CONTRIBUTING.md names are there', () => {
+  const named = [...new Set(additions.map(([section]) => section))].flatMap(namedIn)
+  expect(named.filter((path) => !path.endsWith('/NAME.ts') && !existsSync(join(root, path)))).toEqual([])
+})
+
+test('docs/architecture.md names every room and every table', () => {
+  const { spans } = pageAt('docs/architecture.md')
+  const rooms = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
+  expect(rooms.filter((room) => !spans.includes(room) && !spans.includes(`src/adapters/${room}`))).toEqual([])
+  const subjects = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/domain'), onlyFiles: false })]
+  expect(subjects.filter((each) => !each.endsWith('.ts') && !spans.includes(each))).toEqual([])
+  const tables = [...Object.values(sqliteSchema), ...Object.values(postgresSchema)].filter((each) =>
+    is(each, Table),
+  )
+  expect(tables.map((table) => getTableName(table)).filter((name) => !spans.includes(name))).toEqual([])
+})
+
+test.each(['docs/rooms.svg', 'docs/send-files.svg'])('files and rooms that %s names are there', (path) => {
+  const drawing = readFileSync(join(root, path), 'utf8')
+  const words = [...drawing.matchAll(/>([^<]+)</g)].flatMap(([, text = '']) => text.split(/[^\w./*-]+/))
+  const files = [...sources.keys()]
+  const isThere = (word: string) => files.some((file) => file.endsWith(`/${word}`))
+  expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
+  if (path !== 'docs/rooms.svg') return
+  const rooms = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
+  expect(rooms.filter((room) => !words.includes(room) && !words.includes(`${room}:`))).toEqual([])
+})
