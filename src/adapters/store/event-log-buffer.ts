@@ -5,17 +5,17 @@ import type { EventLogStore } from './event-log.ts'
 import { eventLogEntry } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
-/** How long an entry waits for others: what a crash may lose of the journal, beside the log's last lines. */
+/** How long an entry waits for others: what a crash may lose of the event log, beside the log's last lines. */
 const gatherMs = 25
 
-/** How many requests and attempts are kept while the database does not take them. */
+/** How many requests and attempts wait while the database does not take them. */
 const mostWaiting = 20_000
 
 /** How many are written in one step, so that requests beside it don't wait noticeably. */
 const batch = 500
 
 /**
- * Gathers what the requests of a moment leave for the journal and has it written in one step: alone, each would cost as
+ * Gathers what the requests of a moment leave for the event log and has it written in one step: alone, each would cost as
  * much as the request itself. Of a request that begins and ends within a moment the end alone is written. One step is
  * under way at a time, and entries go in their order.
  *
@@ -28,7 +28,7 @@ export function createEventLogBuffer(
   const statCounts = new StatBuffer()
   /** By request, in the order in which they came; `number` is what `taken` was by then. */
   const waiting = new Map<string, { number: number; trace: RequestTrace; attempts: readonly Attempt[] }>()
-  /** Stories and attempts in it. */
+  /** Requests and attempts in it. */
   let size = 0
   /** Requests and counts so far, and how many of the first of them have been written, or told as lost. */
   let taken = 0
@@ -107,7 +107,7 @@ export function createEventLogBuffer(
       statCounts.add(at, statKey)
       if (!isWriting) void write()
     },
-    /** Stories and attempts that wait to be written, and requests whose were lost since the start. */
+    /** Requests and attempts that wait to be written, and requests whose were lost since the start. */
     stats: () => ({ waiting: size, lost }),
     /** Resolves when all that was taken so far has been written, or told as lost; what comes later does not hold it up. */
     async flush(): Promise<void> {

@@ -35,15 +35,15 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
   }
 }
 
-/** Requests of one application a minute that are kept although they were refused before they were counted. */
+/** Rejected requests of one app that are saved in a minute although no limit counted them. */
 const savedRefusals = 60
 
 /**
- * The journal of a server. Requests without right credentials are not kept, and of those that an application may make
+ * The event log of a server. Requests without valid credentials are not saved, and of those that an application may make
  * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
  * disk.
  *
- * @param count is told what is counted of every request that has ended, kept or not, and when it came
+ * @param count is told what is counted of every request that has ended, saved or not, and when it came
  */
 export function createEventLog(
   saveTrace: SaveTrace,
@@ -54,13 +54,13 @@ export function createEventLog(
   /** How many attempts of a request under way have been taken. */
   const taken = new WeakMap<RequestContext, number>()
 
-  function keep(context: RequestContext, trace: RequestTrace): void {
+  function save(context: RequestContext, trace: RequestTrace): void {
     const { attempts } = context
     saveTrace(trace, attempts.slice(taken.get(context) ?? 0))
     if (trace.end === null) taken.set(context, attempts.length)
   }
 
-  /** Whether an application has had as many uncounted requests refused within this minute as are kept. */
+  /** Whether an application has had as many uncounted requests refused within this minute as are saved. */
   function isTooMany({ at, app = '', limits }: RequestContext): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false
@@ -76,13 +76,13 @@ export function createEventLog(
   return {
     note: (context) => {
       const trace = traceOf(context, null)
-      if (trace) keep(context, trace)
+      if (trace) save(context, trace)
     },
     ended: (ended) => {
       const { context } = ended
       const trace = traceOf(context, endOf(ended))
       if (!trace) return
-      if (ended.status < 400 || !isTooMany(context)) keep(context, trace)
+      if (ended.status < 400 || !isTooMany(context)) save(context, trace)
       const { attempts } = context
       for (const statKey of requestStats(trace, attempts)) count(context.at, statKey)
       for (const attempt of attempts) count(context.at, attemptStat(attempt, trace.brand))

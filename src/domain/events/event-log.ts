@@ -3,12 +3,12 @@ import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { Attempt, LimitStatus, Operation, RequestContext } from './request-context.ts'
 
 /**
- * How much of a recipient's keyed hash is kept, in characters: 132 bits, since the index over them is the one thing here
+ * How much of a recipient's keyed hash is stored, in characters: 132 bits, since the index over them is the one thing here
  * that is not in order.
  */
 const hashLength = 22
 
-/** What the journal keeps of a recipient's keyed hash, and finds it by. */
+/** What the event log stores of a recipient's keyed hash. */
 export function hashOf(recipientSubject: string): string {
   return recipientSubject.slice(0, hashLength)
 }
@@ -25,7 +25,7 @@ export interface RequestTrace {
   /** Masked; null where it had none or several. */
   readonly recipient: string | null
   readonly recipients: number | null
-  /** The keyed hash of the one recipient of a code, or its beginning; null where there is none, or it is not kept. */
+  /** The keyed hash of the one recipient of a code, or its beginning; null where there is none, or it is not stored. */
   readonly recipientSubject: string | null
   readonly limits: readonly LimitStatus[]
   /** Null while it is under way, and for ever where the process ended meanwhile. */
@@ -41,7 +41,7 @@ export interface RequestEnd {
   readonly durationMs: number
 }
 
-/** A row of the delivery log: an attempt, whose it was, and what receipts have said of it since. */
+/** A row of the delivery log: an attempt, whose it was, and its delivery report. */
 export interface Delivery extends Omit<Attempt, 'error'> {
   readonly requestId: string
   readonly app: string
@@ -67,12 +67,12 @@ export interface DeliveryQuery {
 export interface EventLog {
   /**
    * A request is about to have messages handed over, or an attempt to do so has ended: what is known of it by now is
-   * kept, since the rest may take its time.
+   * saved, since the rest may take its time.
    */
   note(context: RequestContext): void
 }
 
-/** The journal as it is read. */
+/** The reading side of the event log. */
 export interface EventLogReader {
   trace(requestId: string): Promise<RequestTrace | undefined>
   /** Oldest first. */
@@ -85,7 +85,7 @@ export interface EventLogReader {
   lastProviderOf(recipientSubjects: readonly string[], brandSlug: string): Promise<string | undefined>
 }
 
-/** How a message stands: by the last word of its receipts where there is one, else by what the provider said. */
+/** The status of a message: by its delivery report where there is one, else by the provider's answer. */
 export function statusOf({
   outcome,
   report,
@@ -95,5 +95,5 @@ export function statusOf({
     : outcome
 }
 
-/** Takes a story in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
+/** Saves a trace in the place of an earlier one of that request, and attempts beside earlier ones. Never throws. */
 export type SaveTrace = (trace: RequestTrace, attempts: readonly Attempt[]) => void

@@ -5,8 +5,8 @@ import { type Delivery, type RequestEnd, type RequestTrace, statusOf } from './e
 import type { LimitStatus, Operation } from './request-context.ts'
 
 /**
- * The story of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
- * where the limits stood, whom its messages were given to with what result, what the receipts said, and what to do.
+ * The trace of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
+ * where the limits stood, whom its messages were given to with what result, what the delivery reports said, and what to do.
  */
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
@@ -60,7 +60,7 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-/** The stages of a request in their order; each failure that a story may end with belongs to one. */
+/** The stages of a request in their order; each failure that a request may end with belongs to one. */
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const stages: Readonly<Record<FailureKind, Stage>> = {
@@ -177,7 +177,7 @@ function attempt(row: Delivery): string {
   const to = row.position === null ? '' : ` to ${row.recipient}, number ${row.position} in its list`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
-  return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${news(row)}`
+  return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
 function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
@@ -208,7 +208,7 @@ const scopes: Readonly<Record<RejectionScope, string>> = {
   account: 'our account there',
 }
 
-function news({ outcome, report, reportKey }: Delivery): string {
+function reported({ outcome, report, reportKey }: Delivery): string {
   if (outcome !== 'accepted' && outcome !== 'unknown') return ''
   if (report?.status === 'delivered') return `; delivered, says its receipt of ${time(report.at)}`
   if (report?.status === 'failed') {

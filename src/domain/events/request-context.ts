@@ -84,7 +84,7 @@ export interface Attempt {
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null
   readonly providerMessageId: string | null
-  /** What a receipt names it by; null: none is expected. */
+  /** What a delivery report names it by; null: none is expected. */
   readonly reportKey: string | null
   readonly durationMs: number
   /** What a provider threw that should have answered; for the log line. */

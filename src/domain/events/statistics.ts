@@ -27,7 +27,7 @@ export interface Figures {
   readonly accepted: number
   readonly failed: number
   readonly unknown: number
-  /** What receipts have said of messages. */
+  /** What delivery reports said of messages. */
   readonly delivered: number
   readonly undelivered: number
 }
@@ -72,7 +72,7 @@ export interface Statistics {
   readonly points: readonly Point[]
   readonly byChannel: readonly Share[]
   readonly byBrand: readonly Share[]
-  /** Receipts are counted by provider alone. */
+  /** Delivery reports are counted by provider alone. */
   readonly byProvider: readonly Share[]
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes

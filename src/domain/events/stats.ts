@@ -13,14 +13,14 @@ import type {
   VerifyTimes,
 } from './statistics.ts'
 
-// What the overview of the console adds up is counted as it happens: the journal itself may hold millions.
+// What the overview of the console adds up is counted as it happens: the event log may hold millions of rows.
 
-/** What is counted: how a request ended, what became of an attempt, what a receipt said, how long people took. */
+/** What is counted: how a request ended, what became of an attempt, what a delivery report said, how long people took. */
 export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time'
 
 /**
  * Something that happened, as it is counted. `detail` is the code of an error or `ok`, the outcome of an attempt and its
- * class, the status of a receipt, or a bin of seconds; what is not known is empty.
+ * class, the status of a delivery report, or a bin of seconds; what is not known is empty.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -30,7 +30,7 @@ export interface StatKey {
   readonly detail: string
 }
 
-/** The steps by which it is counted, in milliseconds, and for how long each is kept. */
+/** The steps by which it is counted, in milliseconds, and for how long each is stored. */
 export const statSteps = [
   { stepMs: 60_000, retentionMs: 2 * 3_600_000 },
   { stepMs: 3_600_000, retentionMs: 2 * 86_400_000 },
@@ -69,7 +69,7 @@ export function attemptStat(
   return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
 }
 
-/** Whether a story is of a right code. */
+/** Whether a request verified a right code. */
 export function isVerified({ operation, end }: Pick<RequestTrace, 'operation' | 'end'>): boolean {
   return operation === 'verify' && end?.error === null
 }
@@ -87,7 +87,7 @@ export function verifiedStats(
   return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
 }
 
-/** What a final receipt says; one that is not final is not counted. */
+/** What a final delivery report says; one that is not final is not counted. */
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
@@ -96,7 +96,7 @@ export function reportStat(provider: string, status: keyof typeof reportRanks): 
 /** Upper bounds, in seconds, by which the time from the message to the right code is counted. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
-/** A tally with how often, in one step. */
+/** What was counted in one step of time, and how often. */
 export interface Counted extends StatKey {
   /** When the step begins, epoch milliseconds. */
   readonly at: number
@@ -122,7 +122,7 @@ const nothing: Figures = {
 const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
-/** Which figure a tally counts towards; undefined: none, such as a request with a field missing. */
+/** Which figure it counts towards; undefined: none, such as a request with a field missing. */
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
   const [outcome = ''] = detail.split(' ')
   if (limitErrors.has(detail)) return 'limited'

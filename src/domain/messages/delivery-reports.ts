@@ -2,7 +2,7 @@ import { Failure } from '../failures.ts'
 import type { Clock, Secrets } from '../ports.ts'
 import type { CallbackRequest, DeliveryReportReader, SmsProvider } from './providers.ts'
 
-/** What is known of a message by its receipts: the last word on it so far. */
+/** What is known of a message by its delivery reports: the one that counts so far. */
 export interface DeliveryReportState {
   readonly status: 'delivered' | 'failed' | 'pending'
   readonly reason: string | null
@@ -25,19 +25,19 @@ export interface DeliveryReportStore {
   saveReports(provider: string, reports: readonly MessageReport[]): Promise<void>
 }
 
-/** What receipts name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
+/** What delivery reports name an attempt by that has a URL of its own for them; short, since vendors limit the length of those. */
 export function attemptKey(requestId: string, attempt: number): string {
   return `${requestId.replaceAll('-', '')}.${attempt}`
 }
 
-/** What receipts name a message by that the provider has given a name. */
+/** What delivery reports name a message by that the provider has given a name. */
 export function providerReportKey(provider: string, providerMessageId: string): string {
   return `${provider}:${providerMessageId}`
 }
 
 /**
- * The standing of news: what is final outranks what is not, and `delivered` outranks `failed`, since a handset's word is
- * proof and a failure may be a guess of the network. So the outcome is the same in whatever order receipts come.
+ * The rank of a report: what is final outranks what is not, and `delivered` outranks `failed`, since a handset's word is
+ * proof and a failure may be a guess of the network. So the outcome is the same in whatever order reports come.
  */
 export const reportRanks: Readonly<Record<DeliveryReportState['status'], number>> = {
   pending: 0,
@@ -139,12 +139,12 @@ export function reportReader(
   return { reader, keyOf }
 }
 
-/** Whether a vendor's name for a message is one that is kept: what else an answer may hold is not for the log. */
+/** Whether a provider's name for a message is one that is stored: what else an answer may hold is not for the log. */
 export function isProviderMessageId(text: string): boolean {
   return /^[!-~]{1,200}$/.test(text)
 }
 
-/** How a receipt that came to this path names its message; undefined where the path is none of ours. */
+/** How a delivery report that came to this path names its message; undefined where the path is none of ours. */
 function namer(
   secrets: CallbackPorts['secrets'],
   provider: string,
