@@ -47,6 +47,7 @@ test.each([
   ['A="1\nB=2\n', [1]],
   ["A=1\n\nB='2\n\\'", []],
   ["B='2", [1]],
+  ['B="2\\', [1]],
 ])('%j: the lines %j say nothing', (text, lines) => {
   expect(parseEnvFile(text).lost.map(({ line }) => line)).toEqual(lines)
 })

@@ -63,7 +63,7 @@ function valueIn(rest: Reader): string | undefined {
       value += rest.take(/[^']*/y)
       if (rest.take(/'/y) === '') return undefined
     } else if (rest.take(/"/y) !== '') {
-      value += unescaped(rest.take(/(?:\\[\s\S]|[^"\\])*/y), /\\(["\\`$\n])/g)
+      value += unescaped(rest.take(/(?:\\(?:[\s\S]|$)|[^"\\])*/y), /\\(["\\`$\n])/g)
       if (rest.take(/"/y) === '') return undefined
     } else {
       const plain = rest.take(/(?:\\(?:[\s\S]|$)|[^\n\\])*/y)
