@@ -28,8 +28,8 @@ export const assumed = {
   pageBytes: 8192,
 } as const
 
-/** How long a recipient's ledger is kept: the hour of its limit. */
-const ledgerSeconds = 3600
+/** How long a recipient's rows are kept: the hour of its limit. */
+const recipientSeconds = 3600
 
 /**
  * What a request of some kind costs, by the setups of one application, which differ in how many share a transaction. The
@@ -124,7 +124,7 @@ export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
   const costs = { ...mixed(costsOf(results, 'send'), costsOf(results, 'wrong')), commitMs: assumed.commitMs }
   const steps = 2 * sendsPerSecond
   const { recipientBytes, traceBytes, deliveryBytes } = results.storage
-  const live = sendsPerSecond * ledgerSeconds
+  const live = sendsPerSecond * recipientSeconds
   const inADay = sendsPerSecond * 86_400
   const touched =
     pagesTouched((live * recipientBytes) / assumed.pageBytes, steps * assumed.checkpointSeconds) +
@@ -214,9 +214,9 @@ export function planMarkdown(results: PostgresResults): string {
     row('applications that share the load, at least', ({ applications }) => whole(applications)),
     row('write-ahead log', ({ walBytesPerSecond }) => `${bytes(walBytesPerSecond)}/s`),
     row('page writes a second', ({ pagesWrittenPerSecond }) => whole(pagesWrittenPerSecond)),
-    row('live ledgers', ({ recipientBytes }) => bytes(recipientBytes)),
-    row('journal, 1 day', ({ eventLogBytesPerDay }) => bytes(eventLogBytesPerDay)),
-    row('journal, 30 days', ({ eventLogBytesPerDay }) => bytes(30 * eventLogBytesPerDay)),
+    row('live codes and limits', ({ recipientBytes }) => bytes(recipientBytes)),
+    row('event log, 1 day', ({ eventLogBytesPerDay }) => bytes(eventLogBytesPerDay)),
+    row('event log, 30 days', ({ eventLogBytesPerDay }) => bytes(30 * eventLogBytesPerDay)),
     row('commits a second, all primaries (simulated)', ({ simulated, primaries }) => {
       return whole(simulated.transactionsPerSecond * primaries)
     }),

@@ -256,7 +256,7 @@ async function drive(
     const wanted = (statuses.get(workload.status) ?? 0) + connections
     if (wanted < requests) requireStatus(workload, statuses)
   }
-  // By now what the requests leave for the journal is written too.
+  // By now what the requests leave for the event log is written too.
   const statements = await observer.statements()
   const walBytes = (await observer.walBytes()) - walBefore
 
