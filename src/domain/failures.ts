@@ -1,6 +1,6 @@
 /**
- * Every failure that may cross the process boundary: its code and usual message, in the order of spec section 7,
- * followed by the three of design section 5. Codes are the contract; messages may change.
+ * Every failure that crosses the process boundary, with its default message: spec section 7, then three of design section 5.
+ * Codes are the contract; messages may change.
  */
 export const failureMessages = {
   validation_error: 'Invalid request',
@@ -35,15 +35,15 @@ export const failureMessages = {
 export type FailureKind = keyof typeof failureMessages
 
 export interface FailureDetails {
-  /** Seconds after which the same request may pass; present on every 429. */
+  /** After how many seconds the same request may pass; on every 429. */
   readonly retryAfterSeconds?: number
-  /** Present on notification_failed (spec 4.4, rule 11). */
+  /** On notification_failed (spec 4.4, rule 11). */
   readonly channel?: 'SMS' | 'EMAIL'
-  /** What went wrong underneath. It reaches the log and never the caller. */
+  /** For the log, never for the caller. */
   readonly cause?: unknown
 }
 
-/** A refusal or a failed delivery, thrown by the domain and turned into an envelope in one place. */
+/** A rejected request or a failed delivery; one place makes the error envelope of it. */
 export class Failure extends Error {
   override readonly name = 'Failure'
 

@@ -4,7 +4,6 @@ import type { SmsRoute } from './messages/providers.ts'
 /** The time in epoch milliseconds. */
 export type Clock = () => number
 
-/** The log of the process: JSON lines of these fields and this message. */
 export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -12,73 +11,55 @@ export interface Log {
 }
 
 /**
- * How far the clock may be behind what the store tells of it: requests overtake each other, also between processes. What
- * lies further ahead is from before the clock was set back. A code of that time is over, since its life can't be told any
- * more; a window is cut to its length from now.
+ * How far ahead of `now` a stored time may be: requests overtake each other, also between processes. A time further ahead
+ * is from before the clock was set back: its code is void, its window is shortened to its length from now.
  */
 export const clockToleranceMs = 5000
 
-/**
- * Randomness and keyed hashing; the server's secrets stay behind it. While a secret is being replaced there are two: the
- * first one makes hashes, and what former ones made is still recognized.
- */
+/** Randomness and keyed hashing under the secret keys: the present one makes hashes, previous ones are still accepted. */
 export interface Secrets {
-  /** A random UUID, version 4. */
   newId(): string
-  /** Six digits, uniform over 000000 to 999999, from a cryptographic source. */
+  /** Six digits, uniform, from a cryptographic source. */
   newCode(): string
-  /** The id of a new record: 128 random bits, in base64url. */
+  /** 128 random bits in base64url. */
   newRecordId(): string
-  /**
-   * HMAC-SHA-256 of a code for its owner, in base64url, under the present secret and then each former one. It is never
-   * stored.
-   */
+  /** HMAC-SHA-256 of a code for its owner, in base64url, under the present and each previous secret key. Never stored. */
   keyedCodes(owner: CodeOwner, code: string): readonly [string, ...string[]]
-  /** What a record stores of a keyed code: SHA-256 over the record's id and it, in base64url. */
+  /** The stored hash of a keyed code: SHA-256 over the record's id and it, in base64url. */
   saltedHash(recordId: string, keyedCode: string): string
   newApiKey(): ApiKey
-  /**
-   * What records of a recipient or an IP address are stored under: 132 bits of a keyed hash, in base64url, under the present
-   * secret key and then each previous one.
-   */
+  /** The stored identifier of a recipient or IP address: 132 bits of a keyed hash, in base64url, under each secret key. */
   subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
-  /**
-   * What makes the URL of a receipt unguessable: 96 bits of an HMAC-SHA-256, in base64url, under the present
-   * secret.
-   */
+  /** The unguessable part of a callback URL: 96 bits of an HMAC-SHA-256, in base64url, under the present secret key. */
   callbackToken(about: string): string
-  /** Whether this is the token of it, under any of the secrets; compares in constant time. */
+  /** Checks a token under every secret key in constant time. */
   isCallbackToken(about: string, token: string): boolean
 }
 
-/** A new API key: `otp_live_`, 256 random bits and a checksum, by which those who search for leaked keys know it. */
+/** A new API key: `otp_live_`, 256 random bits, and a checksum for secret scanners. */
 export interface ApiKey {
-  /** Told once and kept nowhere. */
+  /** Shown once and never stored. */
   readonly key: string
-  /** What is stored to compare with, in base64url. */
+  /** In base64url. */
   readonly sha256: string
-  /** How it ends, to tell it from others. */
   readonly lastFour: string
 }
 
-/** Whom a code is for: bound to that, its hash is worth nothing in another row. */
+/** The owner of a code. Its hash is invalid in another row. */
 export interface CodeOwner {
   readonly brandSlug: string
   readonly channel: Channel
-  /** The recipient in its normal form. */
   readonly identity: string
 }
 
-/** What an application's key is compared with. */
 export interface Apps {
-  /** Whether this pair was issued and is not revoked; compares in constant time, known appId or not. */
+  /** Whether this pair was issued and is not revoked; compares in constant time. */
   accepts(appId: string, apiKey: string): Promise<boolean>
 }
 
-/** A message that the outbox holds for the developer, as the outbox page and its JSON show it. */
 export interface OutboxMessage {
   readonly channel: Channel
-  /** E.164 digits, or a mail address. */
+  /** E.164 digits, or an e-mail address. */
   readonly to: string
   readonly route: SmsRoute | null
   readonly brandId: string | null
@@ -92,25 +73,24 @@ export interface OutboxMessage {
 }
 
 export interface OutboxEntry extends OutboxMessage {
-  /** Increases with each message. */
   readonly id: number
   /** ISO 8601, UTC. */
   readonly createdAt: string
 }
 
-/** Which messages: of one recipient in any spelling of it, and the first `limit` after an id or, without one, the last. */
+/** The first `limit` messages after an id or, without one, the last `limit`; optionally of one recipient. */
 export interface OutboxQuery {
   readonly identity?: string
   readonly after?: number
   readonly limit: number
 }
 
-/** Messages kept instead of sent, for development. */
+/** Development messages that are stored instead of sent. */
 export interface Outbox {
   add(message: OutboxMessage): Promise<void>
   /** Oldest first. */
   list(query: OutboxQuery): Promise<readonly OutboxEntry[]>
   get(id: number): Promise<OutboxEntry | undefined>
-  /** Like `list`, but waits up to `waitMs`, or until the signal aborts, for a first message, from any process. */
+  /** Like `list`, but waits up to `waitMs` or until the signal aborts for a first message, from any process. */
   wait(query: OutboxQuery, waitMs: number, signal: AbortSignal): Promise<readonly OutboxEntry[]>
 }

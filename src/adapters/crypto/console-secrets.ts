@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { ConsoleSecrets } from '../../domain/operator/sessions.ts'
 import { sha256 } from './secrets.ts'
 
-/** The password that is looked at: one at a time, since each takes a good part of a second and 64 MiB. */
+/** One at a time, since each takes a large part of a second and 64 MiB. */
 let underWay: Promise<unknown> = Promise.resolve()
 
-/** Tokens of the console, and its password by argon2id (RFC 9106), off the event loop and one at a time. */
+/** Console tokens, and the console password by argon2id (RFC 9106). */
 export const consoleSecrets: ConsoleSecrets = {
   newToken: () => {
     const token = randomBytes(32).toString('base64url')
@@ -19,21 +19,20 @@ export const consoleSecrets: ConsoleSecrets = {
   },
 }
 
-/** What ADMIN_PASSWORD_HASH is set to for a password. */
+/** The value of ADMIN_PASSWORD_HASH for a password. */
 export function passwordHash(password: string): Promise<string> {
   return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
 }
 
-/** Lengths of hashes of 16, 24, 32, 48 and 64 bytes in base64: another one has lost its end. */
+/** 16, 24, 32, 48 and 64 bytes in base64: any other hash is truncated. */
 const hashLengths = [22, 32, 43, 64, 86]
 
-/** Whether a text is such a hash, as far as its form tells. */
 export function isPasswordHash(text: string): boolean {
   const [, m = '', t = '', p = '', salt = '', hash = ''] =
     /^\$argon2(?:id|i|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,8})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(
       text,
     ) ?? []
-  // What RFC 9106 section 3.1 asks of each.
+  // RFC 9106 section 3.1.
   return (
     Number(t) >= 1 &&
     Number(p) >= 1 &&

@@ -4,11 +4,10 @@ import { dirname } from 'node:path'
 import { newSecretKey } from './secrets.ts'
 
 /**
- * The server's secret from its file; makes the file, readable by its owner only, if there is none. Of processes that
- * start together one makes it and all read the same.
+ * Reads the secret keys, the present one first. Creates the file if it is missing; of processes that start together one creates
+ * it and all read the same.
  *
- * @returns the secrets, the present one first, and whether they are new
- * @throws when the file can't be read or holds a secret of less than 32 bytes
+ * @throws when the file can't be read or has a key of less than 32 bytes
  */
 export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean } {
   const isNew = !existsSync(file) && make(file)
@@ -18,10 +17,10 @@ export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean
   return { secrets, isNew }
 }
 
-/** The present secret, then former ones. */
+/** The present key, then previous ones. */
 export type SecretKeys = readonly [string, ...string[]]
 
-/** Secrets as they are written, separated by commas or line breaks; undefined where one has less than 32 bytes. */
+/** Keys separated by commas or line breaks; undefined where one has less than 32 bytes. */
 export function secretKeysIn(text: string): SecretKeys | undefined {
   const [present = '', ...former] = new Set(text.trim().split(/\s*[,\n]\s*/))
   const keys = [present, ...former] as const
@@ -37,14 +36,14 @@ function read(file: string): string {
   }
 }
 
-/** Makes the file whole or not at all; false where another process was first. */
+/** Atomic; false where another process was first. */
 function make(file: string): boolean {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // Of this process alone: in containers that share a folder all have the same number.
+  // Not the process id: containers with a shared directory may have the same one.
   const draft = `${file}.${randomUUID()}.tmp`
   writeFileSync(draft, `${newSecretKey()}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
-    // A link, unlike a rename, fails where another process was first.
+    // Unlike a rename, a link fails where another process was first.
     linkSync(draft, file)
     return true
   } catch (error) {

@@ -2,9 +2,9 @@ import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID, timingSaf
 import type { Secrets } from '../../domain/ports.ts'
 
 /**
- * Keyed hashing under the server's secret, with a key of its own for each purpose (HKDF, RFC 5869).
+ * Keyed hashing with a subkey for each purpose (HKDF, RFC 5869).
  *
- * @param secretKeys the present secret, then former ones whose hashes are still recognized
+ * @param secretKeys the present key, then previous ones whose hashes are still accepted
  */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
   const codeKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost code v2'))
@@ -14,7 +14,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
     newRecordId: () => randomFillSync(recordIdBytes).toString('base64url'),
-    // JSON keeps the parts apart whatever they contain.
+    // JSON separates the parts unambiguously.
     keyedCodes: ({ brandSlug, channel, identity }, code) => {
       const text = JSON.stringify([brandSlug, channel, identity, code])
       return mapped(codeKeys, (key) => hmac(key, text))
@@ -37,12 +37,12 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   }
 }
 
-/** Characters of base64url: 132 bits, since every record and every event of a recipient repeats it. */
+/** 132 bits in base64url. */
 const subjectLength = 22
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Bytes as a number of so many digits to the base 62: letters and digits are one word to whoever selects them. */
+/** A number to the base 62, of fixed length. */
 function base62(bytes: Uint8Array, length: number): string {
   let text = ''
   for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 62n) {
@@ -51,19 +51,19 @@ function base62(bytes: Uint8Array, length: number): string {
   return text.padStart(length, '0')
 }
 
-/** A key with its checksum: six digits to the base 62 of the CRC-32 of what stands before them. */
+/** Appends the CRC-32, six digits to the base 62. */
 function checked(key: string): string {
   const sum = Buffer.alloc(4)
   sum.writeUInt32BE(Bun.hash.crc32(key))
   return key + base62(sum, 6)
 }
 
-/** `Secrets.saltedHash`, which needs no secret: what it hashes is keyed already. */
+/** `Secrets.saltedHash`; it needs no secret key, since the code is keyed already. */
 export function saltedHash(recordId: string, keyedCode: string): string {
   return sha256(`${recordId} ${keyedCode}`)
 }
 
-/** Whether a stored hash is that of a keyed code under this record id; compares in constant time. */
+/** Compares in constant time. */
 export function isHashOf(hash: string, recordId: string, keyedCode: string): boolean {
   const [stored, computed] = [Buffer.from(hash), Buffer.from(saltedHash(recordId, keyedCode))]
   return stored.length === computed.length && timingSafeEqual(stored, computed)
@@ -73,31 +73,31 @@ function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) =>
   return [make(first), ...rest.map(make)]
 }
 
-/** Filled anew for each id. */
+/** Reused for each id. */
 const recordIdBytes = Buffer.alloc(16)
 
-/** SHA-256 in base64url: how an API key is stored. Keys are long and random, so a slow hash would add nothing. */
+/** In base64url. API keys are long and random, so a slow hash is not necessary. */
 export function sha256(text: string): string {
   return Bun.CryptoHasher.hash('sha256', text, 'base64url')
 }
 
-/** 16 characters of base64url hold 96 bits: enough for what is tried over the network, and short in a URL. */
+/** 96 bits, enough against guessing over the network, and short in a URL. */
 function callbackToken(key: Buffer, about: string): string {
   return hmac(key, about).slice(0, 16)
 }
 
-/** What stands for each secret where others may see it: nothing can be made with it. */
+/** Public identifiers of the secret keys. */
 export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
   return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
 }
 
-/** A new server secret of 256 bits. */
+/** 256 bits. */
 export function newSecretKey(): string {
   return randomBytes(32).toString('base64url')
 }
 
 function hmac(key: Buffer, text: string): string {
-  // Bun's own, since it takes half the time of node:crypto's.
+  // Twice as fast as node:crypto.
   return new Bun.CryptoHasher('sha256', key).update(text).digest('base64url')
 }
 

@@ -1,7 +1,7 @@
 import { email } from '../../domain/contact.ts'
 import type { MailAddress } from './smtp.ts'
 
-/** A sender as an operator writes it: `address` or `Name <address>`; undefined when it is neither. */
+/** `address` or `Name <address>`; undefined for anything else. */
 export function mailAddress(text: string): MailAddress | undefined {
   const [, name, bracketed] = /^\s*(.*?)\s*<([^<>]*)>\s*$/.exec(text) ?? []
   const address = email(bracketed ?? text)?.address

@@ -1,7 +1,6 @@
 import type { Mailer } from '../../domain/messages/providers.ts'
 import type { Outbox } from '../../domain/ports.ts'
 
-/** Keeps each mail for the developer to look at, instead of sending it. */
 export function createOutboxMailer(outbox: Outbox): Mailer {
   return {
     name: 'outbox',

@@ -6,10 +6,7 @@ import { isLoopback, type Settings } from '../../config/settings.ts'
 import { mailAddress } from './address.ts'
 import type { DkimSettings, MailAddress, SmtpServer, SmtpSettings } from './smtp.ts'
 
-/**
- * How mail is sent: SMTP_URL, SMTP_CA_FILE, MAIL_FROM, DKIM_SELECTOR, DKIM_KEY_FILE and DKIM_DOMAIN, with what is wrong
- * with any of them. Undefined: there is no SMTP_URL, or it is wrong.
- */
+/** Reports everything wrong with SMTP_URL, SMTP_CA_FILE, MAIL_FROM and DKIM_*. Undefined without a valid SMTP_URL. */
 export function smtpSettings(settings: Settings): SmtpSettings | undefined {
   const from = readSender(settings)
   const dkim = readDkim(settings, from)
@@ -40,7 +37,7 @@ function readServer(settings: Settings): SmtpServer | undefined {
   const text = settings.optional('SMTP_URL')?.trim()
   if (text === undefined) return undefined
   const url = /^smtps?:\/\/[^/]/.test(text) && URL.canParse(text) ? new URL(text) : undefined
-  // A password that was not written as it must be ends up in any part of the URL.
+  // An unescaped password ends up in any part of the URL.
   const host = url && /^\/?$/.test(url.pathname) && url.hash === '' ? hostOf(url) : undefined
   const [user, password] = [decoded(url?.username), decoded(url?.password)]
   if (!url || host === undefined || user === undefined || password === undefined) {
@@ -75,7 +72,7 @@ function readServer(settings: Settings): SmtpServer | undefined {
   }
 }
 
-/** The host as DNS knows it; an IPv6 address in its brackets. */
+/** In ASCII; an IPv6 address keeps its brackets. */
 function hostOf({ hostname }: URL): string | undefined {
   const host = decoded(hostname)
   return host === undefined ? undefined : domainToASCII(host) || undefined
@@ -99,12 +96,12 @@ interface Options {
 }
 
 /**
- * The options that SMTP_URL gives as query parameters, by nodemailer's names. nodemailer itself would take any of its
- * options from there, also those that print what is sent or trust whoever answers; here there are these and no others.
+ * The query parameters of SMTP_URL, by nodemailer's names. nodemailer would accept any of its options there, such as those that
+ * log mails or disable certificate checks; here only these are accepted.
  */
 function readOptions(settings: Settings, given: URLSearchParams): Options {
   const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
-  // There always is a pool.
+  // The pool is always on.
   const known = ['requireTLS', 'ignoreTLS', 'tls.servername', 'name', 'pool', 'maxConnections', 'maxMessages']
   for (const option of given.keys()) {
     if (given.getAll(option).length > 1) refuse('has an option twice')
@@ -118,7 +115,7 @@ function readOptions(settings: Settings, given: URLSearchParams): Options {
         'has an option that would change how certificates are checked, which always are: name the certificate of an authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername',
       )
     } else {
-      // Without its name, which may be the end of a password.
+      // Without its name, which may be a part of the password.
       refuse(`has an option that is not known (there are ${known.join(', ')}), or ${form}`)
     }
   }
@@ -201,13 +198,10 @@ function readDkim(settings: Settings, from: MailAddress | undefined): DkimSettin
   return privateKey === undefined ? undefined : { domain, selector, privateKey }
 }
 
-/** Bounds within which every receiver checks a signature (RFC 8301 section 3.2). */
+/** RFC 8301 section 3.2. */
 const keyBits = { min: 1024, max: 4096 } as const
 
-/**
- * The signing key, in PEM. nodemailer signs with RSA alone, and sends unsigned, without a word, what it can't sign: all
- * that can be wrong with a key is found here.
- */
+/** The signing key in PEM. nodemailer signs with RSA only, and sends unsigned without an error when it cannot sign. */
 function readKey(settings: Settings): string | undefined {
   const refuse = (problem: string): undefined => {
     settings.refuse('DKIM_KEY_FILE', problem)
@@ -234,7 +228,7 @@ function readKey(settings: Settings): string | undefined {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** The text of the file that a variable names; undefined: it is not set, or the file can't be read. */
+/** Undefined: not set, or not readable. */
 function readFile(settings: Settings, name: string): string | undefined {
   const path = settings.optional(name)?.trim()
   if (path === undefined) return undefined

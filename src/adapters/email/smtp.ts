@@ -7,7 +7,7 @@ import type { Mail, Mailer, Outcome } from '../../domain/messages/providers.ts'
 export interface SmtpSettings {
   readonly server: SmtpServer
   readonly from: MailAddress
-  /** Undefined: mails are not signed here. */
+  /** Undefined: mails are not signed. */
   readonly dkim?: DkimSettings
 }
 
@@ -20,41 +20,39 @@ export interface SmtpServer {
   readonly host: string
   readonly port: number
   /**
-   * `implicit`: from the first byte. `required`: by STARTTLS, or the mail is not sent. `offered`: by STARTTLS where the
-   * server offers it. `never`: in the clear. Wherever there is TLS, the certificate is checked.
+   * `implicit`: from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS where the server has it. `never`: no TLS.
+   * With TLS, the certificate is always checked.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'never'
-  /** The certificates, in PEM, of who may vouch for the server; undefined: whom the runtime trusts. */
+  /** CA certificates in PEM; undefined: those of the runtime. */
   readonly ca?: string
-  /** The name in the server's certificate where it is not the host. */
+  /** If it is not the host. */
   readonly certificateName?: string
   readonly login?: { readonly user: string; readonly password: string }
-  /** How we introduce ourselves (EHLO); undefined: as nodemailer does, by the name of this machine. */
+  /** For EHLO; undefined: the name of this machine. */
   readonly clientName?: string
-  /** How many mails are handed over at the same time, each over a connection that is kept for the next. */
   readonly maxConnections: number
-  /** How many go over one connection before it is replaced. */
+  /** Over one connection. */
   readonly maxMessages: number
 }
 
 export interface DkimSettings {
   readonly domain: string
   readonly selector: string
-  /** An RSA key, in PEM. */
+  /** RSA, in PEM. */
   readonly privateKey: string
 }
 
 export interface SmtpMailer extends Mailer {
-  /** Connects and logs in as for a mail, without one; never throws. Resolves to why that failed, if it did. */
+  /** Connects and logs in; never throws. Resolves to the reason of a failure, or undefined. */
   verify(timeoutMs: number): Promise<string | undefined>
   close(): void
 }
 
 /**
- * Sends mail through an SMTP server, over a pool of connections. A mail whose time is up is withdrawn with its
- * connection: it is not sent when the server recovers, and is in nobody's way.
+ * Sends mail through an SMTP server, over a pool of connections. A mail whose time is up is withdrawn with its connection.
  *
- * @param stallMs after which a server that says nothing is hung up on
+ * @param stallMs after which the connection to a silent server is closed
  */
 export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: number): SmtpMailer {
   const transport = createTransport({
@@ -65,7 +63,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     requireTLS: server.tls === 'required',
     ignoreTLS: server.tls === 'never',
     tls: {
-      // Said aloud, so that no variable of the environment (NODE_TLS_REJECT_UNAUTHORIZED) says otherwise.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot override it.
       rejectUnauthorized: true,
       minVersion: 'TLSv1.2',
       ...(server.ca === undefined ? {} : { ca: server.ca }),
@@ -75,23 +73,23 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     ...(server.clientName === undefined ? {} : { name: server.clientName }),
     maxConnections: server.maxConnections,
     maxMessages: server.maxMessages,
-    // What may go out again, and what must not, is decided here.
+    // Retries are decided here.
     maxRequeues: 0,
     connectionTimeout: stallMs,
     greetingTimeout: stallMs,
     socketTimeout: stallMs,
     dnsTimeout: stallMs,
-    // Before the socket's, so that a connection that is not needed ends with QUIT.
+    // Before the socket's time-out, so that an idle connection ends with QUIT.
     idleTimeout: stallMs / 2,
     socketCloseTimeout: 1000,
-    // Mail content comes from callers: it must never make this process read files or fetch addresses.
+    // Callers' content must never make this process read files or fetch URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
     ...(dkim
       ? { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey } }
       : {}),
   })
-  /** What is left to read of each mail that a connection was found for, by the signal that withdraws it. */
+  /** The content stream of each mail that has a connection, by its signal. */
   const contents = new WeakMap<AbortSignal, Readable>()
   transport.use('stream', ({ data: { signal }, message }, done) => {
     const open = message.createReadStream.bind(message)
@@ -105,7 +103,6 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   const written = from.address.slice(from.address.lastIndexOf('@') + 1)
   const domain = domainToASCII(written) || written
 
-  /** Asynchronous as a whole, so that whatever is thrown on the way is caught. */
   async function handOver(mail: Mail, messageId: string, signal: AbortSignal): Promise<Handover> {
     contents.delete(signal)
     try {
@@ -123,7 +120,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       return 'accepted'
     } catch (error) {
       const content = contents.get(signal)
-      // nodemailer reads it when the server has agreed to take it (DATA), and not before.
+      // nodemailer reads the content only after the server accepted DATA.
       const phase = !content ? 'connecting' : content.readableDidRead === false ? 'envelope' : 'content'
       return { phase, error: Object(error) }
     }
@@ -132,7 +129,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   return {
     name: 'smtp',
     async send(mail, attempt, timeoutMs) {
-      // nodemailer reads even the addresses of an explicit envelope as lists.
+      // nodemailer parses even the addresses of an explicit envelope as lists.
       if (email(mail.to)?.address !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }
@@ -145,7 +142,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       clearTimeout(timer)
       if (handover === 'accepted') return { kind: 'accepted', providerMessageId }
       const outcome = outcomeOf(handover)
-      // The server knows the mail by our id, also where its answer was lost.
+      // The server knows the mail by our id even if its answer was lost.
       return outcome.kind === 'unknown' ? { ...outcome, providerMessageId } : outcome
     },
     async verify(timeoutMs) {
@@ -163,32 +160,27 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   }
 }
 
-/** How a mail was handed over: how far it came before it failed, and with what. */
 type Handover = 'accepted' | Failed
 
 interface Failed {
-  /** In `connecting` and `envelope` nothing of the mail itself was sent, so that it can't have been taken. */
+  /** In `connecting` and `envelope` nothing of the content was sent, so the mail was not accepted. */
   readonly phase: 'connecting' | 'envelope' | 'content'
   readonly error: SmtpError
 }
 
-/** As much as is told of what nodemailer throws. */
+/** The fields of nodemailer's errors. */
 interface SmtpError {
   readonly code?: unknown
   readonly originalCode?: unknown
-  /** The step that failed; `CONN` where it was none, such as a lost connection. */
+  /** The failed step; `CONN` for others, such as a lost connection. */
   readonly command?: unknown
-  /** What the server replied. */
   readonly responseCode?: unknown
 }
 
-/**
- * Whether a kept connection turned out to have been ended by the server: by its limit of mails over one connection, or
- * of its patience. Another will do, and of those that have ended there is one less now.
- */
+/** Whether the server had closed an idle connection. Each of these retries uses up one such connection. */
 function hadEnded(handover: Handover): boolean {
   if (handover === 'accepted' || handover.phase !== 'envelope') return false
-  // nodemailer's way of saying that it would try another, if it were allowed to.
+  // nodemailer's error for a connection that it would replace.
   const { code, command, responseCode } = handover.error
   return code === 'ECONNECTION' && command === undefined && responseCode === undefined
 }
@@ -197,33 +189,33 @@ function reasonOf(outcome: Outcome): string | undefined {
   return outcome.kind === 'accepted' ? undefined : outcome.reason
 }
 
-/** What a failure means. Only its code is told, since a server's words repeat addresses. */
+/** Only codes are reported, since a server's text repeats e-mail addresses. */
 function outcomeOf({ phase, error }: Failed): Outcome {
   const { code, originalCode, command, responseCode } = error
   if (typeof responseCode === 'number' && responseCode >= 400 && responseCode < 600) {
     return repliedWith(responseCode, code, command)
   }
   const word = [originalCode, code].find((each) => typeof each === 'string') ?? 'connection lost'
-  // Ours (EABORT) or nodemailer's own, which runs as long: whichever comes first.
+  // Ours (EABORT), or nodemailer's own after the same time.
   const reason = word === 'EABORT' || word === 'ETIMEDOUT' ? 'time-out' : word
-  // A time-out counts as unknown wherever it strikes (design D26).
+  // A time-out is always unknown (design D26).
   if (phase === 'content' || reason === 'time-out') return { kind: 'unknown', reason }
-  // A login that was not even tried, since the server offers none that we know; or a server that we must not trust.
+  // EAUTH without a reply: the server offers no known login. Or an untrusted certificate.
   return code === 'EAUTH' || untrusted.test(reason)
     ? { kind: 'rejected', scope: 'account', reason }
     : { kind: 'retryable', reason }
 }
 
-/** The codes of a certificate that was not accepted, such as SELF_SIGNED_CERT_IN_CHAIN, and of TLS itself. */
+/** Certificate and TLS error codes, such as SELF_SIGNED_CERT_IN_CHAIN. */
 const untrusted = /CERT|LEAF_SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/
 
-/** Replies that concern who we are, not what we send (RFC 4954 section 6). */
+/** Replies about the login (RFC 4954 section 6). */
 const loginCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** What the server's reply to a step means. With any of these it says itself that it has not taken the mail. */
+/** With any of these replies the server has not accepted the mail. */
 function repliedWith(status: number, code: unknown, command: unknown): Outcome {
   const reason = `SMTP ${status}`
-  // 503 says that the session was in the wrong state for the step, which another may not be.
+  // 503: wrong state of the session; another session may work.
   if (status < 500 || (status === 503 && code !== 'EAUTH')) return { kind: 'retryable', reason }
   if (code === 'EAUTH' || loginCodes.has(status)) return { kind: 'rejected', scope: 'account', reason }
   switch (command) {
@@ -233,7 +225,7 @@ function repliedWith(status: number, code: unknown, command: unknown): Outcome {
     case 'DATA':
       return { kind: 'rejected', scope: 'content', reason }
     default:
-      // Greeting, EHLO, STARTTLS: it does not want to talk to us, or not in the way we ask for.
+      // Greeting, EHLO, STARTTLS.
       return { kind: 'rejected', scope: 'account', reason }
   }
 }

@@ -4,7 +4,6 @@ import type { DeliveryReportStore } from '../../domain/messages/delivery-reports
 import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 
-/** The name of a step of a request, and its attributes. */
 export interface Step {
   readonly name: string
   /** A call to another service. */
@@ -14,7 +13,7 @@ export interface Step {
 
 type Attributes = Readonly<Record<string, string>>
 
-/** Does a step within a span; `resultOf` gives the attributes of its result. */
+/** @param resultOf the attributes of the step's result */
 export type DoStep = <T>(
   step: Step,
   work: () => Promise<T>,
@@ -61,7 +60,7 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
   }
 }
 
-/** The same object; `around` runs each call of one of its methods. */
+/** The same object; `around` runs each call of a method. */
 function withMethods<T extends object>(
   target: T,
   around: (name: string, work: () => Promise<Outcome>) => unknown,
@@ -75,7 +74,7 @@ function withMethods<T extends object>(
   })
 }
 
-/** A reason is a code of a provider or of an error, and contains nothing of the message. */
+/** Reasons are codes and contain nothing of the message. */
 function resultOf(outcome: Outcome): StepResult {
   const { kind } = outcome
   if (kind === 'accepted') return { attributes: { 'otpost.outcome': kind } }

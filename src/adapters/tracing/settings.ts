@@ -1,21 +1,17 @@
 import type { Settings } from '../../config/settings.ts'
 
-/** How requests are traced, and where their spans go. */
 export interface TracingSettings {
-  /** Where spans are sent, as OTLP over HTTP in protobuf. */
+  /** OTLP over HTTP, protobuf. */
   readonly url: string
-  /** What goes with them, such as the key of whoever keeps them. */
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
-  /** What else is said of this server, such as `deployment.environment.name`. */
   readonly resourceAttributes: Readonly<Record<string, string>>
   readonly sampling: Sampling
 }
 
-/** Which requests are traced. */
 export interface Sampling {
   readonly sampler: (typeof samplers)[number]
-  /** The share that the samplers by ratio take, from 0 to 1. */
+  /** Of the samplers by ratio, from 0 to 1. */
   readonly ratio: number
 }
 
@@ -33,10 +29,7 @@ const [endpointName, tracesEndpointName] = [
   'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
 ] as const
 
-/**
- * The variables of the OpenTelemetry specification, with what is wrong with any of them. Undefined: nothing is traced,
- * since no endpoint is set, and what the others say is for other programs; or since one of them turns it off.
- */
+/** The variables of the OpenTelemetry specification. Undefined: not traced, because no endpoint is set or tracing is off. */
 export function tracingSettings(settings: Settings): TracingSettings | undefined {
   if (settings.optional('OTEL_SDK_DISABLED')?.trim().toLowerCase() === 'true') return undefined
   if (settings.optional('OTEL_TRACES_EXPORTER')?.trim() === 'none') return undefined
@@ -58,7 +51,7 @@ export function tracingSettings(settings: Settings): TracingSettings | undefined
   }
 }
 
-/** The endpoint of traces is taken as it is; the one of all signals is a base. */
+/** The endpoint of traces is used as it is; that of all signals is a base. */
 function readUrl(settings: Settings): string | undefined {
   const base = readEndpoint(settings, endpointName)
   if (base !== undefined && /[?#]/.test(base)) {
@@ -73,10 +66,7 @@ function readUrl(settings: Settings): string | undefined {
   )
 }
 
-/**
- * Plain http is allowed to any host: collectors stand beside the server, in networks that have no certificates, and spans
- * hold no code, key or recipient.
- */
+/** Plain http is allowed to any host: collectors are often in the same network, and spans have no code, key or recipient. */
 function readEndpoint(settings: Settings, name: string): string | undefined {
   const text = settings.optional(name)?.trim()
   if (text === undefined) return undefined
@@ -98,7 +88,7 @@ function readHeaders(settings: Settings, name: string): Record<string, string> {
   return headers
 }
 
-/** Pairs such as `a=b,c=d`, the values percent-encoded where they hold more than plain characters. */
+/** `a=b,c=d`, with percent-encoded values. */
 function readPairs(settings: Settings, name: string): Record<string, string> {
   const text = settings.optional(name)
   if (text === undefined) return {}

@@ -31,12 +31,11 @@ import type { Sampling, TracingSettings } from './settings.ts'
 
 export type Tracing = ReturnType<typeof createTracing>
 
-/** The span of a request under way. */
 class RequestSpan {
   private readonly epochOffsetMs = Date.now() - performance.now()
   private readonly span: Span
 
-  /** @param start begins a span: a child of `parent`, or else of the caller's */
+  /** @param start starts a span, a child of `parent` or else of the caller's */
   constructor(
     private readonly start: (name: string, options: SpanOptions, parent?: Span) => Span,
     name: string,
@@ -49,12 +48,11 @@ class RequestSpan {
     return this.span.spanContext().traceId
   }
 
-  /** Epoch milliseconds with fractions; the times of one request fit each other also where the clock is set meanwhile. */
+  /** Epoch milliseconds with fractions; monotonic within a request. */
   private now(): number {
     return this.epochOffsetMs + performance.now()
   }
 
-  /** The same ports, each use of which is a child of this span while it lasts; as they are where it is not recorded. */
   traced<Ports extends TracedPorts>(ports: Ports): Ports {
     return this.span.isRecording() ? traced((...step) => this.step(...step), ports) : ports
   }
@@ -96,16 +94,15 @@ class RequestSpan {
       'otpost.error': error,
     }
     for (const [name, text] of Object.entries(texts)) if (text !== undefined) span.setAttribute(name, text)
-    // A refused request is no error of the server (semantic conventions for HTTP spans).
+    // A 4xx is not a server error (semantic conventions for HTTP spans).
     if (status >= 500) fail(span, error ?? String(status))
     span.end(this.now())
   }
 }
 
 /**
- * OpenTelemetry traces: a span for each request, with children for its steps, sent to a collector in batches. What
- * becomes of the spans never touches a request: their queue is bounded, and what finds no room in it or no collector is
- * dropped, which the log tells at most once a minute.
+ * OpenTelemetry: a span for each request, with children for its steps, sent to a collector in batches. Errors never affect
+ * a request: the queue is bounded, and dropped spans are logged at most once a minute.
  */
 export function createTracing(
   { url, headers, serviceName, resourceAttributes, sampling }: TracingSettings,
@@ -117,7 +114,7 @@ export function createTracing(
       'spans do not reach the collector of traces; requests are served all the same',
     ),
   )
-  // What the packages have to say, such as that their queue was full; errors come with the result of an export.
+  // Warnings of the packages, such as a full queue. Errors are in the results of exports.
   diag.setLogger(
     {
       error: () => {},
@@ -154,7 +151,7 @@ export function createTracing(
   const propagator = new W3CTraceContextPropagator()
 
   return {
-    /** Begins the span of a request, in the caller's trace where the request names one. */
+    /** Starts the span of a request, in the caller's trace where it names one. */
     begin(request: Request, context: RequestContext): void {
       const method = knownMethod(request.method)
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
@@ -180,7 +177,7 @@ export function createTracing(
       spans.get(ended.context)?.end(ended)
     },
 
-    /** Hands over the spans that wait, within a bounded time; what has not been taken by then is dropped. */
+    /** Sends the remaining spans, within `closeMs`. */
     async close(): Promise<void> {
       const done = new AbortController()
       const handedOver = provider.shutdown().catch(() => undefined)
@@ -194,20 +191,19 @@ export function createTracing(
   }
 }
 
-/** How long spans wait for others, and how many wait at most: some seconds of a busy server. */
+/** For some seconds of a busy server. */
 const gatherMs = 2000
 const maxQueueSize = 8192
 const maxExportBatchSize = 1024
 
-/** What the collector may take for a batch, tries included; the specification's default. */
+/** For a batch, with retries; the specification's default. */
 const exportTimeoutMs = 10_000
 
-/** How long a stop waits for the last spans to be taken. */
 const closeMs = 2000
 
 const minuteMs = 60_000
 
-/** An error's status; what it says may repeat anything, so that its type alone is told. */
+/** Only the type of an error: its message may contain anything. */
 function fail(span: Span, type: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR })
   span.setAttribute('error.type', type)
@@ -218,7 +214,7 @@ function errorType(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
-/** A method that is one: what a stranger writes in its place may be anything. */
+/** An unknown method may be any text. */
 function knownMethod(method: string): string | undefined {
   return methods.has(method) ? method : undefined
 }
@@ -239,7 +235,6 @@ function samplerOf({ sampler, ratio }: Sampling): Sampler {
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
 }
 
-/** The exporter, with what it could not hand over told. */
 function reporting(exporter: SpanExporter, report: (spans: number, problem: string) => void): SpanExporter {
   return {
     export: (spans, done) =>
@@ -251,13 +246,13 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
   }
 }
 
-/** What went wrong, in few words; what a collector answered is not among them. */
+/** Without the collector's answer. */
 function problemOf(error: Error | undefined): string {
   const code = error && 'code' in error ? ` (${error.code})` : ''
   return `${error?.message ?? 'no reason given'}${code}`.slice(0, 200)
 }
 
-/** Tells the first problem at once, and those that follow once a minute, with the spans that were lost meanwhile. */
+/** Reports the first problem at once and later ones once a minute, with the lost spans in between. */
 function seldom(tell: (spans: number, problem: string) => void): (spans: number, problem: string) => void {
   let [silentUntil, lost] = [Number.NEGATIVE_INFINITY, 0]
   return (spans, problem) => {

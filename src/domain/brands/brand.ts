@@ -7,50 +7,45 @@ import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templa
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
 
-/** A brand in whose name messages go out (spec 2.3). */
+/** Spec 2.3. */
 export interface Brand {
-  /** The slug that callers send as brandId, in lower case. */
+  /** The brandId that callers send, in lower case. */
   readonly slug: string
   readonly displayName: string
   readonly status: BrandStatus
-  /** Template keys enabled on /notify. */
   readonly notifyTemplates: readonly string[]
-  /** Whether its SMS go by the registered-template route, as far as OTP_SMS_MODE says (design D14). */
+  /** Whether its SMS take the registered-template route, if OTP_SMS_MODE allows (design D14). */
   readonly dltEnabled: boolean
-  /** Whether OTP messages name the login when the caller gives a loginId (design D13). */
+  /** Whether OTP messages include the caller's loginId (design D13). */
   readonly loginIdEnabled: boolean
-  /** The host of the brand's web site; with it, codes in SMS can be filled in by the browser (WebOTP). */
+  /** The host of the web site, for WebOTP. */
   readonly domain: string | null
-  /** Its id as a principal entity (India's DLT), for providers that hand it on. */
+  /** Principal entity id (India's DLT). */
   readonly entityId: string | null
-  /** How its templates are registered with carriers and vendors, by key. */
+  /** By template key. */
   readonly registrations: Readonly<Record<string, TemplateRegistration>>
 }
 
 export type TemplateRegistration = Omit<Registration, 'entityId'>
 
-/** How a template of a brand is registered; one that isn't has no ids. */
 export function registrationOf({ entityId, registrations }: Brand, templateKey: string): Registration {
   const own = Object.hasOwn(registrations, templateKey) ? registrations[templateKey] : undefined
   return { id: null, ids: {}, senderId: null, ...own, entityId }
 }
 
-/** Reads brands; answers are as of now, so that what an operator changes holds for the next request. */
+/** Reads are current: a change by the operator takes effect at the next request. */
 export interface Brands {
   bySlug(slug: string): Promise<Brand | undefined>
-  /**
-   * The brand of this display name, compared as `nameKey` makes it. Where several share a name, an active one is
-   * preferred, then the first by slug.
-   */
+  /** Compares `nameKey`. Of several, an active brand first, then the first by slug. */
   byName(nameKey: string): Promise<Brand | undefined>
 }
 
-/** The comparable form of a brand's slug or display name (design D7, D9). */
+/** The comparable form of a slug or display name (design D7, D9). */
 export function nameKey(name: string): string {
   return name.trim().normalize('NFC').toLowerCase()
 }
 
-/** A brandId as it counts: trimmed, in lower case; not a string or empty is missing (design D7). */
+/** Undefined unless it is a non-empty string (design D7). */
 export function brandIdOf(value: unknown): string | undefined {
   const slug = typeof value === 'string' ? nameKey(value) : ''
   return slug === '' ? undefined : slug
@@ -63,10 +58,7 @@ export async function approvedBrand(brands: Brands, context: RequestContext, bod
   return approved(context, await brands.bySlug(slug))
 }
 
-/**
- * The brand gate of SMS on /notify (spec 4.4 rule 8, design D9): brandId names the brand; without it,
- * variables.businessName does, by slug or display name.
- */
+/** The brand check of SMS on /notify (spec 4.4 rule 8, design D9): by brandId, else variables.businessName. */
 export async function notifyBrand(
   brands: Brands,
   context: RequestContext,
@@ -82,13 +74,13 @@ export async function notifyBrand(
   return approved(context, (await brands.bySlug(name)) ?? (await brands.byName(name)))
 }
 
-/** Whether a businessName names this brand, by slug or display name (design D9). */
+/** By slug or display name (design D9). */
 export function isNamed(brand: Brand, businessName: string): boolean {
   const name = nameKey(businessName)
   return name === brand.slug || name === nameKey(brand.displayName)
 }
 
-/** The brand goes into the log line before it is judged: a refusal is where it is looked for. */
+/** The brand is in the log line of a rejected request too. */
 function approved(context: RequestContext, brand: Brand | undefined): Brand {
   if (brand) context.brand = brand.slug
   if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
@@ -102,12 +94,12 @@ const transitions: Readonly<Record<BrandStatus, readonly BrandStatus[]>> = {
   suspended: ['active'],
 }
 
-/** Whether an operator may move a brand from one status to another (design D8). */
+/** Design D8. */
 export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
   return transitions[from].includes(to)
 }
 
-/** Everything wrong with a brand as an operator describes it, in words for the operator; empty when nothing is. */
+/** Messages for the operator; empty when the brand is valid. */
 export function brandProblems(brand: Brand): string[] {
   const problems: string[] = []
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(brand.slug)) {
@@ -131,11 +123,11 @@ export function brandProblems(brand: Brand): string[] {
   return problems
 }
 
-/** A host of at least two labels, the last of which is no number, so that it is no IPv4 address. */
+/** At least two labels; the last is not a number, as in an IPv4 address. */
 const hostName =
   /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?![0-9]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** What ids may be made of: they go into headers and forms of vendors. */
+/** Safe in headers and forms of providers. */
 const registeredId = /^[A-Za-z0-9._-]{1,64}$/
 const registeredIdInWords = '1 to 64 letters, digits and . _ -'
 

@@ -1,17 +1,13 @@
 import type { RequestListener } from './request-ended.ts'
 import type { Limited } from './statistics.ts'
 
-/** How many are remembered: callers decide how many there could be. */
+/** Callers determine how many limits there are. */
 const maxEntries = 500
 
-/**
- * What limits refuse now, as this process has seen it: for whoever looks, who need not know of every one. It decides
- * nothing.
- */
+/** The limits that reject requests now, as seen by this process; for display only. */
 export class ActiveLimits {
   private readonly known = new Map<string, Limited>()
 
-  /** A request has ended. */
   readonly ended: RequestListener = ({ context }) => {
     const refusal = context.limits.find(({ refused }) => refused)
     if (!refusal || refusal.endsAt === null) return
@@ -21,7 +17,7 @@ export class ActiveLimits {
       brand: isOfBrand(refusal.limit) ? brand : null,
       recipient: refusal.limit === 'app-minute' ? null : recipient,
     }
-    // Masks may be alike.
+    // Different recipients may have the same mask.
     const whom = about.recipient && (context.recipientSubject ?? about.recipient)
     const key = JSON.stringify([refusal.limit, about.app, about.brand, whom])
     const before = this.known.get(key)
@@ -39,7 +35,7 @@ export class ActiveLimits {
     }
   }
 
-  /** Those that refuse at this moment, the one that frees last first. */
+  /** The active limits, the last to reset first. */
   list(now: number): Limited[] {
     for (const [key, { endsAt }] of this.known) if (endsAt <= now) this.known.delete(key)
     return [...this.known.values()].sort((a, b) => b.endsAt - a.endsAt)

@@ -1,11 +1,8 @@
-/**
- * How often values fell between bounds, and their sum: what a histogram is made of. Plain data, so that it can cross to
- * another thread.
- */
+/** Counts of values between bounds, and their sum. Plain data, for another thread. */
 export interface Distribution {
-  /** Ascending; a value falls under the first bound that it is not above. */
+  /** Ascending upper bounds, inclusive. */
   readonly bounds: readonly number[]
-  /** One for each bound, and a last one for what is above all of them. */
+  /** One for each bound, and one for greater values. */
   readonly counts: number[]
   sum: number
 }

@@ -3,7 +3,7 @@ import type { RequestContext } from './request-context.ts'
 import type { RequestEnded, RequestListener } from './request-ended.ts'
 import { attemptStat, requestStats, type StatKey } from './stats.ts'
 
-/** What is known of a request; undefined where it is none of an application. */
+/** Undefined where the request is not of an application. */
 function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace | undefined {
   const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
   const { recipients = null, recipientSubject = null, limits } = context
@@ -23,7 +23,7 @@ function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace 
   }
 }
 
-/** How a request ended, without what the caller wrote: only messages that name our own fields are stored. */
+/** Only messages that name our own fields are stored, without the caller's text. */
 function endOf({ status, failure, error, durationMs, context: { channel } }: RequestEnded): RequestEnd {
   const kind = failure?.kind
   const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && channel === 'SMS')
@@ -35,15 +35,14 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
   }
 }
 
-/** Rejected requests of one app that are saved in a minute although no limit counted them. */
+/** Uncounted rejected requests of one application a minute that are stored. */
 const savedRefusals = 60
 
 /**
- * The event log of a server. Requests without valid credentials are not saved, and of those that an application may make
- * without end (refused by a limit or for their brand, and so not counted) no more than some a minute: nobody can fill the
- * disk.
+ * The event log of a server. Requests without valid credentials are not stored, and few of those that no limit counts, so that
+ * nobody can fill the disk.
  *
- * @param count is told what is counted of every request that has ended, saved or not, and when it came
+ * @param count receives the stats of every ended request, stored or not, and the time of the request
  */
 export function createEventLog(
   saveTrace: SaveTrace,
@@ -51,7 +50,7 @@ export function createEventLog(
 ): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
-  /** How many attempts of a request under way have been taken. */
+  /** Attempts that are saved already, by request under way. */
   const taken = new WeakMap<RequestContext, number>()
 
   function save(context: RequestContext, trace: RequestTrace): void {
@@ -60,12 +59,12 @@ export function createEventLog(
     if (trace.end === null) taken.set(context, attempts.length)
   }
 
-  /** Whether an application has had as many uncounted requests refused within this minute as are saved. */
+  /** Whether too many uncounted requests of an application were rejected in this minute. */
   function isTooMany({ at, app = '', limits }: RequestContext): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false
     const current = Math.floor(at / 60_000)
-    // Only a later one: a request that took its time must not open the minute anew.
+    // A slow request of an earlier minute must not reset the counters.
     if (current > minute) refusals.clear()
     minute = Math.max(minute, current)
     const count = (refusals.get(app) ?? 0) + 1

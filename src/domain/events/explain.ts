@@ -4,10 +4,7 @@ import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestEnd, type RequestTrace, statusOf } from './event-log.ts'
 import type { LimitStatus, Operation } from './request-context.ts'
 
-/**
- * The trace of one request in plain words, line by line: who asked for what and was told what, which checks it passed,
- * where the limits stood, whom its messages were given to with what result, what the delivery reports said, and what to do.
- */
+/** `otpost explain`: a request in plain words, line by line. */
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
     ...opening(trace),
@@ -60,7 +57,7 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-/** The stages of a request in their order; each failure that a request may end with belongs to one. */
+/** The stages of a request, in order. */
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const stages: Readonly<Record<FailureKind, Stage>> = {
@@ -86,7 +83,7 @@ const stages: Readonly<Record<FailureKind, Stage>> = {
   sms_failed: 'delivery',
   notification_failed: 'delivery',
   internal_error: 'inside',
-  // Of these there are no traces: they come before the credentials, or are no request of this kind.
+  // Not in the event log.
   unauthorized: 'inside',
   forbidden: 'inside',
   route_not_found: 'inside',
@@ -94,12 +91,10 @@ const stages: Readonly<Record<FailureKind, Stage>> = {
   body_too_large: 'inside',
 }
 
-/** The code of an answer as the failure it is of. */
 function kindOf(error: string): FailureKind {
   return Object.hasOwn(stages, error) ? (error as FailureKind) : 'internal_error'
 }
 
-/** What each refusal means, beyond its code. */
 const refusals: Readonly<Partial<Record<FailureKind, string>>> = {
   brand_id_required: 'the request named no brand',
   brand_not_approved: 'the brand is unknown or still pending',
@@ -230,7 +225,6 @@ function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): st
   return lines.length === 0 ? [] : ['', 'What to do', ...lines.map((line) => `  ${line}`)]
 }
 
-/** What a failure means beyond its causes: for the person who waits for a code, and for the settings. */
 function aftermath({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   const lines: string[] = []
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {

@@ -3,36 +3,36 @@ import type { SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 import type { Attempt } from './request-context.ts'
 
-/** The spans that an operator looks back over: 60 minutes by the minute, 24 hours by the hour, 30 days by the day. */
+/** 60 minutes, 24 hours, 30 days. */
 export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
 
-/** What happened in a span of time. Each is a whole number; a request that was refused counts nowhere but there. */
+/** Counts of a time span. A rejected request counts in `limited` or `refused` only. */
 export interface Figures {
-  /** Codes handed over: /otp/send and /otp/resend answered with success. */
+  /** /otp/send and /otp/resend with success. */
   readonly sends: number
-  /** Codes that no provider took. */
+  /** Codes that no provider accepted. */
   readonly sendsFailed: number
-  /** /notify answered with success, and with notification_failed. */
+  /** /notify with success, and with notification_failed. */
   readonly notified: number
   readonly notifyFailed: number
-  /** Right codes, and wrong ones; whatever is tried after three wrong ones is wrong too. */
+  /** `max_attempts` counts as a wrong code. */
   readonly verified: number
   readonly wrongCodes: number
-  /** Requests that a limit refused: rate_limited, cooldown_active. */
+  /** rate_limited, cooldown_active. */
   readonly limited: number
-  /** Requests whose brand may not send: it is unknown, pending or suspended, or has not enabled the template. */
+  /** Brand not approved, suspended, or without the template. */
   readonly refused: number
-  /** Messages that providers took, by attempt, and attempts that failed or were left open. */
+  /** Attempts. */
   readonly accepted: number
   readonly failed: number
   readonly unknown: number
-  /** What delivery reports said of messages. */
+  /** Delivery reports. */
   readonly delivered: number
   readonly undelivered: number
 }
 
-/** The figures of one step of a period; `at` is when it begins, epoch milliseconds. */
+/** One step of a period; `at` is its start, epoch milliseconds. */
 export interface Point extends Figures {
   readonly at: number
 }
@@ -42,28 +42,26 @@ export interface Share extends Figures {
   readonly name: string
 }
 
-/** Failed attempts of one kind. */
 export interface FailureCount {
   readonly provider: string
-  /** Null: it was left open, as after a time-out, or not known. */
+  /** Null: unknown. */
   readonly errorClass: Attempt['errorClass']
   readonly count: number
 }
 
-/** How long people took from the SMS or mail to the right code. */
+/** From the message to the right code. */
 export interface VerifyTimes {
   readonly count: number
   /** Ascending; null: longer than all others. */
   readonly bins: readonly { readonly upToSeconds: number | null; readonly count: number }[]
-  /** Upper bounds of the bins in which the median and the 90th percentile lie; null: nobody did, or beyond all bins. */
+  /** Upper bounds of the bins; null: none, or beyond all bins. */
   readonly medianSeconds: number | null
   readonly p90Seconds: number | null
 }
 
-/** What the service did in a period, for one who looks at it. */
 export interface Statistics {
   readonly period: Period
-  /** Epoch milliseconds: from the beginning of the first step until now. */
+  /** Epoch milliseconds. */
   readonly from: number
   readonly until: number
   readonly stepMs: number
@@ -72,39 +70,36 @@ export interface Statistics {
   readonly points: readonly Point[]
   readonly byChannel: readonly Share[]
   readonly byBrand: readonly Share[]
-  /** Delivery reports are counted by provider alone. */
+  /** Delivery reports are counted by provider only. */
   readonly byProvider: readonly Share[]
   readonly failures: readonly FailureCount[]
   readonly verifyTimes: VerifyTimes
 }
 
-/** A limit that refuses requests now. */
+/** A limit that rejects requests now. */
 export interface Limited {
   readonly limit: LimitName
-  /** Where it is a limit of the app; null: it holds over all apps. */
+  /** Null: not a limit of one app. */
   readonly app: string | null
   readonly brand: string | null
   /** Masked. */
   readonly recipient: string | null
-  /** Requests it has refused in this window. */
+  /** In this window. */
   readonly refusals: number
-  /** Epoch milliseconds at which it frees. */
+  /** Epoch milliseconds. */
   readonly endsAt: number
 }
 
-/** What a provider was asked within the last hour, by attempt. */
 export type LastHour = Pick<Figures, 'accepted' | 'failed' | 'unknown'>
 
-/** How a provider is doing. */
 export interface ProviderHealth {
   readonly name: string
   readonly channel: Channel
-  /** The routes it is on; empty for mail. */
+  /** Empty for mail. */
   readonly routes: readonly SmsRoute[]
-  /** See `BreakerState`. */
   readonly state: 'closed' | 'open' | 'half-open'
   readonly failuresInARow: number
-  /** How much longer its circuit is open; 0 unless it is. */
+  /** 0 unless open. */
   readonly openMs: number
   readonly lastHour: LastHour
 }

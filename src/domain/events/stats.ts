@@ -13,14 +13,13 @@ import type {
   VerifyTimes,
 } from './statistics.ts'
 
-// What the overview of the console adds up is counted as it happens: the event log may hold millions of rows.
+// Events are counted as they happen: the event log may have millions of rows.
 
-/** What is counted: how a request ended, what became of an attempt, what a delivery report said, how long people took. */
 export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time'
 
 /**
- * Something that happened, as it is counted. `detail` is the code of an error or `ok`, the outcome of an attempt and its
- * class, the status of a delivery report, or a bin of seconds; what is not known is empty.
+ * `detail` is an error code or `ok`, the outcome and class of an attempt, the status of a delivery report, or a bin of seconds.
+ * Unknown fields are empty.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -30,21 +29,20 @@ export interface StatKey {
   readonly detail: string
 }
 
-/** The steps by which it is counted, in milliseconds, and for how long each is stored. */
 export const statSteps = [
   { stepMs: 60_000, retentionMs: 2 * 3_600_000 },
   { stepMs: 3_600_000, retentionMs: 2 * 86_400_000 },
   { stepMs: 86_400_000, retentionMs: 400 * 86_400_000 },
 ] as const
 
-/** By which step a period is shown, and in how many; in the order of `periods`. */
+/** In the order of `periods`. */
 export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
   hour: { stepMs: 60_000, count: 60 },
   day: { stepMs: 3_600_000, count: 24 },
   month: { stepMs: 86_400_000, count: 30 },
 }
 
-/** How a request ended: nothing while it is under way. A verification that succeeded is counted with its code. */
+/** None while it is under way. A right code is counted by `verifiedStats`. */
 export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]): StatKey[] {
   const { operation, channel, brand, end } = trace
   if (!end || isVerified(trace)) return []
@@ -55,7 +53,6 @@ export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]):
   ]
 }
 
-/** What became of an attempt. */
 export function attemptStat(
   {
     channel,
@@ -69,12 +66,11 @@ export function attemptStat(
   return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
 }
 
-/** Whether a request verified a right code. */
 export function isVerified({ operation, end }: Pick<RequestTrace, 'operation' | 'end'>): boolean {
   return operation === 'verify' && end?.error === null
 }
 
-/** A right code: who carried it, and how long its person took; `sent` is the last message with a code for them. */
+/** @param sent the last message with a code for the recipient */
 export function verifiedStats(
   { at, brand, channel }: Pick<RequestTrace, 'at' | 'brand' | 'channel'>,
   sent: { readonly provider: string; readonly at: number } | undefined,
@@ -87,18 +83,18 @@ export function verifiedStats(
   return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
 }
 
-/** What a final delivery report says; one that is not final is not counted. */
+/** Undefined for a report that is not final. */
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
 }
 
-/** Upper bounds, in seconds, by which the time from the message to the right code is counted. */
+/** Upper bounds in seconds of the time from the message to the right code. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
-/** What was counted in one step of time, and how often. */
+/** A stat's count in one step. */
 export interface Counted extends StatKey {
-  /** When the step begins, epoch milliseconds. */
+  /** Start of the step, epoch milliseconds. */
   readonly at: number
   readonly count: number
 }
@@ -122,7 +118,7 @@ const nothing: Figures = {
 const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
-/** Which figure it counts towards; undefined: none, such as a request with a field missing. */
+/** Undefined: counted in no figure, such as a missing field. */
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
   const [outcome = ''] = detail.split(' ')
   if (limitErrors.has(detail)) return 'limited'
@@ -148,13 +144,13 @@ function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Fig
   }
 }
 
-/** When the first step of a period begins that ends now. */
+/** The start of a period's first step. */
 export function periodStart(period: Period, now: number): number {
   const { stepMs, count } = periodSteps[period]
   return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
 }
 
-/** Adds up what was counted in a period, as it is read: steps from `periodStart` on, in any order. */
+/** Sums the stats of a period: steps from `periodStart` on, in any order. */
 export class StatisticsSum {
   private readonly from: number
   private readonly totals: Adding = { ...nothing }
@@ -217,7 +213,7 @@ export class StatisticsSum {
   }
 }
 
-/** Adds up what providers were asked within an hour, by channel and provider (`wayName`): the outbox carries both. */
+/** By channel and provider (`wayName`), since the outbox has both channels. */
 export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
   const ways = new Map<string, { accepted: number; failed: number; unknown: number }>()
   for (const statKey of counted) {
@@ -231,14 +227,13 @@ export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, Las
   return ways
 }
 
-/** What a share of one channel and provider is called. */
 export function wayName(channel: Channel | '', provider: string): string {
   return `${channel} ${provider}`
 }
 
 type Adding = { -readonly [Figure in keyof Figures]: number }
 
-/** Figures by name; what has no name is left out. */
+/** Figures by name; an empty name has none. */
 class Shares {
   private readonly byName = new Map<string, Adding>()
 

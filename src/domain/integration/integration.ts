@@ -9,7 +9,7 @@ import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
 import type { Clock, Secrets } from '../ports.ts'
 
-/** What an integrator asks for, kept for the operator (design D18). */
+/** Design D18. */
 export interface IntegrationRequest {
   readonly id: string
   /** Epoch milliseconds. */
@@ -23,22 +23,21 @@ export interface IntegrationRequest {
   readonly useCase: string | null
 }
 
-/** A request as it is kept: with what the operator decided. */
 export interface IntegrationRequestRecord extends IntegrationRequest {
   readonly status: 'pending' | 'approved' | 'rejected'
   /** Epoch milliseconds. */
   readonly decidedAt: number | null
-  /** Who decided, as the audit log names it. */
+  /** As in the audit log. */
   readonly decidedBy: string | null
-  /** Why it was rejected; null: nobody said, or it was not. */
+  /** Of the rejection; null: none was given. */
   readonly reason: string | null
-  /** What approval made, or found. */
+  /** Of an approved request. */
   readonly appId: string | null
   readonly brandSlug: string | null
 }
 
 export interface IntegrationRequests {
-  /** Keeps a request as pending; durable when it resolves. */
+  /** Saves a pending request; durable when it resolves. */
   add(request: IntegrationRequest): Promise<void>
 }
 
@@ -49,7 +48,7 @@ export interface IntegrationPorts {
   readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
 }
 
-/** Sizes of its fields, in characters. */
+/** In characters. */
 export const requestSizes = {
   companyName: 100,
   contactName: 100,
@@ -58,7 +57,7 @@ export const requestSizes = {
   useCase: 2000,
 } as const
 
-/** POST /integrations/requests (design D18): resolves to the id of the kept request. */
+/** POST /integrations/requests (design D18): resolves to the id of the request. */
 export async function requestIntegration(
   ports: IntegrationPorts,
   context: RequestContext,
@@ -108,7 +107,7 @@ function readWebsite(value: unknown): string | null {
   return website
 }
 
-/** GET /integrations/catalog (design D17): what an integrator can send, with the limits in force. */
+/** GET /integrations/catalog (design D17). */
 export function catalog(limits: LimitSettings, otpTtlSeconds: number) {
   return {
     channels: ['SMS', 'EMAIL'] as const,

@@ -1,29 +1,23 @@
 import type { Clock } from '../ports.ts'
 import type { Outcome } from './providers.ts'
 
-/** The circuit opens after so many failures in a row. */
+/** In a row. */
 const failuresToOpen = 5
 
-/** How long it is open before one message tries the provider: doubled after each that fails, up to the longest. */
+/** Doubled after each failed probe. */
 const firstOpenMs = 10_000
 const longestOpenMs = 300_000
 
-/** The circuit of a provider opens, stays open after a failed probe, or closes. */
 export type BreakerChange =
   | { readonly provider: string; readonly state: 'open'; readonly openMs: number; readonly failures: number }
   | { readonly provider: string; readonly state: 'closed' }
 
-/** The circuit of a provider. */
 export interface BreakerState {
   readonly provider: string
-  /**
-   * `closed`: used in its turn. `open`: skipped where there is another provider. `half-open`: the outcome of one message
-   * decides, which is under way or comes next.
-   */
+  /** `closed`: used in its turn. `open`: skipped where there is another provider. `half-open`: one probe decides. */
   readonly state: 'closed' | 'open' | 'half-open'
-  /** 0 after a success. */
   readonly failuresInARow: number
-  /** Milliseconds until it is half-open; 0 unless it is open. */
+  /** Until half-open; 0 unless open. */
   readonly openMs: number
 }
 
@@ -33,23 +27,22 @@ interface Breaker {
   /** Undefined: closed. */
   openUntil: number | undefined
   probing: boolean
-  /** Open because another server has found it failing. */
+  /** Opened because another server reported it. */
   isHearsay: boolean
 }
 
-/** A provider that another server has found failing. */
+/** An open circuit that another server has reported. */
 export interface HeardOpenCircuit {
   readonly provider: string
   readonly failures: number
   readonly openMs: number
-  /** Milliseconds until it is half-open; may be negative. */
+  /** Until half-open; may be negative. */
   readonly leftMs: number
 }
 
 /**
- * The circuit breakers of the providers, by name. Five failures in a row open a circuit; later one message tries the
- * provider, and its outcome closes the circuit or opens it for twice as long. `delivery.ts` skips providers with an open
- * circuit only where there is another.
+ * Circuit breakers by provider. Five failures in a row open a circuit; then one message probes the provider, and closes the
+ * circuit or opens it for twice as long. `delivery.ts` skips an open circuit only where there is another provider.
  */
 export class Breakers {
   private readonly breakers = new Map<string, Breaker>()
@@ -59,19 +52,18 @@ export class Breakers {
   /** @param stopwatch monotonic milliseconds */
   constructor(private readonly stopwatch: Clock) {}
 
-  /** Adds a listener that receives each change that this server has found itself. */
+  /** Receives the changes that this server has found itself. */
   onChange(listener: (change: BreakerChange) => void): void {
     this.listeners.push(listener)
   }
 
-  /** Whether a provider should be skipped where there is another. */
   isOpen(provider: string): boolean {
     const breaker = this.breakers.get(provider)
     if (breaker?.openUntil === undefined) return false
     return breaker.probing || this.stopwatch() < breaker.openUntil
   }
 
-  /** A provider is about to be called. Call the result with the outcome. */
+  /** Call the result with the outcome. */
   begin(provider: string): (outcome: Outcome) => void {
     const breaker = this.breakers.get(provider)
     const isDue =
@@ -82,8 +74,8 @@ export class Breakers {
   }
 
   /**
-   * Takes over what the servers on a database share: a circuit that one of them opens is open for all, and one that it
-   * closes is closed for all that have it from others.
+   * Applies the shared circuits of all servers: an open one opens here too, and one that is no longer open closes here unless
+   * this server opened it.
    */
   hear(openCircuits: readonly HeardOpenCircuit[]): void {
     for (const [provider, breaker] of this.breakers) {
@@ -93,16 +85,16 @@ export class Breakers {
     for (const { provider, failures, openMs, leftMs } of openCircuits) {
       const known = this.breakers.get(provider)
       const openUntil = this.stopwatch() + leftMs
-      // What it found itself, or has heard before, may last longer.
+      // The circuit known here may be open for longer.
       if (leftMs <= 0 || (known?.openUntil ?? 0) >= openUntil) continue
       const isHearsay = known?.openUntil === undefined || known.isHearsay
-      // The same object as before: a probe that is under way is of that.
+      // The same object: a probe under way compares it.
       const breaker = Object.assign(known ?? { probing: false }, { failures, openMs, openUntil, isHearsay })
       this.breakers.set(provider, breaker)
     }
   }
 
-  /** Those that have failed since their last success. Every other is closed. */
+  /** Providers that have failed since their last success. */
   states(): readonly BreakerState[] {
     const now = this.stopwatch()
     return Array.from(this.breakers, ([provider, { failures, openUntil, probing }]) => {
@@ -116,7 +108,7 @@ export class Breakers {
     for (const listener of this.listeners) listener(change)
   }
 
-  /** @param probed the breaker that this message was to decide on, unless another has closed it meanwhile */
+  /** @param probed the breaker that this call probes, unless it has been closed meanwhile */
   private end(provider: string, outcome: Outcome, probed?: Breaker): void {
     const known = this.breakers.get(provider)
     const isProbe = known !== undefined && known === probed
@@ -137,7 +129,7 @@ export class Breakers {
     this.breakers.set(provider, breaker)
     breaker.failures++
     if (isProbe) breaker.openMs = Math.min(2 * breaker.openMs, longestOpenMs)
-    // Calls that were under way when it opened say nothing new.
+    // Calls that were under way when it opened do not count.
     if (isProbe || (breaker.openUntil === undefined && breaker.failures >= failuresToOpen)) {
       const { openMs, failures } = breaker
       breaker.openUntil = this.stopwatch() + openMs
@@ -147,7 +139,7 @@ export class Breakers {
   }
 }
 
-/** Whether an outcome speaks against the provider rather than against this message. */
+/** Whether an outcome counts against the provider rather than the message. */
 export function isFailing(outcome: Outcome): boolean {
   switch (outcome.kind) {
     case 'accepted':

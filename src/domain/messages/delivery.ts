@@ -6,54 +6,51 @@ import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, SmsRoute } from './providers.ts'
 
-/** Which route the SMS of registered templates take (design D14). */
+/** Which route registered templates take (design D14). */
 export type SmsMode = 'plain' | 'template' | 'hybrid'
 
 export interface DeliveryPorts {
-  /** The providers of each route, in the order they are tried. */
+  /** In the order they are tried. */
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Breakers
   readonly eventLog: EventLog
   readonly now: Clock
-  /** Monotonic milliseconds, for spans: the time of day may be set while a delivery is under way. */
+  /** Monotonic milliseconds, for durations. */
   readonly stopwatch: Clock
   /** For one provider call (design D26). */
   readonly providerTimeoutMs: number
   readonly segmentsOf: (text: string) => Segments
-  /** Where the receipts of an attempt may be sent; null: this server has no public address. */
+  /** Null: this server has no public URL. */
   readonly callbackUrl: (provider: string, requestId: string, attempt: number) => string | null
 }
 
-/** The routes of a message on a registered template, in order: by the mode and the brand's policy (design D14). */
+/** The routes of a registered template, in order (design D14). */
 export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[] {
   if (mode === 'plain' || !dltEnabled) return ['plain']
   return mode === 'template' ? ['template'] : ['template', 'plain']
 }
 
-/** Over all routes and fallbacks of one message, twice the time of one call (design D26). */
+/** Over all routes of one message (design D26). */
 export function longestDeliveryMs(providerTimeoutMs: number): number {
   return 2 * providerTimeoutMs
 }
 
-/** How an SMS is to be handed over. */
 export interface Routing {
   readonly routes: readonly SmsRoute[]
-  /** A provider that is asked after the others of its route: what it carried last did not serve. */
+  /** A provider to try last on each route. */
   readonly avoid?: string | undefined
 }
 
 /**
- * Hands an SMS over, provider by provider and route by route, the same message and code each time, within one deadline
- * (design D26), until
+ * Sends an SMS, provider by provider and route by route, within one deadline (design D26), until
  *
- * - one accepts it, or says that no way leads to that number: this is the end;
- * - one leaves it open (`unknown`, as after a time-out): the next route may carry the same code, but no other provider of
- *   this one, and that provider is not asked again;
- * - one refuses or can't (its text, our account, throttled, down, refused connection): the next is asked.
+ * - one accepts it, or rejects the recipient: the end;
+ * - one times out or is otherwise `unknown`: the next route may send the same code, but no other provider of this route, and
+ * not this provider;
+ * - one rejects or fails otherwise: the next one is tried.
  *
- * A provider whose circuit breaker is open is passed over, and asked only after all that are not. None is asked with too
- * little time left to answer in: it would carry a message that is given up meanwhile.
+ * Providers with an open circuit come last. A provider is skipped when too little time is left for its answer.
  */
 export async function deliverSms(
   ports: DeliveryPorts,
@@ -91,7 +88,7 @@ export async function deliverSms(
       leftOpen.routes.add(route)
       leftOpen.providers.add(provider.name)
     }
-    // What fails on one route is not likely to work on the next: others first.
+    // A failing provider is likely to fail on the next route too: others first.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
@@ -100,7 +97,7 @@ export async function deliverSms(
   return last
 }
 
-/** The share of the time of a call that must be left for one to be made. */
+/** The share of the time-out that must be left for a call. */
 const leastShare = 0.25
 
 interface Step {
@@ -108,7 +105,6 @@ interface Step {
   readonly provider: SmsProvider
 }
 
-/** Those for which `isLast` holds after the others, each in their order. */
 function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): readonly T[] {
   return all.some(isLast) ? [...all.filter((each) => !isLast(each)), ...all.filter(isLast)] : all
 }
@@ -122,7 +118,7 @@ async function tryProvider(
   timeoutMs: number,
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
-  // Without a public address no receipt comes, however it would name the message.
+  // Without a public URL there are no reports.
   const url = provider.deliveryReports ? ports.callbackUrl(provider.name, message.requestId, attempt) : null
   const namedBy = url === null ? undefined : provider.deliveryReports?.namedBy
   const callbackUrl = namedBy === 'attempt' ? url : null
@@ -167,7 +163,6 @@ function noteSkipped(
   ports.eventLog.note(context)
 }
 
-/** The message as one provider is asked to carry it. */
 function smsFor(
   provider: string,
   { subject: _, position: __, text, template, ...message }: SmsMessage,
@@ -204,7 +199,6 @@ function aboutSms(ports: DeliveryPorts, message: SmsMessage, route: SmsRoute, pr
   } as const
 }
 
-/** Hands one mail to the mailer. */
 export async function deliverMail(
   ports: DeliveryPorts,
   context: RequestContext,
@@ -231,7 +225,7 @@ export async function deliverMail(
   return outcome
 }
 
-/** Runs a provider call; one that breaks its promise not to throw may have sent the message before it did. */
+/** A provider that throws may have sent the message before. */
 async function timed(
   { now, stopwatch }: DeliveryPorts,
   send: () => Promise<Outcome>,
@@ -261,7 +255,7 @@ function inTheLog(
   }
 }
 
-/** A vendor's id, where it is one and does not tell the recipient. */
+/** The provider's id of a message, unless it contains the recipient. */
 function providerMessageIdOf(outcome: Outcome, to: string): string | undefined {
   const providerMessageId = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined
   return providerMessageId !== undefined &&

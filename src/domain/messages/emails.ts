@@ -2,14 +2,12 @@ import { type Body, isGiven } from '../body.ts'
 import { Failure } from '../failures.ts'
 import { lifetimeInWords } from './templates.ts'
 
-/** What a mail says; who sends it to whom is the caller's. */
 export interface MailContent {
   readonly subject: string
   readonly html: string
   readonly text: string
 }
 
-/** The mail of a code: the brand, the code large, its lifetime, and what to do if it was not asked for. */
 export function otpMail(otp: { code: string; businessName: string; lifetimeSeconds: number }): MailContent {
   const { code, businessName } = otp
   const lifetime = lifetimeInWords(otp.lifetimeSeconds)
@@ -30,10 +28,7 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unasked}\n` }
 }
 
-/**
- * A mail of the template mode (spec 4.4 rule 9, design D11): the subject as heading, the text with its `{{name}}`
- * replaced from data, then what data remains, as a table. A placeholder without data is missing_variable.
- */
+/** A mail of the template mode (spec 4.4 rule 9, design D11). A placeholder without data is missing_variable. */
 export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
   const used = new Set<string>()
   let length = template.length
@@ -45,7 +40,7 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
     used.add(name)
     const words = inWords(data[name])
     length += words.length
-    // A placeholder may stand there many times, and what it stands for may be long.
+    // A placeholder may occur many times, with a long value.
     if (length > maxFilled) {
       throw new Failure(
         'validation_error',
@@ -76,7 +71,6 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
   }
 }
 
-/** The characters that mean something in HTML text and attributes, made harmless. */
 export function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -86,7 +80,6 @@ export function escapeHtml(text: string): string {
     .replaceAll("'", '&#39;')
 }
 
-/** A value of data as a reader sees it. */
 function inWords(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
@@ -94,7 +87,7 @@ function inWords(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** How deep a value of data may be nested: what is nested by the ten thousand can be read, but not written. */
+/** Deeper JSON can be parsed but not serialized. */
 const maxDepth = 100
 
 function isDeeper(value: unknown, depth: number): boolean {
@@ -102,7 +95,7 @@ function isDeeper(value: unknown, depth: number): boolean {
   return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
 }
 
-/** How long a text may get by what its placeholders stand for; the same as for HTML (design D4). */
+/** As for `html` (design D4). */
 const maxFilled = 200_000
 
 const fonts = 'system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif'
@@ -110,7 +103,7 @@ const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`
 const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6ec;font:400 13px/1.6 ${fonts};color:#5b6372`
 const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
 
-/** One column of at most 520 px, styled inline, since mail clients drop style sheets. */
+/** Styled inline, since mail clients drop style sheets. */
 function frame(title: string, content: string, words: { heading: string; preheader: string }): string {
   const preheader =
     words.preheader === ''

@@ -35,28 +35,28 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly nationalize?: Nationalize | undefined
-  /** The plain text of a mail that is given as HTML. */
+  /** The plain text of a mail given as HTML. */
   readonly textOf: (html: string) => string
 }
 
-/** What was accepted, for the success envelope (spec 2.4). */
+/** The fields of the success envelope (spec 2.4). */
 export interface Notified {
   readonly channel: Channel
   readonly templateKey?: string
 }
 
-/** Sizes of design D4 and D11, in characters and elements. */
+/** Design D4 and D11, in characters and elements. */
 export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
 
-/** How many messages of one request are handed over at the same time (design D12). */
+/** Concurrent messages of one request (design D12). */
 const concurrency = 8
 
-/** What a request with as many recipients as there may be takes at most to have all of them tried. */
+/** For the most recipients. */
 export function longestNotifyMs(providerTimeoutMs: number): number {
   return Math.ceil(notifySizes.to / concurrency) * longestDeliveryMs(providerTimeoutMs)
 }
 
-/** A transactional SMS or e-mail to one or more recipients (spec 4.4), the checks in the order of design 5. */
+/** A transactional SMS or e-mail (spec 4.4), with the checks in the order of design 5. */
 export async function notify(ports: NotifyPorts, context: RequestContext, body: Body): Promise<Notified> {
   context.operation = 'notify'
   const appId = await authenticate(ports, context, body)
@@ -133,7 +133,7 @@ async function notifyByMail(
   return { channel: 'EMAIL' }
 }
 
-/** A known template that this brand has not enabled; with both modes given, the mode check says so first. */
+/** A template that this brand has not enabled; where both modes are given, the mode check comes first. */
 function refuseTemplateOfOthers(body: Body, brand: Brand): void {
   if (isGiven(body.message) || typeof body.templateKey !== 'string') return
   const template = templateOf(body.templateKey)
@@ -144,7 +144,7 @@ function refuseTemplateOfOthers(body: Body, brand: Brand): void {
 
 type SmsContent = { message: string } | { templateKey: string; variables: Body }
 
-/** `to`, mode and fields of an SMS (spec 4.4, modes and rules 1, 2 and 12). */
+/** The fields of an SMS (spec 4.4, modes and rules 1, 2 and 12). */
 function readSms(body: Body): { to: readonly string[] } & SmsContent {
   const to = readTo(body.to)
   refuseOtp(body)
@@ -168,7 +168,7 @@ function legacySms(message: string, variables: Body, brand: Brand): { text: stri
   return { text: message, template: null }
 }
 
-/** The template checks of spec 4.4 rules 5 to 7, in the order of design 5. */
+/** Spec 4.4 rules 5 to 7, in the order of design 5. */
 function templateSms(
   content: { templateKey: string; variables: Body },
   brand: Brand,
@@ -185,7 +185,6 @@ function templateSms(
   return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
 }
 
-/** A template that is wrong in itself is a failure to notify (spec 7, notification_failed). */
 function rendering(template: Template, variables: Rendered['variables']): Rendered {
   try {
     return render(template, variables)
@@ -194,7 +193,7 @@ function rendering(template: Template, variables: Rendered['variables']): Render
   }
 }
 
-/** A business that is named beside a brandId must be that brand (design D9). */
+/** Design D9. */
 function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
   if (typeof businessName !== 'string' || businessName.trim() === '' || isNamed(brand, businessName)) return
   throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
@@ -265,14 +264,14 @@ function addresses(to: readonly string[]): Recipient[] {
   })
 }
 
-/** The brand in whose name a mail goes out; mail is not brand-gated, so any other brandId is as none. */
+/** Mail is not brand-gated: any brandId that is not of an active brand is ignored. */
 async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | undefined> {
   const slug = brandIdOf(brandId)
   const brand = slug === undefined ? undefined : await brands.bySlug(slug)
   return brand?.status === 'active' ? brand : undefined
 }
 
-/** Tries every recipient, a few at a time; any failure is told once all have been tried (design D12). */
+/** Tries every recipient; throws notification_failed after all of them (design D12). */
 async function deliverToAll(
   ports: NotifyPorts,
   context: RequestContext,
@@ -303,7 +302,7 @@ async function deliverToAll(
   throw new Failure('notification_failed', message, { channel })
 }
 
-/** As much of a caller's own text as an error message may repeat. */
+/** As much of a caller's text as an error message may repeat. */
 function excerpt(value: string): string {
   return value.length > 64 ? `${value.slice(0, 64)}…` : value
 }

@@ -12,22 +12,20 @@ import {
   type VariableRule,
 } from './templates.ts'
 
-/** A template as a recipient would read it in the name of a brand, with values to try. */
+/** A template as a recipient of a brand would read it, with sample values. */
 export interface Preview {
   readonly templateKey: string
   readonly audience: Template['audience']
-  /** The template itself, `{name}` marking variables. */
   readonly template: string
   readonly variables: readonly {
     readonly name: string
     readonly value: string
     readonly description: string
   }[]
-  /** Null where a value is not allowed; `problem` says which. */
+  /** Null where a value is invalid; `problem` says which. */
   readonly text: string | null
   readonly problem: string | null
   readonly segments: Segments | null
-  /** Of the text, in characters. */
   readonly characters: number
   readonly registration: Registration
 }
@@ -37,7 +35,6 @@ export interface PreviewSettings {
   readonly otpTtlSeconds: number
 }
 
-/** What a preview is filled in with until someone tries other values. */
 const samples: Readonly<Record<string, string>> = {
   otp: '493027',
   loginId: 'jane.doe',
@@ -50,7 +47,6 @@ const samples: Readonly<Record<string, string>> = {
 const loginId: VariableRule = { name: 'loginId', description: '1 to 64 characters' }
 const code: VariableRule = { name: 'otp', description: 'six digits' }
 
-/** Every template as this brand sends it. */
 export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
   return templates
     .filter(({ key }) => brand.loginIdEnabled || key !== 'LOGIN_OTP_WITH_ID')
@@ -58,9 +54,9 @@ export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
 }
 
 /**
- * One template as this brand sends it on the plain route.
+ * On the plain route.
  *
- * @param given values to try, by variable; what is left out is a sample
+ * @param given values by variable; the others are samples
  */
 export function previewOf(
   brand: Brand,

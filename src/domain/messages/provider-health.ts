@@ -22,7 +22,7 @@ export function providerHealth({
   const names = new Set([...smsRoutes.plain, ...smsRoutes.template].map(({ name }) => name))
   return [
     ...Array.from(names, (name) => ({ ...circuitOf(name), channel: 'SMS' as const, routes: routesOf(name) })),
-    // E-mail has one provider, and so no breaker.
+    // There is one e-mail provider, so it has no breaker.
     { name: mailer.name, ...closed, channel: 'EMAIL', routes: [] },
   ]
 }

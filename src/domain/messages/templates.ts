@@ -2,26 +2,24 @@ import { type Body, isGiven, optionalText, type TextRule, textProblem } from '..
 import { Failure } from '../failures.ts'
 import type { Segments } from './providers.ts'
 
-/** One variable of a template: what a value must be, as the catalog tells integrators. */
 export interface VariableRule {
   readonly name: string
-  /** In words, for the catalog and for the message of a refusal. */
+  /** For the catalog and for error messages. */
   readonly description: string
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
-  /** Begins with a day that must exist, beyond what the pattern says. */
+  /** Begins with an existing day. */
   readonly dated?: true
 }
 
 /** A registered SMS text (spec 4.4 rules 5 and 6, design D10). */
 export interface Template {
   readonly key: string
-  /** Which endpoints may use it: `/otp/*` or `/notify`. */
   readonly audience: 'otp' | 'notify'
-  /** `{name}` marks a variable. */
+  /** Variables are `{name}`. */
   readonly text: string
-  /** What the caller gives; businessName is filled from the brand. */
+  /** From the caller; businessName is filled from the brand. */
   readonly variables: readonly VariableRule[]
 }
 
@@ -65,7 +63,6 @@ const loginOtpWithId: Template = {
   variables: [],
 }
 
-/** The catalogue. A new template is one entry here. */
 const catalogue: readonly Template[] = [
   loginOtp,
   loginOtpWithId,
@@ -89,7 +86,7 @@ const catalogue: readonly Template[] = [
   },
 ]
 
-// A Map, not an object literal: a caller's key such as "constructor" must be unknown.
+// Not an object literal: a key such as "constructor" must be unknown.
 const byKey = new Map(catalogue.map((template) => [template.key, template]))
 
 export const templates = catalogue
@@ -98,25 +95,22 @@ export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((templa
 export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]
 export const templateKeys: readonly string[] = catalogue.map((template) => template.key)
 
-/** The template of a key, whatever its audience; undefined when there is none. */
 export function templateOf(key: string): Template | undefined {
   return byKey.get(key)
 }
 
-/** A message made from a template: the text as it reads, and what a provider that renders itself needs. */
 export interface Rendered {
   readonly templateKey: string
   readonly text: string
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** What fills the brand's name in; a caller may name the brand with it. */
 export const businessNameRule: VariableRule = {
   name: 'businessName',
   description: "filled from the brand; when given, the brand's slug or display name",
 }
 
-/** The values a caller gave for a template's variables (spec 4.4 rule 7): missing_variable, then validation_error. */
+/** Spec 4.4 rule 7: missing_variable, then validation_error. */
 export function templateVariables(template: Template, given: Body): Record<string, string> {
   for (const { name } of template.variables) {
     if (!isGiven(own(given, name))) {
@@ -135,11 +129,11 @@ export function templateVariables(template: Template, given: Body): Record<strin
   return values
 }
 
-/** Puts values into a template's text, in one pass: a value that looks like a variable stays as it is. */
+/** One pass: a value that looks like a variable is not replaced. */
 export function render(template: Template, variables: Readonly<Record<string, string>>): Rendered {
   let text = ''
   for (const [index, part] of partsOf(template).entries()) {
-    // Words and names of variables take turns.
+    // Words and names of variables alternate.
     const filled = index % 2 === 0 ? part : variables[part]
     if (filled === undefined)
       throw new Error(`the text of ${template.key} has {${part}}, which nothing fills`)
@@ -150,7 +144,6 @@ export function render(template: Template, variables: Readonly<Record<string, st
 
 const knownParts = new Map<Template, readonly string[]>()
 
-/** A template's text, taken apart once. */
 function partsOf(template: Template): readonly string[] {
   const known = knownParts.get(template)
   if (known) return known
@@ -159,7 +152,6 @@ function partsOf(template: Template): readonly string[] {
   return parts
 }
 
-/** The message of a code: with the login when there is one. */
 export function renderOtp(otp: {
   code: string
   businessName: string
@@ -175,10 +167,9 @@ export function renderOtp(otp: {
 }
 
 /**
- * The text of a code on the plain route: where the brand has a domain, with a last line of exactly `@host #code` after it,
- * by which a browser knows whom the code is for (WICG "Origin-bound one-time codes delivered via SMS", which is what iOS
- * fills in too). If that line would make a second segment of what fits into one without it, the text gives up its
- * last sentence, and where that is not enough the one before: both are of the template, and not of a name with dots.
+ * The text of a code on the plain route. If the brand has a domain, its last line is `@host #code` for the browser (WICG
+ * "Origin-bound one-time codes delivered via SMS"). If that line would need a second segment, the last one or two sentences
+ * are dropped.
  */
 export function boundText(
   text: string,
@@ -198,29 +189,23 @@ export function boundText(
   return whole
 }
 
-/** 300 becomes "5 minutes", 90 "90 seconds". */
+/** 300: "5 minutes", 90: "90 seconds". */
 export function lifetimeInWords(seconds: number): string {
   const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second']
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/**
- * Whether a text holds something that a phone would make a link of: a scheme, `www.`, a host or an IP address with a
- * path, or a host under a top-level domain that is common in links. Names with dots ("St.John", "A.Kumar") are none.
- */
+/** Whether a phone would make a link of a part of the text. Names with dots ("St.John", "A.Kumar") are not links. */
 export function hasUrl(text: string): boolean {
   return urlShapes.some((shape) => shape.test(text))
 }
 
-/** Whether a text holds an address in full. Brands may well be named like a host ("Booking.com"). */
+/** Brand names such as "Booking.com" are allowed. */
 function hasFullUrl(text: string): boolean {
   return fullUrlShapes.some((shape) => shape.test(text))
 }
 
-/**
- * A field that an OTP message repeats, if it was given: a text that leads nowhere, since a visitor may have typed it and
- * the message comes in the brand's name. Else validation_error.
- */
+/** Text in an OTP message must not have a URL: a visitor may have typed it, and the message is in the brand's name. */
 export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
   const words = optionalText(name, value, rule)
   if (words !== undefined && hasFullUrl(words)) {
@@ -251,7 +236,6 @@ function satisfies(rule: VariableRule, value: string): boolean {
   return rule.dated ? isDay(value.slice(0, 10)) : !hasUrl(value)
 }
 
-/** Whether `YYYY-MM-DD` names a day of the calendar. */
 function isDay(value: string): boolean {
   const [year = 0, month = 0, day = 0] = value.split('-').map(Number)
   const date = new Date(Date.UTC(year, month - 1, day))

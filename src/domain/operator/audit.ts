@@ -1,11 +1,10 @@
-/** Who changes something: a command, with the user of the operating system, or a session of the console. */
+/** A user of the operating system at a command, or a console session. */
 export interface Actor {
   readonly by: 'command' | 'console'
-  /** The name of the user, or the beginning of the session's id. */
+  /** The user, or the beginning of the session's id. */
   readonly name: string
 }
 
-/** What an operator may change. */
 export type AuditAction =
   | 'brand.created'
   | 'brand.changed'
@@ -24,36 +23,33 @@ export type AuditAction =
   | 'data.forgotten'
   | 'data.restored'
 
-/** One change: who, what, when. No key, no code, no recipient. */
+/** No key, no code, no recipient. */
 export interface AuditEntry {
   /** Epoch milliseconds. */
   readonly at: number
   readonly actor: Actor
   readonly action: AuditAction
-  /** What was changed: a brand's slug, an appId, the id of a request or session. */
+  /** A brand's slug, an appId, the id of a request or session. */
   readonly target: string
-  /** What it was about, field by field, as JSON shows it; `before → after` where a field was changed. */
+  /** `before → after` for a changed field. */
   readonly details: Readonly<Record<string, string>>
 }
 
-/** An entry as it is read: numbered in the order in which they were made. */
 export interface AuditRecord extends AuditEntry {
   readonly id: number
 }
 
-/** The latest entries first: `limit` of them, before an id where one is given. */
+/** The latest `limit` entries, before an id where one is given. */
 export interface AuditQuery {
   readonly before?: number
   readonly since?: number
   readonly limit: number
 }
 
-/** The audit log as it is read; whoever changes something writes it in the same step. */
 export interface AuditReader {
   list(query: AuditQuery): Promise<readonly AuditRecord[]>
 }
 
-/** Who it was, in a word. */
 export function actorName({ by, name }: Actor): string {
   return `${by} ${name}`
 }

@@ -15,105 +15,93 @@ import { isAppId } from '../otp/credentials.ts'
 import type { ApiKey, Clock, Secrets } from '../ports.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
-/** What an operator asked for can't be done; the message says why and what to do. */
+/** A change that is not possible; the message says why and what to do. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
-/** The brands as the operator sees them. */
 export interface BrandStore extends Brands {
   /** By slug. */
   list(): Promise<readonly Brand[]>
 }
 
-/** A key of an application as it is listed; instants are epoch milliseconds. */
+/** Instants are epoch milliseconds. */
 export interface AppKey {
-  /** How it ends; `unknown` for one from before this was kept. */
+  /** `unknown` for keys created before it was stored. */
   readonly lastFour: string
   readonly createdAt: number
   readonly revokedAt: number | null
-  /** To the minute; null: never, or not since this is kept. */
+  /** To the minute; null: never, or before it was stored. */
   readonly lastUsedAt: number | null
 }
 
-/** An issued application: it has at least one key, which may be revoked. */
+/** It has at least one key, which may be revoked. */
 export interface IssuedApp {
   readonly appId: string
-  /** When its first key was made. */
+  /** Of its first key. */
   readonly createdAt: number
-  /** When its last key was revoked; null while one works. */
+  /** Of its last key; null while one is active. */
   readonly revokedAt: number | null
-  /** In the order in which they were made. */
   readonly keys: readonly AppKey[]
 }
 
-/** The applications as the operator sees them. */
 export interface AppStore {
-  /** By appId, revoked ones included. */
+  /** By appId, with revoked ones. */
   list(): Promise<readonly IssuedApp[]>
 }
 
 export interface RequestQuery {
   readonly isPending?: boolean
   readonly limit?: number
-  /** How many are passed over before. */
   readonly offset?: number
 }
 
-/** The integration requests as the operator sees them. */
 export interface IntegrationRequestStore {
-  /** The latest first; the last `limit` of those that wait for a decision, or that have been decided, or all. */
+  /** The latest first. */
   list(query?: RequestQuery): Promise<readonly IntegrationRequestRecord[]>
-  /** How many wait for a decision. */
   pendingCount(): Promise<number>
   get(id: string): Promise<IntegrationRequestRecord | undefined>
 }
 
-/** What a change is about, by the names that tell it. */
 export interface ChangeTarget {
   readonly brandSlug?: string
   readonly appId?: string
   readonly requestId?: string
 }
 
-/** What is kept of a matter when it is decided. */
 export interface CurrentState {
   readonly brand: Brand | undefined
-  /** Of the application, revoked ones included, in the order in which they were made. */
+  /** Of the app, with revoked ones, in the order of creation. */
   readonly keys: readonly AppKey[]
   readonly request: IntegrationRequestRecord | undefined
 }
 
-/** What is to become of a matter, and how the audit log tells it. */
 export interface Decision {
   readonly brand?: Brand
   readonly newKey?: Omit<ApiKey, 'key'>
-  /** Keys of the application that stop working, by their ends. */
+  /** By their last four characters. */
   readonly revokedKeys?: readonly string[]
   readonly verdict?: Pick<IntegrationRequestRecord, 'reason' | 'appId' | 'brandSlug'> & {
     status: 'approved' | 'rejected'
   }
-  /** Null: nothing is to change after all. */
+  /** Null: nothing changes. */
   readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }
 
-/** Where operators change things. */
 export interface OperatorStore {
   /**
-   * Lets `decide` judge a matter as it is, and stores what it decides together with its entry of the audit log, in one
-   * atomic step; resolves to that. `decide` must be synchronous and may be called twice; when it throws, nothing is
-   * stored.
+   * Calls `decide` with the current state, and stores its decision and audit entry in one atomic step. `decide` must be
+   * synchronous and may be called twice; when it throws, nothing is stored.
    */
   change<D extends Decision>(
     about: ChangeTarget,
     by: { readonly actor: Actor; readonly now: number },
     decide: (current: CurrentState) => D,
   ): Promise<D>
-  /** Adds to the audit log what was done elsewhere. */
+  /** Adds an audit entry for a change made elsewhere. */
   note(entry: AuditEntry): Promise<void>
 }
 
-/** What the use cases of an operator need; `actor` is who asks. */
 export interface OperatorPorts {
   readonly operator: OperatorStore
   readonly secrets: Pick<Secrets, 'newApiKey'>
@@ -131,10 +119,10 @@ function change<D extends Decision>(
 
 type BrandPorts = Omit<OperatorPorts, 'secrets'>
 
-/** What an operator says of a brand; what is left out stays, or takes its default in a new brand. */
+/** Undefined fields stay as they are, or have their default in a new brand. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
 
-/** `brand put`: makes a brand, active unless told otherwise, or changes one. */
+/** `brand put`: creates or changes a brand. */
 export async function putBrand(
   ports: BrandPorts,
   slugAsGiven: string,
@@ -146,7 +134,7 @@ export async function putBrand(
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
     if (!current && asked.displayName === undefined) {
-      // First what no name would mend.
+      // First the problems that a name would not solve.
       requireSound({ ...freshBrand(brandSlug), ...said, displayName: 'any' })
       throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
     }
@@ -161,7 +149,6 @@ export async function putBrand(
   return brand
 }
 
-/** What an operator says of a brand, without what is left out and without spaces that were typed around it. */
 function normalized({
   displayName,
   domain,
@@ -179,7 +166,6 @@ function normalized({
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
-/** A brand of which nothing has been said yet. */
 export function freshBrand(slug: string): Brand {
   return {
     slug,
@@ -199,7 +185,7 @@ function requireSound(brand: Brand): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
-/** Each field that was changed, as `before → after`. */
+/** `before → after` of each changed field. */
 function differences<T extends object>(before: T, after: T): Record<string, string> {
   const details: Record<string, string> = {}
   for (const [field, value] of Object.entries(after)) {
@@ -214,10 +200,7 @@ function inWords(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/**
- * `brand template`: says how a template of a brand is registered with carriers and vendors. What is left out stays, unless
- * it replaces what was there; null forgets the registration.
- */
+/** `brand template`: undefined fields stay as they are unless it `replaces`; null removes the registration. */
 export async function registerTemplate(
   ports: BrandPorts,
   slugAsGiven: string,
@@ -248,7 +231,7 @@ export async function registerTemplate(
   return brand
 }
 
-/** `brand status`: moves a brand to a status by the transitions of design D8. */
+/** `brand status`: the transitions of design D8. */
 export async function setBrandStatus(
   ports: BrandPorts,
   slugAsGiven: string,
@@ -265,7 +248,6 @@ export async function setBrandStatus(
   return brand
 }
 
-/** A status in the operator's words. */
 export function brandStatus(value: string): BrandStatus {
   const status = brandStatuses.find((known) => known === value)
   if (!status) throw new OperatorError(`unknown status ${value}: it is one of ${brandStatuses.join(', ')}`)
@@ -279,7 +261,7 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
 }
 
-/** How many keys of an application work at a time: one in use, and one to change over to. */
+/** One in use, and one to change over to. */
 const mostKeys = 2
 
 function isLive({ revokedAt }: AppKey): boolean {
@@ -295,17 +277,16 @@ function requireAppId(appId: string): void {
     throw new OperatorError('an appId is 1 to 64 visible characters, without spaces and colons')
 }
 
-/** A new key that no other of the application's is mistaken for. */
 function addKey(newKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   const { key: _, ...kept } = newKey
-  // One in fourteen million; asking again makes another.
+  // Probability 1 in 14 million.
   if (keys.some(({ lastFour }) => lastFour === kept.lastFour)) {
     throw new OperatorError('the new key ends as an older one does: ask for it again')
   }
   return kept
 }
 
-/** `app issue`: resolves to the new key, which exists nowhere else. */
+/** `app issue`: resolves to the new key, which is not stored. */
 export async function issueApp(ports: OperatorPorts, appId: string): Promise<string> {
   requireAppId(appId)
   const made = ports.secrets.newApiKey()
@@ -325,7 +306,7 @@ function firstKey(appId: string, made: ApiKey, keys: readonly AppKey[]): Omit<Ap
   return addKey(made, keys)
 }
 
-/** `app rotate`: resolves to a second key, which works beside the first until that is revoked. */
+/** `app rotate`: resolves to a second key; the first stays active until it is revoked. */
 export async function rotateApp(ports: OperatorPorts, appId: string): Promise<string> {
   const made = ports.secrets.newApiKey()
   await change(ports, { appId }, ({ keys }) => {
@@ -349,7 +330,7 @@ export async function rotateApp(ports: OperatorPorts, appId: string): Promise<st
   return made.key
 }
 
-/** `app revoke-key`: the key of the app that ends like this stops working; resolves to how many go on working. */
+/** `app revoke-key`: resolves to the number of keys left. */
 export async function revokeKey(
   ports: Omit<OperatorPorts, 'secrets'>,
   appId: string,
@@ -375,10 +356,10 @@ export async function revokeKey(
 }
 
 /**
- * `app revoke`: every key of the app stops working, but for one in the setting APP_CREDENTIALS.
+ * `app revoke`: revokes every key of an app.
  *
- * @param configured the apps of that setting, as far as it is known here
- * @returns what to say of a key that goes on working; undefined: there is none
+ * @param configured the known apps of APP_CREDENTIALS
+ * @returns a warning about a key in APP_CREDENTIALS
  */
 export async function revokeApp(
   ports: Omit<OperatorPorts, 'secrets'>,
@@ -401,16 +382,15 @@ export async function revokeApp(
   return worksStill
 }
 
-/** What approval of a request made. */
 export interface Approval {
-  /** The app's key, which exists nowhere else. */
+  /** The app's key, which is not stored. */
   readonly key: string
   readonly brand: Brand
-  /** Whether the brand was there before, and was left as it was. */
+  /** An existing brand is not changed. */
   readonly brandExisted: boolean
 }
 
-/** `request approve`: makes the brand, unless there is one, and the app, in one step. */
+/** `request approve`: creates the app and, unless it exists, the brand. */
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
@@ -450,7 +430,7 @@ export async function approveRequest(
 
 const reasonRule: TextRule = { max: 500, lines: 'many' }
 
-/** `request reject`; the reason is kept for the operator. */
+/** `request reject` */
 export async function rejectRequest(
   ports: Omit<OperatorPorts, 'secrets'>,
   idAsGiven: string,
@@ -467,14 +447,14 @@ export async function rejectRequest(
       entry: {
         action: 'request.rejected' as const,
         target: requestId,
-        // Who asked, and why not, is told by the request alone: it may speak of a person, who may want to be forgotten.
+        // Without the applicant and the reason, so that they can be forgotten.
         details: {},
       },
     }
   })
 }
 
-/** The id of a request in its normal form: people paste it with spaces around it, or in capitals. */
+/** People paste it with spaces around it or in capitals. */
 export function requestIdOf(text: string): string {
   return text.trim().toLowerCase()
 }
@@ -488,7 +468,7 @@ function requirePending(
   throw new OperatorError(`request ${requestId} is ${request.status} already`)
 }
 
-/** An appId or slug that suggests itself for a name, such as `acme-shop` for `Acme Shop!`; may be empty. */
+/** Such as `acme-shop` for `Acme Shop!`; may be empty. */
 export function suggestedSlug(name: string): string {
   return name
     .normalize('NFKD')

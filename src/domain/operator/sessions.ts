@@ -6,9 +6,7 @@ import type { OtpStore } from '../otp/store.ts'
 import type { Clock, Secrets } from '../ports.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
-// Who may use the operator's console: whoever knows its password, or holds a link made on the server itself.
-
-/** A session of the console; instants are epoch milliseconds. */
+/** Instants are epoch milliseconds. */
 export interface ConsoleSession {
   /** Of the token in the cookie. */
   readonly tokenSha256: string
@@ -18,58 +16,55 @@ export interface ConsoleSession {
   readonly by: 'password' | 'link'
 }
 
-/** Where sessions and links are kept; what changes them is in the audit log with them, in one atomic step. */
+/** Every change is one atomic step with its audit entry. */
 export interface ConsoleStore {
   addLink(tokenSha256: string, expiresAt: number, entry: AuditEntry): Promise<void>
-  /** Whether some link could still be used. */
+  /** Whether an unused link exists. */
   hasLink(now: number): Promise<boolean>
-  /** Begins a session by a link, which is used up; false where there is no such link any more. */
+  /** Starts a session and removes its link; false where the link is used or expired. */
   useLink(tokenSha256: string, session: ConsoleSession, entry: AuditEntry): Promise<boolean>
   begin(session: ConsoleSession, entry: AuditEntry): Promise<void>
-  /** The session of a token, unless it is over. */
+  /** Undefined for an expired session. */
   find(tokenSha256: string, now: number): Promise<ConsoleSession | undefined>
-  /** Those that are not over, the last seen first. */
+  /** The active sessions, the last seen first. */
   list(now: number): Promise<readonly ConsoleSession[]>
   prolong(tokenSha256: string, lastSeenAt: number, expiresAt: number): Promise<void>
-  /** False where it was over already. */
+  /** False where it had ended. */
   end(tokenSha256: string, entry: AuditEntry): Promise<boolean>
-  /** Ends all; resolves to how many there were. */
+  /** Resolves to the number of sessions. */
   endAll(entry: AuditEntry): Promise<number>
 }
 
-/** How long a link can be used. */
 export const linkMs = 10 * 60_000
 
-/** How long a session lasts unused, and how long at most. */
+/** Unused, and at most. */
 const idleMs = 30 * 60_000
 const sessionMs = 8 * 3_600_000
 
-/** How often it is kept that a session was used. */
+/** At most one write of `lastSeenAt` in this time. */
 const seenMs = 60_000
 
-/** Hard to guess, and how it is stored; made and checked by an adapter. */
 export interface ConsoleSecrets {
-  /** A new token of 256 random bits, and its SHA-256. */
+  /** 256 random bits, and their SHA-256. */
   newToken(): { readonly token: string; readonly sha256: string }
   sha256(token: string): string
-  /** Whether this is the password that a hash was made of; slow on purpose. */
+  /** Slow on purpose. */
   isPassword(password: string, hash: string): Promise<boolean>
 }
 
 export interface ConsolePorts {
   readonly sessions: ConsoleStore
   readonly consoleSecrets: ConsoleSecrets
-  /** Of the password of the console; undefined: there is none. */
+  /** Undefined: there is no password. */
   readonly passwordHash: string | undefined
   readonly now: Clock
 }
 
-/** The part of a session's id that is shown: enough to tell it from others, and worth nothing as a token. */
+/** The displayed part of a session's id; useless as a token. */
 export function sessionId({ tokenSha256 }: Pick<ConsoleSession, 'tokenSha256'>): string {
   return tokenSha256.slice(0, 8)
 }
 
-/** Who a session is, for the audit log. */
 export function sessionActor(session: Pick<ConsoleSession, 'tokenSha256'>): Actor {
   return { by: 'console', name: sessionId(session) }
 }
@@ -88,7 +83,7 @@ export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor:
   return token
 }
 
-/** Begins a session by a link's token; resolves to the session's, or undefined where the link is used up or over. */
+/** Resolves to the token of a new session; undefined where the link is used or expired. */
 export async function enterByLink(ports: ConsolePorts, linkToken: string): Promise<string | undefined> {
   const { token, session } = newSession(ports, 'link')
   const hasBegun = await ports.sessions.useLink(
@@ -99,15 +94,13 @@ export async function enterByLink(ports: ConsolePorts, linkToken: string): Promi
   return hasBegun ? token : undefined
 }
 
-/** What a log-in by password needs beside. */
 export interface LoginPorts extends ConsolePorts {
   readonly secrets: Pick<Secrets, 'subjects'>
   readonly store: Pick<OtpStore, 'admit'>
 }
 
 /**
- * Begins a session by the password; resolves to its token, or undefined where the password is wrong. Tries are limited by
- * network address before the password is looked at.
+ * Resolves to the token of a new session; undefined for a wrong password. Attempts are limited by IP address first.
  *
  * @throws Failure rate_limited
  */
@@ -119,7 +112,7 @@ export async function enterByPassword(
   const { passwordHash } = ports
   if (passwordHash === undefined) return undefined
   await claim(ports, context, consoleLogins(ports.secrets.subjects('ip', context.clientIp)))
-  // Longer ones are a way to make the server work.
+  // A long password would cost CPU.
   if (password.length > 1000) throw new Failure('validation_error', 'the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
   const { token, session } = newSession(ports, 'password')
@@ -140,10 +133,7 @@ function newSession(ports: ConsolePorts, by: ConsoleSession['by']) {
   return { token, session }
 }
 
-/**
- * What may be stored of a session's token. One that a password began is bound to that: with another password, or none,
- * it is over.
- */
+/** The stored hash of a session's token. A password session is bound to the password, and ends when that changes. */
 function storedTokens(
   { consoleSecrets, passwordHash }: ConsolePorts,
   token: string,
@@ -164,11 +154,7 @@ function loginEntry(session: ConsoleSession): AuditEntry {
   }
 }
 
-/**
- * The session of a token; undefined where there is none.
- *
- * @param isUse whether a person asks, so that it goes on for a while from now
- */
+/** @param isUse whether a person uses the session now, which prolongs it */
 export async function currentSession(
   ports: ConsolePorts,
   token: string | undefined,
@@ -182,13 +168,13 @@ export async function currentSession(
   if (!session) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
     const endsAt = Math.min(now + idleMs, session.startedAt + sessionMs)
-    // Where the database can't be written, somebody has to be able to look at what is wrong.
+    // The console must stay readable while the database is read-only.
     await sessions.prolong(session.tokenSha256, now, endsAt).catch(() => undefined)
   }
   return session
 }
 
-/** Ends a session, one's own or another; false where there is no such session. */
+/** False where there is no such session. */
 export async function endSession(ports: ConsolePorts, by: ConsoleSession, id: string): Promise<boolean> {
   const now = ports.now()
   const session = (await ports.sessions.list(now)).find((each) => sessionId(each) === id)

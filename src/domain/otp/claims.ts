@@ -4,7 +4,7 @@ import type { Clock } from '../ports.ts'
 import type { Claim, Grant, LimitDecision, Refusal } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
-/** Takes all claims, or takes none and throws the failure of the first exhausted one. */
+/** Takes all claims, or none and throws the failure of the first exhausted one. */
 export async function claim(
   ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
   context: RequestContext,
@@ -13,7 +13,7 @@ export async function claim(
   return granted(context, claims, await ports.store.admit(claims, ports.now()))
 }
 
-/** The grants of a decision, which the request trace shows; throws the failure of the limit that refused. */
+/** Adds a decision to the request trace; throws the failure of the limit that refused. */
 export function granted(
   context: RequestContext,
   claims: readonly Claim[],
@@ -24,7 +24,7 @@ export function granted(
   return decision.grants
 }
 
-/** Adds to the request trace the limits that applied, and which of them refused. */
+/** Adds the checked limits to the request trace. */
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   for (const claim of claims) {
     const about = { limit: claim.limit, max: claim.max }
@@ -46,14 +46,13 @@ function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | '
   return a.subject[0] === b.subject[0] && a.name === b.name
 }
 
-/** The answer to a caller whom a limit refused, with the seconds until it resets. */
 export function refused({ refusedBy, resetsInMs }: Refusal): Failure {
   return new Failure(refusedBy.failure, refusedBy.message, {
     retryAfterSeconds: retryAfterSeconds(resetsInMs),
   })
 }
 
-/** Whole seconds, rounded up and at least 1: what Retry-After says (RFC 9110 section 10.2.3). */
+/** Retry-After: rounded up, at least 1 (RFC 9110 section 10.2.3). */
 export function retryAfterSeconds(resetsInMs: number): number {
   return Math.max(1, Math.ceil(resetsInMs / 1000))
 }

@@ -14,9 +14,8 @@ export interface CredentialPorts {
 }
 
 /**
- * The credential check of every protected call (spec 5): 401 where one is missing, 403 where the pair is not valid, and 429
- * from the 300th failure of an IP address within a minute on (design D22). Right credentials always pass.
- * Resolves to the appId.
+ * The credential check of every protected call (spec 5): 401 without credentials, 403 with wrong ones, and 429 from the 300th
+ * failure of an IP address within a minute (design D22). Right credentials always pass. Resolves to the appId.
  */
 export async function authenticate(
   ports: CredentialPorts,
@@ -38,7 +37,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** An appId in normal form: 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
+/** 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
 export function isAppId(appId: string): boolean {
   return /^[^\s\p{C}:]{1,64}$/u.test(appId)
 }

@@ -2,7 +2,7 @@ import type { Recipient } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 
-/** What a limit is on, as the request trace and the metrics name it. */
+/** As in the request trace and the metrics. */
 export const limitNames = [
   'app-minute',
   'cooldown',
@@ -17,61 +17,54 @@ export const limitNames = [
 export type LimitName = (typeof limitNames)[number]
 
 /**
- * What records of a recipient, an application or an IP address are stored under: its name, or its keyed hash under the
- * present secret key followed by those under previous secret keys.
+ * The key of the records of a recipient, app or IP address: its name, or its keyed hashes under the present and each previous
+ * secret key.
  */
 export type Subject = readonly [string, ...string[]]
 
 /**
- * Every limit of the service is the same thing: at most `max` counted requests in a fixed window, which opens with the
- * first one counted (spec 8, design D3). The SMS cooldown is a limit of one.
+ * At most `max` counted requests in a fixed window, which opens with the first counted one (spec 8, design D3). The SMS
+ * cooldown is a limit of one.
  */
 export interface Claim {
   readonly limit: LimitName
   readonly subject: Subject
-  /** The limit's name among those of the subject, such as `minute` or `cooldown:acme`. */
+  /** The limit's name within its subject, such as `minute` or `cooldown:acme`. */
   readonly name: string
   readonly max: number
-  /** The length of the window that this request would open. */
+  /** The length of a window that this request opens. */
   readonly windowMs: number
-  /** False: an exhausted limit refuses the request, and the request is not counted. */
+  /** False: the request is checked, and not counted. */
   readonly counted: boolean
-  /** What a refused caller is answered. */
   readonly failure: FailureKind
   readonly message: string
 }
 
-/** The counter of a limit as it is stored. */
 export interface LimitCount {
   readonly count: number
-  /** Epoch milliseconds: the window is over from this instant on. */
+  /** Epoch milliseconds; exclusive. */
   readonly expiresAt: number
 }
 
-/** One counted claim: it can be given back to the window that counted it, and to no later one. */
+/** One counted claim. It can only be given back to the window that counted it. */
 export interface Grant extends LimitCount {
   readonly subject: Subject
   readonly name: string
 }
 
-/** The first exhausted claim of a list. */
 export interface Refusal {
   readonly allowed: false
   readonly refusedBy: Claim
-  /** Epoch milliseconds at which its window ends. */
+  /** Epoch milliseconds. */
   readonly expiresAt: number
   readonly resetsInMs: number
 }
 
-/** The answer to a list of claims: all of them are granted, or none. */
 export type LimitDecision = { readonly allowed: true; readonly grants: readonly Grant[] } | Refusal
 
 /**
- * Decides a list of claims in order, all or nothing: the first claim whose window is open and full refuses all of them.
- * `changes` are the counters to store.
- *
- * A window that ends later than one opened now is from before the clock was set back. It is shortened to that, also by a
- * refusal: otherwise it would stay closed until the clock has caught up.
+ * Decides claims in order, all or nothing: the first one whose window is full refuses all of them. `changes` are the counters
+ * to store. A window that ends too late is from before the clock was set back, and is shortened, also by a refusal.
  *
  * @param openWindow the stored counter of a claim; undefined where there is none or it has expired
  */
@@ -98,7 +91,7 @@ export function decide(
   return { decision: { allowed: true, grants }, changes: [...shortened, ...grants] }
 }
 
-/** The numbers of spec 8 and of design D22 to D24, as the operator set them. 0 turns off the last two. */
+/** Spec 8 and design D22 to D24. 0 turns off the last two. */
 export interface LimitSettings {
   readonly globalPerMinute: number
   readonly phonePerMinute: number
@@ -117,17 +110,14 @@ function rateLimit(limit: LimitName, subject: Subject, name: string, max: number
   return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
 }
 
-/** All calls of one application (spec 8, global). */
+/** All calls of one app (spec 8, global). */
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
   return rateLimit('app-minute', [`app:${appId}`], 'minute', settings.globalPerMinute, minuteMs)
 }
 
 /**
- * The limits of a send to one recipient, in the order of spec 4.1: for a phone the cooldown, the minute and the hour; for a
- * mailbox its hour (design D24).
- *
- * The cooldown is claimed as a lease of `leaseMs`, longer than any delivery, and becomes the real cooldown when the SMS has
- * been sent.
+ * The limits of a send to one recipient, in the order of spec 4.1; of a mailbox design D24. The cooldown is first a lease of
+ * `leaseMs`, longer than any delivery, and becomes the real cooldown after it.
  */
 export function sendLimits(
   settings: LimitSettings,
@@ -151,7 +141,6 @@ export function sendLimits(
   ]
 }
 
-/** The grant of the cooldown among those of a send; a mail has none. */
 export function cooldownOf(grants: readonly Grant[], brandSlug: string): Grant | undefined {
   return grants.find((grant) => grant.name === cooldownName(brandSlug))
 }
@@ -170,12 +159,12 @@ export function failureBudget(
   return rateLimit('failures', subject, `failures:${brandSlug}`, settings.failureBudgetPerDay, dayMs)
 }
 
-/** Failed credentials of one IP address (design D22). */
+/** Of one IP address (design D22). */
 export function credentialFailures(ipSubject: Subject): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
 }
 
-/** Tries of the console password: of one IP address, and of all together, so that many addresses have few more. */
+/** Attempts at the console password: of one IP address, and of all. */
 export function consoleLogins(ipSubject: Subject): Claim[] {
   return [
     rateLimit('console-logins', ipSubject, 'console-logins', 10, 10 * minuteMs),
@@ -183,7 +172,7 @@ export function consoleLogins(ipSubject: Subject): Claim[] {
   ]
 }
 
-/** Integration requests of one IP address (design D18). */
+/** Of one IP address (design D18). */
 export function integrationRequests(ipSubject: Subject): Claim {
   return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs)
 }

@@ -41,12 +41,10 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
 }
 
 /**
- * Send and resend (spec 4.1, 4.2), which are one operation: a send replaces the code of its brand and recipient. A resend
- * prefers another provider than the last code's, since that one may not have arrived. The checks are in the order of the
- * spec: the limits need the recipient, so fields are read before them and their failure is thrown after them.
+ * Send and resend (spec 4.1, 4.2) are one operation: a send replaces the code of its brand and recipient. A resend avoids the
+ * last code's provider. The limits need the recipient, so fields are read before the limits, and their failure is thrown after.
  *
  * @returns the seconds until the code expires
- * @throws Failure as spec 4.1 lists them
  */
 export async function sendOtp(
   ports: SendOtpPorts,
@@ -65,27 +63,27 @@ export async function sendOtp(
     throw order
   }
 
-  // From here on the code is active: a verify that overtakes the end of the delivery succeeds (design D15).
+  // From here on the code is active: a concurrent verify succeeds (design D15).
   const { code, record } = newCode(ports, brand, order)
   const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
-  // A process that ends during the delivery leaves a trace of the request.
+  // The trace exists even if the process ends during the delivery.
   ports.eventLog.note(context)
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
   if (outcome.kind !== 'accepted') {
-    // The global limit counts calls, and keeps this one; the others count codes that were sent.
+    // The global limit counts calls and keeps this one; the others count sent codes.
     const given = grants.filter(({ subject }) => subject[0] === order.subject[0])
     await ports.store.abandonSend(record, given, ports.now())
     throw new Failure('sms_failed')
   }
   await startCooldown(ports, cooldownOf(grants, brand.slug)).catch((error: unknown) => {
-    // The code is out and active, and the lease lasts as long as the cooldown would: the caller need not know.
+    // The code is sent and active, and the lease lasts as long as the cooldown.
     context.fault = error
   })
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-/** The provider of the last code, where a route has another one to prefer; a failed look-up does not stop the send. */
+/** Undefined where no route has another provider; an error does not stop the send. */
 async function lastProvider(
   { lastProviderOf, smsMode, smsRoutes }: SendOtpPorts,
   context: RequestContext,
@@ -101,8 +99,8 @@ async function lastProvider(
 }
 
 /**
- * The cooldown runs from the end of the delivery (spec 3.2). The lease is right already where it is as long as the cooldown
- * and the delivery was quick, which saves most sends a second write.
+ * The cooldown starts at the end of the delivery (spec 3.2). After a quick delivery the lease is long enough already, which saves
+ * most sends a second write.
  */
 async function startCooldown(
   { store, now, limits }: SendOtpPorts,
@@ -114,7 +112,6 @@ async function startCooldown(
   }
 }
 
-/** A usable recipient, and what its records are stored under. */
 interface Addressee {
   readonly recipient: Recipient
   readonly subject: Subject
@@ -125,7 +122,7 @@ interface Order extends Addressee {
   readonly businessName: string | undefined
 }
 
-/** The recipient, if the body names a usable one: the limits need it before the fields have their turn. */
+/** Undefined where the body has no valid recipient. */
 function readAddressee(
   { secrets, nationalize }: SendOtpPorts,
   context: RequestContext,
@@ -157,10 +154,7 @@ function channelOf(body: Body): Channel | undefined {
   return isGiven(body.channel) ? parseChannel(body.channel) : 'SMS'
 }
 
-/**
- * The limits of spec 4.1 in their order. A send with a wrong field is refused by each of them as any other, but is
- * counted by the global one alone: the others count what is sent.
- */
+/** Spec 4.1, in order. A send with a wrong field is refused by each limit but counted by the global one only. */
 function claimsOf(
   ports: SendOtpPorts,
   appId: string,
@@ -181,10 +175,10 @@ function claimsOf(
   return [...limits.map((limit) => ({ ...limit, counted })), global]
 }
 
-/** By how much a cooldown may be shorter than it should: nobody waits for a fraction of a second. */
+/** By how much a cooldown may be too short. */
 const cooldownToleranceMs = 500
 
-/** What a delivery may take beyond the time of its provider calls: queueing and a busy machine. */
+/** A delivery's time beyond its provider calls: queueing, and a busy machine. */
 const leaseMarginMs = 2000
 
 function newCode(

@@ -16,26 +16,24 @@ import {
   type Verdict,
 } from './store.ts'
 
-// What a store does in each step of `OtpStore`, as plain functions over the records that it keeps. A store loads the records
-// of the step's subjects, runs one of these and writes what changed, as one atomic step. The rules are here and nowhere else.
+// Each step of `OtpStore` as a plain function. A store loads the records of the step's subjects, runs one of these and writes the changes, in one transaction.
 
-/** A code as it is stored: its salted hash, never itself. */
 export interface Code {
-  /** 128 random bits in base64url: the name of this generation, and the salt of the hash. */
+  /** 128 random bits in base64url; the salt of the hash. */
   readonly id: string
   /** SHA-256 of the id and the keyed code, in base64url. */
   readonly hash: string
-  /** Guesses charged so far. */
+  /** Guesses so far. */
   readonly attempts: number
   /** Epoch milliseconds. */
   readonly createdAt: number
-  /** Epoch milliseconds: the code is absent from this instant on. */
+  /** Epoch milliseconds; exclusive. */
   readonly expiresAt: number
 }
 
 /**
- * The records that steps read and change. An expired record is absent. Records under previous secret keys count as the
- * subject's own; a change moves them to the present key.
+ * The records that steps read and change. Expired records are absent. Records under previous secret keys are the subject's own;
+ * a change moves them to the present key.
  */
 export interface State {
   limit(subject: Subject, name: string, now: number): LimitCount | undefined
@@ -48,7 +46,6 @@ export interface State {
 
 type StepName = keyof OtpStore
 
-/** Each step of the port as a synchronous function over the records. */
 export type Steps = {
   readonly [Name in StepName]: (
     state: State,
@@ -56,14 +53,14 @@ export type Steps = {
   ) => Awaited<ReturnType<OtpStore[Name]>>
 }
 
-/** @param isHashOf whether a stored hash is that of a keyed code under this record id; compares in constant time */
+/** @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time */
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
   return { admit, beginSend, reschedule, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
     const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
     const code = state.code(subject, brandSlug, now)
-    // The budget is checked with the other limits, and counted only once the code is known to be wrong.
+    // Checked with the other limits, and counted only for a wrong code.
     const budget = failureBudget && { ...failureBudget, counted: false }
     const decision = admit(state, budget ? [...claims, budget] : claims, now)
     if (!decision.allowed) return { kind: 'refused', refusal: decision }
@@ -80,7 +77,7 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   }
 }
 
-/** The subjects of each step: their records are what it reads and changes. */
+/** The subjects whose records a step reads and changes. */
 export const stepSubjects: {
   readonly [Name in StepName]: (...input: Parameters<OtpStore[Name]>) => readonly Subject[]
 } = {
@@ -116,7 +113,7 @@ function reschedule(state: State, grant: Grant, durationMs: number, now: number)
   const limit = state.limit(subject, name, now)
   const isOwn = limit?.expiresAt === grant.expiresAt
   const expiresAt = now + durationMs
-  // A window of a later grant is not cut short.
+  // A window of a later grant is not shortened.
   if (limit && !isOwn && limit.expiresAt >= expiresAt) return
   state.setLimit(subject, name, { count: limit?.count ?? 1, expiresAt })
 }
@@ -127,10 +124,10 @@ function abandonSend(state: State, code: CodeRef, grants: readonly Grant[]): voi
   for (const { subject, name, expiresAt } of grants) {
     const limit = state.limit(subject, name, always)
     if (limit?.expiresAt !== expiresAt) continue
-    // A window that counted nothing else closes again: it opens with the first counted request (design D3).
+    // An empty window closes: it opens with the first counted request (design D3).
     state.setLimit(subject, name, limit.count === 1 ? undefined : { ...limit, count: limit.count - 1 })
   }
 }
 
-/** A time at which nothing has expired: a clock that is set back would bring back what is only taken for expired. */
+/** Nothing has expired at this time; the clock may be set back. */
 const always = 0

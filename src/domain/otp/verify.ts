@@ -17,7 +17,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly nationalize?: Nationalize | undefined
 }
 
-/** Verify (spec 4.3): resolves when the code was right, and is consumed; throws for everything else. */
+/** Spec 4.3: resolves when the code was right, and is consumed; throws for everything else. */
 export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
   context.operation = 'verify'
   const appId = await authenticate(ports, context, body)
@@ -58,7 +58,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   }
 }
 
-/** The field checks of spec 4.3, in the order of design 5. */
+/** Spec 4.3, in the order of design 5. */
 function readAnswer(
   body: Body,
   appId: string,
