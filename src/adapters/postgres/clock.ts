@@ -1,20 +1,17 @@
 import { sql } from 'drizzle-orm'
 
-/** The server's time in a statement, epoch milliseconds: that of the moment, and not of the transaction's begin. */
+/** The server's present time in epoch milliseconds; not that of the transaction's begin. */
 export const serverTime = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
 /**
- * The clock of the database server, as one of its clients knows it: by what every answer says of the time, and between
- * answers by a stopwatch of this machine, whose clock is asked nothing. So servers whose clocks differ go by the same time.
+ * The database server's clock: corrected by each answer, and between answers advanced by a local stopwatch.
+ * So servers with different clocks use the same time.
  */
 export class DatabaseClock {
-  /** What the server's clock is ahead of the stopwatch; its true value lies within what the last answers leave. */
+  /** Difference between the server's clock and the stopwatch. */
   private aheadMs: number
 
-  /**
-   * @param stopwatch monotonic milliseconds
-   * @param guess the time until the first answer, epoch milliseconds
-   */
+  /** `stopwatch` returns monotonic milliseconds; `guess` is the time until the first answer, epoch milliseconds. */
   constructor(
     private readonly stopwatch: () => number,
     guess: number,
@@ -25,11 +22,11 @@ export class DatabaseClock {
   /** Epoch milliseconds. */
   readonly now = (): number => Math.floor(this.aheadMs + this.stopwatch())
 
-  /** What is to be told of an answer that is asked for now. */
+  /** To be called before a query; call the result with the server's time in the answer. */
   hearing(): (at: number) => void {
     const asked = this.stopwatch()
     return (at) => {
-      // The server looked at its clock between question and answer: what fits stays, so that time runs evenly.
+      // The server read its clock between query and answer. A value within these bounds stays, so that time runs evenly.
       const [least, most] = [at - this.stopwatch(), at + 1 - asked]
       this.aheadMs = Math.min(Math.max(this.aheadMs, least), most)
     }

@@ -4,14 +4,14 @@ import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
 
-/** Looks at a database and its server; changes nothing in it. */
+/** Reads the facts for `otpost doctor`; writes nothing. */
 export async function conditionOf(target: PostgresTarget): Promise<ServerDatabaseFacts> {
   const pool = openPool({ ...target, poolSize: 1 }, () => {})
   try {
     return {
       kind: 'answered',
       ...(await factsOf(pool)),
-      // Of the way from here: behind a pooler the server sees another one.
+      // Of the connection from here: behind a pooler the server sees a different one.
       hasTls: target.tls.mode !== 'off',
       isLocal: isLoopback(new URL(target.url).hostname),
       poolSize: target.poolSize,
@@ -35,7 +35,7 @@ async function factsOf(pool: Pool) {
         to_regclass('secret_marks') IS NOT NULL`,
     [],
   )
-  // Who is no member of pg_monitor sees how many there are, and nothing of what they are.
+  // Without pg_monitor only the number of standbys is visible.
   const [[connected, hidden] = []] = await pool.rows(
     `SELECT count(*) FILTER (WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum'))::int,
         count(*) FILTER (WHERE sync_state IS NULL)::int FROM pg_stat_replication`,
@@ -64,7 +64,7 @@ async function factsOf(pool: Pool) {
   }
 }
 
-/** How many standbys a commit waits for by a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)`. */
+/** The number of standbys in a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)`. */
 function awaitedStandbys(names: string): number {
   if (names.trim() === '') return 0
   return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1)

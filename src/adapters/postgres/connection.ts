@@ -11,57 +11,52 @@ import {
 import { storable } from './text.ts'
 import { type PostgresTls, tlsOptions } from './tls.ts'
 
-/** What one connection is made with. */
 export interface ConnectionTarget {
   readonly place: Place
   readonly password: string
   readonly tls: PostgresTls
   readonly connectTimeoutMs: number
-  /** What the server is told at the start; a pooler would refuse it. Undefined: nothing. */
+  /** Session settings. Undefined behind a pooler, which rejects them. */
   readonly session:
     | {
         readonly statementTimeoutMs: number
         readonly idleInTransactionTimeoutMs: number
-        /** From the first statement to the commit, as far as the server knows such a limit: PostgreSQL 17 and newer. */
+        /** From the first statement to the commit; needs PostgreSQL 17 or newer. */
         readonly transactionTimeoutMs: number
       }
     | undefined
 }
 
-/** One statement as it is sent. */
 export interface Question {
-  /** Under which it is prepared, once for each connection. Undefined: it is not. */
+  /** Name of the prepared statement; undefined: not prepared. */
   readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
-  /** Whether rows are arrays. */
   readonly asArrays?: boolean
 }
 
 export interface Reply {
-  /** SELECT, INSERT, COMMIT and so on, as the server calls what it has done. */
+  /** The server's command tag, such as SELECT or COMMIT. */
   readonly command: string
   readonly rows: unknown[]
 }
 
-/** An answer that is waited for. */
 interface Awaited {
-  /** When it was asked, or the one before it was answered. */
+  /** When it was sent, or when the previous reply arrived. */
   sinceMs: number
   readonly limitMs: number
-  /** What the server has not done when it is late. */
+  /** For the error message, such as `did not answer`. */
   readonly what: string
   readonly reject: (problem: Error) => void
 }
 
-/** How long the network may be silent before the system asks whether the other side is still there. */
 const keepAliveMs = 10_000
 const farewellMs = 1000
 
 const int8 = 20
 const int8Array = 1016
 
-/** Times in milliseconds and counts are int8, and far below 2^53. */
+/** Times and counts are int8, far below 2^53. */
 const parsers: CustomTypesConfig = {
   getTypeParser: (oid: number, format) => {
     const parse = types.getTypeParser(oid, format)
@@ -71,24 +66,24 @@ const parsers: CustomTypesConfig = {
   },
 }
 
-/** One connection. What it is asked is sent at once, and answered in turn. Once broken it stays so. */
+/** One connection. Statements are sent at once and answered in order. A broken connection is not used again. */
 export class Connection {
   private readonly client: Client
-  /** In the order of the questions. */
+  /** In the order of the statements. */
   private readonly awaited: Awaited[] = []
-  /** What has broken it, or that it was closed. */
+  /** Why it broke, or that it was closed. */
   private end: DatabaseUnavailable | undefined
 
   /**
-   * @param broke is called once when it has broken, whatever it was doing
-   * @throws DatabaseUnavailable when a file of certificates can't be read
+   * @param broke called once when the connection breaks
+   * @throws DatabaseUnavailable when a certificate file can't be read
    */
   constructor(
     private readonly target: ConnectionTarget,
     private readonly broke: (link: Connection, problem: DatabaseUnavailable) => void,
   ) {
     const { place, password, session } = target
-    // Each is given, as the driver would look for what is missing in the environment.
+    // All are set, since the driver reads missing ones from the environment.
     this.client = new Client({
       host: place.host,
       port: place.port,
@@ -108,12 +103,12 @@ export class Connection {
         options: '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed',
       }),
     })
-    // Also when it has been cut off or has ended; without a listener each would end the process.
+    // Without listeners these events would end the process.
     this.client.on('error', (error) => this.destroy(brokenOff(place, error)))
     this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
   }
 
-  /** Connects, and readies the session. @throws DatabaseUnavailable */
+  /** Connects and sets the session limits. @throws DatabaseUnavailable */
   async open(): Promise<void> {
     const { place, session, connectTimeoutMs } = this.target
     const startedAt = performance.now()
@@ -141,7 +136,7 @@ export class Connection {
     })
   }
 
-  /** @throws StatementError, or DatabaseUnavailable when it breaks meanwhile or takes longer than that */
+  /** @throws StatementError, or DatabaseUnavailable when the connection breaks or `limitMs` is exceeded */
   ask(question: Question, limitMs: number): Promise<Reply> {
     const { name, text, values, asArrays } = question
     const config: QueryConfig & { rowMode?: 'array' } = {
@@ -162,13 +157,11 @@ export class Connection {
     })
   }
 
-  /** Whether an answer is overdue at this time. */
   isOverdue(now: number): boolean {
     const [next] = this.awaited
     return next !== undefined && now - next.sinceMs > next.limitMs
   }
 
-  /** Since when an answer is waited for; undefined when none is. */
   get waitingSinceMs(): number | undefined {
     return this.awaited[0]?.sinceMs
   }
@@ -177,12 +170,12 @@ export class Connection {
     return this.end !== undefined
   }
 
-  /** Whether it is fit for what comes next: not in the middle of a transaction that somebody has left open. */
+  /** Whether it can run another statement: no transaction is open. */
   get isReady(): boolean {
     return !this.isBroken && this.client.getTransactionStatus() === 'I'
   }
 
-  /** Gives up an answer that is overdue, and with it the connection: it could come when another is waited for. */
+  /** Closes a connection with an overdue reply, which could arrive as the reply to another statement. */
   giveUp(): void {
     const [next] = this.awaited
     if (!next) return
@@ -190,7 +183,7 @@ export class Connection {
     this.destroy(silence(this.target.place, what, limitMs))
   }
 
-  /** Cuts it at once; whatever was asked fails with that. */
+  /** Closes it at once; pending statements fail with this problem. */
   destroy(problem: DatabaseUnavailable): void {
     if (this.end) return
     this.end = problem
@@ -199,7 +192,6 @@ export class Connection {
     this.broke(this, problem)
   }
 
-  /** Says farewell to the server, and closes. */
   async close(): Promise<void> {
     if (this.end) return
     this.end = brokenOff(this.target.place, 'it was closed')
@@ -227,14 +219,13 @@ export class Connection {
 }
 
 /**
- * Sets what frees the locks of a statement whose end is lost on the way: the server has run it by then, waits for a message
- * of five bytes, and neither its time-out of statements nor that of idle transactions counts there. A server that does not
- * know a setting goes without.
+ * Limits how long the locks of a lost COMMIT last: statement and idle time-outs do not apply while the server waits for the
+ * rest of a message. Settings that the server does not know are skipped.
  */
 function limitsOf(transactionTimeoutMs: number): string {
   const settings = {
     transaction_timeout: transactionTimeoutMs,
-    // In seconds. The system would begin to ask after two hours.
+    // In seconds; the default is two hours.
     tcp_keepalives_idle: 10,
     tcp_keepalives_interval: 5,
     tcp_keepalives_count: 3,

@@ -10,34 +10,29 @@ import { leases } from './schema.ts'
 import { createSteps } from './steps.ts'
 import { type DatabaseTarget, usualBatchSize } from './target.ts'
 
-/** Statements by Drizzle, on whatever runs them. */
 export type Orm = PgRemoteDatabase<Record<string, never>>
 
-/** An open database of PostgreSQL: a pool of connections, and what several servers on it agree by. */
 export interface Database {
   readonly pool: Pool
   readonly orm: Orm
   readonly changes: Changes
-  /** The server's time, or that of a test. */
   readonly now: Clock
-  /** Runs an atomic step; resolves to its answer once that is committed. */
+  /** Runs an atomic step; resolves after the commit. */
   readonly take: ReturnType<typeof createSteps>['take']
-  /** Statements and steps that wait for their turn. */
+  /** Statements and steps that wait. */
   queueLength(): number
-  /** Such as `18.4`. */
   readonly serverVersion: string
-  /** The time that a caller gives, where a test moves the clock; undefined: the server's clock counts. */
+  /** The caller's time if a test moves the clock; undefined: use the server's clock. */
   given(now: number): number | undefined
-  /** Whether the database answers, can be written, and has the schema of this program; rejects when not. */
+  /** Rejects if the database does not answer, is read-only, or has another schema. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Connects and brings the schema up to date; servers that start together do so one after another.
- *
- * @param clock of a test that moves it; undefined: that of the server
- * @throws an error in words for the operator where the database can't be used
+ * Connects and migrates; concurrent starts wait for each other.
+ * | @param clock only for tests; undefined: the server's clock
+ * @throws an error for the operator if the database can't be used
  */
 export async function openDatabase(
   target: DatabaseTarget,
@@ -87,13 +82,10 @@ export async function openDatabase(
   return database
 }
 
-/** How long it counts that something was committed. */
+/** How long a successful commit counts as proof. */
 const proofMs = 1000
 
-/**
- * Commits something, unless that has been done just now: a full disk, or a synchronous standby that is away, does not keep
- * anybody from reading. However many ask at once, it is done once.
- */
+/** Commits a row, at most once per `proofMs`: a full disk or an absent synchronous standby blocks writes but not reads. */
 function writeProof(pool: Pool): () => Promise<void> {
   let provenAt = Number.NEGATIVE_INFINITY
   let proving: Promise<void> | undefined
@@ -115,15 +107,12 @@ function writeProof(pool: Pool): () => Promise<void> {
   }
 }
 
-/** Drizzle on a pool, or on the connection of a transaction. */
+/** Drizzle on a pool or on the connection of a transaction. */
 export function ormOn(connection: Queryable): Orm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
 }
 
-/**
- * The same ports, or groups of them, which reject with what the database said. Drizzle wraps that in an error of its own, whose message has
- * the statement and all its values; those are for no log.
- */
+/** Unwraps Drizzle's errors in all functions of `ports`: their messages contain values, which must not be logged. */
 export function plainErrors<Ports extends object>(ports: Ports): Ports {
   const wrapped = Object.entries(ports).map(([name, port]) => {
     if (typeof port === 'object' && port !== null) return [name, plainErrors(port)] as const
@@ -141,7 +130,7 @@ function rejectPlainly(error: unknown): never {
   throw plainError(error)
 }
 
-/** What the database said, without what Drizzle says of it. */
+/** The database's error without Drizzle's wrapper. */
 export function plainError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? (error.cause ?? new Error('the database failed')) : error
 }

@@ -1,25 +1,22 @@
 import { DatabaseError as ServerError } from 'pg'
 
-/**
- * The database could not be reached, or did not answer in time. A statement that was under way may have been done or not.
- * The message names host and port and what to look at.
- */
+/** The database is unreachable or did not answer in time. A pending statement may or may not have run. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 
   constructor(
     message: string,
-    /** What the server or the network said: an SQLSTATE, or a code such as ECONNREFUSED. */
+    /** An SQLSTATE, or a network code such as ECONNREFUSED. */
     readonly code: string | undefined = undefined,
   ) {
     super(message)
   }
 }
 
-/** The server refused a statement, and has not done it. Neither the message nor anything else holds values. */
+/** The server rejected a statement and did not run it. The message contains no values. */
 export class StatementError extends Error {
   override readonly name = 'StatementError'
-  /** The constraint that was violated, for codes of class 23. */
+  /** The violated constraint, for SQLSTATE class 23. */
   readonly constraint: string | undefined
 
   constructor(
@@ -27,7 +24,7 @@ export class StatementError extends Error {
     /** SQLSTATE, such as 23505. */
     readonly code: string,
     constraint: string | undefined = undefined,
-    /** Whether the server says that the same statement, or its whole transaction, may be done when it is tried again. */
+    /** Whether the statement or its transaction may succeed when it is retried. */
     readonly isPassing: boolean = false,
   ) {
     super(message)
@@ -35,7 +32,6 @@ export class StatementError extends Error {
   }
 }
 
-/** Where a database is, for people. */
 export interface Place {
   readonly host: string
   readonly port: number
@@ -43,7 +39,7 @@ export interface Place {
   readonly user: string
 }
 
-/** What is to be said of a failure to connect. */
+/** Failed to connect. */
 export function connectProblem(place: Place, cause: unknown): DatabaseUnavailable {
   const code = codeOf(cause)
   return new DatabaseUnavailable(
@@ -52,21 +48,21 @@ export function connectProblem(place: Place, cause: unknown): DatabaseUnavailabl
   )
 }
 
-/** What is to be said when nothing has answered within a time. */
+/** No reply within a time-out. */
 export function silence(place: Place, what: string, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `PostgreSQL at ${nameOf(place)} ${what} within ${waitedMs} ms: look at that server, and at the network and firewalls on the way`,
   )
 }
 
-/** What is to be said when each connection is in use for too long. */
+/** All connections were in use for too long. */
 export function noneFree(place: Place, poolSize: number, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `none of the ${poolSize} connections to PostgreSQL at ${nameOf(place)} was free within ${waitedMs} ms: look for what is slow or waits for locks there (pg_stat_activity), or allow more`,
   )
 }
 
-/** What is to be said when a connection ends before it has answered. */
+/** The connection ended before its reply. */
 export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `the connection to PostgreSQL at ${nameOf(place)} broke off before it answered (${messageOf(cause)}): was that server stopped, or the network cut?`,
@@ -75,10 +71,8 @@ export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
 }
 
 /**
- * What is to be said of an error that the server, or the driver before it, gives to a statement. What the server says of
- * values stays out of it: its detail holds rows, its context holds variables, and messages of class 22 quote what was given.
- *
- * @param what names the statement
+ * A statement failed. Leaves out what could contain values: the server's detail and context, and messages of class 22.
+ * | @param what the statement's name
  */
 export function statementProblem(place: Place, what: string, cause: unknown): Error {
   if (!(cause instanceof ServerError) || cause.code === undefined) {
@@ -89,7 +83,7 @@ export function statementProblem(place: Place, what: string, cause: unknown): Er
     return new DatabaseUnavailable(`PostgreSQL at ${nameOf(place)} ${awayReason(code, cause)}`, code)
   }
   const said = code.startsWith('22') ? 'a value that it can not take' : cause.message
-  // Its result has another shape since a migration: what is prepared anew has the new one.
+  // A migration changed its result type; preparing it again helps.
   const isStale = code === '0A000' && routine === 'RevalidateCachedQuery'
   return new StatementError(
     `${what}: ${said} (${code})${hint(code)}`,
@@ -99,21 +93,21 @@ export function statementProblem(place: Place, what: string, cause: unknown): Er
   )
 }
 
-/** Whether a connection is of no more use after this code; others of the same server may be. */
+/** Whether the connection can't be used after this error. */
 export function endsConnection(cause: unknown): boolean {
   if (!(cause instanceof ServerError)) return false
   const { code = '' } = cause
   return (isAway(code) && code !== '57014') || code === '0A000' || isLostStatement(code)
 }
 
-/** Shutdown, a lost or refused connection, a standby, a statement that was cancelled. */
+/** Shutdown, lost or refused connection, standby, cancelled statement. */
 function isAway(code: string): boolean {
   return (
     code.startsWith('57') || code.startsWith('08') || code === '25006' || code === '25P03' || code === '25P04'
   )
 }
 
-/** A prepared statement that another client of the same connection made, or did not. */
+/** A prepared statement that is missing or exists already: a pooler shares the connection. */
 function isLostStatement(code: string): boolean {
   return code === '26000' || code === '42P05'
 }
@@ -178,7 +172,7 @@ function isOfCertificate(code: string | undefined): boolean {
   return code !== undefined && /CERT|SELF_SIGNED|ISSUER|LEAF_SIGNATURE/.test(code)
 }
 
-/** The message of an error of the driver, unless it could quote a value. */
+/** Messages of the driver may quote values, except these. */
 function namesOnly(cause: unknown): string {
   const message = messageOf(cause)
   return /^(?:Prepared statements must be unique|A query must have)/.test(message)

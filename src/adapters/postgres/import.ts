@@ -27,57 +27,48 @@ import { asJson, storable } from './text.ts'
 
 const columns = columnsByTable(Object.values(schema))
 
-/** Instants that are still to come: those of the target's clock. All others say when something was. */
+/** Instants in the future, which are converted to the target's clock. */
 const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
   console_sessions: ['started_at', 'last_seen_at', 'expires_at'],
   console_links: ['expires_at'],
   codes_and_limits: ['created_at', 'expires_at'],
 }
 
-/** Characters of JSON that go in one statement. */
+/** Characters of JSON per statement. */
 const batchChars = 1_000_000
 
-/** How long a statement of the move may take: a count of a long log, mostly. */
+/** Counting a long event log is the slowest statement. */
 const statementTimeoutMs = 600_000
 
-/** How long the server lets the transaction wait for this side, which may have to look through a lot in between. */
+/** The source may need this long to find the next rows. */
 const idleInTransactionTimeoutMs = 60_000
 
-/** How long others are waited for that write the database. */
 const lockTimeoutMs = 20_000
 
-/** How long it is tried to find out whether a COMMIT was heard: the server has ended the transaction by then if it was not. */
+/** How long `isEmpty` retries: by then the server has rolled back a transaction whose COMMIT it did not receive. */
 const doubtMs = 120_000
 const doubtPauseMs = 1000
 
-/** How long a question for it may take: some more than waiting for locks does. */
+/** More than `lockTimeoutMs`. */
 const doubtStatementMs = lockTimeoutMs + 5000
 
-/** The answer to the COMMIT was lost, and whether it was heard could not be found out. */
+/** The reply to COMMIT was lost, and its outcome could not be found out. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown'
 }
 
-/** The present key of the source as a fingerprint; `check` throws where the target notes a key that the source lacks. */
+/** The source's present key as a fingerprint; `check` throws if the target notes a key that the source lacks. */
 export interface NoteKeys {
   readonly present: string
   readonly check: (noted: readonly string[]) => void
 }
 
 /**
- * Copies all that a source has into a database in which there is nothing yet but the schema, which is made where it is
- * missing; in one transaction, so all of it or nothing. What is over is left out.
- *
- * The two clocks may differ: what is still to come (ends of windows, of codes and of sessions) is shifted by the
- * difference, so that it lasts as long as it would have.
- *
- * @param target how the database is reached
- * @param noteKeys undefined: the keys of the source are not known
- * @param beforeCommit is called when all is copied and compared, right before it counts; may be called again where the
- *   server has the transaction be tried again. What it throws undoes all.
- * @returns what was copied, table by table
- * @throws OperatorError where there is something in the database, DatabaseUnavailable where it went away: then nothing is
- *   changed; OutcomeUnknown where that can't be told
+ * Copies a source into an empty database, in one transaction; expired rows are left out. Future instants are shifted by the
+ * difference of the two clocks.
+ * | @param noteKeys undefined: the keys of the source are not known
+ * @param beforeCommit called before the COMMIT, again if the transaction is retried; may throw to roll back
+ * @throws OperatorError or DatabaseUnavailable, then nothing is changed; OutcomeUnknown if the COMMIT's outcome is unknown
  */
 export async function importAll(
   target: PostgresTarget,
@@ -92,7 +83,6 @@ export async function importAll(
   )
   let copied: readonly Transferred[] | undefined
   try {
-    // Before much is done in vain.
     await requireEmpty(pool)
     source.prepare()
     const expected = countsOf(source)
@@ -110,7 +100,7 @@ export async function importAll(
       { statementTimeoutMs },
     )
   } catch (error) {
-    // The answer to the COMMIT was lost; any other error comes with nothing done.
+    // Any other error means that nothing was changed.
     if (copied === undefined || !(error instanceof DatabaseUnavailable)) throw inWords(plainError(error))
     const isThere = copied.every(({ rows }) => rows === 0) || !(await isEmpty(pool, error))
     if (isThere) return copied
@@ -124,12 +114,11 @@ function inWords(error: unknown): unknown {
   return error instanceof StatementError && error.code === noRight ? new OperatorError(notOwner) : error
 }
 
-/** SQLSTATE: the role may not do this. */
 const noRight = '42501'
 const notOwner =
   'the user that the database is reached by may not do all that a move does: give otpost move as the owner of the tables. Nothing was changed'
 
-/** Locks out whoever writes, servers too, which find all of it or nothing; throws where something is there already. */
+/** Locks out all writers, servers included; throws if a table has rows. */
 async function holdEmpty(connection: Queryable): Promise<void> {
   await connection.rows(`SET LOCAL lock_timeout = ${lockTimeoutMs}`, [])
   // In the order of an operator's change, so that neither waits for the other.
@@ -154,7 +143,6 @@ async function requireEmpty(connection: Queryable): Promise<void> {
   if (found.length > 0) throw new NotEmpty(found)
 }
 
-/** SQLSTATE: a lock could not be had in time. */
 const lockTimeout = '55P03'
 const inUse = 'another process writes the database: end that first, such as another move. Nothing was changed'
 
@@ -166,7 +154,7 @@ class NotEmpty extends OperatorError {
   }
 }
 
-/** Finds out whether a transaction whose end nobody heard was committed: its locks last until it has ended. */
+/** Whether a transaction with a lost COMMIT was rolled back. Its locks last until it has ended. */
 async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> {
   for (const startedAt = performance.now(); performance.now() - startedAt < doubtMs; ) {
     try {
@@ -182,7 +170,6 @@ async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> 
 
 type Counts = ReadonlyMap<Transferred['table'], number>
 
-/** How many rows each table of the source has: nobody else writes it, so they stay as many. */
 function countsOf(source: TransferSource): Counts {
   return new Map(movedTables.map((table) => [table, source.count(table)]))
 }
@@ -200,22 +187,19 @@ async function copyAll(
     done.push({ table, rows, leftOut: (expected.get(table) ?? 0) - rows })
   }
   for (const table of numberedTables) {
-    // No part of the transaction: should that be undone, some numbers are never used.
+    // Sequences are not rolled back: then some numbers stay unused.
     await connection.rows(`SELECT setval(pg_get_serial_sequence($1, 'id'), $2::bigint + 1, false)`, [
       table,
       source.lastNumber(table),
     ])
   }
   await raiseRevision(ormOn(connection))
-  // Until the server gets to it by itself it would search long tables as if they were short.
+  // Without statistics, long tables would be searched as if they were short.
   await connection.rows(`ANALYZE ${movedTables.join()}`, [])
   return done
 }
 
-/**
- * What the clock of the target is ahead of the source's, in milliseconds. The server looked at its clock between question
- * and answer: where that leaves it open, they do not differ.
- */
+/** How far the target's clock is ahead, in milliseconds; 0 if the difference may be due to the round trip. */
 async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<number> {
   const asked = now()
   const [row] = await ormOn(connection).select({ at: serverTime }).from(revision)
@@ -235,7 +219,7 @@ function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number):
   }
 }
 
-/** Inserts rows, a batch in each statement; the next batch is made while the server takes in the last one. */
+/** Inserts rows in batches, building the next batch while the server inserts the last one. */
 async function copyRows(
   connection: Queryable,
   table: string,
@@ -251,7 +235,7 @@ async function copyRows(
   const send = async () => {
     await sent
     sent = connection.rows(text, [`[${batch.join()}]`])
-    // Whoever waits for it hears of it; nobody may be waiting yet when it fails.
+    // `await sent` reports the error; without this it would be unhandled until then.
     sent.catch(() => {})
     batch = []
     chars = 0
@@ -268,7 +252,7 @@ async function copyRows(
   return count
 }
 
-/** Throws where the database does not have what the source has. */
+/** Throws if the database does not contain the source's rows. */
 async function compare(
   connection: Queryable,
   source: TransferSource,

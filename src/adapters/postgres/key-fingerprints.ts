@@ -16,7 +16,6 @@ export function createKeyFingerprints({
   }
 }
 
-/** `KeyFingerprints.replace` within a transaction. */
 export async function replaceFingerprints(
   connection: Queryable,
   own: readonly string[],
@@ -24,7 +23,7 @@ export async function replaceFingerprints(
   check?: (noted: readonly string[]) => void,
 ): Promise<void> {
   const inside = ormOn(connection)
-  // One after another, like the changes of operators.
+  // Serializes this with operators' changes.
   await raiseRevision(inside)
   check?.(await noted(inside))
   await inside.delete(keyFingerprints)

@@ -3,17 +3,15 @@ import { migrations } from '../../../drizzle/postgres/migrations.ts'
 import { version } from '../../version.ts'
 import type { Pool, Queryable, Statement } from './pool.ts'
 
-/** What servers that start together wait on: any number that nothing else locks. */
+/** Key of the advisory lock; any number that nothing else uses. */
 const migrationLock = 0x6f74706f7374
 
-/** The oldest PostgreSQL that this was tried on. */
+/** The oldest tested version. */
 const oldestServer = { number: 140_000, name: '14' }
 
 /**
- * Applies what is missing, all of it in one transaction behind a lock, so that servers that start together migrate once and
- * one that is killed leaves the old schema whole. Keeps its books as the migrations of SQLite do, in drizzle-kit's own table.
- *
- * @throws an error in words where the schema is of a newer program, or the server too old
+ * Applies missing migrations in one transaction behind a lock, and records them in drizzle-kit's table.
+ * | @throws an error for the operator if the schema is newer than this program or the server is too old
  */
 export async function migrate(pool: Pool, known: readonly Migration[] = migrations): Promise<void> {
   try {
@@ -30,12 +28,12 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
 async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<void> {
   const applied = await appliedBefore(pool)
   requireKnown(applied, known)
-  // Nothing is locked by a server that finds all as it should be.
+  // An up-to-date server takes no lock.
   if (known.every(({ when }) => applied.has(when))) return
   await pool.transaction((connection) => applyMissing(connection, known), { statementTimeoutMs: patienceMs })
 }
 
-/** What a migration may take, and waiting for another server's. */
+/** Includes waiting for another server's migration. */
 const patienceMs = 600_000
 
 async function applyMissing(connection: Queryable, known: readonly Migration[]): Promise<void> {
@@ -57,12 +55,12 @@ const newest = Math.max(...migrations.map(({ when }) => when))
 
 const checkStatement: Statement = {
   name: 'otpost_check',
-  // A server that can only read is a standby, or one whose disk is full for good.
+  // A read-only server is a standby, or its disk is full.
   text: `SELECT (SELECT min(hash) FROM __drizzle_migrations WHERE created_at > $1) AS newer,
     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_read_only`,
 }
 
-/** Throws where a newer program has upgraded the database, or it can't be written. */
+/** Throws if a newer program upgraded the database, or it is read-only. */
 export async function requireSchema(connection: Queryable): Promise<void> {
   const [row] = await connection.query<{ newer: string | null; is_read_only: boolean }>(checkStatement, [
     newest,
@@ -75,7 +73,7 @@ export async function requireSchema(connection: Queryable): Promise<void> {
   }
 }
 
-/** The migrations that a database has, by when they were made. */
+/** Applied migrations: tag by time. */
 async function appliedBefore(connection: Queryable): Promise<ReadonlyMap<number, string>> {
   const [[table] = []] = await connection.rows("SELECT to_regclass('__drizzle_migrations')::text", [])
   if (table === null || table === undefined) return new Map()

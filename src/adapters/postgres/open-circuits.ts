@@ -4,7 +4,7 @@ import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import { openCircuitRows } from './schema.ts'
 
-/** What the nodes on one database tell each other of failing providers. */
+/** Shares open circuits between the nodes on one database. */
 export function createOpenCircuits({
   orm,
   pool,
@@ -26,7 +26,7 @@ export function createOpenCircuits({
       }),
     listen: (changed) => {
       const read = async () => changed(await orm.select().from(openCircuitRows))
-      // A hint: who can't read it now goes by what it finds itself.
+      // Only a hint: without it a node finds open circuits by itself.
       changes.onChange(() => void read().catch(() => undefined))
       void read().catch(() => undefined)
     },

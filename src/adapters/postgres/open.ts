@@ -13,18 +13,15 @@ import { storeDatabase } from './stores.ts'
 import { createSweep } from './sweep.ts'
 import type { DatabaseTarget } from './target.ts'
 
-// What is kept, in PostgreSQL: for any number of servers, which agree on everything by it.
-
-/** Parts that processes count in: enough that two of a few nodes hardly meet, which would only make them wait. */
+/** Parts of the statistics; many, so that two nodes rarely update the same rows. */
 const parts = 32_768
 
 interface Opening {
-  /** The clock of a test that moves it; undefined: the database server's, which is the same for all. */
+  /** Only for tests; undefined: the database server's clock. */
   readonly now?: Clock
   readonly log: Log
 }
 
-/** Opens a database of PostgreSQL. */
 export async function openPostgres(target: DatabaseTarget, { now: clock, log }: Opening): Promise<OpenStore> {
   const database = await openDatabase(target, clock, (problem) =>
     log.warn({ database: problem }, 'news of the connections to the database'),

@@ -3,10 +3,8 @@ import type { OtpStore } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
 
 /**
- * Codes and limits in PostgreSQL. Steps go by the server's clock, unless a test has given one: then by the time that each
- * is called with.
- *
- * @param isHashOf whether a stored hash is that of a keyed code under this record id; compares in constant time
+ * Codes and limits in PostgreSQL, by the server's clock unless a test has set one.
+ * | @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time
  */
 export function createOtpStore(
   { take, given }: Pick<Database, 'take' | 'given'>,

@@ -6,71 +6,65 @@ import type { PostgresTls } from './tls.ts'
 
 export { DatabaseUnavailable, StatementError }
 
-/** How a database is reached. */
 export interface PostgresTarget {
-  /** `postgres://user:password@host:port/database`; parameters count for nothing here. */
+  /** `postgres://user:password@host:port/database`; parameters are ignored. */
   readonly url: string
   readonly tls: PostgresTls
-  /** Connections at most. */
   readonly poolSize: number
-  /** How long a connection may take to be made, and how long a free one is waited for. */
+  /** Also the longest wait for a free connection. */
   readonly connectTimeoutMs: number
-  /** How long a statement may take: kept by the server, and a little later by this side. */
+  /** Enforced by the server, and by this side `graceMs` later. */
   readonly statementTimeoutMs: number
-  /** How long a transaction may wait for this side before the server ends it. */
+  /** The server ends a transaction that is idle for longer. */
   readonly idleInTransactionTimeoutMs: number
-  /**
-   * Behind a pooler in transaction mode: nothing is prepared under a name and no session has settings, as the next
-   * statement may go to another session. Statements alone are then timed by this side only.
-   */
+  /** Behind a pooler in transaction mode: no prepared statements and no session settings. */
   readonly isPooled: boolean
 }
 
-/** A statement with a name of its own under which it is prepared. */
+/** A statement, prepared under its name. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
 /**
- * What runs statements: the pool, or one transaction. int8 comes as number, jsonb parsed; a parameter of type jsonb is to
- * be given as JSON text. Rejects with a StatementError, or with DatabaseUnavailable.
+ * The pool or one transaction. int8 is returned as number, jsonb parsed; jsonb parameters are JSON text.
+ * Rejects with StatementError or DatabaseUnavailable.
  */
 export interface Queryable {
   query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Rows as arrays of their values; nothing is prepared. */
+  /** Rows as arrays; not prepared. */
   rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
 }
 
-/** One transaction. Statements that nobody awaits in between are sent together, and run one after another. */
+/** One transaction. Statements sent without an await in between are pipelined. */
 export interface Transaction extends Queryable {
-  /** Sends a statement, whose answer is awaited with that of the commit. */
+  /** Sends a statement; its failure fails the commit. */
   send(statement: Statement, values: readonly unknown[]): void
 }
 
 export interface TransactionLimits {
-  /** Instead of that of the target, for work that takes long, such as migrations. */
+  /** Replaces the target's, for long work such as migrations. */
   readonly statementTimeoutMs: number
 }
 
 export interface Pool extends Queryable {
   /**
-   * BEGIN, work and COMMIT on one connection, at READ COMMITTED; rolled back when work throws. Where the server says that
-   * it may be tried again, it is, all of it: so work may run up to four times, and must leave no trace elsewhere. Its
-   * connection is of no use after that.
+   * Runs `work` between BEGIN and COMMIT at READ COMMITTED; rolls back if it throws. Retries up to three times if the server
+   * permits it, so `work` must have no other effects.
    */
   transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
-  /** Connections, those that are made included; those that nobody uses; and how many wait for one. */
+  /** Open, idle, and statements that wait for a connection. */
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
-  /** Lets what is under way end, within the time that a statement may take, and closes. Nothing new is taken. */
+  /** Rejects new work, waits for work in progress (limited by the statement time-out), and closes. */
   close(): Promise<void>
 }
 
-/** How often something is tried again, and the pause before the first time; later ones are longer. */
+/** The pause grows with each retry. */
 const retries = 3
 const retryPauseMs = 10
 
-/** What the server's own time-out of a statement is ahead of the one of this side. */
+/** This side's time-out of a statement is later than the server's by this. */
 const graceMs = 500
 
 interface Waiting {
@@ -80,10 +74,9 @@ interface Waiting {
 }
 
 /**
- * Connections to one server; they are made when they are needed, and kept. While the server can't be reached everything
- * fails at once, but for one that tries from time to time, so that it heals by itself.
- *
- * @param log is told what stands against the database when that begins, and when it is over
+ * A pool that opens connections on demand and keeps them. While the server is unreachable everything fails at once, except
+ * for one attempt at a time after a pause.
+ * | @param log receives a problem when it begins, and its end
  */
 export function openPool(target: PostgresTarget, log: (problem: string) => void): Pool {
   const { poolSize, connectTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs, isPooled } = target
@@ -101,18 +94,15 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
           transactionTimeoutMs: statementTimeoutMs + 2 * graceMs,
         },
   }
-  // When nothing at all has been heard for so long, it is asked whether the server is there, for as long again: before
-  // the time-out of connecting is over, all know.
+  // After this silence the server is probed, for as long again: so a dead server is known before the connect time-out.
   const suspicionMs = connectTimeoutMs * 0.4
   const pollMs = Math.min(250, Math.max(10, connectTimeoutMs / 10))
 
   const backoff = new ReconnectBackoff(Math.random)
   const links = new Set<Connection>()
-  /** Those of them that are being made. */
   const opening = new Set<Connection>()
-  /** Those of them that nobody uses; the one used last comes first, so that few are in use when little is to do. */
+  /** The most recently used is last and is used next. */
   const idle: Connection[] = []
-  /** In the order in which they came. */
   const waiting: Waiting[] = []
   let problem: DatabaseUnavailable | undefined
   let heardAt = performance.now()
@@ -148,14 +138,14 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     settle()
   }
 
-  /** Makes connections for those that wait, as far as that may be. */
+  /** Opens connections for waiting statements, within the limits. */
   function grow(): void {
     while (waiting.length > opening.size && links.size < poolSize && !backoff.isShut(performance.now())) {
       if (!open()) return
     }
   }
 
-  /** Returns whether a connection is being made. */
+  /** Returns whether a connection is being opened. */
   function open(): boolean {
     let link: Connection
     try {
@@ -176,7 +166,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         release(link)
         grow()
       },
-      // It has broken, and so has been told.
+      // `broke` has handled it.
       () => {},
     )
     return true
@@ -198,7 +188,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     settle()
   }
 
-  /** Lets those fail at once who wait for nothing, and sees whether all is done when it is to close. */
+  /** Rejects waiting statements if no connection can be opened; completes `close` when all is done. */
   function settle(): void {
     if (links.size === 0 && waiting.length > 0) {
       grow()
@@ -209,7 +199,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
 
   function poll(): void {
     const now = performance.now()
-    // Where this process was held up, answers that have come in time may not have been read yet.
+    // After a blocked event loop, replies may have arrived unread.
     const isHeldUp = now - polledAt > 2 * pollMs && !wasHeldUp
     polledAt = now
     wasHeldUp = isHeldUp
@@ -226,7 +216,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     settle()
   }
 
-  /** Finds out whether the server is there at all; where it is not, nobody needs to wait for an answer any longer. */
+  /** Checks whether the server answers at all; if not, everything pending fails. */
   async function probe(): Promise<void> {
     isProbing = true
     const before = heardAt
@@ -261,7 +251,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     isPooled ? { text, values } : { name, text, values }
   const askAlone = (question: Question) => persistently(() => onConnection((link) => ask(link, question)))
 
-  /** How a transaction begins, in one round trip. The limits of the session are those of a transaction as well. */
+  /** BEGIN with its settings, in one round trip. Session limits apply to transactions too. */
   function beginning(limits: TransactionLimits | undefined): Question {
     const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
     if (!limits && !isPooled) return plain(begin)
@@ -271,7 +261,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         : []),
       ...(isPooled ? [`idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`] : []),
     ]
-    // Work that may take long has no end that is known.
+    // Long work has no limit as a whole.
     const wholeMs = limits ? 0 : statementTimeoutMs + idleInTransactionTimeoutMs
     return plain(
       [
@@ -289,7 +279,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
   ): Promise<T> {
     const replies: Promise<Reply>[] = []
     let isOver = false
-    /** What work may have caught, or wrapped in an error of its own. */
+    /** A retryable error that `work` caught or wrapped. */
     let passing: StatementError | undefined
     const sent = (question: Question): Promise<Reply> => {
       const reply = ask(link, question, limits?.statementTimeoutMs)
@@ -311,7 +301,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       })
       isOver = true
       const { command } = await sent(plain('COMMIT'))
-      // So the server answers where a statement has failed: one that nobody has awaited, or work did not mind.
+      // The server replies ROLLBACK if a statement failed and nobody noticed.
       if (command !== 'COMMIT') {
         await Promise.all(replies)
         throw new Error('the transaction was rolled back, as one of its statements failed')
@@ -357,7 +347,7 @@ function plain(text: string): Question {
   return { text, values: [] }
 }
 
-/** Tries again, after a short pause, what the server says has not been done and may be done the next time. */
+/** Retries what the server reports as retryable. */
 async function persistently<T>(attempt: () => Promise<T>): Promise<T> {
   for (let failures = 0; ; ) {
     try {
@@ -374,7 +364,7 @@ function mayPass(error: unknown): error is StatementError {
   return error instanceof StatementError && error.isPassing
 }
 
-/** An error of its own for each who gets it, with a stack that leads to them. */
+/** A new error for each caller, with its own stack. */
 function fresh(problem: DatabaseUnavailable | undefined): DatabaseUnavailable {
   return new DatabaseUnavailable(problem?.message ?? 'PostgreSQL can not be reached', problem?.code)
 }

@@ -1,12 +1,9 @@
 import { connect } from 'node:net'
 
-/** What a client asks first that would like TLS (PostgreSQL manual, 54.2.10); every server and pooler answers one byte. */
+/** SSLRequest (PostgreSQL manual, 54.2.10); every server and pooler answers it with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/**
- * Whether a server answers at all, within a time: a question that needs neither a free connection nor a password.
- * Never rejects.
- */
+/** Whether a server answers; needs no free connection or password. Never rejects. */
 export function answers(host: string, port: number, waitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host)
@@ -19,7 +16,6 @@ export function answers(host: string, port: number, waitMs: number): Promise<boo
     socket.once('connect', () => socket.write(sslRequest))
     socket.once('data', () => end(true))
     socket.once('close', () => end(false))
-    // 'close' comes after it.
     socket.on('error', () => {})
   })
 }

@@ -18,10 +18,10 @@ import { codesAndLimits } from './schema.ts'
 // insert, where another has inserted the same row, and all insert in one order. Deletions come last, since an insertion
 // waits for a deletion of the same row too. The expiry cleanup skips locked rows.
 
-/** Writes SQL; it runs on the connection of a transaction. */
+/** Builds SQL only. */
 const orm = drizzle(async () => ({ rows: [] }))
 
-/** A statement that is prepared once, whose values are given by name. */
+/** A prepared statement with named values. */
 function prepared<Row extends object>(name: string, query: { toSQL(): Query }) {
   const { sql: text, params } = query.toSQL()
   type Values = Readonly<Record<string, unknown>>
@@ -37,7 +37,7 @@ const { subject, name } = codesAndLimits
 const columns = Object.entries(getTableColumns(codesAndLimits))
 const ofSubjects = sql`${subject} = any(${sql.placeholder('subjects')}::text[])`
 
-/** Applications come last, since many transactions wait for them. */
+/** Applications are locked last, since many transactions wait for them. */
 const lockRows = prepared<Pick<RecordRow, 'subject' | 'name'>>(
   'otpost_lock_rows',
   orm
@@ -48,7 +48,7 @@ const lockRows = prepared<Pick<RecordRow, 'subject' | 'name'>>(
     .for('update'),
 )
 
-/** At least one row, for the time. */
+/** Returns at least one row, for the time. */
 const readRows = prepared<{ readonly at: number } & (RecordRow | { readonly subject: null })>(
   'otpost_read_rows',
   orm
@@ -60,13 +60,13 @@ const readRows = prepared<{ readonly at: number } & (RecordRow | { readonly subj
     .leftJoin(codesAndLimits, ofSubjects),
 )
 
-/** Rows that come as an array for each column. */
+/** Rows passed as one array for each column. */
 const rowList = sql`select * from unnest(${sql.join(
   columns.map(([field, column]) => sql`${sql.placeholder(field)}::${sql.raw(arrayOf(column))}`),
   sql`, `,
 )})`
 
-/** Fails where one of the rows is there. */
+/** Fails if a row exists. */
 const insertRows = prepared('otpost_insert_rows', orm.insert(codesAndLimits).select(rowList))
 
 const updateRows = prepared(
@@ -93,7 +93,7 @@ function arrayOf(column: { getSQLType(): string }): string {
   return `${column.getSQLType().replace(' COLLATE "C"', '')}[]`
 }
 
-/** Another transaction inserted a row meanwhile: this one is to be rolled back and tried again. */
+/** Another transaction inserted a row first; this one is rolled back and retried. */
 class Overtaken extends Error {
   override readonly name = 'Overtaken'
 
@@ -102,18 +102,14 @@ class Overtaken extends Error {
   }
 }
 
-/** Whether a transaction failed since another one inserted a row meanwhile. */
+/** Whether a transaction failed because another one inserted a row first. */
 export function isOvertaken(error: unknown): boolean {
   return error instanceof Overtaken || (error instanceof StatementError && error.code === uniqueViolation)
 }
 
 const uniqueViolation = '23505'
 
-/**
- * Locks the records of subjects, and reads them.
- *
- * @param hear is told the server's time
- */
+/** Locks and reads the records of subjects. `hear` receives the server's time. */
 export async function openRecords(
   connection: Queryable,
   subjects: readonly string[],
@@ -141,7 +137,7 @@ export async function openRecords(
   return { records: new Records(load), now: first.at }
 }
 
-/** Sends what has changed, to be written with the commit. */
+/** Sends the changes, which are committed with the transaction. */
 export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
   if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
   if (updates.length > 0) updateRows.send(connection, arraysOf(updates))

@@ -18,14 +18,12 @@ import type { AuditAction } from '../../domain/operator/audit.ts'
 import type { StoredLimit } from '../store/event-rows.ts'
 import { asJson } from './text.ts'
 
-// The tables of SQLite's schema, in PostgreSQL's words. Instants are epoch milliseconds, since that is what the domain
-// reckons in. What is written with every request (codes_and_limits, requests, attempts) has as its first key column what it is
-// spread by over the nodes of a distributed database. Only what an operator or a developer reads is numbered by a sequence.
+// The tables of the SQLite schema. Instants are epoch milliseconds. The first key column of the tables that every request
+// writes (codes_and_limits, requests, attempts) distributes their rows over the nodes of a distributed database.
 
-/** Compared byte by byte: keys and hashes have no language, and their order is the same on every server. */
+/** Compared byte by byte, so that the order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
 
-/** An object of texts that may contain any character. */
 const texts = customType<{ data: Readonly<Record<string, string>> }>({
   dataType: () => 'jsonb',
   toDriver: asJson,
@@ -34,29 +32,26 @@ const texts = customType<{ data: Readonly<Record<string, string>> }>({
 const instant = (name: string) => bigint(name, { mode: 'number' })
 
 /**
- * One row for each live code and each open window of a limit, spread by `subject`. There is no index by time: so a row is
- * changed in its page (HOT), and expired rows are removed by key.
+ * One row for each live code and each open limit. No index by time: updates stay in their page (HOT), and expired rows are
+ * deleted by key.
  */
 export const codesAndLimits = pgTable(
   'codes_and_limits',
   {
-    /** A recipient's or IP address's keyed hash, or an application. */
+    /** The keyed hash of a recipient or IP address, or an application. */
     subject: key('subject').notNull(),
     /** The name of a limit, or `code:` and the slug of the brand. */
     name: key('name').notNull(),
-    /** Counted requests in the window of a limit. */
     count: integer(),
     codeId: text('code_id'),
     codeHash: text('code_hash'),
-    /** Guesses charged to a code. */
     attempts: integer(),
-    /** When a code was made. */
     createdAt: instant('created_at'),
     expiresAt: instant('expires_at').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
-    // A row is of a limit or of a code, and has all columns of that.
+    // A row is either a limit or a code, and has all columns of its kind.
     check(
       'codes_and_limits_kind',
       sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
@@ -67,29 +62,26 @@ export const codesAndLimits = pgTable(
   ],
 )
 
-/** One row: its number grows with whatever a node may remember, so that each learns that it has to read again. */
+/** One row, whose number grows when cached rows change. */
 export const revision = pgTable('revision', {
   id: smallint().primaryKey(),
   number: bigint({ mode: 'number' }).notNull(),
 })
 
-/**
- * At most one row: the secret of the server that began last, as a hash, since when. Who does not know it would find nobody's
- * codes.
- */
+/** At most one row: the fingerprint of the secret key in use. */
 export const keyFingerprints = pgTable('secret_marks', {
   mark: key('mark').primaryKey(),
   since: instant('since').notNull(),
 })
 
-/** Work that one node at a time does. */
+/** Locks for work that one node at a time does. */
 export const leases = pgTable('leases', {
   name: text().primaryKey(),
   holder: text().notNull(),
   endsAt: instant('ends_at').notNull(),
 })
 
-/** Providers that keep failing, as the node that found it tells the others. */
+/** Open circuits, which nodes share. */
 export const openCircuitRows = pgTable('resting_providers', {
   provider: text().primaryKey(),
   failures: integer().notNull(),
@@ -118,7 +110,7 @@ export const brands = pgTable(
   ],
 )
 
-/** The keys of issued applications: of each only its SHA-256, and how it ends, to tell it from others. */
+/** API keys of apps: SHA-256 and last four characters. */
 export const appKeys = pgTable(
   'app_keys',
   {
@@ -127,7 +119,6 @@ export const appKeys = pgTable(
     lastFour: text('last_four').notNull(),
     createdAt: instant('created_at').notNull(),
     revokedAt: instant('revoked_at'),
-    /** To the minute. */
     lastUsedAt: instant('last_used_at'),
   },
   (table) => [
@@ -136,7 +127,6 @@ export const appKeys = pgTable(
   ],
 )
 
-/** What integrators asked for, and what the operator decided. */
 export const integrationRequests = pgTable(
   'integration_requests',
   {
@@ -152,9 +142,8 @@ export const integrationRequests = pgTable(
     useCase: text('use_case'),
     decidedAt: instant('decided_at'),
     decidedBy: text('decided_by'),
-    /** Why it was rejected. */
     reason: text(),
-    /** What approval made. */
+    /** Set by approval. */
     appId: text('app_id'),
     brandSlug: text('brand_slug'),
   },
@@ -164,25 +153,23 @@ export const integrationRequests = pgTable(
   ],
 )
 
-/** What the event log has of every attempt to send a message; null in a request without one. */
+/** Columns of an attempt; null in a request without one. */
 const attemptDetails = {
   route: text({ enum: ['plain', 'template'] }),
   template: text(),
-  /** Which of the request's recipients, from 1; null: there is no other. */
+  /** The recipient's number within the request, from 1; null: the only one. */
   position: integer(),
   segments: integer(),
   encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
   errorClass: text('error_class', { enum: ['recipient', 'content', 'account', 'retryable', 'unknown'] }),
   reason: text(),
   providerMessageId: text('provider_message_id'),
-  /** The key of its delivery report. */
   reportKey: key('report_key'),
 }
 
 /**
- * Each request of an app and its first attempt to send a message. No text, no code, no recipient but as a hash and masked.
- * `recipient` and `recipient_hash` are those of the request, or of the first attempt of a request to several recipients.
- * A request's id begins with its time: rows are added at the end and swept at the beginning. Spread by `requestId`.
+ * A request of an app and its first attempt. No text and no code; the recipient is hashed and masked.
+ * The id begins with the time, so rows are added at the end and deleted at the beginning.
  */
 export const requests = pgTable(
   'requests',
@@ -195,9 +182,9 @@ export const requests = pgTable(
     channel: text({ enum: ['SMS', 'EMAIL'] }),
     recipient: text(),
     recipients: integer(),
-    /** The beginning of the keyed hash: 132 bits. */
+    /** 132 bits of the keyed hash. */
     recipientHash: key('recipient_hash'),
-    /** The limits that were checked, as they were then. */
+    /** The checked limits and their counts at that time. */
     limits: jsonb().$type<readonly StoredLimit[]>().notNull(),
     /** Null until the request has ended. */
     status: integer(),
@@ -211,7 +198,6 @@ export const requests = pgTable(
     ...attemptDetails,
   },
   (table) => [
-    // Requests without an attempt, such as verifications, are not searched by recipient.
     index('requests_by_recipient').on(table.recipientHash, table.requestId).where(sql`outcome IS NOT NULL`),
     check('requests_limits', sql`jsonb_typeof(${table.limits}) = 'array'`),
     check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
@@ -223,7 +209,7 @@ export const requests = pgTable(
   ],
 )
 
-/** The attempts of requests beyond the first. Spread by `requestId`. */
+/** Attempts beyond the first. */
 export const attempts = pgTable(
   'attempts',
   {
@@ -252,7 +238,7 @@ export const attempts = pgTable(
   ],
 )
 
-/** The latest delivery report of each message; it may be saved before its attempt. Spread by `key`. */
+/** The latest delivery report of each message; it may arrive before its attempt is saved. */
 export const deliveryReports = pgTable(
   'delivery_reports',
   {
@@ -267,17 +253,13 @@ export const deliveryReports = pgTable(
   ],
 )
 
-/**
- * How often what happened, by minute, hour and day. Each process counts in a part of its own, so that they don't wait for
- * each other; readers add the parts up. Spread by `part`.
- */
+/** Counters by minute, hour and day. Each process writes its own `part`; readers add the parts up. */
 export const stats = pgTable(
   'stats',
   {
     part: smallint().notNull(),
-    /** The length of the step: a minute, an hour or a day. */
+    /** A minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
-    /** When the step begins. */
     at: instant('at').notNull(),
     kind: key('kind').$type<StatKey['kind']>().notNull(),
     channel: key('channel').$type<StatKey['channel']>().notNull(),
@@ -303,7 +285,6 @@ export const stats = pgTable(
   ],
 )
 
-/** Every change that an operator made: who, what, when. */
 export const audit = pgTable(
   'audit',
   {
@@ -321,7 +302,6 @@ export const audit = pgTable(
   ],
 )
 
-/** Sessions of the console: of the token in the cookie its SHA-256 alone. */
 export const consoleSessions = pgTable('console_sessions', {
   tokenSha256: key('token_sha256').primaryKey(),
   startedAt: instant('started_at').notNull(),
@@ -330,13 +310,12 @@ export const consoleSessions = pgTable('console_sessions', {
   by: text({ enum: ['password', 'link'] }).notNull(),
 })
 
-/** Links that open the console once, until they are used or over. */
 export const consoleLinks = pgTable('console_links', {
   tokenSha256: key('token_sha256').primaryKey(),
   expiresAt: instant('expires_at').notNull(),
 })
 
-/** Messages of the provider `outbox`, kept for a day for whoever develops against this server. */
+/** Messages of the provider `outbox`, kept for a day. */
 export const outbox = pgTable(
   'outbox',
   {
@@ -344,7 +323,7 @@ export const outbox = pgTable(
     createdAt: instant('created_at').notNull(),
     channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
     recipient: text().notNull(),
-    /** The recipient as it is compared: digits, or the address in lower case. */
+    /** Normalized: digits, or an e-mail address in lower case. */
     identity: text().notNull(),
     route: text({ enum: ['plain', 'template'] }),
     brandSlug: text('brand_slug'),

@@ -3,45 +3,38 @@ import type { State } from '../../domain/otp/state.ts'
 import { DatabaseUnavailable, type Pool } from './pool.ts'
 import { isOvertaken, openRecords, sendChanges } from './record-table.ts'
 
-/** One atomic step on codes and limits. */
 export interface Step<Answer> {
-  /** All whose records it reads or changes. */
+  /** All subjects whose records it reads or changes. */
   readonly subjects: readonly Subject[]
-  /**
-   * May run again on other records, where the transaction was rolled back.
-   *
-   * @param now the server's time, epoch milliseconds
-   */
+  /** May run again after a rollback. `now` is the server's time in epoch milliseconds. */
   run(state: State, now: number): Answer
 }
 
 interface Waiting {
   readonly subjects: readonly string[]
-  /** Its application or, where it changes the row of none, its first subject. */
+  /** The application, or the first subject if there is none. */
   readonly owner: string
   readonly since: number
-  /** Runs the step, and returns what answers it once that is committed. */
+  /** Runs the step; the result answers it after the commit. */
   readonly run: (state: State, now: number) => () => void
   readonly reject: (error: unknown) => void
 }
 
-/** Transactions at a time; what comes meanwhile shares the next. */
+/** Concurrent transactions per group. */
 const atOnce = 2
 
-/** How often a transaction is tried that others overtake, and the longest pause before the first retry; later ones are longer. */
+/** The pause is random and grows with each retry. */
 const mostTries = 10
 const retryPauseMs = 4
 
-/** From when on a transaction is slow: many times what one takes on a busy machine. */
+/** Many times a normal transaction on a busy machine. */
 const slowMs = 250
 
-/** Steps that share transactions. */
 interface Group {
   waiting: Waiting[]
   running: number
 }
 
-/** A transaction under way. */
 interface Batch {
   readonly steps: readonly Waiting[]
   readonly group: Group
@@ -50,30 +43,26 @@ interface Batch {
 }
 
 interface Settings {
-  /** Steps that share a transaction at most. */
+  /** Limit of steps per transaction. */
   readonly batchSize: number
-  /** How long a step waits for its turn. */
+  /** How long a step waits in the queue. */
   readonly patienceMs: number
-  /** Is told of the server's time. */
   hearing(): (at: number) => void
 }
 
 /**
- * Takes atomic steps in the database. Those that come at the same time share a transaction: a commit waits for the disk,
- * and all requests of an application change one row. What a step's promise tells is committed. Where a transaction fails
- * by what one of its steps holds, each is taken alone.
- *
- * A row that somebody holds makes a transaction slow. Whose steps are in one go apart until it is over, each owner's for
- * itself, and its place is another's: so requests of others wait for a moment at most.
+ * Runs atomic steps. Steps that arrive together share a transaction; after an error each of them is retried alone.
+ * | If a locked row makes a transaction slow, the owners of its steps get separate groups until it ends, so that others
+ * do not wait.
  */
 export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patienceMs, hearing }: Settings) {
   const shared: Group = { waiting: [], running: 0 }
-  /** By owner, with how many slow transactions have steps of it. */
+  /** `slow` counts the slow transactions with steps of this owner. */
   const apart = new Map<string, Group & { slow: number }>()
   const batches = new Set<Batch>()
   let isDue = false
 
-  /** Resolves to the answer of the step once it is committed. */
+  /** Resolves to the step's answer after the commit. */
   function take<Answer>({ subjects, run }: Step<Answer>): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const owner = ownerOf(subjects)
@@ -94,7 +83,7 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
 
   const groups = () => [shared, ...apart.values()]
 
-  /** In the next turn of the event loop, so that what comes in this one goes together. */
+  /** In the next turn of the event loop, so that the steps of this turn share a transaction. */
   function runSoon(): void {
     if (isDue) return
     isDue = true
@@ -122,7 +111,7 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     }
   }
 
-  /** A transaction of all gives its place to another, which is without the steps of those that are in it. */
+  /** Gives the slow transaction's slot to another, and moves its owners' steps to groups of their own. */
   function setAside(batch: Batch): void {
     batch.isSlow = true
     batch.group.running--
@@ -151,12 +140,12 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     } catch (error) {
       const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
       if (!isOfOne) for (const { reject } of batch) reject(error)
-      // Nothing of it has happened.
+      // The transaction was rolled back.
       else for (const each of batch) await runTogether([each])
     }
   }
 
-  /** Runs steps in one transaction, one after another and all or none; resolves to what answers each. */
+  /** Runs steps in one transaction; resolves to their answers. */
   async function committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
     const subjects = [...new Set(steps.flatMap((step) => step.subjects))]
     for (let tries = 1; ; tries++) {
@@ -174,11 +163,11 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     }
   }
 
-  /** Those that have waited too long fail, so that a database that does not answer holds nobody up for longer. */
+  /** Sets slow transactions aside, and rejects steps that waited too long. */
   const polling = setInterval(() => {
     const now = performance.now()
     for (const batch of batches) {
-      // An owner that is apart has its own places, and no more: the pool is for all.
+      // A separate group gets no further slots, since the pool is shared.
       if (!batch.isSlow && batch.group === shared && now - batch.since > slowMs) setAside(batch)
     }
     for (const { waiting } of groups()) {

@@ -7,7 +7,6 @@ import type { Queryable } from './pool.ts'
 import * as tables from './schema.ts'
 import { storableRow } from './text.ts'
 
-/** What PostgreSQL gives the shared stores. */
 export function storeDatabase({
   pool,
   orm,
@@ -43,9 +42,8 @@ export function storeDatabase({
 }
 
 /**
- * Inserts a message once every message with a lower id is committed: readers go on from the last id that they have seen. It
- * locks a row that always exists, in the one statement of the insert, so that a server that stalls blocks nobody. The id is
- * drawn after that, as a default, which takes no right on its sequence.
+ * Inserts a message after all lower ids are committed, as readers continue from the last id they have seen. Locks the row
+ * of `revision` within the same statement, so that a stalled server blocks nobody.
  */
 function messageInsert(orm: Database['orm'], row: Readonly<Record<string, unknown>>): SQL {
   const { outbox, revision } = tables

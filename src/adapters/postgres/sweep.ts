@@ -7,24 +7,19 @@ import { serverTime } from './clock.ts'
 import { type Database, ormOn } from './database.ts'
 import { codesAndLimits, leases, openCircuitRows } from './schema.ts'
 
-/** Codes and limits visited in one step: few enough that requests beside it don't wait noticeably. */
+/** Rows visited per step; small, so that concurrent requests do not wait noticeably. */
 const batch = 500
 
-/** Rows of any other table removed in one step. */
 const otherBatch = 1000
 
-/** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
 
-/** How long the node that sweeps may fall silent before another does. */
+/** If the node with the lease is silent for longer, another takes over. */
 const leaseMs = 15_000
 
 /**
- * Makes the sweep, which one node at a time does, a small step at a time. Rows that somebody has locked are passed over: it
- * waits for nobody, and comes again.
- *
- * @param node a name of this process alone
- * @returns takes one step
+ * Creates the expiry cleanup, which runs on one node at a time; the result takes one small step. Locked rows are skipped.
+ * | @param node a unique name of this process
  */
 export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
@@ -47,7 +42,7 @@ export function createSweep(
     return { isRound: next === '' && !isFull, isBusy: expired > batch / 4 || isFull }
   }
 
-  /** Goes through codes and limits by their key, round after round. */
+  /** Visits codes and limits by key, round after round. */
   async function sweepCodesAndLimits(now: number): Promise<readonly [removed: number, next: string]> {
     const { subject, name, expiresAt } = codesAndLimits
     const [last] = await orm
@@ -70,7 +65,6 @@ export function createSweep(
     return [removed, last?.subject ?? '']
   }
 
-  /** Removes providers that nobody has told of for a while. */
   async function closeCircuits(now: number): Promise<void> {
     const isOver = lte(openCircuitRows.openUntil, now - leaseMs)
     const [over] = await orm.select().from(openCircuitRows).where(isOver).limit(1)
@@ -110,7 +104,7 @@ export function createSweep(
   }
 }
 
-/** Takes or prolongs a lease, for work that one node at a time does; false while another holds it. */
+/** Takes or extends a lease; false while another node has it. */
 async function takeLease(
   orm: Database['orm'],
   lease: {
@@ -127,7 +121,7 @@ async function takeLease(
     .onConflictDoUpdate({
       target: leases.name,
       set: { holder: sql`excluded.holder`, endsAt: sql`excluded.ends_at` },
-      // One that ends much too late is from before the clock was set back.
+      // An end that is too far in the future dates from before the clock was set back.
       setWhere: sql`${leases.holder} = excluded.holder or ${leases.endsAt} <= ${now}
         or ${leases.endsAt} > ${now} + ${2 * lease.lengthMs}`,
     })
@@ -135,7 +129,7 @@ async function takeLease(
   return taken.length > 0
 }
 
-/** Runs a DELETE or UPDATE; resolves to how many rows it changed. */
+/** Runs a DELETE or UPDATE; resolves to the number of changed rows. */
 async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
   const rows: unknown = await orm.execute(
     sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,

@@ -1,6 +1,6 @@
 // PostgreSQL keeps neither NUL nor half a surrogate pair, whoever sends it: each becomes U+FFFD.
 
-/** A value as a parameter of type jsonb. PostgreSQL keeps neither NUL nor half a surrogate pair: each becomes U+FFFD. */
+/** A value as a jsonb parameter. */
 export function asJson(value: unknown): string {
   const text = JSON.stringify(value)
   return /\\u(?:0000|d[89a-f])/i.test(text)
@@ -8,12 +8,11 @@ export function asJson(value: unknown): string {
     : text
 }
 
-/** A text, or anything else, as PostgreSQL can keep it; done with every parameter. */
+/** A parameter as PostgreSQL can store it. */
 export function storable<T>(value: T): T | string {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 }
 
-/** A row whose texts PostgreSQL can keep. */
 export function storableRow<Row extends object>(row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [

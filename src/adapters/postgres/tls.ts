@@ -1,21 +1,17 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 
-/** How a connection is encrypted, and what is checked. */
 export interface PostgresTls {
-  /**
-   * `require` encrypts, and checks nothing; `verify-ca` checks who signed the server's certificate, `verify-full` its
-   * host name too.
-   */
+  /** `require` only encrypts; `verify-ca` also checks the certificate's issuer, `verify-full` its host name too. */
   readonly mode: 'off' | 'require' | 'verify-ca' | 'verify-full'
-  /** PEM; without it the authorities that come with the runtime count. */
+  /** PEM; default: the runtime's authorities. */
   readonly caFile?: string
-  /** PEM, with its key: how this client shows who it is. */
+  /** PEM; the client certificate. */
   readonly certFile?: string
   readonly keyFile?: string
 }
 
-/** Reads the files anew for each connection, so that a renewed certificate counts without a restart. Throws if it can't. */
+/** Reads the files for each connection, so that a renewed certificate needs no restart. */
 export function tlsOptions({ mode, caFile, certFile, keyFile }: PostgresTls): ConnectionOptions | false {
   if (mode === 'off') return false
   return {
@@ -27,7 +23,7 @@ export function tlsOptions({ mode, caFile, certFile, keyFile }: PostgresTls): Co
   }
 }
 
-/** What is in a file of this parameter; an empty one would count as none, and the wrong authorities would be believed. */
+/** Rejects a file without PEM: an empty one would count as none. */
 function readPem(parameter: string, file: string, kind: string): string {
   let text: string
   try {

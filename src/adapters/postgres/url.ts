@@ -1,6 +1,6 @@
 import type { PostgresTarget } from './pool.ts'
 
-/** The parameters of a URL that are known: those of libpq for TLS (PostgreSQL manual, 34.1.2 and 34.19). */
+/** The TLS parameters of libpq (PostgreSQL manual, 34.1.2 and 34.19). */
 const tlsModes = {
   disable: 'off',
   require: 'require',
@@ -9,12 +9,11 @@ const tlsModes = {
 } as const
 const parameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
 
-/** What a URL of a server says. */
 export interface PostgresUrl {
-  /** Where it is, without user, password and parameters: for people. */
+  /** For people: without user, password and parameters. */
   readonly name: string
   readonly server: Pick<PostgresTarget, 'url' | 'tls'>
-  /** What is wrong with it, in words that follow the name of the setting. */
+  /** Sentences that follow the name of the setting. */
   readonly problems: readonly string[]
 }
 

@@ -6,19 +6,15 @@ import { DatabaseError } from './database.ts'
 import { type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
 
 export interface BackupOptions {
-  /** Whether a file that is there already is replaced. */
   readonly replace: boolean
   readonly owner: DraftOwner
 }
 
 /**
- * Copies the database as it is at one instant into a file of its own, while others go on reading and writing it: they
- * wait for nothing, but the log of a busy server can't begin anew meanwhile. The copy is written from the rows
- * (VACUUM INTO), not page by page: so it holds nothing of what was deleted, is as small as it can be, and one that
- * can't be read to its end is not made. It takes its name when it has been checked and is on the disk.
- *
- * @returns the size of the copy, in bytes
- * @throws OperatorError when the file can't be that, or the copy is not whole; DatabaseError when the database can't be read
+ * Copies the database to a file while others use it. VACUUM INTO copies rows, not pages: the copy contains no deleted data and
+ * has the smallest size. It gets its name after it was checked and synced.
+ * | @returns the size of the copy, in bytes
+ * @throws OperatorError when the file can't be used or the copy is damaged; DatabaseError when the database can't be read
  */
 export async function backUp(
   databaseFile: string,
@@ -51,13 +47,10 @@ export async function backUp(
   }
 }
 
-/**
- * Does what fills a file while another thread has the disk take in what is there of it: hundreds of megabytes at once,
- * at the end, would hold up every commit of a server on that disk until all of them are written.
- */
+/** Syncs a file from another thread while `work` fills it: one sync of everything at the end would delay a server's commits. */
 async function withFsync(path: string, work: () => void): Promise<void> {
   const thread = new Worker(new URL('./syncer.ts', import.meta.url).href)
-  // Without the thread the copy is as good, and commits wait longer.
+  // Without the thread only the commits of a server take longer.
   const failed = Promise.withResolvers<void>()
   thread.onerror = () => failed.resolve()
   const told = (message: string | null) => {
@@ -75,11 +68,10 @@ async function withFsync(path: string, work: () => void): Promise<void> {
   }
 }
 
-/** Writes what a database holds at one instant into an empty file. */
 function copyInto(path: string, databaseFile: string): void {
   let driver: Driver.Database | undefined
   try {
-    // After a crash the first who opens the log recovers it, and others wait.
+    // After a crash the first connection recovers the log while others wait.
     driver = new Driver(databaseFile, { timeout: 5000, fileMustExist: true })
     driver.prepare('VACUUM INTO ?').run(path)
   } catch (error) {

@@ -1,9 +1,8 @@
 import type Driver from 'better-sqlite3'
 
 /**
- * Detects changes of cached rows. SQLite counts the commits of other connections (`PRAGMA data_version`), also of other
- * processes; this connection reports its own with `tell`. The counter is read once per turn of the event loop, so a
- * cached row is at most one turn old.
+ * Detects changes of cached rows: by other connections with `PRAGMA data_version`, read once per turn of the event loop,
+ * and by this connection with `tell`.
  */
 export class Changes {
   private version = 0

@@ -1,6 +1,6 @@
 import Driver from 'better-sqlite3'
 
-// The thread of `checkpoints.ts`. It has a connection of its own, on which waiting for the disk holds up nobody.
+// The thread of `checkpoints.ts`, on its own connection.
 
 declare const self: Worker
 
@@ -10,10 +10,9 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
   let problem: string | undefined
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
-    // Without keeping anybody out: what is in the log by now.
+    // PASSIVE blocks nobody.
     driver.pragma('wal_checkpoint(PASSIVE)')
-    // Under load there is always more, and a log begins anew only once all of it has been folded back. What is left is
-    // little by now, so that the lock this takes is soon free again; writers try again meanwhile.
+    // RESTART lets writers start again at the beginning of the log; little is left to copy, so its lock is short.
     driver.pragma('wal_checkpoint(RESTART)')
   } catch (error) {
     driver?.close()

@@ -1,29 +1,19 @@
 import type Driver from 'better-sqlite3'
 
-/** The part of a logger that is used here. */
 export interface CheckpointLog {
   warn(fields: object, message: string): void
 }
 
-/** After how many commits the log is measured. */
+/** Commits between two measurements of the log. */
 const commitsBetween = 8
 
-/**
- * How many pages of the log that are not in the file yet make a checkpoint worth while: the more, the more often a page is
- * in it several times, of which the last is copied. Half of what the log may grow to, since writing goes on meanwhile.
- */
+/** Pages in the log that start a checkpoint: half of what it may grow to. Repeated pages are copied once. */
 const enoughPages = 2000
 
-/**
- * How many pages of the log make SQLite fold it back by itself within a commit: a brake, which keeps the log at some
- * 16 MiB where the other thread is late or has failed.
- */
+/** Pages in the log at which SQLite runs the checkpoint within a commit: limits the log to 16 MiB if the thread is late. */
 export const brakePages = 3500
 
-/**
- * Folds the write-ahead log back into the file on another thread. SQLite does so by itself within some unlucky commit,
- * which then waits until every page has reached the disk, and the event loop with it.
- */
+/** Runs checkpoints on another thread. SQLite would run them within a commit, which would block the event loop. */
 export class Checkpoints {
   private readonly thread = new Worker(new URL('./checkpointer.ts', import.meta.url).href)
   private readonly measure: Driver.Statement<[], { log: number; checkpointed: number }>
@@ -37,10 +27,10 @@ export class Checkpoints {
   ) {
     this.measure = driver.prepare('PRAGMA wal_checkpoint(NOOP)')
     driver.pragma(`wal_autocheckpoint = ${brakePages}`)
-    // The types of a browser, which the console's pages bring along, know no such thing.
+    // The browser types of the console's pages have no `unref`.
     ;(this.thread as unknown as Bun.Worker).unref()
     this.thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) => {
-      // Nothing is lost: what is not folded back stays in the log, and the next time may go better.
+      // The pages stay in the log until the next checkpoint.
       if (problem !== undefined) this.log.warn({ problem }, 'a checkpoint failed; it is tried again')
       this.underWay?.resolve()
       this.underWay = undefined
@@ -55,7 +45,7 @@ export class Checkpoints {
     }
   }
 
-  /** To be called after each commit: has the log folded back when that is worth while. */
+  /** To be called after each commit. */
   consider(): void {
     this.commits++
     if (this.commits % commitsBetween !== 0 || this.underWay || this.isClosed) return
@@ -69,12 +59,12 @@ export class Checkpoints {
     try {
       return this.measure.get()
     } catch {
-      // Whatever is wrong with the database, the next write tells it to whoever waits for that.
+      // The next write reports the problem.
       return undefined
     }
   }
 
-  /** Waits for the checkpoint under way and ends the thread. */
+  /** Waits for the checkpoint in progress and ends the thread. */
   async close(): Promise<void> {
     this.isClosed = true
     await this.underWay?.promise

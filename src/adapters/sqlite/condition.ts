@@ -7,19 +7,18 @@ import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
 import { missingColumns } from './migrate.ts'
 
-/** How long the tables are checked one after another; one that has begun is checked to its end. */
+/** No table check starts after this time. */
 const checkMs = 2000
 
 /**
- * Looks into a database beside whoever has it open; changes nothing in it.
- *
- * @param full checks every index and reference too, however long that takes
- * @throws DatabaseError where it can't be opened or read at all
+ * Reads the facts for `otpost doctor` beside other processes; writes nothing.
+ * | @param full also checks every index and reference, without a time limit
+ * @throws DatabaseError when the file can't be opened or read
  */
 export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
   let driver: Driver.Database | undefined
   try {
-    // Measured before: whoever closes a database last folds its log back.
+    // Measured first, since closing the last connection removes the log.
     const logBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
     const opened = new Driver(file, { timeout: 2000, fileMustExist: true })
     driver = opened
@@ -55,7 +54,6 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
   }
 }
 
-/** Checks table after table, as long as there is time. */
 function quicklyChecked(
   driver: Driver.Database,
   tables: readonly string[],

@@ -8,45 +8,41 @@ import { fileAt, movedAside } from './draft.ts'
 import { migrate, upgradeCheck } from './migrate.ts'
 import { Writer, withBusyRetry } from './writer.ts'
 
-/** An open database: Drizzle for statements, the writer for every change. */
 export interface Database {
   readonly orm: BetterSQLite3Database
-  /** For the few statements that are most of the work: made by Drizzle, run without it. */
+  /** For the most frequent statements: built by Drizzle, run without it. */
   readonly driver: Driver.Database
   readonly writer: Writer
   readonly changes: Changes
-  /** Whether there was no such file, or nothing in it, before. */
+  /** Whether the file was missing or empty. */
   readonly isNew: boolean
-  /** What tells the file that is open from another of its name. */
   readonly identity: FileIdentity
-  /** Whether the database can be read and written; rejects with what stands against it when not. */
+  /** Rejects if the database can't be read and written. */
   check(): Promise<void>
-  /** Gives some emptied pages back to the disk, where they are a good part of the file; returns whether it did. */
+  /** Returns some free pages to the file system if there are many; returns whether it did. */
   readonly shrink: () => boolean
-  /** Leaves it to another connection to fold the log back into the file, but for a log that grows too long. */
+  /** Leaves checkpoints to another connection, unless the log grows too long. */
   leaveCheckpoints(): void
-  /** Has another thread fold the log back into the file from now on; for a server, since a command writes too little. */
+  /** Starts the checkpoint thread, for a server. */
   startCheckpoints(log: CheckpointLog): Checkpoints
-  /** Waits for the writes under way, folds the log back into the file and closes. */
+  /** Waits for pending writes, checkpoints and closes. */
   close(): Promise<void>
 }
 
-/** Pages given back to the disk at a time. */
+/** Pages that `shrink` returns at a time. */
 const vacuumPages = 100
 
-/** Emptied pages that are kept for what comes next, however few others there are. */
+/** Free pages that are always kept. */
 const sparePages = 256
 
-/** The oldest SQLite without the corruption of the write-ahead log that 3.51.3 mended. */
+/** SQLite 3.51.3 fixed a corruption of the write-ahead log. */
 const oldestSqlite = [3, 51, 3] as const
 
 /**
- * Opens the file, makes it and its folder if they are missing, and brings its schema up to date. Processes that do so at
- * the same time wait for each other.
- *
- * @param file a path, or `:memory:`
- * @param known opens only the file that is open already on another connection
- * @throws DatabaseError when the file is not usable or newer than this program
+ * Opens the file, creates it if it is missing, and migrates it. Concurrent starts wait for each other.
+ * | @param file a path, or `:memory:`
+ * @param known opens only the file with this identity
+ * @throws DatabaseError when the file is unusable or newer than this program
  */
 export function openDatabase(file: string, known?: FileIdentity): Database {
   let driver: Driver.Database | undefined
@@ -56,7 +52,7 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
       requireNotMoved(file)
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     }
-    // SQLite waits for another process's lock by blocking the event loop; the writer waits off it.
+    // SQLite would wait for a lock by blocking the event loop; the writer does not block.
     const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
     driver = opened
     let isNew = false
@@ -70,7 +66,7 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
   }
 }
 
-/** Refuses to make a file anew that was moved to a server: who still names it would go on with nothing, and not notice. */
+/** Does not recreate a file that `otpost move` renamed: the server would continue with an empty database. */
 function requireNotMoved(file: string): void {
   if (fileAt(file)) return
   const aside = movedAside(file)
@@ -80,7 +76,7 @@ function requireNotMoved(file: string): void {
   )
 }
 
-/** A database that can't be opened, in words for the operator. */
+/** A message for the operator. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'
 
@@ -127,39 +123,36 @@ function messageOf(cause: unknown): string {
 
 function prepare(driver: Driver.Database): boolean {
   requireSqlite(driver)
-  // Before the first table, so that what the sweep has emptied can be given back to the disk.
+  // Must precede the first table, for `shrink`.
   driver.pragma('auto_vacuum = INCREMENTAL')
   driver.pragma('journal_mode = WAL')
-  // An answer is given after its commit, and a commit is on the disk: the power may fail at any moment.
+  // A commit must survive a power failure.
   driver.pragma('synchronous = FULL')
   driver.pragma('foreign_keys = ON')
   driver.pragma('trusted_schema = OFF')
-  // What is replaced or deleted is overwritten where that costs no further page: `forget` relies on it.
+  // Deleted data is overwritten where that needs no further page: `forget` relies on it.
   driver.pragma('secure_delete = FAST')
   driver.pragma('journal_size_limit = 16777216')
   return migrate(driver)
 }
 
-/** How long a commit proves that the database can be written. */
+/** How long a commit proves that the database is writable. */
 const proofMs = 1000
 
-/** What tells the file of a database and its log from others of their names. */
+/** Device and inode of a database file and its log. */
 export type FileIdentity = readonly string[]
 
-/** Empty for a database in memory, which nobody can take away. Throws where a file is missing. */
+/** Empty for a database in memory. Throws if a file is missing. */
 function identityOf(file: string): FileIdentity {
   if (file === ':memory:') return []
-  // While a database is open, so is its log: SQLite removes it with the last connection.
+  // The log exists while the database is open.
   return [file, `${file}-wal`].map((path) => {
     const { dev, ino } = statSync(path)
     return `${dev} ${ino}`
   })
 }
 
-/**
- * Throws when the files that were opened are not those of their names any more: what is written would be lost with the
- * last process that has them open.
- */
+/** Throws if the open files were replaced or deleted: what is written to them would be lost. */
 function requireSameFile(file: string, identity: FileIdentity): void {
   if (identity.length === 0) return
   let found: FileIdentity
@@ -198,7 +191,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       guard()
       requireSameSchema()
       probe.get()
-      // A server that is left alone because it was unwell would stay so if it did not try by itself.
+      // Load balancers stop sending requests to an unhealthy server, so the check itself must write.
       if (!writer.hasWritten(proofMs)) {
         await writer.write(() => void driver.pragma(`user_version = ${userVersion}`), proofMs)
       }
@@ -206,7 +199,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
     shrink: () => {
       const [free, all] = [Number(freePages.get()), Number(allPages.get())]
       if (free <= sparePages || free < all / 4) return false
-      // Not by a prepared statement: of those the driver takes the first step only, which is one page.
+      // A prepared statement would free one page only.
       driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
       return true
     },
@@ -217,7 +210,7 @@ function handle(driver: Driver.Database, isNew: boolean, identity: FileIdentity)
       try {
         driver.pragma('wal_checkpoint(TRUNCATE)')
       } catch {
-        // On a full disk, for one. What is not folded back stays in the log, and the next start reads it there.
+        // For example on a full disk. The next start reads the log.
       }
       driver.close()
     },

@@ -13,28 +13,25 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
 
-/** The process that a draft belongs to. */
 export interface DraftOwner {
   readonly pid: number
-  /** Whether it may give files to other users, as root may. */
+  /** Whether it may change the owner of files. */
   readonly isRoot: boolean
-  /** Whether there is a process of this id. */
   isRunning(pid: number): boolean
 }
 
-/** A file that takes the place of another when it is finished, and not before. */
+/** A file that replaces another one when it is finished. */
 export interface Draft {
   readonly path: string
-  /** Makes what was written last, and takes the place of the file in one step; both outlast a power cut. */
+  /** Syncs the draft and renames it to the file; durable when it returns. */
   publish(): void
-  /** Removes it; what was published stays. */
+  /** Removes the draft, unless it was published. */
   discard(): void
 }
 
 /**
- * Makes an empty draft beside a file, for this user's eyes only, and removes those that killed processes left there.
- *
- * @throws OperatorError where the folder can't be written
+ * Creates an empty draft of mode 0600 beside a file, and removes drafts of dead processes.
+ * | @throws OperatorError when the folder can't be written
  */
 export function draftBeside(
   file: string,
@@ -49,7 +46,7 @@ export function draftBeside(
       if (pid !== undefined && (pid === owner.pid || !owner.isRunning(pid))) remove(join(folder, name))
     }
     const path = `${file}.${owner.pid}.draft`
-    // Not one that somebody else has put there, nor what a link of that name leads to.
+    // Never opens an existing file or link.
     closeSync(openSync(path, 'wx', 0o600))
     return {
       path,
@@ -62,28 +59,28 @@ export function draftBeside(
     }
   } catch (error) {
     const { code = error } = error as NodeJS.ErrnoException
-    // One that is made where another should be mounted would take the copy to the wrong disk.
+    // Creating a missing mount point would write to the wrong disk.
     if (code === 'ENOENT')
       throw new OperatorError(`there is no folder ${folder}: make it, or mount it, first`)
     throw new OperatorError(`${folder} can not be written (${code}): let this user write there`)
   }
 }
 
-/** The process that made a draft of a file; undefined where this is the name of none. */
+/** The process id in the name of a draft; undefined for other names. */
 function draftPid(name: string, of: string): number | undefined {
   const pid = name.startsWith(`${of}.`) ? /^\.(\d{1,10})\.draft$/.exec(name.slice(of.length))?.[1] : undefined
   return pid === undefined ? undefined : Number(pid)
 }
 
-/** Removes a database with all that SQLite puts beside it. */
+/** Removes a database and its companions. */
 function remove(path: string): void {
   for (const end of ['', ...companions]) rmSync(path + end, { force: true })
 }
 
-/** What SQLite may keep beside a database. */
+/** Endings of the files that SQLite keeps beside a database. */
 export const companions = ['-wal', '-shm', '-journal'] as const
 
-/** Waits until a file, or the names in a folder, are on the disk. */
+/** Syncs a file or the names in a folder. */
 export function syncToDisk(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
@@ -93,7 +90,7 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** What `otpost move` has set aside of a file last; undefined where there is nothing. */
+/** The latest file that `otpost move` set aside; undefined: none. */
 export function movedAside(file: string): string | undefined {
   const [folder, start] = [dirname(file), `${basename(file)}${movedEnding}`]
   if (!fileAt(folder)?.isDirectory()) return undefined
@@ -104,10 +101,10 @@ export function movedAside(file: string): string | undefined {
   return last === undefined ? undefined : join(folder, last)
 }
 
-/** What the name of a file that was moved to a server goes on with, before the time. */
+/** Followed by the time. */
 export const movedEnding = '.moved-'
 
-/** Refuses a file that is the database, or one of those that belong to it, by whatever name. */
+/** Rejects the database and its companions, by any name. */
 export function refuseOwnFile(file: string, databaseFile: string): void {
   const own = ['', ...companions, '.key'].map((end) => databaseFile + end)
   const [there, theirs] = [fileAt(file), own.map(fileAt)]
@@ -117,7 +114,7 @@ export function refuseOwnFile(file: string, databaseFile: string): void {
   if (isOwn) throw new OperatorError(`${file} belongs to the database that is in use: name another file`)
 }
 
-/** What a path leads to; undefined where that is nothing. */
+/** Undefined: the path does not exist. */
 export function fileAt(path: string) {
   try {
     return statSync(path)
@@ -126,7 +123,7 @@ export function fileAt(path: string) {
   }
 }
 
-/** Where a name lies, whatever links lead to its folder. */
+/** The path with the links of its folder resolved. */
 function placeOf(path: string): string {
   const whole = resolve(path)
   try {
@@ -136,12 +133,12 @@ function placeOf(path: string): string {
   }
 }
 
-/** All that is wrong inside of a database, or the first hundred things; empty where it is whole. */
+/** At most a hundred damages; empty: none. */
 export function damageIn(driver: Driver.Database): readonly string[] {
   const pages = driver.prepare<[], string>('PRAGMA integrity_check').pluck().all()
   const keys = driver.prepare<[], { table: string }>('PRAGMA foreign_key_check').all()
   return [
-    // Lines that only say where a part of the report begins are left out.
+    // Leaves out headings of the report.
     ...pages.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***')),
     ...keys.map(({ table }) => `a row of ${table} refers to one that is missing`),
   ]

@@ -18,28 +18,23 @@ import * as schema from './schema.ts'
 
 const columns = columnsByTable(Object.values(schema))
 
-/** A database file that is held, so that nobody else reads or writes it, until it is closed. */
+/** A database file under an exclusive lock. */
 export interface HeldFile extends TransferSource {
-  /**
-   * Gives the file another name, beside its own, so that no server finds it; lasts through a power cut.
-   *
-   * @returns the new name
-   */
+  /** Renames the file durably, so that no server finds it; returns the new name. */
   setAside(): string
-  /** Gives it its own name back, where it was set aside. */
+  /** Undoes `setAside`. */
   putBack(): void
-  /** Whoever waited for it may go on. */
+  /** Releases the lock. */
   close(): void
 }
 
 /**
- * Opens a file to read all that is kept in it.
- *
- * @throws OperatorError where there is none, or a process has it open; DatabaseError where it can't be used
+ * Opens a file to move its data.
+ * | @throws OperatorError when it is missing or open in another process; DatabaseError when it can't be used
  */
 export function holdFile(file: string, now: Clock): HeldFile {
   requireFileThere(file)
-  // By its own name, whatever links lead to it.
+  // The file itself, not a link to it.
   const path = realpathSync(file)
   let aside: string | undefined
   const driver = known(file, () => holdAlone(path))
@@ -87,7 +82,7 @@ export function holdFile(file: string, now: Clock): HeldFile {
   }
 }
 
-/** By which secrets the server of a file worked, as a hash of each; empty where that is not known. */
+/** The fingerprints of the secret keys of a file's server; empty: unknown. */
 export function fingerprintsIn(file: string): readonly string[] {
   let driver: Driver.Database | undefined
   try {
@@ -95,14 +90,13 @@ export function fingerprintsIn(file: string): readonly string[] {
     driver.pragma('query_only = ON')
     return driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
   } catch {
-    // Of an older version, or one that can't be used, which is told by whoever uses it.
+    // From an older version, or unusable, which opening it reports.
     return []
   } finally {
     driver?.close()
   }
 }
 
-/** Rows as their schema reads them, one after another. */
 function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow> {
   const own = columns(table)
   const names = own.map(({ name }) => `"${name}"`).join()
@@ -117,7 +111,7 @@ function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow
   }
 }
 
-/** Throws what is not a whole database of this program; brings one of an older version up to date. */
+/** Throws if it is not an intact database of this program; migrates it. */
 function prepare(driver: Driver.Database, file: string): void {
   driver.pragma('trusted_schema = OFF')
   const tables = driver
@@ -136,7 +130,7 @@ function prepare(driver: Driver.Database, file: string): void {
   migrate(driver)
 }
 
-/** The errors of SQLite in words for the operator. */
+/** Turns errors of SQLite into messages for the operator. */
 function known<T>(file: string, work: () => T): T {
   try {
     return work()
@@ -145,7 +139,7 @@ function known<T>(file: string, work: () => T): T {
   }
 }
 
-/** What to say where there is no file; one that a move has set aside is the likely reason. */
+/** The likely reason for a missing file is an earlier move. */
 function missing(file: string): string {
   const aside = movedAside(file)
   const hint =
@@ -155,7 +149,7 @@ function missing(file: string): string {
   return `there is no database at ${file}${hint}`
 }
 
-/** @throws OperatorError where there is no such file */
+/** @throws OperatorError if the file is missing */
 export function requireFileThere(file: string): void {
   if (!fileAt(file)?.isFile()) throw new OperatorError(missing(file))
 }

@@ -2,18 +2,16 @@ import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
 
 /**
- * Opens a database so that nobody else can: who tries meanwhile waits, and finds out where the file was replaced or has
- * gone. All that its log holds is in the file from here on.
- *
- * @throws OperatorError when another process has it open, and whatever SQLite says otherwise
+ * Opens a database exclusively and writes its log to the file.
+ * | @throws OperatorError when another process has it open, or an error of SQLite
  */
 export function holdAlone(file: string): Driver.Database {
   let driver: Driver.Database | undefined
   try {
     requireReadable(file)
     driver = new Driver(file, { timeout: 0, fileMustExist: true })
-    // Folds the log back and removes it, which fails while another process has the database open. Without a log SQLite
-    // notices that the file of an open database has gone elsewhere, before it writes.
+    // Checkpoints and removes the log, which fails while another process has the database open. Without a log SQLite
+    // notices before it writes that an open file was moved.
     driver.pragma('journal_mode = DELETE')
     driver.pragma('locking_mode = EXCLUSIVE')
     driver.exec('BEGIN EXCLUSIVE; COMMIT')
@@ -26,7 +24,7 @@ export function holdAlone(file: string): Driver.Database {
   }
 }
 
-/** Throws where the file is no database any more. Only reads: who may write takes the log of such a file away. */
+/** Throws if the file is not a database; read-only, since a writable connection removes the log of such a file. */
 function requireReadable(file: string): void {
   const driver = new Driver(file, { readonly: true, fileMustExist: true, timeout: 0 })
   try {
@@ -40,7 +38,7 @@ function inUse(file: string): string {
   return `another process has ${file} open: stop the server first, and what replicates it`
 }
 
-/** An instant as a part of a file's name, such as 20261121T171500123Z. */
+/** An instant for a file name, such as 20261121T171500123Z. */
 export function stamp(epochMs: number): string {
   return new Date(epochMs).toISOString().replace(/[-:.]/g, '')
 }

@@ -4,11 +4,9 @@ import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import { version } from '../../version.ts'
 
 /**
- * Applies what is missing, all of it in one transaction under the write lock, so that processes that start together
- * migrate once and a process that is killed leaves the old schema whole. Keeps its books in drizzle-kit's own table.
- *
- * @returns whether there was no schema before
- * @throws SQLITE_BUSY while another process holds the lock, and an error when the file was written by a newer program
+ * Applies missing migrations in one transaction under the write lock, and records them in drizzle-kit's table.
+ * | @returns whether there was no schema before
+ * @throws SQLITE_BUSY while another process has the lock, and an error when the schema is newer than this program
  */
 export function migrate(driver: Driver.Database, known: readonly Migration[] = migrations): boolean {
   const context = `CREATE TABLE IF NOT EXISTS __drizzle_migrations
@@ -24,7 +22,7 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
   }
 }
 
-/** What an up-to-date database has and this one lacks, whatever its list of migrations says: `table.column` each. */
+/** Missing columns of an up-to-date schema as `table.column`, independent of the recorded migrations. */
 export function missingColumns(driver: Driver.Database): readonly string[] {
   const model = new Driver(':memory:')
   try {
@@ -36,7 +34,7 @@ export function missingColumns(driver: Driver.Database): readonly string[] {
   }
 }
 
-/** Every column of every table: `table.column` each. */
+/** Every column as `table.column`. */
 export function columnsOf(driver: Driver.Database): readonly string[] {
   return driver
     .prepare<[], string>(
@@ -46,7 +44,7 @@ export function columnsOf(driver: Driver.Database): readonly string[] {
     .all()
 }
 
-/** Whether a newer program has upgraded a database that this one has open: a check that throws once it has. */
+/** Returns a check that throws after a newer program has upgraded the open database. */
 export function upgradeCheck(driver: Driver.Database): () => void {
   const newer = driver
     .prepare<[number], string>('SELECT hash FROM __drizzle_migrations WHERE created_at > ?')

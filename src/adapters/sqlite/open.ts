@@ -9,22 +9,19 @@ import { storeDatabase } from './stores.ts'
 import { startThread } from './thread.ts'
 import { databaseWork } from './work.ts'
 
-// What is kept, in a file: for one server, which has no other to agree with.
-
 interface Opening {
   readonly now?: () => number
   readonly log: Log
-  /** Whether a thread of its own writes, as for a server. */
+  /** Whether a separate thread writes, as in a server. */
   readonly databaseThread?: boolean
 }
 
-/** Opens an SQLite file. */
 export function openSqlite(
   file: string,
   { now = Date.now, log, databaseThread = false }: Opening,
 ): OpenStore {
   const database = openDatabase(file)
-  // Each connection to a database in memory has one of its own.
+  // Each connection to `:memory:` has its own database.
   const thread = databaseThread && file !== ':memory:' ? openThread(file, database, log) : undefined
   const work = thread?.work ?? databaseWork(database)
   const { saveEntries, saveReports } = work
@@ -41,7 +38,7 @@ export function openSqlite(
     openCircuits: undefined,
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,
-      // Calls that wait for the thread that writes, or writes that wait where there is none.
+      // Calls that wait for the thread, or writes if there is none.
       queueLength: thread?.queueLength ?? (() => database.writer.stats().queue),
       writer: work.stats,
       files: () => fileStats(database),
@@ -55,7 +52,7 @@ export function openSqlite(
   return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(database) }
 }
 
-/** Two threads for a server's database: one writes it, and one folds its log back into the file. */
+/** A server has two threads: one writes, one checkpoints. */
 function openThread(file: string, database: Database, log: Log) {
   const checkpoints = database.startCheckpoints(log)
   const start = () => new Worker(new URL('./thread-main.ts', import.meta.url).href)

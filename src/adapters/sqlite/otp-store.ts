@@ -9,9 +9,8 @@ import { codesAndLimits } from './schema.ts'
 import type { Unit } from './writer.ts'
 
 /**
- * Codes and limits in SQLite: each step of the port is one synchronous callback of the writer.
- *
- * @param isHashOf whether a stored hash is that of a keyed code under this record id; compares in constant time
+ * Codes and limits in SQLite.
+ * | @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time
  */
 export function createOtpStore(
   database: Pick<Database, 'orm' | 'driver' | 'writer'>,
@@ -30,14 +29,14 @@ export function createOtpStore(
   }
 }
 
-/** Rows written by one statement at most. */
+/** Limit of rows per statement. */
 const mostRows = 16
 
 const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
 
 /**
- * The codes and limits of a transaction. Its steps share `records`, which are written before the commit. The three
- * statements come from Drizzle and run on the driver: they are most of the work of the database.
+ * The records of a transaction, which its steps share and which are written before the commit. The statements come from
+ * Drizzle and run on the driver, since they are most of the database's work.
  */
 class RecordTable implements Unit {
   records: Records
@@ -61,12 +60,10 @@ class RecordTable implements Unit {
     this.records = this.fresh()
   }
 
-  /** Forgets what was read: another transaction begins. */
   reset(): void {
     this.records = this.fresh()
   }
 
-  /** Writes what has changed; part of the transaction that changed it. */
   flush(): void {
     const { inserts, updates, deletes } = this.records.changes()
     const rows = [...inserts, ...updates]

@@ -3,10 +3,7 @@ import { getTableColumns, is, Param, Placeholder, sql, type Table } from 'drizzl
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
-/**
- * A statement that Drizzle wrote, prepared once and run without Drizzle, which would take twice as long. Its placeholders
- * get the values of their names.
- */
+/** Prepares a statement built by Drizzle for the driver, which takes half the time. Values are passed by placeholder name. */
 export function prepared<Values extends object, Row = unknown>(
   driver: Driver.Database,
   query: { toSQL(): { sql: string; params: unknown[] } },
@@ -28,7 +25,7 @@ export function prepared<Values extends object, Row = unknown>(
   }
 }
 
-/** A placeholder for each column of a table, by the name of its property. */
+/** A placeholder for each column, by property name. */
 export function placeholders<Given extends Table>(table: Given) {
   const names = Object.keys(getTableColumns(table))
   return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as {
@@ -36,10 +33,7 @@ export function placeholders<Given extends Table>(table: Given) {
   }
 }
 
-/**
- * Inserts rows with the columns they have values for, or sets those columns of the row with the same key. Each set of
- * columns has a statement of its own, since every bound value takes time, also a null.
- */
+/** Upserts rows with their non-null columns only, as binding a null takes time. Each set of columns has a statement. */
 export function preparedUpsert<Given extends SQLiteTable>(
   { orm, driver }: { readonly orm: BetterSQLite3Database; readonly driver: Driver.Database },
   table: Given,

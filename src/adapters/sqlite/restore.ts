@@ -23,17 +23,17 @@ import { holdAlone, stamp } from './hold.ts'
 import { columnsOf, migrate, missingColumns } from './migrate.ts'
 import { audit } from './schema.ts'
 
-/** What SQLite may take beside a database, which it maps into memory. */
+/** SQLite maps a file beside the database into memory. */
 const fewestFreeBytes = 64 * 1024
 
 export interface RestoreOptions {
-  /** Whether a present database is replaced that can't be read, so that nobody can tell whether a server has it open. */
+  /** Replaces a database that can't be read, although a server may have it open. */
   readonly force: boolean
   readonly owner: DraftOwner
   /** Epoch milliseconds. */
   readonly now: number
   readonly actor: Actor
-  /** Is told of each step before it is taken. */
+  /** Called before each step. */
   readonly onStep?: (step: RestoreStep) => void
 }
 
@@ -42,30 +42,27 @@ interface User {
   readonly gid: number
 }
 
-/** What is done to the files of the database, in this order. */
+/** In this order. */
 export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
 
-/** What a restore has done, and what has come back by it. */
 export interface Restored {
-  /** Where the database is kept that was there before; null: there was none. */
+  /** The previous database; null: there was none. */
   readonly asideFile: string | null
-  /** Who had the database before, or has its folder, where the new one could not be given to them; else null. */
+  /** The user who should own the database but could not be set as its owner; else null. */
   readonly ownerUid: number | null
   readonly droppedCodes: number
-  /** Sessions of the console, and links to it. */
+  /** Sessions and sign-in links. */
   readonly droppedSessions: number
-  /** When the last request came that it knows of, epoch milliseconds; null: it knows of none. */
+  /** Epoch milliseconds; null: no requests. */
   readonly lastRequestAt: number | null
-  /** What had been withdrawn in the database before, and is valid again: apps' keys by appId, and brands by slug. */
+  /** Revoked keys (by appId) and suspended brands (by slug) that are valid again. */
   readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
 }
 
 /**
- * Puts a copy of a backup in the place of the database, in one step: whenever this ends, by whatever cause, the old one
- * or the new one is there. The copy is brought up to date, and has no live code any more: one that was used since the
- * backup would be good for a second time.
- *
- * @throws OperatorError when the file is no backup that can be used, or a process has the database open
+ * Replaces the database with a copy of a backup, in one step even after a crash. The copy is migrated, and its live codes are
+ * deleted, since they may have been used after the backup.
+ * | @throws OperatorError when the file is not a usable backup, or a process has the database open
  */
 export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
   const { owner, force, now, onStep = () => {} } = options
@@ -97,7 +94,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   }
 }
 
-/** Holds the present database, so that nobody else can open it. Undefined where there is none, or none that can be read. */
+/** Locks the present database. Undefined: it is missing, or unreadable and `force` is set. */
 function holdPresent(file: string, force: boolean): Driver.Database | undefined {
   if (!fileAt(file)) return undefined
   try {
@@ -107,7 +104,7 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
     if (!/^SQLITE_(NOTADB|CORRUPT|IOERR)/.test(code)) {
       throw error instanceof OperatorError ? error : new DatabaseError(file, error)
     }
-    // SQLite wants room beside a database even to look at it.
+    // SQLite needs space beside a database even to read it.
     const { bavail, bsize } = statfsSync(dirname(file))
     if (bavail * bsize < fewestFreeBytes) {
       throw new OperatorError('the disk of the database is full: make room first')
@@ -120,9 +117,8 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
 }
 
 /**
- * Copies a backup, with a log where it has one, and leaves it as it is: it may be where nothing can be written.
- *
- * @param user to whom the copy is given; undefined: it stays with this one
+ * Copies a backup and its log without changing them.
+ * | @param user the owner of the copy; undefined: this user
  */
 function copyBackup(draftPath: string, path: string, user: User | undefined): void {
   for (const end of ['', '-wal', '-journal']) {
@@ -139,10 +135,7 @@ function copyBackup(draftPath: string, path: string, user: User | undefined): vo
   }
 }
 
-/**
- * Copies a file into a new one of mode 0600, whatever its own is. By descriptors: in a folder of the service's user a name
- * may lead elsewhere in the next moment, and what it leads to would be given away.
- */
+/** Copies to a new file of mode 0600. Uses descriptors: another user could replace a name in their folder by a link. */
 function copyFile(from: string, to: string, user: User | undefined): void {
   rmSync(to, { force: true })
   const source = openSync(from, 'r')
@@ -170,7 +163,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Gives a file to a user, unless that is not allowed, as in some containers and on some network drives: then it stays. */
+/** Sets the owner, unless the system does not permit that, as in some containers and on network drives. */
 function give(descriptor: number, { uid, gid }: User): void {
   try {
     fchownSync(descriptor, uid, gid)
@@ -180,7 +173,7 @@ function give(descriptor: number, { uid, gid }: User): void {
   }
 }
 
-/** Checks the copy, brings it up to date, and takes out of it what must not come back. */
+/** Checks and migrates the copy, and deletes what must not be restored. */
 function prepare(
   draftPath: string,
   path: string,
@@ -194,7 +187,6 @@ function prepare(
     migrate(draft)
     requireColumns(draft, path)
     const taken = takeOut(draft, present, options)
-    // As every other process will want it.
     draft.pragma('journal_mode = WAL')
     return taken
   } catch (error) {
@@ -205,9 +197,9 @@ function prepare(
   }
 }
 
-/** Refuses what is not a whole database of this program. */
+/** Rejects anything but an intact database of this program. */
 function requireOurs(draft: Driver.Database, path: string): void {
-  // What its log holds is in the file from here on.
+  // Checkpoints the log.
   draft.pragma('journal_mode = DELETE')
   draft.pragma('trusted_schema = OFF')
   const tables = columnsOf(draft)
@@ -218,7 +210,7 @@ function requireOurs(draft: Driver.Database, path: string): void {
   if (damage !== undefined) throw new OperatorError(`${path} is damaged: ${damage}. Take another backup`)
 }
 
-/** Takes out of a restored database what must not come back, and says so in its audit log; one transaction. */
+/** Deletes codes and sessions, and records that in the audit log, in one transaction. */
 function takeOut(
   draft: Driver.Database,
   present: Driver.Database | undefined,
@@ -253,7 +245,7 @@ function takeOut(
   })()
 }
 
-/** Refuses what lacks a table or column of an up-to-date database, whatever its list of migrations says. */
+/** Rejects a database with missing tables or columns, independent of its recorded migrations. */
 function requireColumns(draft: Driver.Database, path: string): void {
   const [missing] = missingColumns(draft)
   if (missing !== undefined) {
@@ -261,7 +253,7 @@ function requireColumns(draft: Driver.Database, path: string): void {
   }
 }
 
-/** What of a table was withdrawn in the present database, and is not in the restored one, by its name. */
+/** Names of rows that are revoked or suspended in the present database but not in the restored one. */
 function withdrawn(
   present: Driver.Database | undefined,
   draft: Driver.Database,
@@ -269,7 +261,7 @@ function withdrawn(
   [key, name]: readonly [key: string, name: string],
   isWithdrawn: string,
 ): readonly string[] {
-  // A present database of an older version, or none.
+  // None, or an older version.
   if (!present || !columnsOf(present).includes(`${table}.${key}`)) return []
   const restored = new Map(
     draft
@@ -281,10 +273,7 @@ function withdrawn(
   return [...new Set(before.flatMap((each) => restored.get(each) ?? []))].sort()
 }
 
-/**
- * Gives the database a second name, by which it is kept once another takes the first. A log that is still there goes
- * with it: SQLite would play it into whatever has the name.
- */
+/** Keeps the database under a second name, with its log, which SQLite would otherwise apply to the new file. */
 function setAside(databaseFile: string, aside: string): string | null {
   const isThere = fileAt(databaseFile) !== undefined
   if (isThere) linkSync(databaseFile, aside)

@@ -5,33 +5,29 @@ import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import type { StoredLimit } from '../store/event-rows.ts'
 
-// Instants are epoch milliseconds. Recipients and network addresses appear as keyed hashes only (`subject`), but for
-// the outbox, which exists to show messages to a developer.
+// Instants are epoch milliseconds. Recipients and IP addresses are stored as keyed hashes (`subject`), except in the outbox.
 
 /**
- * One row for each live code and each open window of a limit, together by whose they are: all that a request needs of a
- * recipient is side by side. There is no index by time, since it would cost every write: expired rows are removed by key.
+ * One row for each live code and each open limit, clustered by subject. No index by time, since every write would update it:
+ * expired rows are deleted by key.
  */
 export const codesAndLimits = sqliteTable(
   'codes_and_limits',
   {
-    /** A recipient's or IP address's keyed hash, or an application. */
+    /** The keyed hash of a recipient or IP address, or an application. */
     subject: text().notNull(),
     /** The name of a limit, or `code:` and the slug of the brand. */
     name: text().notNull(),
-    /** Counted requests in the window of a limit. */
     count: integer(),
     codeId: text('code_id'),
     codeHash: text('code_hash'),
-    /** Guesses charged to a code. */
     attempts: integer(),
-    /** When a code was made. */
     createdAt: integer('created_at'),
     expiresAt: integer('expires_at').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
-    // A row is of a limit or of a code, and has all columns of that.
+    // A row is either a limit or a code, and has all columns of its kind.
     check(
       'codes_and_limits_kind',
       sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
@@ -67,7 +63,7 @@ export const brands = sqliteTable(
   ],
 )
 
-/** The keys of issued applications: of each only its SHA-256, and how it ends, to tell it from others. */
+/** API keys of apps: SHA-256 and last four characters. */
 export const appKeys = sqliteTable(
   'app_keys',
   {
@@ -76,7 +72,6 @@ export const appKeys = sqliteTable(
     lastFour: text('last_four').notNull(),
     createdAt: integer('created_at').notNull(),
     revokedAt: integer('revoked_at'),
-    /** To the minute. */
     lastUsedAt: integer('last_used_at'),
   },
   (table) => [
@@ -85,7 +80,6 @@ export const appKeys = sqliteTable(
   ],
 )
 
-/** What integrators asked for, and what the operator decided. */
 export const integrationRequests = sqliteTable(
   'integration_requests',
   {
@@ -101,9 +95,8 @@ export const integrationRequests = sqliteTable(
     useCase: text('use_case'),
     decidedAt: integer('decided_at'),
     decidedBy: text('decided_by'),
-    /** Why it was rejected. */
     reason: text(),
-    /** What approval made. */
+    /** Set by approval. */
     appId: text('app_id'),
     brandSlug: text('brand_slug'),
   },
@@ -113,28 +106,23 @@ export const integrationRequests = sqliteTable(
   ],
 )
 
-// A request's id begins with its time, so the tables below grow at their end, are swept at their
-// beginning, and need no index by time.
+// A request's id begins with its time: rows are added at the end and deleted at the beginning, without an index by time.
 
-/** What the event log has of every attempt to send a message; null in a request without one. */
+/** Columns of an attempt; null in a request without one. */
 const attemptDetails = {
   route: text({ enum: ['plain', 'template'] }),
   template: text(),
-  /** Which of the request's recipients, from 1; null: there is no other. */
+  /** The recipient's number within the request, from 1; null: the only one. */
   position: integer(),
   segments: integer(),
   encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
   errorClass: text('error_class', { enum: ['recipient', 'content', 'account', 'retryable', 'unknown'] }),
   reason: text(),
   providerMessageId: text('provider_message_id'),
-  /** The key of its delivery report. */
   reportKey: text('report_key'),
 }
 
-/**
- * Each request of an app and its first attempt to send a message. No text, no code, no recipient but as a hash and masked.
- * `recipient` and `recipient_hash` are those of the request, or of the first attempt of a request to several recipients.
- */
+/** A request of an app and its first attempt. No text and no code; the recipient is hashed and masked. */
 export const requests = sqliteTable(
   'requests',
   {
@@ -146,9 +134,9 @@ export const requests = sqliteTable(
     channel: text({ enum: ['SMS', 'EMAIL'] }),
     recipient: text(),
     recipients: integer(),
-    /** The beginning of the keyed hash: 132 bits. */
+    /** 132 bits of the keyed hash. */
     recipientHash: text('recipient_hash'),
-    /** The limits that were checked, as they were then. */
+    /** The checked limits and their counts at that time. */
     limits: text({ mode: 'json' }).$type<readonly StoredLimit[]>().notNull(),
     /** Null until the request has ended. */
     status: integer(),
@@ -162,7 +150,6 @@ export const requests = sqliteTable(
     ...attemptDetails,
   },
   (table) => [
-    // Requests without an attempt, such as verifications, are not searched by recipient.
     index('requests_by_recipient').on(table.recipientHash).where(sql`outcome IS NOT NULL`),
     check('requests_limits', sql`json_type(${table.limits}) = 'array'`),
     check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
@@ -174,7 +161,7 @@ export const requests = sqliteTable(
   ],
 )
 
-/** The attempts of requests beyond the first. */
+/** Attempts beyond the first. */
 export const attempts = sqliteTable(
   'attempts',
   {
@@ -203,7 +190,7 @@ export const attempts = sqliteTable(
   ],
 )
 
-/** The latest delivery report of each message; it may be saved before its attempt. */
+/** The latest delivery report of each message; it may arrive before its attempt is saved. */
 export const deliveryReports = sqliteTable(
   'delivery_reports',
   {
@@ -218,16 +205,12 @@ export const deliveryReports = sqliteTable(
   ],
 )
 
-/**
- * How often what happened, by minute, hour and day: what the console's overview adds up, since the event log may hold
- * millions of rows. Brands and providers are the operator's; nothing in a key comes from a caller.
- */
+/** Counters by minute, hour and day, for the console. No part of a key comes from a caller. */
 export const stats = sqliteTable(
   'stats',
   {
-    /** The length of the step: a minute, an hour or a day. */
+    /** A minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
-    /** When the step begins. */
     at: integer().notNull(),
     kind: text().$type<StatKey['kind']>().notNull(),
     channel: text().$type<StatKey['channel']>().notNull(),
@@ -243,7 +226,6 @@ export const stats = sqliteTable(
   ],
 )
 
-/** Every change that an operator made: who, what, when. */
 export const audit = sqliteTable(
   'audit',
   {
@@ -261,7 +243,6 @@ export const audit = sqliteTable(
   ],
 )
 
-/** Sessions of the console: of the token in the cookie its SHA-256 alone. */
 export const consoleSessions = sqliteTable('console_sessions', {
   tokenSha256: text('token_sha256').primaryKey().notNull(),
   startedAt: integer('started_at').notNull(),
@@ -270,18 +251,17 @@ export const consoleSessions = sqliteTable('console_sessions', {
   by: text({ enum: ['password', 'link'] }).notNull(),
 })
 
-/** By which secrets the server works with this file, as a hash of each: a command with others would find nobody's records. */
+/** Fingerprints of the secret keys that the server uses with this file. */
 export const keyFingerprints = sqliteTable('secret_marks', {
   mark: text().primaryKey().notNull(),
 })
 
-/** Links that open the console once, until they are used or over. */
 export const consoleLinks = sqliteTable('console_links', {
   tokenSha256: text('token_sha256').primaryKey().notNull(),
   expiresAt: integer('expires_at').notNull(),
 })
 
-/** Messages of the provider `outbox`, kept for a day for whoever develops against this server. */
+/** Messages of the provider `outbox`, kept for a day. */
 export const outbox = sqliteTable(
   'outbox',
   {
@@ -289,7 +269,7 @@ export const outbox = sqliteTable(
     createdAt: integer('created_at').notNull(),
     channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
     recipient: text().notNull(),
-    /** The recipient as it is compared: digits, or the address in lower case. */
+    /** Normalized: digits, or an e-mail address in lower case. */
     identity: text().notNull(),
     route: text({ enum: ['plain', 'template'] }),
     brandSlug: text('brand_slug'),

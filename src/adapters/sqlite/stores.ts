@@ -6,11 +6,7 @@ import type { Database } from './database.ts'
 import * as tables from './schema.ts'
 import type { DatabaseWork } from './thread.ts'
 
-/**
- * What SQLite gives the shared stores.
- *
- * @param work runs the statements of `write`: the thread of a server, or this connection
- */
+/** @param work runs the statements of `write`: the server's database thread, or this connection */
 export function storeDatabase(
   { orm: drizzle, writer, changes }: Pick<Database, 'orm' | 'writer' | 'changes'>,
   { write }: Pick<DatabaseWork, 'write'>,
@@ -34,7 +30,6 @@ export function storeDatabase(
   }
 }
 
-/** `DatabaseWork.write` on this connection. */
 export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'writer'>): DatabaseWork['write'] {
   return (statements) =>
     writer.write(() => {
@@ -42,7 +37,7 @@ export function createWrite({ driver, writer }: Pick<Database, 'driver' | 'write
     })
 }
 
-/** Runs each statement when it is yielded, as a transaction of SQLite can't wait. */
+/** Synchronous, since a transaction of SQLite can't wait. */
 function runAll<Result>(steps: Steps<Result>): Result {
   let step = steps.next()
   while (!step.done) {

@@ -5,29 +5,19 @@ import type { Database } from './database.ts'
 import { codesAndLimits } from './schema.ts'
 import { sweepStats } from './stats.ts'
 
-/** Codes and limits visited in one step: few enough that requests beside it don't wait noticeably. */
+/** Rows visited per step; small, so that concurrent requests do not wait noticeably. */
 const batch = 500
 
-/** Messages of the outbox removed in one step. */
 const outboxBatch = 100
 
-/** Rows of a table of the event log removed in one step. */
+/** Rows of a table removed per step. */
 const eventLogBatch = 200
 
-/** How long the outbox keeps a message. */
 const outboxMs = 86_400_000
 
-/** Rows of what an operator leaves removed in one step: there are few. */
 const operatorBatch = 100
 
-/**
- * Makes the sweep, which removes what is over (codes and limits, old messages of the outbox, old statistics, sessions of the console,
- * and what the event log, the audit log and the integration requests have from before `keptFrom`) and gives emptied pages
- * back to the disk, a small step at a time. It visits codes and limits by their key, round after round: so no index by
- * time has to be kept, and the rows of one page go together.
- *
- * @returns takes one step
- */
+/** Creates the expiry cleanup; the result takes one small step. Codes and limits are visited by key, round after round. */
 export function createSweep({
   orm,
   writer,
@@ -68,11 +58,10 @@ export function createSweep({
     return step
   }
 
-  /** Removes some of what operators leave: old entries of the audit log, decided requests, sessions and links. */
   function sweepOperator(now: number, retainAfter: RetainAfter): number {
     const some = sql.raw(`LIMIT ${operatorBatch}`)
     const deletions = [
-      // Its entries are numbered in the order of their time.
+      // Ids follow the order of time.
       sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${some}) WHERE at < ${retainAfter.audit})`,
       sql`DELETE FROM integration_requests WHERE id IN
         (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${some})`,
@@ -82,7 +71,7 @@ export function createSweep({
     return deletions.reduce((sum, deletion) => sum + orm.run(deletion).changes, 0)
   }
 
-  /** Removes some of what the event log has from before an instant; returns how many rows that was. */
+  /** Returns the number of removed rows. */
   function sweepEventLog(from: number): number {
     const before = firstIdOf(from)
     const some = sql.raw(`LIMIT ${eventLogBatch}`)

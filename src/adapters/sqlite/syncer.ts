@@ -1,10 +1,9 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 
-// The thread of `steadily` in `backup.ts`: sees to it that what is written into a file reaches the disk as it comes.
+// The thread of `withFsync` in `backup.ts`: syncs a file at short intervals while it is written.
 
 declare const self: Worker
 
-/** How long the file is left alone between. */
 const openMs = 15
 
 let file: number | undefined

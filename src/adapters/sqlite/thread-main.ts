@@ -2,7 +2,7 @@ import { openDatabase } from './database.ts'
 import { serveThread } from './thread.ts'
 import { databaseWork } from './work.ts'
 
-// The thread that writes the database of a server, on a connection of its own.
+// The thread that writes a server's database, on its own connection.
 
 declare const self: Worker
 

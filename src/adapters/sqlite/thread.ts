@@ -3,24 +3,23 @@ import type { EventLogStore } from '../store/event-log.ts'
 import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
-/** Everything that requests write, as a thread can do it: arguments and results are plain data. */
+/** All writes of requests. Arguments and results are plain data, as they may cross to a thread. */
 export interface DatabaseWork extends OtpStore {
-  /** Runs statements, built by Drizzle, in one transaction. */
+  /** Runs statements in one transaction. */
   write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
   saveEntries: EventLogStore['saveEntries']
   saveReports: EventLogStore['saveReports']
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   checkDatabase(): Promise<void>
-  /** What the writer has done; answered without a write. */
+  /** Does not write. */
   stats(): Promise<WriterStats>
 }
 
-// Calls and answers cross as JSON text, many at a time: that costs a fraction of what as many objects do.
+// Calls and answers cross as JSON text in batches, which costs a fraction of transferring objects.
 
 type Call = readonly [id: number, name: keyof DatabaseWork, args: readonly unknown[]]
 type Answer = readonly [id: number, value: unknown, error?: ThrownError]
 
-/** An error as it crosses. */
 interface ThrownError {
   readonly name: string
   readonly message: string
@@ -28,20 +27,14 @@ interface ThrownError {
   readonly code?: unknown
 }
 
-/** The database that a thread is to open. */
 export interface ThreadDatabase {
   readonly file: string
   readonly identity: FileIdentity
 }
 
-/** How a thread is asked to end. */
 const farewell = 'end'
 
-/**
- * The side of the thread: answers calls until it is asked to end.
- *
- * @param open makes the work on this database, and what ends it; the other side waits for that
- */
+/** Runs in the thread and answers calls. `open` opens the database; the other side waits for `close`. */
 export function serveThread(
   port: Pick<Worker, 'postMessage' | 'onmessage'>,
   open: (database: ThreadDatabase) => { work: DatabaseWork; close: () => Promise<void> },
@@ -51,7 +44,7 @@ export function serveThread(
     const answer = gathered((answers) => port.postMessage(answers))
     port.onmessage = ({ data }: MessageEvent<string>) => {
       if (data === farewell) {
-        // The last answers are on their way in this turn.
+        // The last answers are posted in this turn.
         void close().finally(() => setImmediate(() => port.postMessage(farewell)))
         return
       }
@@ -66,10 +59,10 @@ export function serveThread(
   }
 }
 
-/** How many calls or answers are handed on at once: a turn that brings more lets the other thread begin meanwhile. */
+/** Size of a batch: the other thread can begin before the turn ends. */
 const enough = 16
 
-/** Hands on what one turn of the event loop brings, a few together, as a JSON array of what was given as JSON. */
+/** Joins what one turn of the event loop produces into JSON arrays. */
 function gathered(handOn: (together: string) => void): (json: string) => void {
   let together: string[] = []
   const handOnNow = () => {
@@ -85,11 +78,10 @@ function gathered(handOn: (together: string) => void): (json: string) => void {
   }
 }
 
-/** How long an answer is waited for: beyond the time that another process's lock is, and a thread that hangs is told. */
+/** Longer than the writer waits for another process's lock. */
 const patienceMs = 10_000
 const checkPatienceMs = 2000
 
-/** How often it is looked at who has waited for too long, and how long the end of a thread is waited for. */
 const pollMs = 500
 const farewellMs = 15_000
 
@@ -98,13 +90,11 @@ interface Waiting extends PromiseWithResolvers<unknown> {
 }
 
 /**
- * The side of the server: lets another thread do the work, so that neither waiting for the disk nor copying pages holds
- * up the event loop. A call that is rejected because the thread failed or gave no answer may have been done or not, as
- * `OtpStore` says of a store that is lost.
- *
- * @param start starts the thread; done with the first call, and again after a thread has failed
- * @param answered is called when work has been done
- * @param failed is called with what has ended the thread
+ * Runs on the server's main thread, which neither disk nor checkpoints may block. A call that is rejected because the thread
+ * failed or did not answer may or may not have been done.
+ * | @param start starts the thread, at the first call and again after a failure
+ * @param answered called after answers
+ * @param failed called with the reason why the thread ended
  */
 export function startThread(
   database: ThreadDatabase,
@@ -148,16 +138,12 @@ export function startThread(
   }
   return {
     work,
-    /** How many calls wait for their answer. */
+    /** Calls without an answer. */
     queueLength: () => waiting.size,
-    /**
-     * Lets the work under way end, and then the thread.
-     *
-     * @throws when it does not end in time; then it is left to the end of the process
-     */
+    /** Waits for pending calls and ends the thread; throws if that takes too long. */
     async close(): Promise<void> {
       clearInterval(polling)
-      // A call of this turn may not have been sent yet.
+      // Calls of this turn may not have been sent yet.
       if (!thread && waiting.size === 0) return
       const { promise, resolve } = Promise.withResolvers<'ended' | 'late'>()
       ended = () => resolve('ended')

@@ -6,7 +6,7 @@ import { createWrite } from './stores.ts'
 import { createSweep } from './sweep.ts'
 import type { DatabaseWork } from './thread.ts'
 
-/** Everything that requests write, on this database: done by the thread of a server, or by whoever has no other. */
+/** `DatabaseWork` on this connection. */
 export function databaseWork(database: Database): DatabaseWork {
   const { saveEntries, saveReports } = createEventLogWriter(database)
   return {

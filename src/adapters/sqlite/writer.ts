@@ -2,17 +2,17 @@ import Driver from 'better-sqlite3'
 import { newDistribution, observe } from '../../domain/events/distribution.ts'
 import type { WriterStats } from '../store/store.ts'
 
-/** What a synchronous step may return: anything but a promise, since a transaction can't wait for one. */
+/** Not a promise: a transaction can't wait for one. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
-/** How long a write waits for another process's lock before it fails. */
+/** How long a write waits for another process's lock. */
 const lockPatienceMs = 5000
 
-/** What the steps of a transaction keep in memory. */
+/** In-memory state of a transaction. */
 export interface Unit {
-  /** Forgets everything: a transaction begins, or is undone. */
+  /** Called when a transaction begins or is rolled back. */
   reset(): void
-  /** Writes what has changed; part of the transaction. */
+  /** Writes the changes before the commit. */
   flush(): void
 }
 
@@ -23,14 +23,13 @@ interface Job {
   readonly step: () => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
-  /** When the job fails if the lock has still not been had. */
+  /** When the job fails if another process still has the lock. */
   readonly giveUpAt: number
 }
 
 /**
- * Group commit: the writes of concurrent requests share one `BEGIN IMMEDIATE … COMMIT` and are answered after it, so that
- * a commit that waits for the disk costs one wait for all of them. One that throws is undone and fails alone. Another
- * process's lock is waited for without holding up the event loop.
+ * Group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT` and are answered after it. A write that throws fails
+ * alone. Waiting for another process's lock does not block the event loop.
  */
 export class Writer {
   private lostBy: unknown
@@ -63,11 +62,9 @@ export class Writer {
   }
 
   /**
-   * Runs a synchronous step within the next transaction and resolves to what it returned, once that is committed.
-   * Rejects with what it threw, or with the error of the transaction. The step may be run twice, the first time undone: it
-   * must leave no trace but in the database and in the unit.
-   *
-   * @param patienceMs how long another process's lock is waited for
+   * Runs a synchronous step in the next transaction; resolves to its result after the commit. Rejects with the error of the
+   * step or the transaction. The step may run twice (once rolled back), so it must have no other effects.
+   * | @param patienceMs how long to wait for another process's lock
    */
   write<T>(step: () => Sync<T>, patienceMs = lockPatienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -76,7 +73,7 @@ export class Writer {
     })
   }
 
-  /** Whether a transaction was committed within the last so many milliseconds, and none was lost since. */
+  /** Whether a transaction was committed within this time, and none has failed since. */
   hasWritten(withinMs: number): boolean {
     return this.lostBy === undefined && performance.now() - this.committedAt <= withinMs
   }
@@ -86,13 +83,13 @@ export class Writer {
     return { queue: this.queue.length, batchSizes, commitSeconds, lost }
   }
 
-  /** Resolves when nothing is waiting to be written. */
+  /** Resolves when the queue is empty. */
   idle(): Promise<void> {
     if (this.queue.length === 0) return Promise.resolve()
     return new Promise((resolve) => this.waiters.push(resolve))
   }
 
-  /** Has a unit written with every transaction from now on. */
+  /** Flushes a unit with every transaction from now on. */
   attach(unit: Unit): void {
     this.units.push(unit)
   }
@@ -112,7 +109,7 @@ export class Writer {
       this.scheduled = false
       this.flush()
     }
-    // The end of this turn of the event loop: whatever other requests write until then joins the transaction.
+    // Writes of other requests until the end of this turn join the transaction.
     if (delayMs === 0) setImmediate(run)
     else setTimeout(run, delayMs)
   }
@@ -133,7 +130,7 @@ export class Writer {
     } catch (error) {
       this.lostBy = error
       this.lost++
-      // The transaction as a whole is lost (disk full, file gone), and every step of it with it.
+      // The whole transaction failed, for example on a full disk.
       this.undo()
       for (const job of jobs) job.reject(error)
       this.wake()
@@ -144,17 +141,17 @@ export class Writer {
     this.wake()
   }
 
-  /** Ends a transaction that is lost; where even that fails, SQLite has ended it, or will by the next `BEGIN` failing. */
+  /** Rolls back, unless SQLite has done so. */
   private undo(): void {
     this.reset()
     try {
       if (this.driver.inTransaction) this.sql.rollback.run()
     } catch {
-      // The error that lost the transaction is the one to tell.
+      // The caller reports the original error.
     }
   }
 
-  /** Takes the write lock; while another process holds it, tries again later and fails what has waited too long. */
+  /** Takes the write lock. If another process has it, tries again later and rejects jobs that waited too long. */
   private begin(): boolean {
     try {
       this.guard()
@@ -179,10 +176,7 @@ export class Writer {
     }
   }
 
-  /**
-   * Runs all steps in one savepoint, as goes well nearly always; when one throws, undoes all and returns nothing. Throws
-   * when the transaction is lost.
-   */
+  /** Runs all steps in one savepoint; rolls back and returns undefined if one throws. Throws if the transaction is lost. */
   private together(jobs: readonly Job[]): readonly (() => void)[] | undefined {
     return this.inSavepoint(
       () => {
@@ -194,7 +188,7 @@ export class Writer {
     )
   }
 
-  /** Runs one step in a savepoint of its own; returns how to answer it after the commit. */
+  /** Runs one step in its own savepoint. */
   private apart(job: Job): () => void {
     return this.inSavepoint(
       () => {
@@ -227,17 +221,13 @@ export class Writer {
   }
 }
 
-/** Runs a step; returns how to answer it. */
 function answerOf(job: Job): () => void {
   const value = job.step()
   if (isThenable(value)) throw new TypeError('a transaction step must be synchronous, but returned a promise')
   return () => job.resolve(value as never)
 }
 
-/**
- * Runs what may meet another process's lock, again and again until it is had; for start-up, where nobody else waits. What
- * is run must be harmless to repeat.
- */
+/** Repeats `work` while another process has the lock; for start-up. `work` must be repeatable. */
 export function withBusyRetry(work: () => void): void {
   const giveUpAt = performance.now() + 2 * lockPatienceMs
   for (;;) {

@@ -21,7 +21,6 @@ export function createAuditReader({ orm, tables: { audit } }: StoreDatabase): Au
   }
 }
 
-/** An entry as a row to insert. */
 export function auditRow({ actor, ...entry }: AuditEntry): Omit<AuditRow, 'id'> {
   return { ...entry, ...actor }
 }

@@ -23,7 +23,6 @@ export function createBrandStore({ orm, tables: { brands }, changes }: StoreData
   }
 }
 
-/** The brand of the first row, if there is one. */
 export function brandOf([row]: readonly BrandRow[]): Brand | undefined {
   return row && toBrand(row)
 }

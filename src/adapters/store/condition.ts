@@ -1,53 +1,49 @@
-// What a store says of its own condition, for `otpost doctor`.
+// Facts about a database, for `otpost doctor`.
 
-/** The inside of an SQLite file. */
 export interface DatabaseFacts {
   readonly journalMode: string
-  /** Empty: no damage was found. */
+  /** Empty: no damage found. */
   readonly damage: readonly string[]
-  /** `full`: every page, every index; `quick`: every page; `part`: those tables that there was time for. */
+  /** `full`: every page and index; `quick`: every page; `part`: the tables that two seconds allowed. */
   readonly checked: 'full' | 'quick' | 'part'
   readonly schema: 'current' | 'older' | 'newer' | 'unknown'
   readonly logBytes: number
-  /** A hash of each secret key of its server; empty: no server has used it yet. */
+  /** Empty: no server has used the database yet. */
   readonly keyFingerprints: readonly string[]
-  /** The latest request in the event log, epoch milliseconds; null: none. */
+  /** Epoch milliseconds; null: no requests. */
   readonly lastRequestAt: number | null
 }
 
-/** A database server; `silent`: it did not answer, and why. */
+/** `silent`: the server did not answer. */
 export type ServerDatabaseFacts =
   | { readonly kind: 'silent'; readonly reason: string }
   | {
       readonly kind: 'answered'
       readonly version: string
       readonly schema: DatabaseFacts['schema'] | 'none'
-      /** A standby, or made read-only. */
       readonly isReadOnly: boolean
-      /** Settings of the server on which durability depends. */
       readonly fsync: boolean
       readonly fullPageWrites: boolean
       readonly synchronousCommit: string
       readonly standbys: StandbyFacts
-      /** A hash of each secret key of its servers; empty: no server has used it yet. */
+      /** Empty: no server has used the database yet. */
       readonly keyFingerprints: readonly string[]
       readonly hasTls: boolean
       readonly isLocal: boolean
-      /** Connections that it accepts, and that are open, of all its users. */
+      /** `max_connections`, and the open connections of all users. */
       readonly mostConnections: number
       readonly connections: number
-      /** Connections of one otpost server. */
       readonly poolSize: number
-      /** Its clock, and that of this machine at the same moment; epoch milliseconds. */
+      /** The server's clock and this machine's at the same moment; epoch milliseconds. */
       readonly clock: { readonly at: number; readonly askedAt: number }
       readonly lastRequestAt: number | null
     }
 
-/** Standbys by synchronous_standby_names, for which a commit waits unless synchronous_commit says otherwise. */
+/** Standbys in synchronous_standby_names. */
 export interface StandbyFacts {
-  /** How many of them a commit waits for; 0: there are none. */
+  /** The number of standbys that a commit waits for. */
   readonly awaited: number
-  /** Where this user may not see it, the greatest possible number. */
+  /** The greatest possible number if this user may not see it. */
   readonly connected: number
   readonly isHidden: boolean
 }

@@ -10,15 +10,14 @@ import type { AttemptRow, RequestRow } from './event-rows.ts'
 import type { StatRow } from './stat-buffer.ts'
 import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
-/** A brand, and its name as it is compared. */
 export type BrandRow = Brand & { readonly nameKey: string }
 
-/** A key of an application: its SHA-256 in base64url. */
+/** SHA-256 in base64url. */
 export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
 
 export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
 
-/** A message; `identity` is the recipient as it is compared. */
+/** `identity` is the normalized recipient. */
 export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
   readonly createdAt: number
   readonly recipient: string
@@ -26,7 +25,6 @@ export type MessageRow = Omit<OutboxEntry, 'to' | 'brandId' | 'createdAt'> & {
   readonly brandSlug: string | null
 }
 
-/** Tables that both databases have. */
 export interface Tables {
   readonly brands: StoreTable<BrandRow>
   readonly appKeys: StoreTable<KeyRow>
@@ -42,13 +40,13 @@ export interface Tables {
   readonly stats: StoreTable<StatRow>
 }
 
-/** What a database gives the stores that are the same on SQLite and PostgreSQL. */
+/** What each database provides to the shared stores. */
 export interface StoreDatabase {
   readonly orm: Orm
   readonly tables: Tables
   readonly now: Clock
   readonly changes: Changes
-  /** Runs statements in one transaction. They are durable when it resolves. */
+  /** Runs statements in one transaction; resolves after the commit. */
   write(...statements: readonly Statement<unknown>[]): Promise<void>
   /** Runs the statements of `steps` in one transaction. `steps` may be called again after a rollback. */
   transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
@@ -58,7 +56,7 @@ export interface StoreDatabase {
   saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
 }
 
-/** Detects changes of what a process may cache: brands and keys. */
+/** Detects changes of cached rows. */
 export interface Changes {
   /** A different number after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>

@@ -6,7 +6,7 @@ import {
 } from '../../domain/messages/delivery-reports.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
-/** The report that counts of each message, in the order of keys: every server locks them in that order. */
+/** The report with the highest rank of each message, sorted by key: the order in which all servers lock them. */
 export function bestReports(reports: readonly MessageReport[]): readonly MessageReport[] {
   const best = new Map<string, MessageReport>()
   for (const report of reports) {
@@ -15,7 +15,6 @@ export function bestReports(reports: readonly MessageReport[]): readonly Message
   return [...best.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-/** Whether a report replaces the one that came before it. */
 export function outranks(
   { status }: Pick<DeliveryReportState, 'status'>,
   before: Pick<DeliveryReportState, 'status'> | undefined,
@@ -23,13 +22,12 @@ export function outranks(
   return before === undefined || reportRanks[status] > reportRanks[before.status]
 }
 
-/** A report that was saved, and the one it replaced. */
 export interface SavedReport {
   readonly report: MessageReport
   readonly before: Pick<DeliveryReportState, 'status' | 'at'> | undefined
 }
 
-/** What saved reports change in the statistics: each message counts once, by its last report. */
+/** Changes of the statistics: each message counts once, by its latest report. */
 export function reportCounts(provider: string, saved: readonly SavedReport[]): readonly Counted[] {
   const counted = new StatBuffer()
   for (const { report, before } of saved) {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../../domain/ports.ts'
 import type { SweepStep } from './store.ts'
 
-/** The rest after everything has been checked, and between steps that found little. */
+/** Pause after a round, and between steps that found little. */
 const restMs = { round: 5000, step: 20 } as const
 
 /** Deletes expired rows step by step until the signal aborts. */

@@ -4,9 +4,8 @@ import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator
 import type { Apps, Clock } from '../../domain/ports.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
-/** API keys in a database. */
 export interface KeyStore extends AppStore {
-  /** The SHA-256, in base64url, of each key of an application that is not revoked. */
+  /** SHA-256 in base64url. */
   liveKeys(appId: string): Promise<readonly string[]>
   /** Stores when a key was last used, in epoch milliseconds. A later call wins, as a clock may have been set back. */
   saveUse(keySha256: string, at: number): Promise<void>
@@ -29,18 +28,15 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
   }
 }
 
-/** How often the last use of a key is saved. */
 const useMs = 60_000
 
-/** An API key is compared with at least as many keys, so that the time does not depend on their number. */
+/** At least so many comparisons, so that the time does not depend on the number of keys. */
 const comparedKeys = 2
 
 /**
- * Checks the API keys of calls. Accepts the keys in the store and those of the setting APP_CREDENTIALS.
- *
- * @param sha256 the hash that is stored and compared
- * @param credentials appId → API key
- * @param uses saves when a key of the store was used, at most once a minute for each key; undefined: not saved
+ * Checks the API keys of calls against the store and APP_CREDENTIALS.
+ * | @param credentials appId → API key
+ * @param uses saves the last use of a key, at most once a minute; undefined: not saved
  */
 export function createApps(
   store: KeyStore,
@@ -51,7 +47,6 @@ export function createApps(
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
   // No key has this hash. An unknown app is compared with it, so that it takes as long as a known one.
   const nobody = Buffer.alloc(sha256('').length, 'A')
-  /** When the last use of each key was saved. */
   const savedAt = new Map<string, number>()
 
   function noteUse(keySha256: string): void {

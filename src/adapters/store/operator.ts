@@ -39,7 +39,7 @@ export function createOperatorStore({
           }
           if (newKey) {
             const { sha256: keySha256, lastFour } = newKey
-            // The keys of an application have different times, also if they were created in the same millisecond.
+            // The keys of an app must differ in time, even within a millisecond.
             const createdAt = Math.max(now, ...keys.map((key) => key.createdAt + 1))
             yield* run(inside.insert(appKeys).values({ appId, keySha256, lastFour, createdAt }))
           }

@@ -4,7 +4,7 @@ import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
 import type { MessageRow, StoreDatabase } from './database.ts'
 
-/** How often a waiting reader reads again: messages may come from other processes. */
+/** Messages may come from other processes, so a waiting reader polls. */
 const pollMs = 100
 
 export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: StoreDatabase): Outbox {
@@ -18,7 +18,6 @@ export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: Stor
           after === undefined ? undefined : gt(outbox.id, after),
         ),
       )
-      // After an id, the next messages; otherwise the latest.
       .orderBy(after === undefined ? desc(outbox.id) : asc(outbox.id))
       .limit(limit)
     return rows.map(entryOf).sort((a, b) => a.id - b.id)

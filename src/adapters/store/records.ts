@@ -2,9 +2,9 @@ import { type Column, type SQL, sql } from 'drizzle-orm'
 import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
 
-/** A row of `codes_and_limits`: a limit has a count, a code has the columns of a code. Instants are epoch milliseconds. */
+/** A row of `codes_and_limits`: a limit has a count, a code has the other columns. Instants are epoch milliseconds. */
 export interface RecordRow {
-  /** Whose record it is; an element of a `Subject`. */
+  /** An element of a `Subject`. */
   readonly subject: string
   /** The name of a limit, or `code:` and the slug of the brand. */
   readonly name: string
@@ -16,26 +16,25 @@ export interface RecordRow {
   readonly expiresAt: number
 }
 
-/** What steps changed. In a row of a window or a code that is stored already, counters are what is to be added. */
+/** Changes of rows. In `updates`, counters of the same window or code are increments. */
 export interface RecordChanges {
-  /** Rows that are not stored yet. */
   readonly inserts: readonly RecordRow[]
   readonly updates: readonly RecordRow[]
   readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
 }
 
-/** A stored row, and what it is to become; undefined: there is none. */
+/** A stored row and its replacement; undefined: none. */
 interface Slot {
   stored: RecordRow | undefined
   current: RecordRow | undefined
 }
 
-/** The records of one transaction: each subject is loaded once, and each row is written once. */
+/** The records of one transaction: each subject is read once, and each row is written once. */
 export class Records implements State {
   private readonly subjects = new Map<string, Map<string, Slot>>()
   private readonly changed = new Set<Slot>()
 
-  /** @param load the stored rows of a subject, expired ones included */
+  /** @param load returns the stored rows of a subject, expired ones included */
   constructor(private readonly load: (subject: string) => readonly RecordRow[]) {}
 
   limit(subject: Subject, name: string, now: number): LimitCount | undefined {
@@ -67,7 +66,7 @@ export class Records implements State {
     this.set(subject, codeName(brandSlug), code && { count: null, ...codeColumns(code) })
   }
 
-  /** What is to be written, in the order of the table's key. */
+  /** Sorted by the table's key. */
   changes(): RecordChanges {
     const inserts: RecordRow[] = []
     const updates: RecordRow[] = []
@@ -81,7 +80,7 @@ export class Records implements State {
     return { inserts, updates, deletes }
   }
 
-  /** The row of this name under each key of the subject. */
+  /** The rows of this name under the subject's present and previous keys. */
   private slots(subject: Subject, name: string): Slot[] {
     return subject.map((key) => this.slot(key, name))
   }
@@ -100,7 +99,7 @@ export class Records implements State {
     return slot
   }
 
-  /** Stores a record under the present key, and removes what is stored of it under previous ones. */
+  /** Stores a record under the present key, and deletes it under previous keys. */
   private set(
     subject: Subject,
     name: string,
@@ -122,7 +121,7 @@ function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
 }
 
-/** The code of a row; undefined where the row is a limit's. */
+/** Undefined if the row is a limit. */
 function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, expiresAt }: RecordRow): Code | undefined {
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
   return { id, hash, attempts, createdAt, expiresAt }
@@ -132,7 +131,7 @@ function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {
   return { codeId, codeHash, ...rest }
 }
 
-/** The row with its counters as what is added to the stored ones, where it is of the same window or the same code. */
+/** The row with its counters as increments, if it is of the same window or code. */
 function increment(stored: RecordRow, row: RecordRow): RecordRow {
   if (row.count !== null && stored.count !== null && row.expiresAt === stored.expiresAt) {
     return { ...row, count: row.count - stored.count }
@@ -152,10 +151,7 @@ type RecordColumns = Readonly<
   Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt', Column>
 >
 
-/**
- * How a stored row of `codes_and_limits` takes in one of `RecordChanges.updates`: the counter of the same window and the
- * attempts at the same code are incremented, everything else is replaced.
- */
+/** How an upsert merges a row of `RecordChanges.updates`: counters of the same window or code are incremented. */
 export function incremented({ count, codeId, attempts, expiresAt }: RecordColumns) {
   return {
     count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,

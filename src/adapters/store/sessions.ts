@@ -5,7 +5,7 @@ import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { run } from './statements.ts'
 
-/** Sessions of the console, and the links that open it. They are valid on every server of the database. */
+/** Console sessions and sign-in links, valid on every server of the database. */
 export function createConsoleStore({
   orm,
   tables: { audit, consoleLinks, consoleSessions: sessions },
@@ -55,7 +55,7 @@ export function createConsoleStore({
     endAll: (entry) => end(undefined, entry),
   }
 
-  /** Ends sessions, and records that if there were any. Resolves to their number. */
+  /** Ends sessions and records it; resolves to their number. */
   function end(which: SQL | undefined, entry: AuditEntry): Promise<number> {
     return transaction(function* (inside) {
       const ended = yield* run(inside.delete(sessions).where(which).returning({ by: sessions.by }))

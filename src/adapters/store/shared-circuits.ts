@@ -2,7 +2,7 @@ import type { Breakers } from '../../domain/messages/breaker.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { OpenCircuits } from './store.ts'
 
-/** Shares open circuits with the other servers on the database. A server that misses a change finds out by itself. */
+/** Shares open circuits with the other servers. A server that misses a change finds out by itself. */
 export function shareCircuits(openCircuits: OpenCircuits, breakers: Breakers, now: Clock): void {
   breakers.onChange((change) => {
     const { provider } = change

@@ -1,24 +1,20 @@
 import type { Column, SQL, Table } from 'drizzle-orm'
 
-// What the statements of both stores have in common: Drizzle's builders of SQLite and of PostgreSQL have the same methods,
-// but types of their own. A store gives its Drizzle and its tables as these types.
+// The common types of Drizzle's builders for SQLite and PostgreSQL, which have the same methods.
 
-/** A column with values of one type, which may include null. */
 type ColumnOf<Value> = Column & {
   readonly _: { readonly data: NonNullable<Value>; readonly notNull: null extends Value ? false : true }
 }
 
-/** A table whose rows look like this, of either database. */
 export type StoreTable<Row> = Table & { readonly $inferSelect: Row } & {
   readonly [Name in keyof Row]-?: ColumnOf<Row[Name]>
 }
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row]
 
-/** A row to insert: columns that may be null can be left out, and so can a number that the database gives. */
+/** A row to insert: nullable columns and generated numbers are optional. */
 type NewRow<Row> = Omit<Row, Nullable<Row> | (Row extends { id: number } ? 'id' : never)> & Partial<Row>
 
-/** The columns that a statement returns. */
 type Fields = Readonly<Record<string, Column | SQL<unknown>>>
 type FieldsOf<Selected extends Fields> = {
   [Name in keyof Selected]: Selected[Name] extends SQL<infer Value>
@@ -28,10 +24,10 @@ type FieldsOf<Selected extends Fields> = {
       : never
 }
 
-/** A statement that has not run yet; `await` runs it. */
+/** A statement that runs when it is awaited. */
 export interface Statement<Result> extends PromiseLike<Result> {
   toSQL(): { readonly sql: string; readonly params: readonly unknown[] }
-  /** Builds the statement once, with placeholders for its values. */
+  /** Builds the statement once, with placeholders. */
   prepare(name: string): { execute(values?: Record<string, unknown>): PromiseLike<Result> }
 }
 
@@ -48,7 +44,6 @@ interface Writing extends Statement<unknown> {
   returning<Selected extends Fields>(fields: Selected): Statement<FieldsOf<Selected>[]>
 }
 
-/** Drizzle on either database. */
 export interface Orm {
   select(): { from<Row>(table: StoreTable<Row>): Selection<Row> }
   select<Selected extends Fields>(fields: Selected): { from(table: Table): Selection<FieldsOf<Selected>> }
@@ -64,8 +59,7 @@ export interface Orm {
 /** Statements of one transaction, as a generator yields them: `const rows = yield* run(statement)`. */
 export type Steps<Result> = Generator<Statement<unknown>, Result>
 
-/** Runs a statement of a transaction. */
 export function* run<Result>(statement: Statement<Result>): Steps<Result> {
-  // The store that runs the transaction passes in what the statement returned.
+  // The store that runs the transaction passes in the statement's result.
   return (yield statement) as Result
 }

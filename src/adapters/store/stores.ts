@@ -9,7 +9,6 @@ import { createOutbox } from './outbox.ts'
 import { createConsoleStore } from './sessions.ts'
 import { createStatistics } from './statistics.ts'
 
-/** The stores that are the same on SQLite and PostgreSQL. */
 export function createStores(database: StoreDatabase) {
   return {
     eventLog: createEventLogReader(database),
