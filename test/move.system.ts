@@ -254,13 +254,15 @@ describe.skipIf(withoutPostgres !== undefined)(
     const atCommit = `CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON brands DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION wait()`
 
-    test.each(['app_keys', 'audit', 'ledgers'])(
+    test.each(['app_keys', 'audit', 'codes_and_limits'])(
       'killed while it copies into %s it leaves the file to be used and the database empty',
       async (table) => {
         await using here = await scene()
         await furnish(here.file)
         inDatabase(here.file, (driver) =>
-          driver.exec(`INSERT INTO ledgers VALUES ('r', 9e12, '{"windows":[["minute",1,9000000000000]]}')`),
+          driver.exec(
+            "INSERT INTO codes_and_limits (subject, name, count, expires_at) VALUES ('r', 'minute', 1, 9000000000000)",
+          ),
         )
         await heldUp(here, statement(table), async (child, letGo) => {
           child.kill('SIGKILL')
@@ -270,7 +272,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         expect(await here.rows()).toEqual({})
         expect([slugs(here.file), isWhole(here.file), here.aside()]).toEqual([['acme'], true, []])
         expect((await here.move()).code).toBe(0)
-        expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2, ledgers: 1 })
+        expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2, codes_and_limits: 1 })
       },
     )
 
@@ -508,12 +510,12 @@ describe.skipIf(withoutPostgres !== undefined)(
         })
 
         const [{ left } = { left: 0 }] = await here.query(
-          "SELECT ((state #>> '{c,acme,4}')::bigint - otpost_now())::int AS left FROM ledgers WHERE state -> 'c' ? 'acme'",
+          `SELECT (expires_at - ${serverNow})::int AS left FROM codes_and_limits WHERE name = 'code:acme'`,
         )
         expect(Number(left)).toBeGreaterThan(200_000)
         expect(Number(left)).toBeLessThanOrEqual(300_000)
         const target = await createTestApp(here.moved)
-        const [{ now } = { now: 0 }] = await here.query('SELECT otpost_now()::text AS now')
+        const [{ now } = { now: 0 }] = await here.query(`SELECT (${serverNow})::text AS now`)
         target.clock.now = Number(now)
         expect(verdict(await target.post('/otp/send', { phone: '12025550143' }))).toBe('429 cooldown_active')
         expect(verdict(await target.post('/otp/verify', { phone: '12025550143', otp: code }))).toBe('200')
@@ -569,6 +571,9 @@ describe.skipIf(withoutPostgres !== undefined)(
   },
 )
 
+/** The clock of the database server, epoch milliseconds. */
+const serverNow = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
+
 /** When the rows that are drawn came. */
 const cameAt = Date.UTC(2026, 0, 1)
 
@@ -594,24 +599,11 @@ const anyJson: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'outbox.variables': named(anyText, 'a', 'b'),
 }
 
-/** A ledger as SQLite keeps it: with windows and codes of which some are over, or all. */
-const anyLedger = fc.record({
-  windows: fc.uniqueArray(
-    fc.tuple(fc.constantFrom('minute', 'hour', 'cooldown:acme'), fc.nat(), anyInstant),
-    { selector: ([name]) => name },
-  ),
-  codes: fc.uniqueArray(
-    fc.tuple(fc.constantFrom('acme', 'globex'), fc.uuid(), fc.uuid(), fc.nat(3), anyInstant, anyInstant),
-    { selector: ([slug]) => slug },
-  ),
-})
-
 type Drawn = Record<string, unknown>
 
 /** Some rows of a table, by its properties. */
 function rowsFor(table: Table): fc.Arbitrary<Drawn[]> {
   const name = getTableName(table)
-  if (name === 'ledgers') return fc.array(anyLedger, { maxLength: 5 }).map((all) => all.map(ledgerRow))
   const columns = Object.entries(getTableColumns(table))
   const row = fc.record(
     Object.fromEntries(columns.map(([property, column]) => [property, valueFor(name, column)])),
@@ -657,19 +649,28 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
       return { ...row, key: `report-${index}` }
     case 'stats':
       return { ...row, at: index }
+    case 'codes_and_limits': {
+      const ofLimit = {
+        name: 'minute',
+        count: index,
+        codeId: null,
+        codeHash: null,
+        attempts: null,
+        createdAt: null,
+      }
+      const ofCode = {
+        name: 'code:acme',
+        count: null,
+        codeId: 'id',
+        codeHash: 'hash',
+        attempts: 1,
+        createdAt: cameAt,
+      }
+      return { ...row, subject: `subject-${index}`, ...(index % 2 === 0 ? ofLimit : ofCode) }
+    }
     default:
       return { ...row, [Object.keys(row)[0] ?? '']: `key-${index}` }
   }
-}
-
-type DrawnLedger = typeof anyLedger extends fc.Arbitrary<infer Value> ? Value : never
-
-function ledgerRow(ledger: DrawnLedger, index: number): Drawn {
-  const ends = [
-    ...ledger.windows.map(([, , endsAt]) => endsAt),
-    ...ledger.codes.map(([, , , , , endsAt]) => endsAt),
-  ]
-  return { subject: `subject-${index}`, endsAt: Math.max(0, ...ends), state: JSON.stringify(ledger) }
 }
 
 /** A row as PostgreSQL is to have it, by its columns; undefined where it is over. */
@@ -680,25 +681,10 @@ function asKept(table: Table, row: Drawn): unknown {
   switch (getTableName(table)) {
     case 'stats':
       return storable({ ...kept, part: 0 })
-    case 'ledgers':
-      return liveLedger(kept)
+    case 'codes_and_limits':
+      return Number(kept.expires_at) < 2 ** 42 ? undefined : storable(kept)
     default:
       return storable(kept)
-  }
-}
-
-function liveLedger({ subject, state }: Record<string, unknown>): unknown {
-  const { windows, codes }: DrawnLedger = JSON.parse(String(state))
-  const w = windows.filter(([, , endsAt]) => endsAt >= 2 ** 42)
-  const c = codes.filter(([, , , , , expiresAt]) => expiresAt >= 2 ** 42)
-  if (w.length + c.length === 0) return undefined
-  return {
-    subject,
-    ends_at: Math.max(...w.map(([, , endsAt]) => endsAt), ...c.map(([, , , , , expiresAt]) => expiresAt)),
-    state: {
-      w: Object.fromEntries(w.map(([name, ...rest]) => [name, rest])),
-      c: Object.fromEntries(c.map(([slug, ...rest]) => [slug, rest])),
-    },
   }
 }
 
