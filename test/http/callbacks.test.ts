@@ -399,7 +399,9 @@ describe('junk', () => {
             ...(isPost ? { body: Buffer.from(bytes) } : {}),
             headers: contentType === '' ? {} : { 'content-type': contentType },
           })
-          if (answer.status === 200) expectTaken(answer)
+          // `/receipts/../..` is GET /.
+          const isRoot = new URL(url, 'http://localhost').pathname === '/'
+          if (answer.status === 200 && !isRoot) expectTaken(answer)
           else expectNoFault(answer)
         },
       ),
