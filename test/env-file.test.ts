@@ -1,8 +1,11 @@
-import { expect, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseEnvFile } from '../src/commands/env-file.ts'
 
 // What `--env-file` makes of a file: the same as systemd makes of an EnvironmentFile, by systemd.exec(5).
+
+// Random files take their time on a busy machine.
+setDefaultTimeout(60_000)
 
 const read = (text: string) => {
   const { settings, lost } = parseEnvFile(`NAME=${text}\nNEXT=here\n`)
