@@ -2,22 +2,21 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { type ConsolePorts, type ConsoleSession, currentSession } from '../../domain/operator/sessions.ts'
 import type { Flash } from './models.ts'
 
-// Who asks, and whether a page of the console made them ask: cookies, and what keeps other sites' forms out.
+// Sessions in cookies, and protection against forms of other sites (CSRF).
 
-/** Names of the cookie: by TLS the browser itself sees to it that none but this host has set it. */
+/** Browsers accept the prefix `__Host-` only with TLS and for this host alone. */
 const names = { secure: '__Host-otpost', plain: 'otpost_console' } as const
 
-/** A session with the token that the browser holds. */
 export interface Visit {
   readonly session: ConsoleSession
-  /** What each form of the session's pages carries, and no other site can know. */
+  /** Sent with each form of the session's pages; other sites can't read it. */
   readonly csrfToken: string
 }
 
-/** The session that a request belongs to; undefined where there is none, or it is over. */
+/** The request's session; undefined if there is none or it has expired. */
 export async function visitOf(ports: ConsolePorts, request: Request): Promise<Visit | undefined> {
   const cookies = cookiesOf(request)
-  // A browser may hold both: cookies ignore ports, and another console's stays when that is gone.
+  // A browser may send both, as cookies ignore ports: another console's may remain.
   for (const name of [names.secure, names.plain]) {
     const token = cookies.get(name)
     const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
@@ -26,13 +25,13 @@ export async function visitOf(ports: ConsolePorts, request: Request): Promise<Vi
   return undefined
 }
 
-/** Whether a browser holds the token of a session, be that over or not. */
+/** Whether the browser has the cookie of a session, possibly an expired one. */
 export function hasCookie(request: Request): boolean {
   const cookies = cookiesOf(request)
   return cookies.has(names.secure) || cookies.has(names.plain)
 }
 
-/** Whether a form comes from a page of this session. */
+/** Whether a form was sent by a page of this session. */
 export function isOwnForm(
   request: Request,
   publicUrl: string | undefined,
@@ -47,37 +46,35 @@ export function isOwnForm(
   )
 }
 
-/** Whether a browser says that another site made it ask (W3C Fetch Metadata; before that, Origin). */
+/** Whether another site sent the request (W3C Fetch Metadata; in older browsers, Origin). */
 export function isFromElsewhere({ headers }: Request, publicUrl: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site !== 'same-origin' && site !== 'none'
   const origin = headers.get('origin')
   if (origin === null) return false
-  // A proxy need not hand on the name by which the browser called it.
+  // A proxy may change the Host header.
   const own = [headers.get('host'), publicUrl === undefined ? undefined : new URL(publicUrl).host]
   return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
-/** What begins a session in the browser: hidden from scripts and from other sites' requests, and ended with the browser. */
+/** Hidden from scripts and from requests of other sites; ends with the browser. */
 export function sessionCookie(request: Request, publicUrl: string | undefined, token: string): string {
   return isSecure(request, publicUrl)
     ? `${names.secure}=${token}; Path=/; Secure; HttpOnly; SameSite=Strict`
     : `${names.plain}=${token}; Path=/admin; HttpOnly; SameSite=Strict`
 }
 
-/** What ends it there. */
 export const endedCookies = [
   `${names.secure}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0`,
   `${names.plain}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0`,
 ]
 
-/** Tells the next page what has been done. */
+/** A message for the next page; null deletes it. */
 export function flashCookie(flash: Flash | null): string {
   const value = flash ? encodeURIComponent(JSON.stringify([flash.tone, flash.text])) : ''
   return `${flashName}=${value}; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=${flash ? 30 : 0}`
 }
 
-/** What a page before this one has left to say. */
 export function flashOf(request: Request): Flash | null {
   const value = cookiesOf(request).get(flashName)
   if (!value) return null
@@ -96,8 +93,8 @@ function csrfTokenOf(token: string): string {
 }
 
 /**
- * Whether the browser comes by TLS: the public address says so, or the proxy, whose word can do no more than keep a
- * browser from sending its own cookie. Browsers take such a cookie from this machine without TLS too, as by a tunnel.
+ * Whether the browser uses TLS, by the public URL or the proxy's header. A forged header can only make a browser drop its own
+ * cookie.
  */
 function isSecure({ headers }: Request, publicUrl: string | undefined): boolean {
   return (

@@ -1,9 +1,7 @@
 import { flashCookie } from './access.ts'
 import type { Flash } from './models.ts'
 
-// What the console answers with: pages for the eyes of whoever is signed in, and the way to the next one.
-
-/** What a page of the console may load and do: its own files, forms to this server, and nothing else. */
+/** Pages load only their own files and post only to this server. */
 const consolePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -16,7 +14,6 @@ export function html(page: string, status = 200, cookies: readonly string[] = []
   return withCookies(new Response(page, { status, headers }), cookies)
 }
 
-/** What a page shows is for the eyes of whoever is signed in, and for no cache. */
 const pageHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': consolePolicy,
@@ -30,7 +27,7 @@ function withCookies(response: Response, cookies: readonly string[]): Response {
   return response
 }
 
-/** After a form: says what was done on the page that comes next. */
+/** After a form: redirects, and shows a message on the next page. */
 export function done(location: string, text: string): Response {
   const flash: Flash = { tone: 'good', text }
   return seeOther(location, [flashCookie(flash)])

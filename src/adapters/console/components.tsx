@@ -14,9 +14,8 @@ import {
 } from '../pages/components.tsx'
 import type { PageContext } from './models.ts'
 
-// What only the pages of the console have: its navigation, forms with a CSRF token, and tables.
+// Components of the console only: navigation, forms with a CSRF token, tables.
 
-/** A part of the console that the navigation leads to. */
 type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
 
 const sections: readonly { section: Section; title: string; href: string; icon: IconName }[] = [
@@ -31,19 +30,19 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
 
 interface ConsolePageOptions {
   readonly title: string
-  /** Null: it is in none. */
+  /** Null: none is marked as current. */
   readonly section: Section | null
-  /** Beside the title: where it leads back to, as on a page below another. */
+  /** The page above this one. */
   readonly parent?: { readonly title: string; readonly href: string }
-  /** What can be done with the page as a whole: buttons, links. */
+  /** Buttons and links beside the title. */
   readonly actions?: ComponentChildren
-  /** Names of modules beside console.js. */
+  /** Modules beside console.js. */
   readonly scripts?: readonly string[]
-  /** Names of style sheets before console.css. */
+  /** Style sheets before console.css. */
   readonly styles?: readonly string[]
 }
 
-/** A page of a session: navigation, what has just happened, the title, the content. */
+/** A page of a session, with navigation and the message of the last action. */
 export function consolePage(
   pageContext: PageContext,
   { title, section, parent, actions, scripts = [], styles = [] }: ConsolePageOptions,
@@ -76,7 +75,7 @@ export function consolePage(
                     <Icon name={entry.icon} />
                     <span>{entry.title}</span>
                     {entry.section === 'requests' && (
-                      // Present without requests too, so that the refreshed overview can show a later number.
+                      // Also rendered for 0, so that the refreshed overview can show a later number.
                       <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
                         {pendingRequests}
                         <span class="sr-only"> waiting</span>
@@ -125,7 +124,6 @@ export function consolePage(
   )
 }
 
-/** A page for one who is not signed in. */
 export function signedOutPage(
   title: string,
   content: ComponentChildren,
@@ -137,7 +135,7 @@ export function signedOutPage(
   )
 }
 
-/** Something that was done, or went wrong, said above everything else; screen readers say it at once. */
+/** The result of an action; screen readers announce it. */
 export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
@@ -149,14 +147,13 @@ export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: Com
 
 interface CardProps {
   readonly title?: ComponentChildren
-  /** A sentence below the title; a string may have code between backticks. */
+  /** Below the title; a string may have code between backticks. */
   readonly hint?: ComponentChildren | undefined
   readonly actions?: ComponentChildren
   readonly class?: string
   readonly children?: ComponentChildren
 }
 
-/** A part of a page, on a sheet of its own. */
 export function Card({ title, hint, actions, class: extra, children }: CardProps) {
   return (
     <section class={classes('card', extra)}>
@@ -176,27 +173,27 @@ export function Card({ title, hint, actions, class: extra, children }: CardProps
 
 interface Column {
   readonly title: string
-  /** Numbers stand at the end, so that their digits are below each other. */
+  /** For numbers. */
   readonly align?: 'end'
-  /** Its cells name their rows; without one that does, the first column does. */
+  /** Its cells are the row headers; default: the first column. */
   readonly isHeader?: boolean
-  /** Its title is for screen readers alone, as above a column of buttons. */
+  /** The title is for screen readers only. */
   readonly isQuiet?: boolean
 }
 
 interface TableProps {
-  /** What is in it; said by screen readers, not shown. */
+  /** For screen readers only. */
   readonly caption: string
-  /** A title alone is a column without options. */
+  /** A string is the title of a column. */
   readonly columns: readonly (string | Column)[]
   readonly rows: readonly (readonly ComponentChildren[])[]
-  /** What stands there while there are no rows: words, or an `Empty`. */
+  /** Shown if there are no rows. */
   readonly empty: ComponentChildren
-  /** It is mostly numbers: on a phone they stand beside each other, not one below the other. */
+  /** Mostly numbers: on a phone they are side by side. */
   readonly figures?: boolean
 }
 
-/** Rows below columns; on a phone each row becomes a small list of its own. */
+/** A table; on a phone each row becomes a list. */
 export function Table({ caption, columns: wanted, rows, empty, figures = false }: TableProps) {
   const columns = wanted.map((column): Column => (typeof column === 'string' ? { title: column } : column))
   if (rows.length === 0) return typeof empty === 'string' ? <p class="none">{empty}</p> : empty
@@ -228,7 +225,7 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
                   </th>
                 ) : (
                   <td key={title} class={align} data-label={label}>
-                    {/* One thing, so that on a phone it stands as one beside its label. */}
+                    {/* One element, so that on a phone it is one cell beside its label. */}
                     {label === undefined ? cells[column] : <div>{cells[column]}</div>}
                   </td>
                 )
@@ -244,22 +241,21 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
 const CsrfToken = createContext('')
 
 interface FormProps {
-  /** The path it is posted to. */
   readonly action: string
-  /** A question that is asked before it is sent, such as `Revoke the key …7f3a? What uses it stops working at once.` */
+  /** A question to confirm, such as `Revoke the key …7f3a? What uses it stops working at once.` */
   readonly confirm?: string | undefined
-  /** Fields that are not shown. */
+  /** Hidden fields. */
   readonly hidden?: Readonly<Record<string, string>>
   /** `inline`: fields and buttons in one line. */
   readonly class?: string
   readonly id?: string
-  /** The words of its button. */
+  /** The button's label. */
   readonly submit?: string
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
 }
 
-/** A form that is posted, with the CSRF token of this session. */
+/** A form that posts the session's CSRF token. */
 export function Form({
   action,
   confirm,
@@ -293,12 +289,11 @@ export function Form({
   )
 }
 
-/** Shapes that fill the room they get, whose figures stand beside them. */
+/** An SVG that is stretched to its box. */
 export function Drawing(props: { class?: string; viewBox: string; children: ComponentChildren }) {
   return <svg {...props} preserveAspectRatio="none" aria-hidden="true" focusable="false" />
 }
 
-/** Where a list goes on. */
 export function Pager({ first, next }: { first: string | null; next: string | null }) {
   if (first === null && next === null) return null
   return (

@@ -4,33 +4,31 @@ import type { LimitName } from '../../domain/otp/limits.ts'
 import { count, counted, duration, percent } from '../pages/words.ts'
 import type { OverviewModel } from './models.ts'
 
-/** Something that an operator should look at: `bad` now, `warn` soon. */
+/** A problem that an operator should look at: `bad` now, `warn` soon. */
 export interface Concern {
   readonly tone: 'bad' | 'warn'
   readonly text: string
 }
 
-/** A share of failures from which they are told: fewer are the every-day of carriers and wrong numbers. */
+/** Below this, failures are carriers' and wrong numbers' normal share. */
 const failureShare = 0.1
 
-/** How many there must be of something before a share of it says anything. */
+/** A share of fewer events says nothing. */
 const fewest = 10
 
-/** Whether so many failures among so many tries are worth a look. */
 export function isTrouble(failures: number, tries: number): boolean {
   return tries >= fewest && failures / tries >= failureShare
 }
 
 export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
 
-/** A period as the end of a sentence. */
+/** The end of a sentence. */
 export const periodWords: Readonly<Record<Period, string>> = {
   hour: 'in the last hour',
   day: 'in the last 24 hours',
   month: 'in the last 30 days',
 }
 
-/** What a limit is called. */
 export const limitNames: Readonly<Record<LimitName, string>> = {
   'app-minute': 'Calls of an app per minute',
   cooldown: 'Cooldown between codes',
@@ -42,7 +40,7 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   'console-logins': 'Tries to sign in to the console',
 }
 
-/** What is wrong, the worst first; empty: nothing is. */
+/** Current problems, the worst first. */
 export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []
@@ -122,7 +120,7 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
   }
 }
 
-/** Whether a provider works and takes messages of another: of the same channel, on one of its routes. */
+/** Whether a provider's circuit is closed and it serves the same channel and one of the same routes. */
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
   if (other.state !== 'closed' || other.channel !== channel) return false
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))

@@ -7,18 +7,17 @@ import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 
-// What the pages of the console show, as plain data: `pages/` turns it into HTML, `routes.ts` gathers it.
+// The data of the console's pages: `routes/` gathers it, `pages/` renders it.
 
-/** What every page of a session shows around its content. */
+/** What all pages of a session show. */
 export interface PageContext {
   readonly version: string
-  /** Goes into every form as the field `csrf`. */
+  /** Sent with every form as `csrf`. */
   readonly csrfToken: string
   readonly pendingRequests: number
-  /** Whether this server keeps messages in the outbox, so that /outbox exists. */
   readonly hasOutbox: boolean
   readonly now: number
-  /** What the operator has just done, or what was wrong with it. */
+  /** The result of the operator's last action. */
   readonly flash: Flash | null
 }
 
@@ -30,7 +29,7 @@ export interface Flash {
 export interface OverviewModel {
   readonly store: {
     readonly isUsable: boolean
-    /** Requests that are missing from the event log, and so from the figures, because it could not be written. */
+    /** Requests that could not be written to the event log, so the figures lack them. */
     readonly lostRequests: number
   }
   readonly statistics: Statistics
@@ -39,35 +38,33 @@ export interface OverviewModel {
 }
 
 export interface RequestsModel {
-  /** The latest first, as the decided ones. */
+  /** Latest first, like `decided`. */
   readonly pending: readonly IntegrationRequestRecord[]
   readonly decided: readonly IntegrationRequestRecord[]
-  /** The address at which integrators reach this server, such as https://otp.example.com. */
+  /** The URL of this server for integrators, such as https://otp.example.com. */
   readonly origin: string
-  /** Whether this is a later page than the first. */
   readonly isLater: boolean
-  /** The number of the next page, with earlier requests of either kind; null: there is none. */
+  /** The number of the next page; null: none. */
   readonly next: number | null
 }
 
 export interface RequestModel {
   readonly request: IntegrationRequestRecord
-  /** What the form of approval is filled in with: what was entered before, or what suggests itself. */
+  /** What the operator entered before, or a suggestion. */
   readonly appId: string
   readonly brandSlug: string
   readonly reason: string
   readonly problem: string | null
 }
 
-/** The one time that a key is shown. */
 export interface KeyModel {
   readonly appId: string
   readonly apiKey: string
-  /** The brand that was made with it; null: none was. */
+  /** The brand that was created with the key; null: none. */
   readonly brandSlug: string | null
-  /** Whether the app has another key that goes on working. */
+  /** Whether the app has another valid key. */
   readonly hasOther: boolean
-  /** The address at which applications reach this server, such as https://otp.example.com. */
+  /** The URL of this server for apps, such as https://otp.example.com. */
   readonly origin: string
 }
 
@@ -75,7 +72,7 @@ export interface BrandsModel {
   readonly brands: readonly Brand[]
 }
 
-/** A brand as the form has it: text as it was typed. */
+/** The form's fields as typed. */
 export interface BrandForm {
   readonly slug: string
   readonly displayName: string
@@ -87,24 +84,23 @@ export interface BrandForm {
 }
 
 export interface BrandModel {
-  /** Null: a new one is being made. */
+  /** Null: a new brand. */
   readonly brand: Brand | null
   readonly form: BrandForm
-  /** What the form was first filled in with; it goes back with it as the field `was`. */
+  /** The initial values of the form, which it sends back as the field `was`. */
   readonly was: string
   readonly problems: readonly string[]
-  /** What its status may become. */
   readonly nextStatuses: readonly BrandStatus[]
   readonly previews: readonly Preview[]
-  /** Names of the providers that can have a template id of their own. */
+  /** Providers that can have their own template ids. */
   readonly providers: readonly string[]
 }
 
 export interface AppsModel {
   readonly apps: readonly IssuedApp[]
-  /** appIds of the setting APP_CREDENTIALS, which are changed there. */
+  /** appIds in the setting APP_CREDENTIALS, which can't be changed here. */
   readonly configured: readonly string[]
-  /** What was entered as the id of a new app. */
+  /** The entered id of a new app. */
   readonly appId: string
   readonly problem: string | null
 }
@@ -113,12 +109,10 @@ export interface DeliveriesModel {
   readonly rows: readonly Delivery[]
   readonly search: {
     readonly requestId: string | null
-    /** The keyed hash of a recipient that was searched for, and its mask. */
     readonly recipient: { readonly hash: string; readonly masked: string } | null
   }
-  /** Where the next page begins; null: there is none. */
+  /** Cursor of the next page; null: none. */
   readonly next: string | null
-  /** Whether this is a later page than the first. */
   readonly isLater: boolean
   readonly problem: string | null
 }
@@ -126,13 +120,12 @@ export interface DeliveriesModel {
 export interface TraceModel {
   readonly trace: RequestTrace
   readonly deliveries: readonly Delivery[]
-  /** As `otpost explain` tells it, line by line. */
+  /** The output of `otpost explain`. */
   readonly lines: readonly string[]
 }
 
-/** A session of the console. */
 export interface SessionRow {
-  /** The beginning of its id, which is no secret. */
+  /** The beginning of the session's id, which is not secret. */
   readonly id: string
   readonly startedAt: number
   readonly lastSeenAt: number
@@ -150,7 +143,7 @@ export interface SettingsModel {
 
 export interface AuditModel {
   readonly records: readonly AuditRecord[]
-  /** Where the next page begins; null: there is none. */
+  /** Cursor of the next page; null: none. */
   readonly next: number | null
 }
 
@@ -158,6 +151,6 @@ export interface ProblemModel {
   readonly status: number
   readonly title: string
   readonly text: string
-  /** Without a session: whether there is a password to sign in with, so that the page can lead there. */
+  /** Without a session: whether the page links to the sign-in. */
   readonly hasLogin?: boolean
 }

@@ -25,7 +25,7 @@ import type { PageContext } from './models.ts'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
 
-/** What the console reads and changes; each change is a use case that the commands have too. */
+/** Changes are use cases, which the commands use too. */
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly brands: BrandStore
   readonly apps: AppStore & { readonly configured: readonly string[] }
@@ -39,11 +39,10 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
   }
   readonly limited: { list(now: number): readonly Limited[] }
-  /** Rejects when the database can't be read or written. */
   readonly checkDatabase: () => Promise<void>
-  /** Requests that could not be written to the event log since this server started, and when the last was. */
+  /** Requests not written to the event log since the start of this server, and the time of the last one. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
-  /** How the providers in use fare; what they did is added here. */
+  /** The providers in use; the console adds their last hour. */
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
 }
 
@@ -51,7 +50,7 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly version: string
   readonly bun: string
   readonly databaseName: string
-  /** Where vendors and applications reach this server; undefined: as the browser does. */
+  /** Undefined: the URL by which the browser reached this server. */
   readonly publicUrl: string | undefined
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
@@ -60,17 +59,16 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly log: Log
 }
 
-/** How many rows a page of a list has. */
+/** Rows per page. */
 export const pageLength = 50
 
-/** One request of a session, and what it may use. */
 export interface PageRequest {
   readonly request: Request
   readonly visit: Visit
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  /** The use cases, in the name of this session. */
+  /** For use cases, with the session as actor. */
   readonly by: OperatorPorts
 }
 
@@ -78,11 +76,11 @@ type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Resp
 
 export type PageHandler = ReturnType<typeof createPageHandler>
 
-/** What the routes of the console have in common: sessions, what every page shows, and the answers to failures. */
+/** What all routes of the console share: sessions, page context, error pages. */
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, version, hasOutbox } = settings
   const { operator, secrets, now } = ports
-  /** Whether there is a password; else the console opens by links alone. */
+  /** Without a password the console opens by sign-in links only. */
   const hasLogin = ports.passwordHash !== undefined
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
@@ -95,7 +93,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return { version, csrfToken: visit.csrfToken, pendingRequests, hasOutbox, now: now(), flash }
   }
 
-  /** Answers a request of a session; without one, leads to where one begins, if there is such a place. */
+  /** Answers a request of a session, or leads to the sign-in. */
   async function answer(
     page: Page,
     { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
@@ -114,7 +112,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const by = { operator, secrets, now, actor: sessionActor(visit.session) }
       const url = new URL(request.url, originOf(request))
       const response = await page({ request, visit, url, form, params, by }, pageContext)
-      // The flash message was shown, unless this answer itself sets one.
+      // The flash message was shown, unless this answer sets a new one.
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', flashCookie(null))
       return response
@@ -126,7 +124,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     }
   }
 
-  /** An unforeseen error, such as a database that cannot be used. */
+  /** An unexpected error, such as an unusable database. */
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
     const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
@@ -144,7 +142,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(null, 401, 'The session is over', text)
   }
 
-  /** Where the console is off, a person reads how to open it, and a program that there is no such path. */
+  /** No session is possible: a browser is told how to open the console, other clients get 404. */
   function off({ headers }: Request): Response {
     if (!headers.get('accept')?.includes('text/html')) throw new Failure('route_not_found')
     const text =
@@ -152,7 +150,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return problem(null, 404, 'The console is off', text)
   }
 
-  /** A page that says what is wrong; without a session it leads to the sign-in where there is one. */
   function problem(pageContext: PageContext | null, status: number, title: string, text: string): Response {
     const around = pageContext && { ...pageContext, flash: null }
     return html(problemPage(around, { status, title, text, hasLogin }), status)
@@ -176,7 +173,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: urlOf(request) }))
   }
 
-  /** The URL at which applications reach this server. */
+  /** The URL of this server for applications. */
   function urlOf(request: Request): string {
     return publicUrl ?? originOf(request)
   }
@@ -199,7 +196,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   }
 }
 
-/** Does what a form asks for; where that can not be done, the form is shown again with the reason. */
+/** Runs the action of a form; after an OperatorError, shows the form again with its message. */
 export async function orAgain(
   act: () => Promise<Response>,
   again: (problem: string) => Promise<Response> | Response,

@@ -16,7 +16,7 @@ import {
 } from '../pages/components.tsx'
 import { counted, utc } from '../pages/words.ts'
 
-/** The application that the form is filled in with when the server runs as a demo. */
+/** The app that a demo server fills into the form. */
 export interface Demo {
   readonly appId: string
   readonly apiKey: string
@@ -26,7 +26,7 @@ export interface Demo {
 export interface OutboxModel {
   /** Oldest first. */
   readonly messages: readonly OutboxEntry[]
-  /** The recipient that the URL names; null: it names none, and the latest is shown where there is room. */
+  /** The recipient in the URL; null: none. */
   readonly to: string | null
   readonly demo: Demo | undefined
   /** The URL of this server, such as https://otp.example.com. */
@@ -126,7 +126,7 @@ export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): st
   )
 }
 
-/** The latest first. */
+/** Latest first. */
 function conversationsOf(messages: readonly OutboxEntry[]): Conversation[] {
   return [...Map.groupBy(messages, recipientKey)]
     .flatMap(([to, sent]) => sent.slice(-1).map((last) => ({ to, channel: last.channel, sent, last })))
@@ -152,7 +152,7 @@ function firstCurl(origin: string, demo: Demo | undefined): string {
   return curl(`${origin}/otp/send`, { ...app, channel: 'SMS', phone: '+1 202 555 0143' })
 }
 
-/** A phone number in groups. The gaps are margins, so that searching and copying give the plain digits. */
+/** A grouped phone number. The gaps are margins, so that find and copy see plain digits. */
 function Address({ to }: { to: string }) {
   if (!/^\d{7,15}$/.test(to)) return <bdi>{to}</bdi>
   return (
@@ -207,7 +207,6 @@ function Recipient({
   )
 }
 
-/** Text messages as on a phone, mails as in a mailbox: the latest first, and open. */
 function Messages({ conversation: { channel, sent, last } }: { conversation: Conversation }) {
   if (channel === 'EMAIL') {
     return (
@@ -301,7 +300,7 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
 interface SwitchProps {
   readonly legend: string
   readonly name: string
-  /** The words of each value; the first is chosen. */
+  /** Labels by value; the first is selected. */
   readonly options: Readonly<Record<string, string>>
 }
 

@@ -11,19 +11,19 @@ import { type Demo, outboxPage } from './page.tsx'
 export interface OutboxPorts {
   readonly messages: Outbox
   readonly now: Clock
-  /** Where clients reach this server; undefined: as the browser does. */
+  /** Undefined: the URL by which the browser reached this server. */
   readonly publicUrl: string | undefined
   readonly demo: Demo | undefined
-  /** Aborts when the server stops, so that no reader waits on. */
+  /** Aborts when the server stops, to end waiting readers. */
   readonly stopping: AbortSignal
   readonly nationalize: Nationalize | undefined
 }
 
-/** How long a reader may wait for a message, and how many it gets at most. */
+/** Limits of a waiting read. */
 const maxWaitSeconds = 60
 const maxMessages = 500
 
-/** The developer's outbox: its page, and its messages as JSON for the page and for end-to-end tests. */
+/** The developer's outbox: its page, and the messages as JSON. */
 export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(
@@ -60,7 +60,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     })
 }
 
-/** A mail may look as it likes, show images as a mail client does, and do nothing. */
+/** A mail may have styles and images, but no scripts or forms. */
 const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
 

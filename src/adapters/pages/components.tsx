@@ -4,8 +4,7 @@ import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from './words.ts'
 
-// The building blocks of all pages. They work without script; page.js adds what `data-` attributes ask for. No style and
-// no script is in a page itself: its policy forbids both.
+// Components of all pages. They work without scripts; page.js handles `data-` attributes. The policy forbids inline code.
 
 const icons = {
   stamp: 'M4 6.5h16v11H4zM4.5 7l7.5 6 7.5-6',
@@ -27,7 +26,6 @@ const icons = {
 } as const
 export type IconName = keyof typeof icons
 
-/** A sign beside words that say the same: it is hidden from screen readers. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
@@ -40,19 +38,18 @@ const favicon =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f5f6b'/%3E%3Cpath d='M5 8l7 5 7-5M5 7h14v10H5z' fill='none' stroke='%23ffe08a' stroke-width='1.8' stroke-linejoin='round'/%3E%3C/svg%3E"
 
 interface DocumentOptions {
-  /** Of the page, without the name of the program. */
+  /** Without the program's name. */
   readonly title: string
-  /** Epoch milliseconds: relative times are relative to it. */
+  /** Epoch milliseconds, for relative times. */
   readonly now?: number
-  /** The path below which its files are, such as `/admin`; those of `pageFiles` are among them. */
+  /** The path of its files, such as `/admin`. */
   readonly base: string
-  /** Names of modules beside page.js, such as `charts.js`. */
+  /** Modules beside page.js, such as `charts.js`. */
   readonly scripts?: readonly string[]
-  /** Names of style sheets, which come after page.css. */
+  /** Style sheets after page.css. */
   readonly styles?: readonly string[]
 }
 
-/** A whole HTML document. */
 export function document(
   { title, now = 0, base, scripts = [], styles = [] }: DocumentOptions,
   body: ComponentChildren,
@@ -84,11 +81,11 @@ export function document(
 }
 
 interface SinglePageOptions extends DocumentOptions {
-  /** Stands beside the name of the program. */
+  /** Shown beside the program's name. */
   readonly place?: string
 }
 
-/** A document that is one sheet of paper, with the edge of a postage stamp. */
+/** A document of one sheet, with the edge of a postage stamp. */
 export function singlePage({ place, ...options }: SinglePageOptions, children: ComponentChildren): string {
   return document(
     options,
@@ -104,7 +101,6 @@ export function singlePage({ place, ...options }: SinglePageOptions, children: C
   )
 }
 
-/** The name of the program beside its stamp. */
 export function Brandmark({ children }: { children?: ComponentChildren }) {
   return (
     <span class="brandmark">
@@ -120,14 +116,14 @@ export function Brandmark({ children }: { children?: ComponentChildren }) {
 interface ControlProps {
   readonly label: ComponentChildren
   readonly name: string
-  /** The id of the control, where the page has several of this name; without it `field-NAME`. */
+  /** Default: `field-NAME`. */
   readonly id?: string
   readonly value?: string
   /** May have code between backticks. */
   readonly hint?: string
 }
 
-/** The parts that every control shares: its attributes, and its hint below. */
+/** Attributes of the control, and its hint. */
 function control({ name, id = `field-${name}`, hint }: ControlProps) {
   const hintId = hint === undefined ? undefined : `${id}-hint`
   return {
@@ -141,16 +137,15 @@ function control({ name, id = `field-${name}`, hint }: ControlProps) {
 }
 
 interface FieldProps extends ControlProps {
-  /** How many lines it has; without it, one. */
+  /** Default: one line. */
   readonly rows?: number
   readonly required?: boolean
   readonly placeholder?: string
   readonly maxLength?: number
-  /** In letters of one width, as ids and keys are best read. */
+  /** Monospaced. */
   readonly isCode?: boolean
 }
 
-/** Text to type. */
 export function Field(props: FieldProps) {
   const { label, value, rows, required, placeholder, maxLength, isCode } = props
   const { attributes, below } = control(props)
@@ -175,11 +170,10 @@ export function Field(props: FieldProps) {
 }
 
 interface ChoiceProps extends ControlProps {
-  /** Whether it is ticked; `value` is what is sent when it is, `1` without one. */
+  /** `value` is what is sent if it is checked; default `1`. */
   readonly checked: boolean
 }
 
-/** A box that is ticked or not. */
 export function Choice(props: ChoiceProps) {
   const { attributes, below } = control(props)
   return (
@@ -193,7 +187,6 @@ export function Choice(props: ChoiceProps) {
   )
 }
 
-/** Controls that belong together, with what they are about. */
 export function FieldGroup({ legend, children }: { legend: string; children: ComponentChildren }) {
   return (
     <fieldset class="group">
@@ -205,14 +198,12 @@ export function FieldGroup({ legend, children }: { legend: string; children: Com
 
 interface ButtonProps {
   readonly kind?: 'primary' | 'plain' | 'danger'
-  /** A smaller one, as in a row of a table. */
   readonly small?: boolean
   readonly name?: string
   readonly value?: string
   readonly children: ComponentChildren
 }
 
-/** Sends the form it is in. */
 export function Button({ kind = 'plain', small, name, value, children }: ButtonProps) {
   return (
     <button type="submit" class={classes('button', kind, small && 'small')} name={name} value={value}>
@@ -221,7 +212,6 @@ export function Button({ kind = 'plain', small, name, value, children }: ButtonP
   )
 }
 
-/** A link that looks like a button. */
 export function LinkButton({ kind = 'plain', small, href, children }: ButtonProps & { href: string }) {
   return (
     <a class={classes('button', kind, small && 'small')} href={href}>
@@ -232,15 +222,15 @@ export function LinkButton({ kind = 'plain', small, href, children }: ButtonProp
 
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet'
 
-/** A status in a word or two; its colour says nothing that the words don't. */
+/** A status in one or two words; the colour adds nothing to them. */
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>
 }
 
-/** The time at which a page is made, in epoch milliseconds. */
+/** The time of rendering, epoch milliseconds. */
 export const Now = createContext(0)
 
-/** A relative time, with the exact one as its title. page.js keeps it true while the page is open. */
+/** A relative time with the exact one as its title; page.js keeps it current. */
 export function Time({ at }: { at: number }) {
   const now = useContext(Now)
   return (
@@ -250,7 +240,6 @@ export function Time({ at }: { at: number }) {
   )
 }
 
-/** What stands where there is nothing yet, and what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -261,7 +250,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** Copies a text; page.css hides it where no script runs. */
+/** Hidden by page.css if scripts are off. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   return (
     <button type="button" class="copy" data-copy={text}>
@@ -271,7 +260,6 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   )
 }
 
-/** A text with the code in it highlighted. */
 export function Marked({ text, code }: { text: string; code: string | null | undefined }) {
   const start = code ? text.indexOf(code) : -1
   if (!code || start < 0) return <>{text}</>
@@ -289,12 +277,12 @@ export function curl(url: string, body: Readonly<Record<string, unknown>>): stri
   return `curl -s ${shellWord(url)} -H 'content-type: application/json' \\\n  -d ${shellWord(JSON.stringify(body))}`
 }
 
-/** A word as a shell reads it literally. */
+/** Quotes a word for a shell. */
 export function shellWord(word: string): string {
   return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A text to take away whole, such as a key, a command, a call. */
+/** A text to copy, such as a key or a command. */
 export function Snippet({ title, text }: { title: string; text: string }) {
   return (
     <div class="snippet">
@@ -307,7 +295,7 @@ export function Snippet({ title, text }: { title: string; text: string }) {
   )
 }
 
-/** What is known of one thing, name by name; null leaves an entry out. */
+/** A list of names and values; null omits an entry. */
 export function Facts({ entries }: { entries: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
@@ -324,7 +312,7 @@ export function Facts({ entries }: { entries: Readonly<Record<string, ComponentC
   )
 }
 
-/** A text in which what stands between backticks is code. */
+/** Text between backticks becomes code. */
 export function rich(text: ComponentChildren): ComponentChildren {
   if (typeof text !== 'string') return text
   return text.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={part}>{part}</code>))

@@ -7,7 +7,7 @@ import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
 export interface RootPorts {
   readonly version: string
   readonly hasOutbox: boolean
-  /** Whether somebody could sign in to the console now; when this rejects, the console is not linked. */
+  /** If this rejects, the page does not link the console. */
   readonly isConsoleOpen: () => Promise<boolean>
 }
 
@@ -21,7 +21,7 @@ const titles = {
 
 type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
-/** GET /: where everything is, as a page for a browser and as JSON for anything else. */
+/** GET /: links to the other pages; JSON for clients that are not browsers. */
 export function rootRoutes({ version, hasOutbox, isConsoleOpen }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))

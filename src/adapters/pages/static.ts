@@ -5,17 +5,16 @@ import pageCss from './page.css' with { type: 'text' }
 import pageJs from './page.js' with { type: 'text' }
 import paletteCss from './palette.css' with { type: 'text' }
 
-/** What a page of ours may load: its own files from this process, and nothing from elsewhere. */
+/** Pages load only files of this server. */
 export const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** A file of a page: its content, or where that lies, and what it is. */
 export interface StaticFile {
   readonly content: string | Bun.BunFile
   readonly type: 'text/html' | 'text/css' | 'text/javascript' | 'application/json'
 }
 
-/** What every page loads, below the path at which a proxy may open or close its pages. */
+/** Files of every page, below the path at which a proxy permits them. */
 export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<string, StaticFile>> {
   return {
     [`${base}/page.css`]: { type: 'text/css', content: paletteCss + pageCss },
@@ -24,7 +23,7 @@ export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<stri
   }
 }
 
-/** Serves files by path. Readers keep them and ask each time whether they still hold: after an upgrade nobody sees an old one. */
+/** Serves files by path, with `no-cache`: after an upgrade nobody gets an old one. */
 export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
   const routes = new Elysia({ strictPath: true, normalize: false })
   for (const [path, file] of Object.entries(files)) {
@@ -41,7 +40,6 @@ export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
   return routes
 }
 
-/** The headers of a document that is shown under a policy, as what it is and nothing else. */
 export function headersOf(type: StaticFile['type'], policy: string): Record<string, string> {
   return {
     'content-type': type === 'application/json' ? type : `${type}; charset=utf-8`,
@@ -56,7 +54,7 @@ async function tagOf(content: StaticFile['content']): Promise<string> {
   return `"${createHash('sha256').update(bytes).digest('base64url')}"`
 }
 
-/** The URL by which a browser reached this server; Bun gives a path alone where the Host is malformed. */
+/** The URL by which a browser reached this server. Bun returns only a path if the Host header is malformed. */
 export function originOf({ url }: Request): string {
   return new URL(url, 'http://localhost').origin
 }

@@ -6,7 +6,6 @@ import type { AppsModel, PageContext } from '../models.ts'
 
 type Key = IssuedApp['keys'][number]
 
-/** /admin/apps: the applications, their keys, and what makes and ends them. */
 export function appsPage(pageContext: PageContext, { apps, configured, appId, problem }: AppsModel): string {
   const working = apps.filter(({ revokedAt }) => revokedAt === null)
   const revoked = apps.filter(({ revokedAt }) => revokedAt !== null)
@@ -117,7 +116,7 @@ function App({ app }: { app: IssuedApp }) {
 
 function keyRow(appId: string, key: Key, liveCount: number) {
   const { lastFour, createdAt, revokedAt, lastUsedAt } = key
-  // A key from before its end was kept is the older of two.
+  // Its last characters were not stored by older versions.
   const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
   return [
     lastFour === 'unknown' ? 'unknown' : <code>…{lastFour}</code>,

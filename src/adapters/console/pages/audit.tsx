@@ -5,7 +5,6 @@ import { utc } from '../../pages/words.ts'
 import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
 
-/** What each action is called. */
 const actions: Readonly<Record<AuditAction, string>> = {
   'brand.created': 'Brand created',
   'brand.changed': 'Brand changed',
@@ -25,7 +24,6 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'data.restored': 'Database restored',
 }
 
-/** Who changed what, the latest first. */
 export function auditPage(pageContext: PageContext, { records, next }: AuditModel): string {
   return consolePage(
     pageContext,
@@ -76,7 +74,7 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
-    // In full too: what is looked up here is compared with other logs.
+    // The exact time too, to compare it with other logs.
     <>
       <Time at={at} />
       <br />
@@ -85,7 +83,7 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
   ]
 }
 
-/** What was changed, with the way to it where the console has a page of it. */
+/** The target, as a link if the console has its page. */
 function Target({ action, target }: { action: AuditAction; target: string }) {
   const [kind] = action.split('.')
   const path = encodeURIComponent(target)

@@ -18,7 +18,6 @@ import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.t
 import type { BrandModel, BrandsModel, PageContext } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
 
-/** /admin/brands: in whose name messages go out. */
 export function brandsPage(pageContext: PageContext, { brands }: BrandsModel): string {
   return consolePage(
     pageContext,
@@ -72,7 +71,7 @@ export function brandsPage(pageContext: PageContext, { brands }: BrandsModel): s
   )
 }
 
-/** /admin/brands/:slug and /admin/brands/new: what a brand is, and how its messages read. */
+/** /admin/brands/:slug and /admin/brands/new */
 export function brandPage(pageContext: PageContext, model: BrandModel): string {
   const { brand, form, problems, previews } = model
   const [first] = previews
@@ -143,7 +142,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
   )
 }
 
-/** POST /admin/preview: how a message reads, for the page that asks as values are typed. */
+/** The answer to POST /admin/preview. */
 export function previewFragment(preview: Preview): string {
   return renderToString(<Reading preview={preview} />)
 }
@@ -272,7 +271,7 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   const { templateKey, audience, variables } = preview
   const isEnabled = form.notifyTemplates.includes(templateKey)
   const state = audience === 'otp' ? 'codes' : isEnabled ? 'enabled' : 'not enabled'
-  // Words and names of variables take turns.
+  // Text and variable names alternate.
   const wording = preview.template
     .split(/\{(\w+)\}/)
     .map((part, index) => (index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>))
@@ -305,7 +304,7 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   )
 }
 
-/** Where preview.js puts a newer reading. */
+/** preview.js replaces the content. */
 function Place({ preview }: { preview: Preview }) {
   return (
     <>
@@ -317,7 +316,7 @@ function Place({ preview }: { preview: Preview }) {
   )
 }
 
-/** The message on a phone, and what it costs. */
+/** The message on a phone, with its segments. */
 function Reading({ preview }: { preview: Preview }) {
   const { text, problem, segments } = preview
   if (text === null) {
@@ -354,7 +353,7 @@ function Reading({ preview }: { preview: Preview }) {
   )
 }
 
-/** Characters that a message alone holds, and each part of a longer one, whose beginning tells the order. */
+/** Characters of a single message, and of each part of a longer one, which needs a header. */
 const capacities = { 'GSM-7': { single: 160, part: 153 }, 'UCS-2': { single: 70, part: 67 } } as const
 
 function sizeOf({ count, encoding }: NonNullable<Preview['segments']>, text: string) {
@@ -365,15 +364,14 @@ function sizeOf({ count, encoding }: NonNullable<Preview['segments']>, text: str
   return { count, encoding, used, capacity, summary }
 }
 
-/** The room a text takes, in characters: some take that of two. */
+/** Length in characters; some count as two. */
 function roomOf(text: string, encoding: 'GSM-7' | 'UCS-2'): number {
   return encoding === 'UCS-2' ? text.length : text.length + (text.match(twiceAsLong)?.length ?? 0)
 }
 
-/** The extension of GSM-7, whose characters take the room of two. */
+/** The GSM-7 extension, whose characters count as two. */
 const twiceAsLong = /[\^{}\\[~\]|€\f]/g
 
-/** What a message uses of the segments it is billed. */
 function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   const width = 100 / count
   const gap = count === 1 ? 0 : Math.min(1, width / 4)
@@ -394,10 +392,10 @@ function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   )
 }
 
-/** What a message in GSM-7 may be made of (GSM 03.38, the basic alphabet and its extension). */
+/** GSM 03.38, basic alphabet and extension. */
 const gsm7 = /[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€\f]/
 
-/** Names the characters for whose sake a message has less room than it might. */
+/** Names the characters that make the message longer. */
 function Culprits({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2' }) {
   if (encoding === 'GSM-7') {
     const doubled = [...new Set(text.match(twiceAsLong) ?? [])]

@@ -21,7 +21,6 @@ import { channelNames } from '../concerns.ts'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
 import { DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
 
-/** /admin/deliveries: what was handed to which provider, the latest first. */
 export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel): string {
   const { rows, search, next, isLater, problem } = model
   const { requestId, recipient } = search
@@ -161,15 +160,15 @@ function NoDeliveries({ model: { search, isLater, problem } }: { model: Deliveri
   )
 }
 
-/** A mail is made of what the caller gives; so is an SMS without a template. */
+/** The text of a mail, and of an SMS without a template, comes from the caller. */
 const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
 
-/** The end of a request id: ids begin with their time, so that those of one minute look alike at first. */
+/** The end of a request id, since ids begin with their time. */
 function shortId(requestId: string): string {
   return `…${requestId.slice(-8)}`
 }
 
-/** All that went to the same recipient. */
+/** The deliveries to the same recipient. */
 function deliveriesTo({ recipientSubject }: Delivery): string {
   return `/admin/deliveries?${new URLSearchParams({ recipient: recipientSubject })}`
 }
@@ -183,14 +182,14 @@ function pageOf({ search }: DeliveriesModel, before: string | null): string {
   return text === '' ? '/admin/deliveries' : `/admin/deliveries?${text}`
 }
 
-/** /admin/deliveries/:requestId: the trace of one request. */
+/** /admin/deliveries/:requestId */
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []
   const delivery = sections.get('Delivery')
   const advice = sections.get('What to do') ?? []
   const span = spanOf(trace, deliveries)
-  // Its first line names the request, which stands above.
+  // The first line names the request, like the title.
   const [, asked, ...answered] = opening
   return consolePage(
     pageContext,
@@ -218,7 +217,6 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
                   {row.providerMessageId && <CopyButton text={row.providerMessageId} label="Copy its id" />}
                 </>
               }
-              // The number is in the title.
               lines={[(delivery?.[index] ?? '').replace(/^\d+\. /, '')]}
             >
               <Waterfall row={row} span={span} />
@@ -274,7 +272,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
   )
 }
 
-/** What `explain` tells, taken apart: what comes first, and the lines below each heading. */
+/** Splits the lines of `explain` into an opening and the lines below each heading. */
 function parseTrace(lines: readonly string[]) {
   const opening: string[] = []
   const sections = new Map<string, string[]>()
@@ -327,7 +325,6 @@ interface EventProps {
   readonly children?: ComponentChildren
 }
 
-/** An event on the timeline. */
 function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps) {
   return (
     <li class="event">
@@ -391,14 +388,13 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
   )
 }
 
-/** Whether a line of the checks is about a limit: they are told in their order, with their numbers. */
+/** Whether a line of the trace is about this limit. */
 function tellsOf(line: string, { limit, max }: LimitStatus): boolean {
   return limit === 'cooldown'
     ? /^\w+ +the cooldown /.test(line)
     : new RegExp(`(?:of|all) ${max}(?:\\D|$)`).test(line)
 }
 
-/** How far a limit was used up, by this request too. */
 function Gauge({ limitStatus: { limit, max, used, refused } }: { limitStatus: LimitStatus }) {
   const known = refused ? max : used
   if (limit === 'cooldown' || known === null) return null
@@ -420,14 +416,14 @@ interface Span {
   readonly ms: number
 }
 
-/** The time that a request took, from when it came to the last that is known of it. */
+/** The time from the request's arrival to its last known event. */
 function spanOf({ at, end }: RequestTrace, deliveries: readonly Delivery[]): Span {
   const ends = deliveries.map((row) => row.at + row.durationMs)
   const until = Math.max(at + (end?.durationMs ?? 0), ...ends)
   return { from: at, ms: Math.max(1, until - at) }
 }
 
-/** When an attempt was under way within its request. */
+/** An attempt's bar within the time of its request. */
 function Waterfall({ row, span }: { row: Delivery; span: Span }) {
   if (row.outcome === 'skipped') return null
   const x = Math.max(0, Math.min(99, ((row.at - span.from) / span.ms) * 100))

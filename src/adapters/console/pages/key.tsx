@@ -3,7 +3,7 @@ import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage } from '../components.tsx'
 import type { KeyModel, PageContext } from '../models.ts'
 
-/** The answer to what made a key: the one page that shows it. */
+/** The only page that shows a new key. */
 export function keyPage(
   pageContext: PageContext,
   { appId, apiKey, brandSlug, hasOther, origin }: KeyModel,

@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
 import { signedOutPage } from '../components.tsx'
 
-/** Asks for the password of the console; `problem` is why the last try failed. */
+/** `problem`: why the last attempt failed. */
 export function loginPage(problem: string | null): string {
   return signedOutPage(
     'Sign in',
     <>
       <form method="post" action="/admin/login" class="form">
-        {/* For password managers, which keep a password by the name it is used with. */}
+        {/* For password managers, which store a password by its user name. */}
         <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
         <div class="field">
           <label for="password">Password</label>
@@ -39,10 +39,7 @@ export function loginPage(problem: string | null): string {
   )
 }
 
-/**
- * What a link of the command opens. Its token stands behind the `#`, which browsers keep to themselves, so that no log
- * of a server or proxy has it; link.js posts it.
- */
+/** The page of a sign-in link. The token is in the fragment, so that no server or proxy logs it; link.js posts it. */
 export function linkPage(): string {
   return signedOutPage(
     'Sign in',

@@ -27,7 +27,6 @@ const stepWords: Readonly<Record<Period, string>> = {
   month: 'By the day',
 }
 
-/** What is going on: the first page, and the one that is open at night. */
 export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
   const { period } = model.statistics
   return consolePage(
@@ -59,7 +58,7 @@ export function overviewPage(pageContext: PageContext, model: OverviewModel): st
   )
 }
 
-/** What console.js takes from a later answer and puts in the place of what stands. */
+/** The part that console.js refreshes. */
 export function OverviewLive({ now, model }: { now: number; model: OverviewModel }) {
   const { statistics, limited, providers } = model
   return (
@@ -114,7 +113,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
   )
 }
 
-/** One sentence for whoever has just woken up. */
+/** The state in one sentence. */
 function Verdict({ model }: { model: OverviewModel }) {
   const concerns = concernsOf(model)
   const { totals, period } = model.statistics
@@ -195,7 +194,7 @@ function Headlines({ statistics: { totals, points } }: { statistics: Statistics 
   )
 }
 
-/** The course of a figure, without scale: the chart has that. */
+/** A trend without a scale. */
 function Sparkline({ values }: { values: readonly number[] }) {
   const most = Math.max(0, ...values)
   const last = Math.max(1, values.length - 1)
@@ -212,7 +211,7 @@ function Sparkline({ values }: { values: readonly number[] }) {
   )
 }
 
-/** A label, how the line is drawn (charts.js knows the colours), and its figures. */
+/** Label, style (charts.js has the colours) and values. */
 type Line = readonly [label: string, kind: 'area' | 'gold' | 'bad', of: (point: Point) => number]
 
 interface ChartProps {
@@ -222,7 +221,7 @@ interface ChartProps {
   readonly lines: readonly Line[]
 }
 
-/** Figures over time: drawn by charts.js, and as a table for who can't see or does not run that. */
+/** A chart by charts.js, and a table for readers without it. */
 function Chart({ id, title, statistics, lines }: ChartProps) {
   const { period, points, stepMs } = statistics
   const data = {
@@ -411,7 +410,7 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
   )
 }
 
-/** The upper bound of a bin that a quantile lies in; null: it lies beyond all of them. */
+/** The upper bound of a quantile's bin; null: above all bins. */
 function upTo(bound: number | null): string {
   return bound === null ? 'beyond all' : `≤ ${seconds(bound)}`
 }
@@ -420,7 +419,6 @@ function seconds(value: number): string {
   return value < 60 || value % 60 !== 0 ? `${value} s` : `${value / 60} min`
 }
 
-/** A share from 0 to 1 as a length; the number stands beside it. */
 function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
   return (
     <Drawing class={tone ? `bar ${tone}` : 'bar'} viewBox="0 0 100 1">
@@ -429,7 +427,6 @@ function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
   )
 }
 
-/** What the class of a failure means. */
 const failureWords: Readonly<Record<NonNullable<FailureCount['errorClass']>, string>> = {
   recipient: 'the number or address was refused',
   content: 'the message was refused',
@@ -495,13 +492,13 @@ const ofProviders: readonly Column[] = [
 interface BreakdownProps {
   readonly title: string
   readonly hint?: string | undefined
-  /** What the first column names. */
+  /** The title of the first column. */
   readonly first: string
   readonly shares: readonly Share[]
   readonly columns: readonly Column[]
 }
 
-/** How many rows a breakdown has: the busiest. */
+/** Rows of a breakdown. */
 const mostShares = 30
 
 function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
@@ -519,7 +516,7 @@ function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
   )
 }
 
-/** Attempts that came to nothing, among all. */
+/** Failed attempts among all. */
 function Failing({ value, of }: { value: number; of: Pick<Figures, 'accepted' | 'failed' | 'unknown'> }) {
   if (value === 0) return <span class="hint">0</span>
   const all = of.accepted + of.failed + of.unknown

@@ -5,8 +5,6 @@ import { type Delivery, statusOf } from '../../../domain/events/event-log.ts'
 import { Badge, Now, type Tone } from '../../pages/components.tsx'
 import { utc } from '../../pages/words.ts'
 
-// What the pages of requests, brands, apps and deliveries have in common.
-
 const brandTones: Readonly<Record<BrandStatus, Tone>> = { pending: 'warn', active: 'good', suspended: 'bad' }
 
 export function BrandStatusBadge({ status }: { status: BrandStatus }) {
@@ -35,7 +33,7 @@ const deliveryMeanings: Readonly<Record<DeliveryStatus, string>> = {
   failed: 'The provider took it, and a receipt says that it did not arrive.',
 }
 
-/** How a delivery stands, in the word that `otpost deliveries` has for it. */
+/** The status of a delivery, as in `otpost deliveries`. */
 export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
   const status = statusOf(row)
   return (
@@ -45,10 +43,10 @@ export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report
   )
 }
 
-/** Why a delivery stands as it does; '' where there is nothing to say. */
+/** The reason for a delivery's status; '' if there is none. */
 export function whyOf(row: Delivery): string {
   const { errorClass, reason, report } = row
-  // `retryable` and `unknown` are what its badge says already.
+  // The badge says `retryable` and `unknown` already.
   const told = errorClass === statusOf(row) ? null : errorClass
   return [told, reason ?? report?.reason].filter(Boolean).join(': ')
 }
@@ -59,7 +57,7 @@ export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segme
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** An exact time, as one compares with other logs: the second in UTC, and the day where it is another than today's. */
+/** The time to the second in UTC, with the date unless it is today. */
 export function Instant({ at }: { at: number }) {
   const now = useContext(Now)
   const date = new Date(at)
@@ -73,12 +71,11 @@ export function Instant({ at }: { at: number }) {
   )
 }
 
-/** A short length of time, to the tenth of a second. */
 export function milliseconds(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-/** An address that a stranger typed: a link only where it leads to a web page, and never in one of our words. */
+/** A URL that a caller entered: a link only if it is http(s), with the URL itself as text. */
 export function WebLink({ url }: { url: string }) {
   if (!/^https?:\/\//i.test(url)) return <bdi>{url}</bdi>
   return (
@@ -88,7 +85,7 @@ export function WebLink({ url }: { url: string }) {
   )
 }
 
-/** `person@example.com` with nothing in it that a mail program would take for a command. */
+/** A mailto link; escapes what mail programs would read as commands. */
 export function MailLink({ address }: { address: string }) {
   const href = `mailto:${encodeURIComponent(address).replace('%40', '@')}`
   return (

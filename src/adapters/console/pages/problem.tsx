@@ -3,7 +3,7 @@ import { LinkButton } from '../../pages/components.tsx'
 import { consolePage, signedOutPage } from '../components.tsx'
 import type { PageContext, ProblemModel } from '../models.ts'
 
-/** Why a page can't be shown, or a form was not taken; without navigation, to one who has no session. */
+/** Without a session: no navigation. */
 export function problemPage(pageContext: PageContext | null, model: ProblemModel): string {
   const words = (
     <div class="problem">

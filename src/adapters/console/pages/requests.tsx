@@ -6,7 +6,6 @@ import { channelNames } from '../concerns.ts'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
 import { MailLink, WebLink } from './parts.tsx'
 
-/** /admin/requests: who asks for access, and what was decided. */
 export function requestsPage(
   pageContext: PageContext,
   { pending, decided, origin, isLater, next }: RequestsModel,
@@ -63,7 +62,7 @@ export function requestsPage(
   )
 }
 
-/** /admin/requests/:id: one request, with the forms that decide it. */
+/** /admin/requests/:id */
 export function requestPage(pageContext: PageContext, model: RequestModel): string {
   const { request } = model
   return consolePage(

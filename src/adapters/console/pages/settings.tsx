@@ -5,7 +5,6 @@ import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Form, Table } from '../components.tsx'
 import type { PageContext, SessionRow, SettingsModel } from '../models.ts'
 
-/** What is in force, and who is signed in. */
 export function settingsPage(pageContext: PageContext, model: SettingsModel): string {
   const given = model.settings.filter(({ source }) => source === 'environment')
   const defaults = model.settings.filter(({ source }) => source === 'default')

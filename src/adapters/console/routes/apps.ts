@@ -4,7 +4,6 @@ import type { PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { appsPage } from '../pages/apps.tsx'
 
-/** Applications and their keys. */
 export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
   get('/admin/apps', (_, pageContext) => appsShown(pageContext))
   post('/admin/apps/issue', async ({ request, form, by }, pageContext) => {

@@ -21,7 +21,6 @@ import type { BrandForm, PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 
-/** Brands: how they are made and edited, their status, their templates. */
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/brands', async (_, pageContext) =>
     html(brandsPage(pageContext, { brands: await ports.brands.list() })),
@@ -56,7 +55,6 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     )
   })
   post('/admin/brands/:slug/status', async ({ form, params: { slug = '' }, by }) => {
-    // By the name that it has, in whatever spelling it was asked for.
     const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
     return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
   })
@@ -85,7 +83,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     text?: string,
     was: Partial<BrandForm> = form,
   ): Response {
-    // A new brand shows what it could send if everything were turned on.
+    // A new brand is previewed with everything enabled.
     const shown: Brand = brand ?? {
       ...freshBrand('preview'),
       displayName: form.displayName || 'Your brand',
@@ -132,7 +130,7 @@ function formOf(brand: Brand): BrandForm {
   }
 }
 
-/** What a form was filled in with, which it sends along; nothing where it does not. */
+/** The form's initial values, which it sends back; empty if it does not. */
 function shownIn(form: URLSearchParams): Partial<BrandForm> {
   try {
     return JSON.parse(form.get('was') ?? '{}')
@@ -141,14 +139,14 @@ function shownIn(form: URLSearchParams): Partial<BrandForm> {
   }
 }
 
-/** The fields that were changed in a form: in the others somebody else may have changed the brand meanwhile. */
+/** Fields that were changed in the form. Others may have been changed in the meantime by somebody else. */
 function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
   const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
   const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
   return Object.fromEntries(changes)
 }
 
-/** A brand as a form gives it: what is not ticked is not sent. */
+/** Unchecked boxes are not sent. */
 function brandAsked(form: URLSearchParams, slug: string): BrandForm {
   return {
     slug,

@@ -5,7 +5,6 @@ import { html, seeOther } from '../answers.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
 import { deliveriesPage, tracePage } from '../pages/deliveries.tsx'
 
-/** The delivery log, and the trace of each request. */
 export function deliveryRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/deliveries', async ({ url }, pageContext) => {
     const { searchParams } = url
@@ -18,7 +17,7 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
       ...(before ? { before } : {}),
       limit: pageLength + 1,
     })
-    // The journal tells the oldest first, and one more than is shown.
+    // Rows come oldest first, with one more than the page shows.
     const latest = [...rows].reverse()
     const shown = latest.slice(0, pageLength)
     const last = latest.length > pageLength ? shown.at(-1) : undefined
@@ -47,7 +46,7 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
         400,
       )
     }
-    // No recipient is in a URL, nor in the logs of those who see it: what stands for it in the store is.
+    // URLs contain the recipient's hash, since proxies log URLs.
     const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
     const hashes = subjects.map(hashOf).join('.')
     return seeOther(`/admin/deliveries?recipient=${hashes}`)

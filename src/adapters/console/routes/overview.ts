@@ -4,7 +4,6 @@ import { html } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { overviewPage } from '../pages/overview.tsx'
 
-/** What is going on. */
 export function overviewRoutes({ get, ports }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'

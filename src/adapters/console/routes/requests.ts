@@ -4,7 +4,6 @@ import type { PageContext } from '../models.ts'
 import { field, orAgain, type PageHandler, pageLength } from '../page-handler.ts'
 import { requestPage, requestsPage } from '../pages/requests.tsx'
 
-/** Integration requests, and what becomes of them. */
 export function requestRoutes({
   get,
   post,
@@ -41,7 +40,7 @@ export function requestRoutes({
           const { key, brand, brandExisted } = await approveRequest(by, id, asked)
           const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
           const tone = brand.status === 'active' ? 'good' : 'bad'
-          // There is one request less to decide than before.
+          // Counts the pending requests again.
           const after = await pageContextOf(request, visit, brandExisted ? { tone, text } : null)
           return showKey(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
         },

@@ -4,7 +4,6 @@ import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from '../pages/audit.tsx'
 import { settingsPage } from '../pages/settings.tsx'
 
-/** What was changed, how this server is set, and who is signed in. */
 export function serverRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/audit', async ({ url }, pageContext) => {
     const text = url.searchParams.get('before')

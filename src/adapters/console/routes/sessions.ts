@@ -6,7 +6,6 @@ import type { PageHandler } from '../page-handler.ts'
 import { linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
 
-/** How a session begins and ends. */
 export function sessionRoutes({
   routes,
   post,
@@ -41,7 +40,7 @@ export function sessionRoutes({
       return answer
     }
   })
-  // Where a browser comes after signing in: with its cookie, unless it did not accept that.
+  // After signing in: checks that the browser accepted the cookie.
   routes.get('/admin/entered', async ({ request }) => {
     if (await visitOf(ports, request)) return seeOther('/admin')
     const text = publicUrl?.startsWith('https:')
