@@ -1,4 +1,4 @@
-import { Failure } from './failures.ts'
+import { Failure, invalid } from './failures.ts'
 
 /** A JSON object from a caller. */
 export type Body = Readonly<Record<string, unknown>>
@@ -46,7 +46,7 @@ export function textProblem(name: string, value: unknown, rule: TextRule): strin
 
 export function text(name: string, value: unknown, rule: TextRule): string {
   const problem = textProblem(name, value, rule)
-  if (problem !== undefined) throw new Failure('validation_error', problem)
+  if (problem !== undefined) throw invalid(problem)
   return value as string
 }
 

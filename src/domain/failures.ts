@@ -55,3 +55,7 @@ export class Failure extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
   }
 }
+
+export function invalid(message: string): Failure {
+  return new Failure('validation_error', message)
+}

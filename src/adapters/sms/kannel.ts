@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts'
-import { Failure } from '../../domain/failures.ts'
+import { invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
@@ -92,7 +92,7 @@ function dlrUrl(callbackUrl: string): string {
 function readCallback({ fields, url }: CallbackRequest): readonly DeliveryReport[] {
   const { type = '', answer = '' } = fields
   const status = statuses.get(type)
-  if (!status) throw new Failure('validation_error', 'type must be one of Kannel')
+  if (!status) throw invalid('type must be one of Kannel')
   return [{ status, reason: status === 'failed' ? reasonOf(type, answer, url) : null }]
 }
 

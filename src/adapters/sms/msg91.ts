@@ -1,4 +1,4 @@
-import { Failure } from '../../domain/failures.ts'
+import { invalid } from '../../domain/failures.ts'
 import type {
   CallbackRequest,
   DeliveryReport,
@@ -132,7 +132,7 @@ const reportStatuses = wordTable({ delivered: '1', failed: '2 9 16 17 25' })
 function readReports({ fields, body }: CallbackRequest): readonly DeliveryReport[] {
   const reports = [reportJson(fields.data ?? body)].flat().flatMap(reportsOf)
   if (reports.length > 0) return reports
-  throw new Failure('validation_error', 'requestId and status are required, as versions v2 and v3 have them')
+  throw invalid('requestId and status are required, as versions v2 and v3 have them')
 }
 
 function reportsOf(request: unknown): DeliveryReport[] {

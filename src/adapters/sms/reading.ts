@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { Failure } from '../../domain/failures.ts'
+import { invalid } from '../../domain/failures.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -16,7 +16,7 @@ export function reportJson(body: Uint8Array | string): unknown {
   try {
     return JSON.parse(Buffer.from(body as Uint8Array).toString())
   } catch {
-    throw new Failure('validation_error', 'the receipt must be JSON')
+    throw invalid('the receipt must be JSON')
   }
 }
 

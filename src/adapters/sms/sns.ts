@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
 import type { Settings } from '../../config/settings.ts'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
@@ -250,5 +250,5 @@ function reportsOf(log: unknown): readonly DeliveryReport[] {
 }
 
 function noDelivery(): Failure {
-  return new Failure('validation_error', 'this is no delivery of Amazon Data Firehose')
+  return invalid('this is no delivery of Amazon Data Firehose')
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
@@ -117,7 +117,7 @@ function readCallback({ url, headers, body }: CallbackRequest, token: string): r
   const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))
   if (!isSigned) throw new Failure('forbidden', 'the signature is wrong')
   const status = statuses.get(fields.get('MessageStatus') ?? '')
-  if (!status) throw new Failure('validation_error', 'MessageStatus must be one of Twilio')
+  if (!status) throw invalid('MessageStatus must be one of Twilio')
   const code = fields.get('ErrorCode') ?? ''
   return [{ status, reason: status === 'failed' && /^[0-9]{1,6}$/.test(code) ? code : null }]
 }

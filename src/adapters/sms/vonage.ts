@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Settings } from '../../config/settings.ts'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, invalid } from '../../domain/failures.ts'
 import { attemptPathLength } from '../../domain/messages/delivery-reports.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
@@ -129,7 +129,7 @@ function readCallback(call: CallbackRequest, signature: Signature | undefined): 
   if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'the signature is wrong')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
-    throw new Failure('validation_error', 'messageId and status are required')
+    throw invalid('messageId and status are required')
   }
   if (status === 'delivered') return [{ status, reason: null }]
   if (!failed.has(status)) return [{ status: 'pending', reason: null }]

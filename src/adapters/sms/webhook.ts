@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Settings } from '../../config/settings.ts'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
@@ -68,7 +68,7 @@ function readCallback(
   if (!isSigned || !isRecent) throw new Failure('forbidden', 'the signature is wrong, or too old')
   const { id: providerMessageId, status, reason } = Object(reportJson(raw))
   if (typeof providerMessageId !== 'string' || typeof status !== 'string') {
-    throw new Failure('validation_error', 'id and status are required')
+    throw invalid('id and status are required')
   }
   return [
     {

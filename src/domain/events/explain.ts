@@ -161,9 +161,7 @@ function limitStatus({ limit, max, used, endsAt, refused }: LimitStatus): string
 
 function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   if (operation === 'verify') return []
-  if (deliveries.length > 0) {
-    return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
-  }
+  if (deliveries.length > 0) return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
   const nothing = end === null ? 'nothing has been written of it' : 'nothing was handed to any provider'
   return ['', 'Delivery', `  ${nothing}`]
 }

@@ -1,7 +1,7 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
 import { type Channel, email, parseChannel } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
 import { claim } from '../otp/claims.ts'
@@ -78,7 +78,7 @@ function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
-  if (!contactEmail) throw new Failure('validation_error', 'contactEmail must be an e-mail address')
+  if (!contactEmail) throw invalid('contactEmail must be an e-mail address')
   return {
     ...names,
     contactEmail: contactEmail.address,
@@ -92,9 +92,7 @@ function readChannels(value: unknown): Channel[] {
   if (!isGiven(value)) return []
   const channels = Array.isArray(value) ? value.map(parseChannel) : [undefined]
   const known = channels.filter((channel) => channel !== undefined)
-  if (known.length < channels.length) {
-    throw new Failure('validation_error', 'channels must be an array of SMS and EMAIL')
-  }
+  if (known.length < channels.length) throw invalid('channels must be an array of SMS and EMAIL')
   return [...new Set(known)]
 }
 
@@ -102,7 +100,7 @@ function readWebsite(value: unknown): string | null {
   const website = optionalText('website', value, { max: requestSizes.website })
   if (website === undefined) return null
   if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
-    throw new Failure('validation_error', 'website must be an http or https URL')
+    throw invalid('website must be an http or https URL')
   }
   return website
 }

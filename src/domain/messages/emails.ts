@@ -1,5 +1,5 @@
 import { type Body, isGiven } from '../body.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import { lifetimeInWords } from './templates.ts'
 
 export interface MailContent {
@@ -42,10 +42,7 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
     length += words.length
     // A placeholder may occur many times, with a long value.
     if (length > maxFilled) {
-      throw new Failure(
-        'validation_error',
-        `the filled template must not be longer than ${maxFilled} characters`,
-      )
+      throw invalid(`the filled template must not be longer than ${maxFilled} characters`)
     }
     return words
   })
@@ -83,7 +80,7 @@ export function escapeHtml(text: string): string {
 function inWords(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
-  if (isDeeper(value, maxDepth)) throw new Failure('validation_error', 'data is nested too deeply')
+  if (isDeeper(value, maxDepth)) throw invalid('data is nested too deeply')
   return JSON.stringify(value)
 }
 

@@ -10,7 +10,7 @@ import {
   type Recipient,
 } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
 import { globalLimit, type LimitSettings } from '../otp/limits.ts'
@@ -26,7 +26,7 @@ import {
 } from './delivery.ts'
 import { frameMail } from './emails.ts'
 import type { Outcome, SmsMessage } from './providers.ts'
-import { type Rendered, render, type Template, templateOf, templateVariables } from './templates.ts'
+import { render, type Template, templateOf, templateVariables } from './templates.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
@@ -65,21 +65,19 @@ export async function notify(ports: NotifyPorts, context: RequestContext, body: 
     : notifyByMail(ports, context, body, appId)
 }
 
-async function notifyBySms(
-  ports: NotifyPorts,
-  context: RequestContext,
-  body: Body,
-  appId: string,
-): Promise<Notified> {
+type Handler = (ports: NotifyPorts, context: RequestContext, body: Body, appId: string) => Promise<Notified>
+
+const notifyBySms: Handler = async (ports, context, body, appId) => {
   context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
   const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName)
   refuseTemplateOfOthers(body, brand)
   await claim(ports, context, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
+  if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
-    'message' in content ? legacySms(content.message, variables, brand) : templateSms(content, brand)
-  const recipients = numbers(to, ports.nationalize)
+    'message' in content ? { text: content.message, template: null } : templateSms(content, brand)
+  const recipients = recipientsOf(to, 'phone number', (raw) => phone(raw, ports.nationalize))
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
   await deliverToAll(ports, context, 'SMS', recipients, (recipient, subject, position) =>
@@ -103,18 +101,13 @@ async function notifyBySms(
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
-async function notifyByMail(
-  ports: NotifyPorts,
-  context: RequestContext,
-  body: Body,
-  appId: string,
-): Promise<Notified> {
+const notifyByMail: Handler = async (ports, context, body, appId) => {
   await claim(ports, context, [globalLimit(ports.limits, appId)])
   requireMailChannel(body.channel)
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
-  const recipients = addresses(to)
+  const recipients = recipientsOf(to, 'e-mail address', email)
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) context.brand = brand.slug
@@ -142,30 +135,21 @@ function refuseTemplateOfOthers(body: Body, brand: Brand): void {
   }
 }
 
-type SmsContent = { message: string } | { templateKey: string; variables: Body }
-
 /** The fields of an SMS (spec 4.4, modes and rules 1, 2 and 12). */
-function readSms(body: Body): { to: readonly string[] } & SmsContent {
+function readSms(
+  body: Body,
+): { to: readonly string[] } & ({ message: string } | { templateKey: string; variables: Body }) {
   const to = readTo(body.to)
   refuseOtp(body)
   const { message, templateKey, variables } = body
-  if (isGiven(message) && isGiven(templateKey)) {
-    throw new Failure('validation_error', 'give either message or templateKey, not both')
-  }
+  if (isGiven(message) && isGiven(templateKey)) throw invalid('give either message or templateKey, not both')
   if (isGiven(templateKey)) {
-    if (typeof templateKey !== 'string' || templateKey === '') {
-      throw new Failure('validation_error', 'templateKey must be a string')
-    }
-    if (!isObject(variables)) throw new Failure('validation_error', 'variables must be an object')
+    if (typeof templateKey !== 'string' || templateKey === '') throw invalid('templateKey must be a string')
+    if (!isObject(variables)) throw invalid('variables must be an object')
     return { to, templateKey, variables }
   }
-  if (!isGiven(message)) throw new Failure('validation_error', 'message is required')
+  if (!isGiven(message)) throw invalid('message is required')
   return { to, message: text('message', message, { max: notifySizes.message, lines: 'many' }) }
-}
-
-function legacySms(message: string, variables: Body, brand: Brand): { text: string; template: null } {
-  refuseOtherBusiness(variables.businessName, brand)
-  return { text: message, template: null }
 }
 
 /** Spec 4.4 rules 5 to 7, in the order of design 5. */
@@ -178,16 +162,12 @@ function templateSms(
   const values = templateVariables(template, content.variables)
   const { businessName } = content.variables
   if (isGiven(businessName) && typeof businessName !== 'string') {
-    throw new Failure('validation_error', 'variables.businessName must be a string')
+    throw invalid('variables.businessName must be a string')
   }
-  const { text, variables } = rendering(template, { ...values, businessName: brand.displayName })
   const { key } = template
-  return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
-}
-
-function rendering(template: Template, variables: Rendered['variables']): Rendered {
   try {
-    return render(template, variables)
+    const { text, variables } = render(template, { ...values, businessName: brand.displayName })
+    return { text, template: { key, text, variables, registration: registrationOf(brand, key) } }
   } catch (cause) {
     throw new Failure('notification_failed', undefined, { channel: 'SMS', cause })
   }
@@ -207,7 +187,7 @@ function notifyTemplate(templateKey: string): Template {
 }
 
 function requireMailChannel(channel: unknown): void {
-  if (!isGiven(channel) || channel === '') throw new Failure('validation_error', 'channel is required')
+  if (!isGiven(channel) || channel === '') throw invalid('channel is required')
   if (parseChannel(channel) !== 'EMAIL') throw new Failure('invalid_channel')
 }
 
@@ -219,10 +199,8 @@ function readMail(
   refuseOtp(body)
   const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
   const { html, template, data } = body
-  if (isGiven(html) === isGiven(template)) {
-    throw new Failure('validation_error', 'give exactly one of html and template')
-  }
-  if (isGiven(data) && !isObject(data)) throw new Failure('validation_error', 'data must be an object')
+  if (isGiven(html) === isGiven(template)) throw invalid('give exactly one of html and template')
+  if (isGiven(data) && !isObject(data)) throw invalid('data must be an object')
   if (isGiven(html)) {
     const source = text('html', html, { max: notifySizes.html, lines: 'many' })
     return { subject, html: source, text: textOf(source) }
@@ -232,34 +210,26 @@ function readMail(
 }
 
 function refuseOtp(body: Body): void {
-  if (isGiven(body.otp)) throw new Failure('validation_error', 'otp is not accepted on /notify')
+  if (isGiven(body.otp)) throw invalid('otp is not accepted on /notify')
 }
 
 function readTo(to: unknown): readonly string[] {
-  if (!Array.isArray(to) || to.length === 0) {
-    throw new Failure('validation_error', 'to must be a non-empty array')
-  }
-  if (to.length > notifySizes.to) {
-    throw new Failure('validation_error', `to must have at most ${notifySizes.to} elements`)
-  }
+  if (!Array.isArray(to) || to.length === 0) throw invalid('to must be a non-empty array')
+  if (to.length > notifySizes.to) throw invalid(`to must have at most ${notifySizes.to} elements`)
   if (!to.every((element) => typeof element === 'string')) {
-    throw new Failure('validation_error', 'each element of to must be a string')
+    throw invalid('each element of to must be a string')
   }
   return to
 }
 
-function numbers(to: readonly string[], nationalize: Nationalize | undefined): Recipient[] {
+function recipientsOf(
+  to: readonly string[],
+  kind: string,
+  normalize: (raw: string) => Recipient | undefined,
+): Recipient[] {
   return to.map((raw, index) => {
-    const recipient = phone(raw, nationalize)
-    if (!recipient) throw new Failure('validation_error', `to[${index}] is not a valid phone number`)
-    return recipient
-  })
-}
-
-function addresses(to: readonly string[]): Recipient[] {
-  return to.map((raw, index) => {
-    const recipient = email(raw)
-    if (!recipient) throw new Failure('validation_error', `to[${index}] is not a valid e-mail address`)
+    const recipient = normalize(raw)
+    if (!recipient) throw invalid(`to[${index}] is not a valid ${kind}`)
     return recipient
   })
 }

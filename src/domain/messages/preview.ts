@@ -1,5 +1,5 @@
 import { type Brand, registrationOf } from '../brands/brand.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import type { Registration, Segments } from './providers.ts'
 import {
   boundText,
@@ -100,7 +100,7 @@ function otpText(
   { otp = '', loginId: login }: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): string {
-  if (!/^[0-9]{6}$/.test(otp)) throw new Failure('validation_error', 'otp must be six digits')
+  if (!/^[0-9]{6}$/.test(otp)) throw invalid('otp must be six digits')
   const { text } = renderOtp({
     code: otp,
     businessName: brand.displayName,

@@ -1,5 +1,5 @@
 import { type Body, isGiven, optionalText, type TextRule, textProblem } from '../body.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import type { Segments } from './providers.ts'
 
 export interface VariableRule {
@@ -117,12 +117,12 @@ export function templateVariables(template: Template, given: Body): Record<strin
       throw new Failure('missing_variable', `Missing required variable: ${name}`)
     }
   }
-  if (isGiven(own(given, 'otp'))) throw new Failure('validation_error', 'variables must not contain otp')
+  if (isGiven(own(given, 'otp'))) throw invalid('variables must not contain otp')
   const values: Record<string, string> = {}
   for (const rule of template.variables) {
     const value = own(given, rule.name)
     if (typeof value !== 'string' || !satisfies(rule, value)) {
-      throw new Failure('validation_error', `variables.${rule.name} must be ${rule.description}`)
+      throw invalid(`variables.${rule.name} must be ${rule.description}`)
     }
     values[rule.name] = value
   }
@@ -208,9 +208,7 @@ function hasFullUrl(text: string): boolean {
 /** Text in an OTP message must not have a URL: a visitor may have typed it, and the message is in the brand's name. */
 export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
   const words = optionalText(name, value, rule)
-  if (words !== undefined && hasFullUrl(words)) {
-    throw new Failure('validation_error', `${name} must not contain a URL`)
-  }
+  if (words !== undefined && hasFullUrl(words)) throw invalid(`${name} must not contain a URL`)
   return words
 }
 

@@ -1,4 +1,4 @@
-import { type TextRule, textProblem } from '../body.ts'
+import { textProblem } from '../body.ts'
 import {
   type Brand,
   type BrandStatus,
@@ -50,26 +50,20 @@ export interface AppStore {
   list(): Promise<readonly IssuedApp[]>
 }
 
-export interface RequestQuery {
-  readonly isPending?: boolean
-  readonly limit?: number
-  readonly offset?: number
-}
-
 export interface IntegrationRequestStore {
   /** The latest first. */
-  list(query?: RequestQuery): Promise<readonly IntegrationRequestRecord[]>
+  list(query?: {
+    readonly isPending?: boolean
+    readonly limit?: number
+    readonly offset?: number
+  }): Promise<readonly IntegrationRequestRecord[]>
   pendingCount(): Promise<number>
   get(id: string): Promise<IntegrationRequestRecord | undefined>
 }
 
-export interface ChangeTarget {
-  readonly brandSlug?: string
-  readonly appId?: string
-  readonly requestId?: string
-}
+type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId', string>>>
 
-export interface CurrentState {
+interface CurrentState {
   readonly brand: Brand | undefined
   /** Of the app, with revoked ones, in the order of creation. */
   readonly keys: readonly AppKey[]
@@ -109,55 +103,51 @@ export interface OperatorPorts {
   readonly actor: Actor
 }
 
+type ChangePorts = Omit<OperatorPorts, 'secrets'>
+
 function change<D extends Decision>(
-  { operator, actor, now }: Omit<OperatorPorts, 'secrets'>,
+  { operator, actor, now }: ChangePorts,
   about: ChangeTarget,
   decide: (current: CurrentState) => D,
 ): Promise<D> {
   return operator.change(about, { actor, now: now() }, decide)
 }
 
-type BrandPorts = Omit<OperatorPorts, 'secrets'>
-
 /** Undefined fields stay as they are, or have their default in a new brand. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
 
 /** `brand put`: creates or changes a brand. */
 export async function putBrand(
-  ports: BrandPorts,
+  ports: ChangePorts,
   slugAsGiven: string,
   asked: BrandChange,
   how: { readonly mustBeNew?: boolean } = {},
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
-  const said = normalized(asked)
+  const fresh = freshBrand(brandSlug)
+  const fields = normalized(asked)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
     if (!current && asked.displayName === undefined) {
       // First the problems that a name would not solve.
-      requireSound({ ...freshBrand(brandSlug), ...said, displayName: 'any' })
+      requireValid({ ...fresh, ...fields, displayName: 'any' })
       throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
     }
-    const brand: Brand = { ...freshBrand(brandSlug), ...current, ...said }
-    requireSound(brand)
+    const brand: Brand = { ...fresh, ...current, ...fields }
+    requireValid(brand)
     if (current && current.status !== brand.status) refuseTransition(current, brand.status)
-    const action = current ? ('brand.changed' as const) : ('brand.created' as const)
-    const details = differences(current ?? freshBrand(brandSlug), brand)
+    const action = current ? 'brand.changed' : 'brand.created'
+    const details = differences(current ?? fresh, brand)
     const isSame = current && Object.keys(details).length === 0
     return { brand, entry: isSame ? null : { action, target: brandSlug, details } }
   })
   return brand
 }
 
-function normalized({
-  displayName,
-  domain,
-  entityId,
-  notifyTemplates,
-  ...rest
-}: BrandChange): Partial<Brand> {
+function normalized(asked: BrandChange): Partial<Brand> {
+  const { displayName, domain, entityId, notifyTemplates } = asked
   const all = {
-    ...rest,
+    ...asked,
     displayName: displayName?.trim(),
     domain: domain?.trim().toLowerCase() ?? domain,
     entityId: entityId?.trim() ?? entityId,
@@ -180,19 +170,19 @@ export function freshBrand(slug: string): Brand {
   }
 }
 
-function requireSound(brand: Brand): void {
+function requireValid(brand: Brand): void {
   const problems = brandProblems(brand)
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
 /** `before → after` of each changed field. */
-function differences<T extends object>(before: T, after: T): Record<string, string> {
-  const details: Record<string, string> = {}
-  for (const [field, value] of Object.entries(after)) {
-    const [was, is] = [inWords((before as Record<string, unknown>)[field]), inWords(value)]
-    if (was !== is) details[field] = `${was} → ${is}`
-  }
-  return details
+function differences(before: object, after: object): Record<string, string> {
+  const earlier = new Map<string, unknown>(Object.entries(before))
+  const pairs = Object.entries(after).map(([field, value]) => {
+    return [field, inWords(earlier.get(field)), inWords(value)] as const
+  })
+  const changed = pairs.filter(([, was, is]) => was !== is)
+  return Object.fromEntries(changed.map(([field, was, is]) => [field, `${was} → ${is}`]))
 }
 
 function inWords(value: unknown): string {
@@ -200,17 +190,28 @@ function inWords(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** `brand template`: undefined fields stay as they are unless it `replaces`; null removes the registration. */
-export async function registerTemplate(
-  ports: BrandPorts,
+async function changeBrand(
+  ports: ChangePorts,
   slugAsGiven: string,
-  templateKey: string,
-  asked: Partial<TemplateRegistration> | null,
-  how: { readonly replaces?: boolean } = {},
+  decide: (current: Brand) => { brand: Brand; entry: Decision['entry'] },
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
+    return decide(current)
+  })
+  return brand
+}
+
+/** `brand template`: undefined fields stay as they are unless it `replaces`; null removes the registration. */
+export async function registerTemplate(
+  ports: ChangePorts,
+  slug: string,
+  templateKey: string,
+  asked: Partial<TemplateRegistration> | null,
+  how: { readonly replaces?: boolean } = {},
+): Promise<Brand> {
+  return changeBrand(ports, slug, (current) => {
     const { [templateKey]: before, ...others } = current.registrations
     const { id = null, ids = {}, senderId = null } = (how.replaces ? undefined : before) ?? {}
     const after = asked && {
@@ -219,33 +220,24 @@ export async function registerTemplate(
       senderId: asked.senderId === undefined ? senderId : asked.senderId,
     }
     const brand: Brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
-    requireSound(brand)
+    requireValid(brand)
     const changes = differences(registrationOf(current, templateKey), registrationOf(brand, templateKey))
+    if (Object.keys(changes).length === 0) return { brand, entry: null }
     const details = { template: templateKey, ...changes }
-    const isSame = Object.keys(changes).length === 0
-    return {
-      brand,
-      entry: isSame ? null : { action: 'brand.template' as const, target: brandSlug, details },
-    }
+    return { brand, entry: { action: 'brand.template', target: brand.slug, details } }
   })
-  return brand
 }
 
 /** `brand status`: the transitions of design D8. */
-export async function setBrandStatus(
-  ports: BrandPorts,
-  slugAsGiven: string,
-  status: BrandStatus,
-): Promise<Brand> {
-  const brandSlug = nameKey(slugAsGiven)
-  const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
-    if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
+export async function setBrandStatus(ports: ChangePorts, slug: string, status: BrandStatus): Promise<Brand> {
+  return changeBrand(ports, slug, (current) => {
     refuseTransition(current, status)
-    const brand: Brand = { ...current, status }
     const details = { status: `${current.status} → ${status}` }
-    return { brand, entry: { action: 'brand.status' as const, target: brandSlug, details } }
+    return {
+      brand: { ...current, status },
+      entry: { action: 'brand.status', target: current.slug, details },
+    }
   })
-  return brand
 }
 
 export function brandStatus(value: string): BrandStatus {
@@ -262,10 +254,10 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
 }
 
 /** One in use, and one to change over to. */
-const mostKeys = 2
+const maxKeys = 2
 
-function isLive({ revokedAt }: AppKey): boolean {
-  return revokedAt === null
+function activeKeys(keys: readonly AppKey[]): readonly AppKey[] {
+  return keys.filter(({ revokedAt }) => revokedAt === null)
 }
 
 function listed(keys: readonly AppKey[]): string {
@@ -277,79 +269,71 @@ function requireAppId(appId: string): void {
     throw new OperatorError('an appId is 1 to 64 visible characters, without spaces and colons')
 }
 
-function addKey(newKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
-  const { key: _, ...kept } = newKey
+function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   // Probability 1 in 14 million.
-  if (keys.some(({ lastFour }) => lastFour === kept.lastFour)) {
+  if (keys.some(({ lastFour }) => lastFour === newKey.lastFour)) {
     throw new OperatorError('the new key ends as an older one does: ask for it again')
   }
-  return kept
+  return newKey
 }
 
 /** `app issue`: resolves to the new key, which is not stored. */
 export async function issueApp(ports: OperatorPorts, appId: string): Promise<string> {
   requireAppId(appId)
-  const made = ports.secrets.newApiKey()
+  const apiKey = ports.secrets.newApiKey()
   await change(ports, { appId }, ({ keys }) => ({
-    newKey: firstKey(appId, made, keys),
-    entry: { action: 'app.issued' as const, target: appId, details: { key: made.lastFour } },
+    newKey: firstKey(appId, apiKey, keys),
+    entry: { action: 'app.issued', target: appId, details: { key: apiKey.lastFour } },
   }))
-  return made.key
+  return apiKey.key
 }
 
-function firstKey(appId: string, made: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
-  if (keys.some(isLive)) {
+function firstKey(appId: string, apiKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
+  if (activeKeys(keys).length > 0) {
     throw new OperatorError(
       `app ${appId} has a key already: give it a second one with otpost app rotate ${appId}, or revoke it first with otpost app revoke ${appId}`,
     )
   }
-  return addKey(made, keys)
+  return addKey(apiKey, keys)
 }
 
 /** `app rotate`: resolves to a second key; the first stays active until it is revoked. */
 export async function rotateApp(ports: OperatorPorts, appId: string): Promise<string> {
-  const made = ports.secrets.newApiKey()
+  const apiKey = ports.secrets.newApiKey()
   await change(ports, { appId }, ({ keys }) => {
-    const live = keys.filter(isLive)
-    if (live.length === 0) {
+    const active = activeKeys(keys)
+    if (active.length === 0) {
       throw new OperatorError(
         `app ${appId} has no key to go on with: issue one with otpost app issue ${appId}`,
       )
     }
-    if (live.length >= mostKeys) {
+    if (active.length >= maxKeys) {
       throw new OperatorError(
-        `app ${appId} has two keys already, ending in ${listed(live)}: revoke the one that is not used any more with otpost app revoke-key ${appId} LAST4`,
+        `app ${appId} has two keys already, ending in ${listed(active)}: revoke the one that is not used any more with otpost app revoke-key ${appId} LAST4`,
       )
     }
-    const details = { key: made.lastFour, beside: listed(live) }
-    return {
-      newKey: addKey(made, keys),
-      entry: { action: 'app.rotated' as const, target: appId, details },
-    }
+    const details = { key: apiKey.lastFour, beside: listed(active) }
+    return { newKey: addKey(apiKey, keys), entry: { action: 'app.rotated', target: appId, details } }
   })
-  return made.key
+  return apiKey.key
 }
 
 /** `app revoke-key`: resolves to the number of keys left. */
-export async function revokeKey(
-  ports: Omit<OperatorPorts, 'secrets'>,
-  appId: string,
-  ending: string,
-): Promise<number> {
+export async function revokeKey(ports: ChangePorts, appId: string, ending: string): Promise<number> {
   const { left } = await change(ports, { appId }, ({ keys }) => {
-    const live = keys.filter(isLive)
-    const [key] = live.filter(({ lastFour }) => ending !== '' && lastFour === ending.slice(-lastFour.length))
+    const active = activeKeys(keys)
+    const key = active.find(({ lastFour }) => ending !== '' && lastFour === ending.slice(-lastFour.length))
     if (!key) {
       throw new OperatorError(
-        live.length === 0
+        active.length === 0
           ? `there is no app ${appId} with a key: see otpost app list`
-          : `app ${appId} has no key that ends in ${ending.slice(-4)}: its keys end in ${listed(live)}`,
+          : `app ${appId} has no key that ends in ${ending.slice(-4)}: its keys end in ${listed(active)}`,
       )
     }
     return {
       revokedKeys: [key.lastFour],
-      left: live.length - 1,
-      entry: { action: 'app.key-revoked' as const, target: appId, details: { key: key.lastFour } },
+      left: active.length - 1,
+      entry: { action: 'app.key-revoked', target: appId, details: { key: key.lastFour } },
     }
   })
   return left
@@ -362,94 +346,70 @@ export async function revokeKey(
  * @returns a warning about a key in APP_CREDENTIALS
  */
 export async function revokeApp(
-  ports: Omit<OperatorPorts, 'secrets'>,
+  ports: ChangePorts,
   appId: string,
   configured: readonly string[] = [],
 ): Promise<string | undefined> {
-  const worksStill = configured.includes(appId)
+  const warning = configured.includes(appId)
     ? `the key of ${appId} in APP_CREDENTIALS goes on working: take it out there, and restart the server`
     : undefined
   await change(ports, { appId }, ({ keys }) => {
-    const live = keys.filter(isLive)
-    if (live.length === 0) {
-      throw new OperatorError(worksStill ?? `there is no app ${appId} with a key: see otpost app list`)
+    const active = activeKeys(keys)
+    if (active.length === 0) {
+      throw new OperatorError(warning ?? `there is no app ${appId} with a key: see otpost app list`)
     }
     return {
-      revokedKeys: live.map(({ lastFour }) => lastFour),
-      entry: { action: 'app.revoked' as const, target: appId, details: { keys: listed(live) } },
+      revokedKeys: active.map(({ lastFour }) => lastFour),
+      entry: { action: 'app.revoked', target: appId, details: { keys: listed(active) } },
     }
   })
-  return worksStill
+  return warning
 }
 
-export interface Approval {
-  /** The app's key, which is not stored. */
-  readonly key: string
-  readonly brand: Brand
-  /** An existing brand is not changed. */
-  readonly brandExisted: boolean
-}
-
-/** `request approve`: creates the app and, unless it exists, the brand. */
+/** `request approve`: creates the app and, unless it exists, the brand. The resulting key is not stored. */
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
   { appId, brandSlug: slugAsGiven }: { readonly appId: string; readonly brandSlug: string },
-): Promise<Approval> {
+): Promise<{ readonly key: string; readonly brand: Brand; readonly brandExisted: boolean }> {
   requireAppId(appId)
   const requestId = requestIdOf(idAsGiven)
   const brandSlug = nameKey(slugAsGiven)
-  const made = ports.secrets.newApiKey()
-  const { brand, brandExisted } = await change(
-    ports,
-    { requestId, appId, brandSlug },
-    ({ request, brand: current, keys }) => {
-      const { brandName } = requirePending(requestId, request)
-      const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
-      requireSound(brand)
-      return {
-        brand,
-        brandExisted: current !== undefined,
-        newKey: firstKey(appId, made, keys),
-        verdict: { status: 'approved' as const, reason: null, appId, brandSlug },
-        entry: {
-          action: 'request.approved' as const,
-          target: requestId,
-          details: {
-            app: appId,
-            key: made.lastFour,
-            brand: brandSlug,
-            ...(current ? { brandExisted: 'yes' } : {}),
-          },
-        },
-      }
-    },
-  )
-  return { key: made.key, brand, brandExisted }
+  const apiKey = ports.secrets.newApiKey()
+  const target = { requestId, appId, brandSlug }
+  const { brand, brandExisted } = await change(ports, target, ({ request, brand: current, keys }) => {
+    const { brandName } = requirePending(requestId, request)
+    const brand = current ?? { ...freshBrand(brandSlug), displayName: brandName }
+    requireValid(brand)
+    const existed = current ? { brandExisted: 'yes' } : {}
+    const details = { app: appId, key: apiKey.lastFour, brand: brandSlug, ...existed }
+    return {
+      brand,
+      brandExisted: current !== undefined,
+      newKey: firstKey(appId, apiKey, keys),
+      verdict: { status: 'approved', reason: null, appId, brandSlug },
+      entry: { action: 'request.approved', target: requestId, details },
+    }
+  })
+  return { key: apiKey.key, brand, brandExisted }
 }
-
-const reasonRule: TextRule = { max: 500, lines: 'many' }
 
 /** `request reject` */
 export async function rejectRequest(
-  ports: Omit<OperatorPorts, 'secrets'>,
+  ports: ChangePorts,
   idAsGiven: string,
   reasonAsGiven: string,
 ): Promise<void> {
   const requestId = requestIdOf(idAsGiven)
-  const reason = reasonAsGiven.trim()
-  const problem = reason === '' ? undefined : textProblem('the reason', reason, reasonRule)
-  if (problem !== undefined) throw new OperatorError(problem)
+  const reason = reasonAsGiven.trim() || null
+  const problem = reason && textProblem('the reason', reason, { max: 500, lines: 'many' })
+  if (problem) throw new OperatorError(problem)
   await change(ports, { requestId }, ({ request }) => {
     requirePending(requestId, request)
     return {
-      verdict: { status: 'rejected' as const, reason: reason || null, appId: null, brandSlug: null },
-      entry: {
-        action: 'request.rejected' as const,
-        target: requestId,
-        // Without the applicant and the reason, so that they can be forgotten.
-        details: {},
-      },
+      verdict: { status: 'rejected', reason, appId: null, brandSlug: null },
+      // Without the applicant and the reason, so that they can be forgotten.
+      entry: { action: 'request.rejected', target: requestId, details: {} },
     }
   })
 }

@@ -1,5 +1,5 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
 import { consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
@@ -113,7 +113,7 @@ export async function enterByPassword(
   if (passwordHash === undefined) return undefined
   await claim(ports, context, consoleLogins(ports.secrets.subjects('ip', context.clientIp)))
   // A long password would cost CPU.
-  if (password.length > 1000) throw new Failure('validation_error', 'the password is at most 1000 characters')
+  if (password.length > 1000) throw invalid('the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
   const { token, session } = newSession(ports, 'password')
   await ports.sessions.begin(session, loginEntry(session))

@@ -3,7 +3,7 @@ import { approvedBrand, type Brand, type Brands, registrationOf } from '../brand
 import { type Channel, email, type Nationalize, parseChannel, phone, type Recipient } from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import {
   type DeliveryPorts,
   deliverMail,
@@ -139,12 +139,10 @@ function readAddressee(
 
 function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
   const channel = channelOf(body)
-  if (channel === undefined) throw new Failure('validation_error', 'channel must be SMS or EMAIL')
+  if (channel === undefined) throw invalid('channel must be SMS or EMAIL')
   const field = channel === 'SMS' ? 'phone' : 'email'
-  if (!isGiven(body[field])) {
-    throw new Failure('validation_error', `${field} is required when channel is ${channel}`)
-  }
-  if (to === undefined) throw new Failure('validation_error', `${field} is not valid`)
+  if (!isGiven(body[field])) throw invalid(`${field} is required when channel is ${channel}`)
+  if (to === undefined) throw invalid(`${field} is not valid`)
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   return { ...to, loginId, businessName }

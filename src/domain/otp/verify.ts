@@ -2,7 +2,7 @@ import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
 import { email, type Nationalize, phone, type Recipient } from '../contact.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
 import { claim, noteLimits, refused, retryAfterSeconds } from './claims.ts'
 import { authenticate, type CredentialPorts, isAppId } from './credentials.ts'
@@ -65,10 +65,8 @@ function readAnswer(
   nationalize: Nationalize | undefined,
 ): { recipient: Recipient; otp: string } {
   const { otp } = body
-  if (!isGiven(otp)) throw new Failure('validation_error', 'otp is required')
-  if (isGiven(body.phone) === isGiven(body.email)) {
-    throw new Failure('validation_error', 'exactly one of phone and email is required')
-  }
+  if (!isGiven(otp)) throw invalid('otp is required')
+  if (isGiven(body.phone) === isGiven(body.email)) throw invalid('exactly one of phone and email is required')
   if (typeof otp !== 'string') throw new Failure('invalid_input')
   if (!/^[0-9]{6}$/.test(otp)) throw new Failure('invalid_otp_format')
   const recipient = isGiven(body.phone) ? phone(body.phone, nationalize) : email(body.email)
