@@ -60,66 +60,47 @@ const paths: Readonly<Record<Operation, string>> = {
 /** The stages of a request, in order. */
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
-const stages: Readonly<Record<FailureKind, Stage>> = {
-  brand_id_required: 'brand',
-  brand_not_approved: 'brand',
-  brand_suspended: 'brand',
-  template_not_allowed: 'brand',
-  cooldown_active: 'limits',
-  rate_limited: 'limits',
-  validation_error: 'fields',
-  invalid_channel: 'fields',
-  unsupported_business: 'fields',
-  invalid_template: 'fields',
-  otp_template_not_supported: 'fields',
-  missing_variable: 'fields',
-  invalid_input: 'fields',
-  invalid_contact: 'fields',
-  invalid_app_id: 'fields',
-  invalid_otp_format: 'fields',
-  mismatch: 'code',
-  not_found: 'code',
-  max_attempts: 'code',
-  sms_failed: 'delivery',
-  notification_failed: 'delivery',
-  internal_error: 'inside',
+const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
+  brand_id_required: ['brand', 'the request named no brand'],
+  brand_not_approved: ['brand', 'the brand is unknown or still pending'],
+  brand_suspended: ['brand', 'the brand is suspended'],
+  template_not_allowed: ['brand', 'the brand has not enabled this template'],
+  cooldown_active: ['limits'],
+  rate_limited: ['limits'],
+  validation_error: ['fields'],
+  invalid_channel: ['fields', 'the channel is neither SMS nor EMAIL'],
+  unsupported_business: ['fields', 'businessName names another brand than brandId'],
+  invalid_template: ['fields', 'there is no such template'],
+  otp_template_not_supported: ['fields', 'a template of codes was asked for on /notify'],
+  missing_variable: ['fields', 'a variable of the template is missing'],
+  invalid_input: ['fields', 'the code was not given as a string'],
+  invalid_contact: ['fields', 'the phone number or mail address is not one'],
+  invalid_app_id: ['fields', 'the appId is not in a usable form'],
+  invalid_otp_format: ['fields', 'the code was not six digits'],
+  mismatch: ['code', 'the code was wrong'],
+  not_found: ['code', 'there was no live code: never sent, expired, used, or replaced by a newer one'],
+  max_attempts: ['code', 'three wrong codes had been tried before, so the code is locked'],
+  sms_failed: ['delivery'],
+  notification_failed: ['delivery'],
+  internal_error: ['inside'],
   // Not in the event log.
-  unauthorized: 'inside',
-  forbidden: 'inside',
-  route_not_found: 'inside',
-  method_not_allowed: 'inside',
-  body_too_large: 'inside',
+  unauthorized: ['inside'],
+  forbidden: ['inside'],
+  route_not_found: ['inside'],
+  method_not_allowed: ['inside'],
+  body_too_large: ['inside'],
 }
 
 function kindOf(error: string): FailureKind {
-  return Object.hasOwn(stages, error) ? (error as FailureKind) : 'internal_error'
-}
-
-const refusals: Readonly<Partial<Record<FailureKind, string>>> = {
-  brand_id_required: 'the request named no brand',
-  brand_not_approved: 'the brand is unknown or still pending',
-  brand_suspended: 'the brand is suspended',
-  template_not_allowed: 'the brand has not enabled this template',
-  invalid_channel: 'the channel is neither SMS nor EMAIL',
-  otp_template_not_supported: 'a template of codes was asked for on /notify',
-  invalid_template: 'there is no such template',
-  unsupported_business: 'businessName names another brand than brandId',
-  missing_variable: 'a variable of the template is missing',
-  invalid_input: 'the code was not given as a string',
-  invalid_otp_format: 'the code was not six digits',
-  invalid_contact: 'the phone number or mail address is not one',
-  invalid_app_id: 'the appId is not in a usable form',
-  mismatch: 'the code was wrong',
-  not_found: 'there was no live code: never sent, expired, used, or replaced by a newer one',
-  max_attempts: 'three wrong codes had been tried before, so the code is locked',
+  return Object.hasOwn(refusals, error) ? (error as FailureKind) : 'internal_error'
 }
 
 function checks({ operation, app, brand, channel, limits, end }: RequestTrace): string[] {
   const kind = end?.error ? kindOf(end.error) : undefined
-  const failed = kind && stages[kind]
+  const [failed, meaning] = kind ? refusals[kind] : []
   const lines = [`passed   the credentials of app ${app}`]
   const refused = (why: string) => [...lines, `REFUSED  ${why}`]
-  const why = end?.message ?? (kind && refusals[kind]) ?? end?.error ?? ''
+  const why = end?.message ?? meaning ?? end?.error ?? ''
 
   if (failed === 'brand' && kind !== 'template_not_allowed') return refused(why)
   if (brand !== null) lines.push(`passed   brand ${brand} is approved`)

@@ -1,11 +1,9 @@
 import { Failure } from '../failures.ts'
 import type { Clock, Secrets } from '../ports.ts'
-import type { CallbackRequest, DeliveryReportReader, SmsProvider } from './providers.ts'
+import type { CallbackRequest, DeliveryReport, DeliveryReportReader, SmsProvider } from './providers.ts'
 
 /** The highest-ranking delivery report of a message so far. */
-export interface DeliveryReportState {
-  readonly status: 'delivered' | 'failed' | 'pending'
-  readonly reason: string | null
+export interface DeliveryReportState extends Pick<DeliveryReport, 'status' | 'reason'> {
   /** Epoch milliseconds. */
   readonly at: number
 }
@@ -71,8 +69,7 @@ export function callbackUrls(
 
 /** The longest callback path, for providers that limit the length of URLs. */
 export function attemptPathLength(provider: string): number {
-  const idLength = 32
-  const tokenLength = 16
+  const [idLength, tokenLength] = [32, 16]
   return `/receipts/${provider}/`.length + idLength + '.9999.'.length + tokenLength
 }
 
@@ -98,15 +95,8 @@ export async function takeReports(
   const received = reader.read(call)
   for (const { status } of received) ports.reportReceived?.(provider, status)
   const reports = received
-    .filter(
-      ({ providerMessageId }) => providerMessageId === undefined || isProviderMessageId(providerMessageId),
-    )
-    .map(({ providerMessageId = '', status, reason }) => ({
-      key: keyOf(providerMessageId),
-      status,
-      reason,
-      at,
-    }))
+    .filter(({ providerMessageId: id }) => id === undefined || isProviderMessageId(id))
+    .map(({ providerMessageId = '', ...report }) => ({ ...report, key: keyOf(providerMessageId), at }))
   // A callback may have thousands of reports: in batches, so that sends are not delayed.
   for (let done = 0; done < reports.length; done += batch) {
     await ports.deliveryReports.saveReports(provider, reports.slice(done, done + batch))
@@ -125,29 +115,15 @@ export function reportReader(
   const reader = providers.find(
     ({ name, deliveryReports }) => name === provider && deliveryReports,
   )?.deliveryReports
-  const keyOf = reader && namer(secrets, provider, reader, token)
-  if (!reader || !keyOf) throw new Failure('route_not_found')
+  const end = reader?.namedBy === 'attempt' ? token.lastIndexOf('.') : -1
+  const key = token.slice(0, Math.max(0, end))
+  const about = reader?.namedBy === 'attempt' ? `${provider} ${key}` : provider
+  if (!reader || !secrets.isCallbackToken(about, token.slice(end + 1))) throw new Failure('route_not_found')
+  const keyOf = (id: string) => (reader.namedBy === 'attempt' ? key : providerReportKey(provider, id))
   return { reader, keyOf }
 }
 
 /** What else an answer may contain is not for the log. */
 export function isProviderMessageId(text: string): boolean {
   return /^[!-~]{1,200}$/.test(text)
-}
-
-/** The report key of a message in this callback; undefined for an unknown path. */
-function namer(
-  secrets: CallbackPorts['secrets'],
-  provider: string,
-  { namedBy }: DeliveryReportReader,
-  token: string,
-): ((providerMessageId: string) => string) | undefined {
-  if (namedBy === 'providerMessageId') {
-    return secrets.isCallbackToken(provider, token)
-      ? (providerMessageId) => providerReportKey(provider, providerMessageId)
-      : undefined
-  }
-  const end = token.lastIndexOf('.')
-  const key = token.slice(0, Math.max(0, end))
-  return secrets.isCallbackToken(`${provider} ${key}`, token.slice(end + 1)) ? () => key : undefined
 }

@@ -46,8 +46,8 @@ export interface Routing {
  * Sends an SMS, provider by provider and route by route, within one deadline (design D26), until
  *
  * - one accepts it, or rejects the recipient: the end;
- * - one times out or is otherwise `unknown`: the next route may send the same code, but no other provider of this route, and
- * not this provider;
+ * - one times out or is otherwise `unknown`: the next route may send the same code, but no other provider of this
+ *   route, and not this provider;
  * - one rejects or fails otherwise: the next one is tried.
  *
  * Providers with an open circuit come last. A provider is skipped when too little time is left for its answer.
@@ -59,40 +59,38 @@ export async function deliverSms(
   { routes, avoid }: Routing,
 ): Promise<Outcome> {
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  const steps: readonly Step[] = routes.flatMap((route) =>
-    stablePartition(ports.smsRoutes[route], ({ name }) => name === avoid).map((provider) => ({
-      route,
-      provider,
-    })),
-  )
+  const steps = routes.flatMap((route) => {
+    const providers = stablePartition(ports.smsRoutes[route], ({ name }) => name === avoid)
+    return providers.map((provider): Step => ({ route, provider }))
+  })
   const { openCircuits, ready } = Object.groupBy(steps, ({ provider }) =>
     ports.breakers.isOpen(provider.name) ? 'openCircuits' : 'ready',
   )
   let waiting: readonly Step[] = [...(ready ?? []), ...(openCircuits ?? [])]
-  const leftOpen = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
+  const unknown = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
   for (;;) {
     const [step, ...rest] = waiting
     if (!step) break
     waiting = rest
     const { route, provider } = step
-    if (leftOpen.routes.has(route) || leftOpen.providers.has(provider.name)) continue
+    if (unknown.routes.has(route) || unknown.providers.has(provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
-      noteSkipped(ports, context, message, step, 'no time left')
+      saveSkipped(ports, context, message, step, 'no time left')
       continue
     }
-    last = await tryProvider(ports, context, message, route, provider, timeoutMs)
+    last = await tryProvider(ports, context, message, step, timeoutMs)
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
     if (last.kind === 'unknown') {
-      leftOpen.routes.add(route)
-      leftOpen.providers.add(provider.name)
+      unknown.routes.add(route)
+      unknown.providers.add(provider.name)
     }
     // A failing provider is likely to fail on the next route too: others first.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
-    if (openCircuits?.includes(step)) noteSkipped(ports, context, message, step, 'keeps failing')
+    if (openCircuits?.includes(step)) saveSkipped(ports, context, message, step, 'keeps failing')
   }
   return last
 }
@@ -113,43 +111,37 @@ async function tryProvider(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  route: SmsRoute,
-  provider: SmsProvider,
+  { route, provider }: Step,
   timeoutMs: number,
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
+  const { name, deliveryReports } = provider
   // Without a public URL there are no reports.
-  const url = provider.deliveryReports ? ports.callbackUrl(provider.name, message.requestId, attempt) : null
-  const namedBy = url === null ? undefined : provider.deliveryReports?.namedBy
+  const url = deliveryReports ? ports.callbackUrl(name, message.requestId, attempt) : null
+  const namedBy = url === null ? undefined : deliveryReports?.namedBy
   const callbackUrl = namedBy === 'attempt' ? url : null
-  const sms = smsFor(provider.name, message, route, callbackUrl)
-  const end = ports.breakers.begin(provider.name)
-  const { outcome, ...taken } = await timed(ports, () => provider.send(sms, timeoutMs))
+  const sms = smsFor(name, message, route, callbackUrl)
+  const end = ports.breakers.begin(name)
+  const { outcome, result } = await call(ports, message.to, () => provider.send(sms, timeoutMs))
   end(outcome)
-  const providerMessageId = providerMessageIdOf(outcome, message.to)
-  context.attempts.push({
-    attempt,
-    ...aboutSms(ports, message, route, provider),
-    ...inTheLog(outcome, message.to),
-    reportKey: callbackUrl
-      ? attemptKey(message.requestId, attempt)
-      : namedBy === 'providerMessageId' && providerMessageId
-        ? providerReportKey(provider.name, providerMessageId)
-        : null,
-    ...taken,
-  })
-  ports.eventLog.note(context)
+  const { providerMessageId } = result
+  const reportKey = callbackUrl
+    ? attemptKey(message.requestId, attempt)
+    : namedBy === 'providerMessageId' && providerMessageId !== null
+      ? providerReportKey(name, providerMessageId)
+      : null
+  saveAttempt(ports, context, { attempt, ...aboutSms(ports, message, route, provider), ...result, reportKey })
   return outcome
 }
 
-function noteSkipped(
+function saveSkipped(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
   { route, provider }: Step,
   reason: 'keeps failing' | 'no time left',
 ): void {
-  context.attempts.push({
+  saveAttempt(ports, context, {
     attempt: ++context.attemptsBegun,
     ...aboutSms(ports, message, route, provider),
     outcome: 'skipped',
@@ -160,7 +152,11 @@ function noteSkipped(
     at: ports.now(),
     durationMs: 0,
   })
-  ports.eventLog.note(context)
+}
+
+function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attempt: Attempt): void {
+  context.attempts.push(attempt)
+  eventLog.note(context)
 }
 
 function smsFor(
@@ -206,30 +202,35 @@ export async function deliverMail(
 ): Promise<Outcome> {
   const { mailer, providerTimeoutMs } = ports
   const attempt = ++context.attemptsBegun
-  const { outcome, ...taken } = await timed(ports, () => mailer.send(mail, attempt, providerTimeoutMs))
-  context.attempts.push({
+  const { outcome, result } = await call(ports, mail.to, () => mailer.send(mail, attempt, providerTimeoutMs))
+  const { template, position, recipientSubject } = mail
+  saveAttempt(ports, context, {
     attempt,
     channel: 'EMAIL',
     route: null,
     provider: mailer.name,
-    template: mail.template,
+    template,
     recipient: maskEmail(mail.to),
-    position: mail.position,
-    recipientSubject: mail.recipientSubject,
+    position,
+    recipientSubject,
     segments: null,
-    ...inTheLog(outcome, mail.to),
     reportKey: null,
-    ...taken,
+    ...result,
   })
-  ports.eventLog.note(context)
   return outcome
 }
 
-/** A provider that throws may have sent the message before. */
-async function timed(
+type CallResult = Pick<
+  Attempt,
+  'outcome' | 'errorClass' | 'reason' | 'providerMessageId' | 'at' | 'durationMs' | 'error'
+>
+
+/** Calls a provider. One that throws may have sent the message before. */
+async function call(
   { now, stopwatch }: DeliveryPorts,
+  to: string,
   send: () => Promise<Outcome>,
-): Promise<Pick<Attempt, 'at' | 'durationMs' | 'error'> & { outcome: Outcome }> {
+): Promise<{ outcome: Outcome; result: CallResult }> {
   const [at, startedAt] = [now(), stopwatch()]
   let outcome: Outcome
   let fault: { error: unknown } | undefined
@@ -239,28 +240,17 @@ async function timed(
     outcome = { kind: 'unknown', reason: 'provider fault' }
     fault = { error }
   }
-  return { outcome, at, durationMs: Math.round(stopwatch() - startedAt), ...fault }
-}
-
-function inTheLog(
-  outcome: Outcome,
-  to: string,
-): Pick<Attempt, 'outcome' | 'errorClass' | 'reason' | 'providerMessageId'> {
   const { kind } = outcome
-  return {
+  const id = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined
+  const result = {
     outcome: kind,
     errorClass: kind === 'accepted' ? null : kind === 'rejected' ? outcome.scope : kind,
     reason: kind === 'accepted' ? null : outcome.reason,
-    providerMessageId: providerMessageIdOf(outcome, to) ?? null,
+    // Some ids contain the recipient.
+    providerMessageId: id !== undefined && isProviderMessageId(id) && !id.includes(to) ? id : null,
+    at,
+    durationMs: Math.round(stopwatch() - startedAt),
+    ...fault,
   }
-}
-
-/** The provider's id of a message, unless it contains the recipient. */
-function providerMessageIdOf(outcome: Outcome, to: string): string | undefined {
-  const providerMessageId = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined
-  return providerMessageId !== undefined &&
-    isProviderMessageId(providerMessageId) &&
-    !providerMessageId.includes(to)
-    ? providerMessageId
-    : undefined
+  return { outcome, result }
 }

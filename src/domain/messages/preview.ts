@@ -64,24 +64,17 @@ export function previewOf(
   given: Readonly<Record<string, string>>,
   { segmentsOf, otpTtlSeconds }: PreviewSettings,
 ): Preview {
-  const filledIn = ({ name }: VariableRule) => given[name] ?? samples[name] ?? ''
-  const rules = template.audience === 'notify' ? template.variables : otpRules(template)
-  const variables = rules.map((rule) => ({
-    name: rule.name,
-    value: filledIn(rule),
-    description: rule.description,
-  }))
-  const about = {
-    templateKey: template.key,
-    audience: template.audience,
-    template: template.text,
-    variables,
-    registration: registrationOf(brand, template.key),
-  }
+  const { key: templateKey, audience, text: source } = template
+  const otpRules = templateKey === 'LOGIN_OTP_WITH_ID' ? [code, loginId] : [code]
+  const variables = (audience === 'notify' ? template.variables : otpRules).map(({ name, description }) => {
+    return { name, value: given[name] ?? samples[name] ?? '', description }
+  })
+  const registration = registrationOf(brand, templateKey)
+  const about = { templateKey, audience, template: source, variables, registration }
   const values = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   try {
     const text =
-      template.audience === 'notify'
+      audience === 'notify'
         ? render(template, { ...templateVariables(template, values), businessName: brand.displayName }).text
         : otpText(brand, values, { segmentsOf, otpTtlSeconds })
     return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
@@ -89,10 +82,6 @@ export function previewOf(
     if (!(error instanceof Failure)) throw error
     return { ...about, text: null, problem: error.message, segments: null, characters: 0 }
   }
-}
-
-function otpRules({ key }: Template): readonly VariableRule[] {
-  return key === 'LOGIN_OTP_WITH_ID' ? [code, loginId] : [code]
 }
 
 function otpText(

@@ -63,7 +63,7 @@ const loginOtpWithId: Template = {
   variables: [],
 }
 
-const catalogue: readonly Template[] = [
+export const templates: readonly Template[] = [
   loginOtp,
   loginOtpWithId,
   {
@@ -87,13 +87,12 @@ const catalogue: readonly Template[] = [
 ]
 
 // Not an object literal: a key such as "constructor" must be unknown.
-const byKey = new Map(catalogue.map((template) => [template.key, template]))
+const byKey = new Map(templates.map((template) => [template.key, template]))
 
-export const templates = catalogue
-export const notifyTemplates = catalogue.filter((template) => template.audience === 'notify')
+export const notifyTemplates = templates.filter((template) => template.audience === 'notify')
 export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
 export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]
-export const templateKeys: readonly string[] = catalogue.map((template) => template.key)
+export const templateKeys: readonly string[] = templates.map((template) => template.key)
 
 export function templateOf(key: string): Template | undefined {
   return byKey.get(key)
@@ -130,26 +129,13 @@ export function templateVariables(template: Template, given: Body): Record<strin
 }
 
 /** One pass: a value that looks like a variable is not replaced. */
-export function render(template: Template, variables: Readonly<Record<string, string>>): Rendered {
-  let text = ''
-  for (const [index, part] of partsOf(template).entries()) {
-    // Words and names of variables alternate.
-    const filled = index % 2 === 0 ? part : variables[part]
-    if (filled === undefined)
-      throw new Error(`the text of ${template.key} has {${part}}, which nothing fills`)
-    text += filled
-  }
+export function render(template: Template, variables: Rendered['variables']): Rendered {
+  const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = variables[name]
+    if (value === undefined) throw new Error(`the text of ${template.key} has {${name}}, which nothing fills`)
+    return value
+  })
   return { templateKey: template.key, text, variables }
-}
-
-const knownParts = new Map<Template, readonly string[]>()
-
-function partsOf(template: Template): readonly string[] {
-  const known = knownParts.get(template)
-  if (known) return known
-  const parts = template.text.split(/\{(\w+)\}/)
-  knownParts.set(template, parts)
-  return parts
 }
 
 export function renderOtp(otp: {
@@ -182,8 +168,8 @@ export function boundText(
   const whole = text + lastLine
   if (segmentsOf(whole).count === 1 || segmentsOf(text).count > 1) return whole
   const sentences = text.split(/(?<=\.) /)
-  for (const kept of [sentences.length - 1, sentences.length - 2]) {
-    const shorter = sentences.slice(0, kept).join(' ') + lastLine
+  for (const dropped of [1, 2]) {
+    const shorter = sentences.slice(0, sentences.length - dropped).join(' ') + lastLine
     if (segmentsOf(shorter).count === 1) return shorter
   }
   return whole
@@ -200,18 +186,16 @@ export function hasUrl(text: string): boolean {
   return urlShapes.some((shape) => shape.test(text))
 }
 
-/** Brand names such as "Booking.com" are allowed. */
-function hasFullUrl(text: string): boolean {
-  return fullUrlShapes.some((shape) => shape.test(text))
-}
-
 /** Text in an OTP message must not have a URL: a visitor may have typed it, and the message is in the brand's name. */
 export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
   const words = optionalText(name, value, rule)
-  if (words !== undefined && hasFullUrl(words)) throw invalid(`${name} must not contain a URL`)
+  if (words !== undefined && fullUrlShapes.some((shape) => shape.test(words))) {
+    throw invalid(`${name} must not contain a URL`)
+  }
   return words
 }
 
+/** Without names such as "Booking.com", which a brand may have. */
 const fullUrlShapes = [
   /[a-z][a-z0-9+.-]*:\/\/|\bwww\./iu,
   /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u,
