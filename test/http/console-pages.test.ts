@@ -304,7 +304,7 @@ describe('Requests, brands, apps and deliveries', () => {
           origin: hostile,
         }),
     ],
-    ['brands', (around) => brandsPage(around, { brands: [hostileBrand] })],
+    ['brands', (around) => brandsPage(around, [hostileBrand])],
     [
       'a brand',
       (around) =>

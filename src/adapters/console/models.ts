@@ -6,6 +6,7 @@ import type { IntegrationRequestRecord } from '../../domain/integration/integrat
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
+import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 
 // The data of the console's pages: `routes/` gathers it, `pages/` renders it.
 
@@ -68,20 +69,11 @@ export interface KeyModel {
   readonly origin: string
 }
 
-export interface BrandsModel {
-  readonly brands: readonly Brand[]
-}
-
 /** The form's fields as typed. */
-export interface BrandForm {
-  readonly slug: string
-  readonly displayName: string
-  readonly notifyTemplates: readonly string[]
-  readonly dltEnabled: boolean
-  readonly loginIdEnabled: boolean
-  readonly domain: string
-  readonly entityId: string
-}
+export type BrandForm = Pick<
+  Brand,
+  'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled'
+> & { readonly domain: string; readonly entityId: string }
 
 export interface BrandModel {
   /** Null: a new brand. */
@@ -124,13 +116,9 @@ export interface TraceModel {
   readonly lines: readonly string[]
 }
 
-export interface SessionRow {
+export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
   /** The beginning of the session's id, which is not secret. */
   readonly id: string
-  readonly startedAt: number
-  readonly lastSeenAt: number
-  readonly expiresAt: number
-  readonly by: 'password' | 'link'
   readonly isOwn: boolean
 }
 

@@ -5,18 +5,14 @@ import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { codesAndLimits } from './schema.ts'
 
-// The codes and limits of a transaction: it locks the rows of all its subjects, reads them, and writes what has changed.
+// The codes and limits of a transaction, in two round trips: BEGIN, lock and read all its rows; then write and COMMIT.
 //
-// That takes two round trips: BEGIN, locks and rows; then changes and COMMIT.
+// Rows that do not exist can't be locked. Two transactions that insert the same row conflict, and the second one is retried.
+// So is one that reads a row which appeared after it took its locks. Reading an absent row without writing it is
+// equivalent to running before the insertion.
 //
-// Rows that exist are locked before they are read. Rows that do not exist can not be locked: two transactions that count on
-// the same limit for the first time both insert its row, and the second one fails and starts again. So does one that finds a
-// row that appeared after it took its locks. A step that reads an absent row and does not write it happened before that row
-// was inserted.
-//
-// No two transactions wait for each other. All take locks in one order. Once a transaction has its locks it waits only to
-// insert, where another has inserted the same row, and all insert in one order. Deletions come last, since an insertion
-// waits for a deletion of the same row too. The expiry cleanup skips locked rows.
+// There are no deadlocks: all transactions lock in one order and then insert in one order. Deletions come last, since an
+// insertion waits for a deletion of the same row. The expiry cleanup skips locked rows.
 
 /** Builds SQL only. */
 const orm = drizzle(async () => ({ rows: [] }))

@@ -1,6 +1,6 @@
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm'
 import { statSteps } from '../../domain/events/stats.ts'
-import { firstIdOf } from '../store/event-rows.ts'
+import { expiredDeletions } from '../store/expiry-cleanup.ts'
 import type { RetainAfter, SweepStep } from '../store/store.ts'
 import { raiseRevision } from './changes.ts'
 import { serverTime } from './clock.ts'
@@ -11,8 +11,6 @@ import { codesAndLimits, leases, openCircuitRows } from './schema.ts'
 const batch = 500
 
 const otherBatch = 1000
-
-const outboxMs = 86_400_000
 
 /** If the node with the lease is silent for longer, another takes over. */
 const leaseMs = 15_000
@@ -33,9 +31,8 @@ export function createSweep(
     }
     const [expired, next] = await sweepCodesAndLimits(now)
     after = next
-    const before = firstIdOf(retainAfter.eventLog)
     let isFull = false
-    for (const deletion of deletions(now, retainAfter, before)) {
+    for (const deletion of deletions(now, retainAfter)) {
       if ((await changedBy(orm, deletion)) >= otherBatch) isFull = true
     }
     await closeCircuits(now)
@@ -76,31 +73,18 @@ export function createSweep(
     })
   }
 
-  function deletions(now: number, retainAfter: RetainAfter, before: string): readonly SQL[] {
-    const some = sql.raw(`LIMIT ${otherBatch} FOR UPDATE SKIP LOCKED`)
-    return [
-      sql`DELETE FROM outbox WHERE id IN
-        (SELECT id FROM outbox WHERE created_at <= ${now - outboxMs} ORDER BY created_at ${some})`,
-      sql`DELETE FROM requests WHERE request_id IN
-        (SELECT request_id FROM requests WHERE request_id < ${before} ORDER BY request_id ${some})`,
-      sql`DELETE FROM attempts WHERE (request_id, attempt) IN
-        (SELECT request_id, attempt FROM attempts WHERE request_id < ${before} ORDER BY request_id, attempt ${some})`,
-      sql`DELETE FROM delivery_reports WHERE key IN
-        (SELECT key FROM delivery_reports WHERE at < ${retainAfter.eventLog} ORDER BY at ${some})`,
-      ...statSteps.map(
-        ({
-          stepMs,
-          retentionMs,
-        }) => sql`DELETE FROM stats WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
-          (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM stats
-           WHERE step_ms = ${stepMs} AND at < ${now - retentionMs} ORDER BY at ${some})`,
-      ),
-      sql`DELETE FROM audit WHERE id IN (SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT ${sql.raw(String(otherBatch))}) AS oldest WHERE at < ${retainAfter.audit})`,
-      sql`DELETE FROM integration_requests WHERE id IN
-        (SELECT id FROM integration_requests WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${some})`,
-      sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
-      sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
-    ]
+  function deletions(now: number, retainAfter: RetainAfter): readonly SQL[] {
+    const lock = sql`FOR UPDATE SKIP LOCKED`
+    const ofStats = statSteps.map(
+      ({
+        stepMs,
+        retentionMs,
+      }) => sql`DELETE FROM stats WHERE (part, step_ms, at, kind, channel, brand, provider, detail) IN
+        (SELECT part, step_ms, at, kind, channel, brand, provider, detail FROM stats
+         WHERE step_ms = ${stepMs} AND at < ${now - retentionMs}
+         ORDER BY at LIMIT ${sql.raw(String(otherBatch))} ${lock})`,
+    )
+    return [...expiredDeletions(now, retainAfter, otherBatch, lock), ...ofStats]
   }
 }
 

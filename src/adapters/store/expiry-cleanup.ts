@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Log } from '../../domain/ports.ts'
-import type { SweepStep } from './store.ts'
+import { firstIdOf } from './event-rows.ts'
+import type { RetainAfter, SweepStep } from './store.ts'
 
 /** Pause after a round, and between steps that found little. */
 const restMs = { round: 5000, step: 20 } as const
@@ -21,4 +23,36 @@ export async function runExpiryCleanup(
     }
     await pause(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
   }
+}
+
+const outboxRetentionMs = 86_400_000
+
+/**
+ * Deletes expired rows of every table but those of codes, limits and statistics.
+ *
+ * @param batch rows that a statement deletes at most; sessions and links are few
+ * @param lock a locking clause for the selected rows
+ */
+export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: number, lock = sql``): SQL[] {
+  const before = firstIdOf(retainAfter.eventLog)
+  const limit = sql.raw(`LIMIT ${batch}`)
+  return [
+    sql`DELETE FROM outbox WHERE id IN
+      (SELECT id FROM outbox WHERE created_at <= ${now - outboxRetentionMs} ORDER BY created_at ${limit} ${lock})`,
+    sql`DELETE FROM requests WHERE request_id IN
+      (SELECT request_id FROM requests WHERE request_id < ${before} ORDER BY request_id ${limit} ${lock})`,
+    sql`DELETE FROM attempts WHERE (request_id, attempt) IN
+      (SELECT request_id, attempt FROM attempts WHERE request_id < ${before}
+       ORDER BY request_id, attempt ${limit} ${lock})`,
+    sql`DELETE FROM delivery_reports WHERE key IN
+      (SELECT key FROM delivery_reports WHERE at < ${retainAfter.eventLog} ORDER BY at ${limit} ${lock})`,
+    // Ids follow the order of time.
+    sql`DELETE FROM audit WHERE id IN
+      (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${limit}) AS oldest WHERE at < ${retainAfter.audit})`,
+    sql`DELETE FROM integration_requests WHERE id IN
+      (SELECT id FROM integration_requests
+       WHERE coalesce(decided_at, created_at) < ${retainAfter.requests} ${limit} ${lock})`,
+    sql`DELETE FROM console_sessions WHERE expires_at <= ${now}`,
+    sql`DELETE FROM console_links WHERE expires_at <= ${now}`,
+  ]
 }

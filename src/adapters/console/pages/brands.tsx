@@ -15,10 +15,10 @@ import {
   Snippet,
 } from '../../pages/components.tsx'
 import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.tsx'
-import type { BrandModel, BrandsModel, PageContext } from '../models.ts'
+import type { BrandModel, PageContext } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
 
-export function brandsPage(pageContext: PageContext, { brands }: BrandsModel): string {
+export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): string {
   return consolePage(
     pageContext,
     {

@@ -22,9 +22,7 @@ import { field, orAgain, type PageHandler } from '../page-handler.ts'
 import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
-  get('/admin/brands', async (_, pageContext) =>
-    html(brandsPage(pageContext, { brands: await ports.brands.list() })),
-  )
+  get('/admin/brands', async (_, pageContext) => html(brandsPage(pageContext, await ports.brands.list())))
   get('/admin/brands/new', (_, pageContext) => brandForm(pageContext, null, formOf(freshBrand(''))))
   post('/admin/brands', async ({ form, by }, pageContext) => {
     const asked = brandAsked(form, field(form, 'slug'))
@@ -118,16 +116,10 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
 }
 
 function formOf(brand: Brand): BrandForm {
-  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, domain, entityId } = brand
-  return {
-    slug,
-    displayName,
-    notifyTemplates,
-    dltEnabled,
-    loginIdEnabled,
-    domain: domain ?? '',
-    entityId: entityId ?? '',
-  }
+  const { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled } = brand
+  const { domain, entityId } = brand
+  const texts = { domain: domain ?? '', entityId: entityId ?? '' }
+  return { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, ...texts }
 }
 
 /** The form's initial values, which it sends back; empty if it does not. */
@@ -159,11 +151,6 @@ function brandAsked(form: URLSearchParams, slug: string): BrandForm {
   }
 }
 
-function changeOf({
-  slug: _,
-  domain,
-  entityId,
-  ...rest
-}: BrandForm): Omit<BrandForm, 'slug' | 'domain' | 'entityId'> & Pick<Brand, 'domain' | 'entityId'> {
+function changeOf({ slug: _, domain, entityId, ...rest }: BrandForm) {
   return { ...rest, domain: domain || null, entityId: entityId || null }
 }

@@ -14,13 +14,10 @@ export function serverRoutes({ get, post, ports, settings, missing }: PageHandle
     return html(auditPage(pageContext, { records: shown, next }))
   })
   get('/admin/settings', async ({ visit }, pageContext) => {
-    const sessions = (await ports.sessions.list(pageContext.now)).map((session) => ({
-      id: sessionId(session),
-      startedAt: session.startedAt,
-      lastSeenAt: session.lastSeenAt,
-      expiresAt: session.expiresAt,
-      by: session.by,
-      isOwn: session.tokenSha256 === visit.session.tokenSha256,
+    const sessions = (await ports.sessions.list(pageContext.now)).map(({ tokenSha256, ...session }) => ({
+      ...session,
+      id: sessionId({ tokenSha256 }),
+      isOwn: tokenSha256 === visit.session.tokenSha256,
     }))
     const { inForce, databaseName, bun } = settings
     return html(settingsPage(pageContext, { settings: inForce, sessions, databaseName, bun }))
