@@ -399,9 +399,9 @@ describe('junk', () => {
             ...(isPost ? { body: Buffer.from(bytes) } : {}),
             headers: contentType === '' ? {} : { 'content-type': contentType },
           })
-          // `/receipts/../..` is GET /.
-          const isRoot = new URL(url, 'http://localhost').pathname === '/'
-          if (answer.status === 200 && !isRoot) expectTaken(answer)
+          // `/receipts/../..` is GET /, which has an answer of its own.
+          if (new URL(url, 'http://localhost').pathname === '/') expect(answer.status).toBeLessThan(500)
+          else if (answer.status === 200) expectTaken(answer)
           else expectNoFault(answer)
         },
       ),
