@@ -8,19 +8,8 @@ function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace 
   const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
   const { recipients = null, recipientSubject = null, limits } = context
   if (operation === undefined || app === undefined) return undefined
-  return {
-    requestId,
-    at,
-    operation,
-    app,
-    brand,
-    channel,
-    recipient,
-    recipients,
-    recipientSubject,
-    limits,
-    end,
-  }
+  const about = { requestId, at, operation, app, brand, channel }
+  return { ...about, recipient, recipients, recipientSubject, limits, end }
 }
 
 /** Only messages that name our own fields are stored, without the caller's text. */
@@ -39,8 +28,8 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
 const savedRefusals = 60
 
 /**
- * The event log of a server. Requests without valid credentials are not stored, and few of those that no limit counts, so that
- * nobody can fill the disk.
+ * The event log of a server. Requests without valid credentials are not stored, and few of those that no limit counts, so
+ * that nobody can fill the disk.
  *
  * @param count receives the stats of every ended request, stored or not, and the time of the request
  */

@@ -8,29 +8,30 @@ export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
 
 /** Counts of a time span. A rejected request counts in `limited` or `refused` only. */
-export interface Figures {
-  /** /otp/send and /otp/resend with success. */
-  readonly sends: number
-  /** Codes that no provider accepted. */
-  readonly sendsFailed: number
+export const noFigures = {
+  /** /otp/send and /otp/resend with success, and without any provider that accepted. */
+  sends: 0,
+  sendsFailed: 0,
   /** /notify with success, and with notification_failed. */
-  readonly notified: number
-  readonly notifyFailed: number
+  notified: 0,
+  notifyFailed: 0,
   /** `max_attempts` counts as a wrong code. */
-  readonly verified: number
-  readonly wrongCodes: number
+  verified: 0,
+  wrongCodes: 0,
   /** rate_limited, cooldown_active. */
-  readonly limited: number
+  limited: 0,
   /** Brand not approved, suspended, or without the template. */
-  readonly refused: number
+  refused: 0,
   /** Attempts. */
-  readonly accepted: number
-  readonly failed: number
-  readonly unknown: number
+  accepted: 0,
+  failed: 0,
+  unknown: 0,
   /** Delivery reports. */
-  readonly delivered: number
-  readonly undelivered: number
+  delivered: 0,
+  undelivered: 0,
 }
+
+export type Figures = Readonly<typeof noFigures>
 
 /** One step of a period; `at` is its start, epoch milliseconds. */
 export interface Point extends Figures {

@@ -2,15 +2,16 @@ import type { Channel } from '../contact.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { RequestTrace } from './event-log.ts'
 import type { Attempt, Operation } from './request-context.ts'
-import type {
-  FailureCount,
-  Figures,
-  LastHour,
-  Period,
-  Point,
-  Share,
-  Statistics,
-  VerifyTimes,
+import {
+  type FailureCount,
+  type Figures,
+  type LastHour,
+  noFigures,
+  type Period,
+  type Point,
+  type Share,
+  type Statistics,
+  type VerifyTimes,
 } from './statistics.ts'
 
 // Events are counted as they happen: the event log may have millions of rows.
@@ -18,8 +19,8 @@ import type {
 export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time'
 
 /**
- * `detail` is an error code or `ok`, the outcome and class of an attempt, the status of a delivery report, or a bin of seconds.
- * Unknown fields are empty.
+ * `detail` is an error code or `ok`, the outcome and class of an attempt, the status of a delivery report, or a bin of
+ * seconds. Unknown fields are empty.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -48,20 +49,15 @@ export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]):
   if (!end || isVerified(trace)) return []
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
   const provider = operation === 'send' || operation === 'resend' ? (taken?.provider ?? '') : ''
-  return [
-    { kind: operation, channel: channel ?? '', brand: brand ?? '', provider, detail: end.error ?? 'ok' },
-  ]
+  const about = { channel: channel ?? '', brand: brand ?? '', provider } as const
+  return [{ kind: operation, ...about, detail: end.error ?? 'ok' }]
 }
 
 export function attemptStat(
-  {
-    channel,
-    provider,
-    outcome,
-    errorClass,
-  }: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
+  attempt: Pick<Attempt, 'channel' | 'provider' | 'outcome' | 'errorClass'>,
   brand: string | null,
 ): StatKey {
+  const { channel, provider, outcome, errorClass } = attempt
   const detail = errorClass === null ? outcome : `${outcome} ${errorClass}`
   return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
 }
@@ -97,22 +93,6 @@ export interface Counted extends StatKey {
   /** Start of the step, epoch milliseconds. */
   readonly at: number
   readonly count: number
-}
-
-const nothing: Figures = {
-  sends: 0,
-  sendsFailed: 0,
-  notified: 0,
-  notifyFailed: 0,
-  verified: 0,
-  wrongCodes: 0,
-  limited: 0,
-  refused: 0,
-  accepted: 0,
-  failed: 0,
-  unknown: 0,
-  delivered: 0,
-  undelivered: 0,
 }
 
 const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
@@ -153,8 +133,8 @@ export function periodStart(period: Period, now: number): number {
 /** Sums the stats of a period: steps from `periodStart` on, in any order. */
 export class StatisticsSum {
   private readonly from: number
-  private readonly totals: Adding = { ...nothing }
-  private readonly steps: ReadonlyMap<number, Adding>
+  private readonly totals: typeof noFigures = { ...noFigures }
+  private readonly steps: ReadonlyMap<number, typeof noFigures>
   private readonly channels = new Shares()
   private readonly brands = new Shares()
   private readonly providers = new Shares()
@@ -168,7 +148,7 @@ export class StatisticsSum {
     const { stepMs, count } = periodSteps[period]
     this.from = periodStart(period, now)
     this.steps = new Map(
-      Array.from({ length: count }, (_, index) => [this.from + index * stepMs, { ...nothing }]),
+      Array.from({ length: count }, (_, index) => [this.from + index * stepMs, { ...noFigures }]),
     )
   }
 
@@ -231,17 +211,15 @@ export function wayName(channel: Channel | '', provider: string): string {
   return `${channel} ${provider}`
 }
 
-type Adding = { -readonly [Figure in keyof Figures]: number }
-
 /** Figures by name; an empty name has none. */
 class Shares {
-  private readonly byName = new Map<string, Adding>()
+  private readonly byName = new Map<string, typeof noFigures>()
 
-  of(name: string): Adding | undefined {
+  of(name: string): typeof noFigures | undefined {
     if (name === '') return undefined
     const known = this.byName.get(name)
     if (known) return known
-    const fresh = { ...nothing }
+    const fresh = { ...noFigures }
     this.byName.set(name, fresh)
     return fresh
   }

@@ -72,12 +72,13 @@ export function sessionActor(session: Pick<ConsoleSession, 'tokenSha256'>): Acto
 /** `admin link`: resolves to the token of a new link. */
 export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor: Actor): Promise<string> {
   const { token, sha256 } = ports.consoleSecrets.newToken()
-  const now = ports.now()
-  await ports.sessions.addLink(sha256, now + linkMs, {
-    at: now,
+  const at = ports.now()
+  const target = sessionId({ tokenSha256: sha256 })
+  await ports.sessions.addLink(sha256, at + linkMs, {
+    at,
     actor,
     action: 'console.link',
-    target: sha256.slice(0, 8),
+    target,
     details: {},
   })
   return token
@@ -85,13 +86,9 @@ export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor:
 
 /** Resolves to the token of a new session; undefined where the link is used or expired. */
 export async function enterByLink(ports: ConsolePorts, linkToken: string): Promise<string | undefined> {
-  const { token, session } = newSession(ports, 'link')
-  const hasBegun = await ports.sessions.useLink(
-    ports.consoleSecrets.sha256(linkToken),
-    session,
-    loginEntry(session),
-  )
-  return hasBegun ? token : undefined
+  const { token, session, entry } = newSession(ports, 'link')
+  const linkSha256 = ports.consoleSecrets.sha256(linkToken)
+  return (await ports.sessions.useLink(linkSha256, session, entry)) ? token : undefined
 }
 
 export interface LoginPorts extends ConsolePorts {
@@ -115,43 +112,32 @@ export async function enterByPassword(
   // A long password would cost CPU.
   if (password.length > 1000) throw invalid('the password is at most 1000 characters')
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
-  const { token, session } = newSession(ports, 'password')
-  await ports.sessions.begin(session, loginEntry(session))
+  const { token, session, entry } = newSession(ports, 'password')
+  await ports.sessions.begin(session, entry)
   return token
 }
 
 function newSession(ports: ConsolePorts, by: ConsoleSession['by']) {
   const { token } = ports.consoleSecrets.newToken()
   const now = ports.now()
+  const tokenSha256 = storedTokens(ports, token)[by]
   const session: ConsoleSession = {
-    tokenSha256: storedTokens(ports, token)[by],
+    tokenSha256,
     startedAt: now,
     lastSeenAt: now,
     expiresAt: now + idleMs,
     by,
   }
-  return { token, session }
+  const actor = sessionActor(session)
+  const target = sessionId(session)
+  const entry: AuditEntry = { at: now, actor, action: 'console.login', target, details: { by } }
+  return { token, session, entry }
 }
 
 /** The stored hash of a session's token. A password session is bound to the password, and ends when that changes. */
-function storedTokens(
-  { consoleSecrets, passwordHash }: ConsolePorts,
-  token: string,
-): Record<ConsoleSession['by'], string> {
-  return {
-    link: consoleSecrets.sha256(token),
-    password: consoleSecrets.sha256(`${token} ${passwordHash}`),
-  }
-}
-
-function loginEntry(session: ConsoleSession): AuditEntry {
-  return {
-    at: session.startedAt,
-    actor: sessionActor(session),
-    action: 'console.login',
-    target: sessionId(session),
-    details: { by: session.by },
-  }
+function storedTokens({ consoleSecrets, passwordHash }: ConsolePorts, token: string) {
+  const { sha256 } = consoleSecrets
+  return { link: sha256(token), password: sha256(`${token} ${passwordHash}`) }
 }
 
 /** @param isUse whether a person uses the session now, which prolongs it */
@@ -176,15 +162,10 @@ export async function currentSession(
 
 /** False where there is no such session. */
 export async function endSession(ports: ConsolePorts, by: ConsoleSession, id: string): Promise<boolean> {
-  const now = ports.now()
-  const session = (await ports.sessions.list(now)).find((each) => sessionId(each) === id)
+  const at = ports.now()
+  const session = (await ports.sessions.list(at)).find((each) => sessionId(each) === id)
   if (!session) return false
-  const isOwn = session.tokenSha256 === by.tokenSha256
-  return ports.sessions.end(session.tokenSha256, {
-    at: now,
-    actor: sessionActor(by),
-    action: isOwn ? 'console.logout' : 'console.session-revoked',
-    target: id,
-    details: {},
-  })
+  const action = session.tokenSha256 === by.tokenSha256 ? 'console.logout' : 'console.session-revoked'
+  const entry: AuditEntry = { at, actor: sessionActor(by), action, target: id, details: {} }
+  return ports.sessions.end(session.tokenSha256, entry)
 }
