@@ -16,15 +16,11 @@ export function smtpSettings(settings: Settings): SmtpSettings | undefined {
 
 function readSender(settings: Settings): MailAddress | undefined {
   const text = settings.optional('MAIL_FROM')
-  if (text === undefined) {
-    if (settings.optional('SMTP_URL') !== undefined) {
-      settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
-    }
-    return undefined
-  }
-  const from = mailAddress(text)
-  if (from === undefined) {
+  const from = text === undefined ? undefined : mailAddress(text)
+  if (text !== undefined && from === undefined) {
     settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
+  } else if (text === undefined && settings.optional('SMTP_URL') !== undefined) {
+    settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
   }
   return from
 }
@@ -59,7 +55,7 @@ function readServer(settings: Settings): SmtpServer | undefined {
         ? 'required'
         : options.ignoreTLS
           ? 'never'
-          : // Otherwise a server, or who stands in between, decides whether the mail crosses the network in the clear.
+          : // Otherwise an attacker could disable STARTTLS.
             isLoopback(host) || options.requireTLS === false
             ? 'offered'
             : 'required',
@@ -86,20 +82,11 @@ function decoded(text = ''): string | undefined {
   }
 }
 
-interface Options {
-  readonly requireTLS?: boolean | undefined
-  readonly ignoreTLS?: boolean | undefined
-  readonly servername?: string | undefined
-  readonly name?: string | undefined
-  readonly maxConnections?: number | undefined
-  readonly maxMessages?: number | undefined
-}
-
 /**
- * The query parameters of SMTP_URL, by nodemailer's names. nodemailer would accept any of its options there, such as those that
- * log mails or disable certificate checks; here only these are accepted.
+ * The query parameters of SMTP_URL, by nodemailer's names. nodemailer would accept any of its options there, such as those
+ * that log mails or disable certificate checks; here only these are accepted.
  */
-function readOptions(settings: Settings, given: URLSearchParams): Options {
+function readOptions(settings: Settings, given: URLSearchParams) {
   const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
   // The pool is always on.
   const known = ['requireTLS', 'ignoreTLS', 'tls.servername', 'name', 'pool', 'maxConnections', 'maxMessages']
@@ -119,28 +106,22 @@ function readOptions(settings: Settings, given: URLSearchParams): Options {
       refuse(`has an option that is not known (there are ${known.join(', ')}), or ${form}`)
     }
   }
-  const flag = (name: string): boolean | undefined => {
-    const value = given.get(name)
-    if (value === null) return undefined
-    if (!/^(true|false|1|0)$/.test(value)) refuse(`must give the option ${name} as true or false`)
-    return value === 'true' || value === '1'
-  }
-  const number = (name: string, max: number): number | undefined => {
-    const value = given.get(name)
-    if (value === null) return undefined
-    if (!/^[1-9][0-9]{0,5}$/.test(value) || Number(value) > max) {
-      refuse(`must give the option ${name} as a whole number from 1 to ${max}`)
-    }
-    return Number(value)
-  }
-  const host = (name: string): string | undefined => {
-    const value = given.get(name)
-    if (value === null) return undefined
-    if (!isHostName(value) && isIP(value.replace(/^\[(IPv6:)?|\]$/gi, '')) === 0) {
-      refuse(`must give the option ${name} as a host name, such as mail.example.com`)
-    }
+  const read = (name: string, isValid: (value: string) => boolean, kind: string): string | undefined => {
+    const value = given.get(name) ?? undefined
+    if (value !== undefined && !isValid(value)) refuse(`must give the option ${name} as ${kind}`)
     return value
   }
+  const flag = (name: string): boolean | undefined => {
+    const value = read(name, (text) => /^(true|false|1|0)$/.test(text), 'true or false')
+    return value === undefined ? undefined : value === 'true' || value === '1'
+  }
+  const number = (name: string, max: number): number | undefined => {
+    const isValid = (text: string) => /^[1-9][0-9]{0,5}$/.test(text) && Number(text) <= max
+    const value = read(name, isValid, `a whole number from 1 to ${max}`)
+    return value === undefined ? undefined : Number(value)
+  }
+  const isHost = (text: string) => isHostName(text) || isIP(text.replace(/^\[(IPv6:)?|\]$/gi, '')) !== 0
+  const host = (name: string) => read(name, isHost, 'a host name, such as mail.example.com')
   const requireTLS = flag('requireTLS')
   const ignoreTLS = flag('ignoreTLS')
   if (requireTLS && ignoreTLS) refuse('must not have both options requireTLS and ignoreTLS')

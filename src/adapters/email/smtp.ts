@@ -20,8 +20,8 @@ export interface SmtpServer {
   readonly host: string
   readonly port: number
   /**
-   * `implicit`: from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS where the server has it. `never`: no TLS.
-   * With TLS, the certificate is always checked.
+   * `implicit`: from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS where the server has it. `never`:
+   * no TLS. With TLS, the certificate is always checked.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'never'
   /** CA certificates in PEM; undefined: those of the runtime. */
@@ -103,7 +103,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   const written = from.address.slice(from.address.lastIndexOf('@') + 1)
   const domain = domainToASCII(written) || written
 
-  async function handOver(mail: Mail, messageId: string, signal: AbortSignal): Promise<Handover> {
+  async function submit(mail: Mail, messageId: string, signal: AbortSignal): Promise<Failed | undefined> {
     contents.delete(signal)
     try {
       await transport.sendMail({
@@ -117,7 +117,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
         html: mail.html,
         signal,
       })
-      return 'accepted'
+      return undefined
     } catch (error) {
       const content = contents.get(signal)
       // nodemailer reads the content only after the server accepted DATA.
@@ -136,12 +136,12 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       const providerMessageId = `${mail.requestId}.${attempt}@${domain}`
       const time = new AbortController()
       const timer = setTimeout(() => time.abort(), timeoutMs)
-      let handover: Handover
-      do handover = await handOver(mail, providerMessageId, time.signal)
-      while (hadEnded(handover))
+      let failed: Failed | undefined
+      do failed = await submit(mail, providerMessageId, time.signal)
+      while (failed && hadEnded(failed))
       clearTimeout(timer)
-      if (handover === 'accepted') return { kind: 'accepted', providerMessageId }
-      const outcome = outcomeOf(handover)
+      if (!failed) return { kind: 'accepted', providerMessageId }
+      const outcome = outcomeOf(failed)
       // The server knows the mail by our id even if its answer was lost.
       return outcome.kind === 'unknown' ? { ...outcome, providerMessageId } : outcome
     },
@@ -150,7 +150,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       const timer = setTimeout(() => resolve('time-out'), timeoutMs)
       const trying = transport.verify().then(
         () => undefined,
-        (error: unknown) => reasonOf(outcomeOf({ phase: 'connecting', error: Object(error) })),
+        (error: unknown) => outcomeOf({ phase: 'connecting', error: Object(error) }).reason,
       )
       const reason = await Promise.race([trying, timeUp])
       clearTimeout(timer)
@@ -160,7 +160,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   }
 }
 
-type Handover = 'accepted' | Failed
+type FailedOutcome = Exclude<Outcome, { kind: 'accepted' }>
 
 interface Failed {
   /** In `connecting` and `envelope` nothing of the content was sent, so the mail was not accepted. */
@@ -178,19 +178,14 @@ interface SmtpError {
 }
 
 /** Whether the server had closed an idle connection. Each of these retries uses up one such connection. */
-function hadEnded(handover: Handover): boolean {
-  if (handover === 'accepted' || handover.phase !== 'envelope') return false
+function hadEnded({ phase, error: { code, command, responseCode } }: Failed): boolean {
   // nodemailer's error for a connection that it would replace.
-  const { code, command, responseCode } = handover.error
-  return code === 'ECONNECTION' && command === undefined && responseCode === undefined
-}
-
-function reasonOf(outcome: Outcome): string | undefined {
-  return outcome.kind === 'accepted' ? undefined : outcome.reason
+  const isClosed = code === 'ECONNECTION' && command === undefined && responseCode === undefined
+  return phase === 'envelope' && isClosed
 }
 
 /** Only codes are reported, since a server's text repeats e-mail addresses. */
-function outcomeOf({ phase, error }: Failed): Outcome {
+function outcomeOf({ phase, error }: Failed): FailedOutcome {
   const { code, originalCode, command, responseCode } = error
   if (typeof responseCode === 'number' && responseCode >= 400 && responseCode < 600) {
     return repliedWith(responseCode, code, command)
@@ -213,19 +208,13 @@ const untrusted = /CERT|LEAF_SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/
 const loginCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
 /** With any of these replies the server has not accepted the mail. */
-function repliedWith(status: number, code: unknown, command: unknown): Outcome {
+function repliedWith(status: number, code: unknown, command: unknown): FailedOutcome {
   const reason = `SMTP ${status}`
   // 503: wrong state of the session; another session may work.
   if (status < 500 || (status === 503 && code !== 'EAUTH')) return { kind: 'retryable', reason }
   if (code === 'EAUTH' || loginCodes.has(status)) return { kind: 'rejected', scope: 'account', reason }
-  switch (command) {
-    case 'RCPT TO':
-      return { kind: 'rejected', scope: 'recipient', reason }
-    case 'MAIL FROM':
-    case 'DATA':
-      return { kind: 'rejected', scope: 'content', reason }
-    default:
-      // Greeting, EHLO, STARTTLS.
-      return { kind: 'rejected', scope: 'account', reason }
-  }
+  if (command === 'RCPT TO') return { kind: 'rejected', scope: 'recipient', reason }
+  // In other steps (greeting, EHLO, STARTTLS) the server rejects us.
+  const isContent = command === 'MAIL FROM' || command === 'DATA'
+  return { kind: 'rejected', scope: isContent ? 'content' : 'account', reason }
 }
