@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { consoleRoutes, isConsoleOpen } from './adapters/console/routes.ts'
+import { consoleRoutes } from './adapters/console/routes.ts'
 import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
@@ -91,7 +91,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }
   const databaseName = config.database.name
   const settings = { ...config, ...build, databaseName, hasOutbox, providerNames, segmentsOf, log }
-  const root = { version, hasOutbox, isConsoleOpen: () => isConsoleOpen(consolePorts) }
+  const root = { version, hasOutbox, hasConsole: passwordHash !== undefined }
   const outbox = { ...config, messages: context.outbox, now, demo, stopping: stopping.signal }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },

@@ -182,10 +182,10 @@ describe.concurrent('what the journal says', () => {
         outcome: 'accepted',
         errorClass: null,
         reason: null,
-        providerMessageId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        vendorId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         durationMs: expect.any(Number),
         status: 'accepted',
-        report: null,
+        receipt: null,
       },
     ])
   })

@@ -8,7 +8,7 @@ CREATE TABLE "requests" (
 	"recipient" text,
 	"recipients" integer,
 	"recipient_hash" text COLLATE "C",
-	"limits" jsonb NOT NULL,
+	"limits" text NOT NULL,
 	"status" integer,
 	"error" text,
 	"message" text,
@@ -26,7 +26,6 @@ CREATE TABLE "requests" (
 	"reason" text,
 	"provider_message_id" text,
 	"report_key" text COLLATE "C",
-	CONSTRAINT "requests_limits" CHECK (jsonb_typeof("requests"."limits") = 'array'),
 	CONSTRAINT "requests_operation" CHECK ("requests"."operation" IN ('send', 'resend', 'verify', 'notify')),
 	CONSTRAINT "requests_channel" CHECK ("requests"."channel" IN ('SMS', 'EMAIL')),
 	CONSTRAINT "requests_outcome" CHECK ("requests"."outcome" IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped'))
@@ -59,7 +58,8 @@ CREATE TABLE "attempts" (
 );
 --> statement-breakpoint
 -- A story was a JSON array: at, operation, app, brand, channel, recipient, recipients, limits, end, recipient hash. A limit
--- in it was [limit, max, used, endsAt, refused], the end [status, error, message, durationMs].
+-- in it was [limit, max, used, endsAt, refused], the end [status, error, message, durationMs]. The limits
+-- become text: limit used/max until expiry refused, separated by commas.
 INSERT INTO "requests" (
 	"request_id", "at", "operation", "app", "brand", "channel", "recipient", "recipients", "recipient_hash", "limits",
 	"status", "error", "message", "duration_ms", "attempt_at", "provider", "outcome", "attempt_duration_ms", "route",
@@ -71,13 +71,13 @@ SELECT DISTINCT ON ("request_id")
 	coalesce("recipient_hash", "story" ->> 9),
 	coalesce(
 		(
-			SELECT jsonb_agg(jsonb_build_object(
-				'limit', "value" -> 0, 'max', "value" -> 1, 'used', "value" -> 2, 'endsAt', "value" -> 3,
-				'refused', "value" ->> 4 = '1'
-			) ORDER BY "place")
+			SELECT string_agg(
+				("value" ->> 0) || ' ' || coalesce("value" ->> 2, '?') || '/' || ("value" ->> 1)
+				|| coalesce(' until ' || ("value" ->> 3), '') || CASE WHEN "value" ->> 4 = '1' THEN ' refused' ELSE '' END,
+				', ' ORDER BY "place")
 			FROM jsonb_array_elements("story" -> 7) WITH ORDINALITY AS "each" ("value", "place")
 		),
-		'[]'
+		''
 	),
 	("story" #>> '{8,0}')::integer, "story" #>> '{8,1}', "story" #>> '{8,2}', ("story" #>> '{8,3}')::integer,
 	"deliveries"."at", "provider", "outcome", "duration_ms", "route", "template", "position", "segments", "encoding",

@@ -26,7 +26,6 @@ CREATE TABLE `requests` (
 	`reason` text,
 	`provider_message_id` text,
 	`report_key` text,
-	CONSTRAINT "requests_limits" CHECK(json_type("requests"."limits") = 'array'),
 	CONSTRAINT "requests_operation" CHECK("requests"."operation" IN ('send', 'resend', 'verify', 'notify')),
 	CONSTRAINT "requests_channel" CHECK("requests"."channel" IN ('SMS', 'EMAIL')),
 	CONSTRAINT "requests_outcome" CHECK("requests"."outcome" IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped'))
@@ -79,7 +78,8 @@ CREATE TABLE `stats` (
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 -- A story was a JSON array: at, operation, app, brand, channel, recipient, recipients, limits, end, recipient hash. A limit
--- in it was [limit, max, used, endsAt, refused], the end [status, error, message, durationMs].
+-- in it was [limit, max, used, endsAt, refused], the end [status, error, message, durationMs]. The limits
+-- become text: limit used/max until expiry refused, separated by commas.
 INSERT INTO `requests` (
 	`request_id`, `at`, `operation`, `app`, `brand`, `channel`, `recipient`, `recipients`, `recipient_hash`, `limits`,
 	`status`, `error`, `message`, `duration_ms`, `attempt_at`, `provider`, `outcome`, `attempt_duration_ms`, `route`,
@@ -90,10 +90,10 @@ SELECT
 	coalesce(`story` ->> '$[4]', `channel`), coalesce(`story` ->> '$[5]', `recipient`), `story` ->> '$[6]',
 	coalesce(`recipient_hash`, `story` ->> '$[9]'),
 	(
-		SELECT json_group_array(json_object(
-			'limit', `value` ->> 0, 'max', `value` ->> 1, 'used', `value` ->> 2, 'endsAt', `value` ->> 3,
-			'refused', json(iif(`value` ->> 4, 'true', 'false'))
-		))
+		SELECT coalesce(group_concat(
+			(`value` ->> 0) || ' ' || coalesce(`value` ->> 2, '?') || '/' || (`value` ->> 1)
+			|| coalesce(' until ' || (`value` ->> 3), '') || iif(`value` ->> 4, ' refused', ''), ', '
+		), '')
 		FROM json_each(`story`, '$[7]')
 	),
 	`story` ->> '$[8][0]', `story` ->> '$[8][1]', `story` ->> '$[8][2]', `story` ->> '$[8][3]',

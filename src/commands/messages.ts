@@ -105,7 +105,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
       ['STATUS', (row) => row.status],
-      ['WHY', (row) => [row.errorClass, row.reason ?? row.report?.reason].filter(Boolean).join(' ') || '-'],
+      ['WHY', (row) => [row.errorClass, row.reason ?? row.receipt?.reason].filter(Boolean).join(' ') || '-'],
       ['MS', (row) => String(row.durationMs)],
     ])
   })
@@ -159,14 +159,16 @@ async function printCallbackUrls(env: Env): Promise<void> {
 }
 
 /** A delivery as it is listed: its times as text, and how it stands. */
-function deliveryRow({ recipientSubject: _, segments, report, reportKey: __, at, ...row }: Delivery) {
+function deliveryRow(delivery: Delivery) {
+  const { recipientSubject: _, segments, report, reportKey: __, providerMessageId, at, ...row } = delivery
   return {
     at: isoTime(at),
     ...row,
+    vendorId: providerMessageId,
     segments: segments?.count ?? null,
     encoding: segments?.encoding ?? null,
     status: statusOf({ ...row, report }),
-    report: report && { ...report, at: isoTime(report.at) },
+    receipt: report && { ...report, at: isoTime(report.at) },
   }
 }
 

@@ -92,7 +92,7 @@ test('it has every route of the service but those of pages, and no other', () =>
     listeners: [],
     added: [
       { routes: outboxRoutes(outbox, contextOf) },
-      { routes: rootRoutes({ version, hasOutbox: true, isConsoleOpen: async () => true }, contextOf) },
+      { routes: rootRoutes({ version, hasOutbox: true, hasConsole: true }, contextOf) },
     ],
     hasOutbox: true,
     tracing: undefined,

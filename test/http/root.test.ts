@@ -61,11 +61,4 @@ describe('GET /', () => {
       expect(body).toBe('')
     },
   )
-
-  test('leaves the console out while the database cannot be read', async () => {
-    const broken = await createTestApp()
-    await broken.database.loseTables()
-    expect((await broken.get('/')).status).toBe(200)
-    await broken.close()
-  })
 })

@@ -8,13 +8,6 @@ import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
-/** Whether anybody can sign in now: a password, an unused link, or a session exists. */
-export async function isConsoleOpen({ passwordHash, sessions, now }: ConsoleRoutePorts): Promise<boolean> {
-  return (
-    passwordHash !== undefined || (await sessions.hasLink(now())) || (await sessions.list(now())).length > 0
-  )
-}
-
 /** The operator's console. Without a password or a link of `otpost admin link` it answers 404. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const pageHandler = createPageHandler(ports, settings, contextOf)

@@ -37,7 +37,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       const recipient = phone(to, outbox.nationalize) ?? email(to)
       const page = outboxPage({
         messages: await outbox.messages.list({ limit: maxMessages }),
-        to: recipient?.identity ?? to?.trim() ?? null,
+        to: recipient?.identity ?? (to?.trim() || null),
         demo: outbox.demo,
         origin: outbox.publicUrl ?? originOf(request),
         now: outbox.now(),

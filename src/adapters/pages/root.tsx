@@ -7,8 +7,8 @@ import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
 export interface RootPorts {
   readonly version: string
   readonly hasOutbox: boolean
-  /** If this rejects, the page does not link the console. */
-  readonly isConsoleOpen: () => Promise<boolean>
+  /** Whether a password opens the console; one that opens by links alone is not shown to visitors. */
+  readonly hasConsole: boolean
 }
 
 const titles = {
@@ -22,18 +22,18 @@ const titles = {
 type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
 /** GET /: links to the other pages; JSON for clients that are not browsers. */
-export function rootRoutes({ version, hasOutbox, isConsoleOpen }: RootPorts, contextOf: ContextOf) {
+export function rootRoutes({ version, hasOutbox, hasConsole }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))
-    .get('/', async ({ request, set }) => {
+    .get('/', ({ request, set }) => {
       const links: Links = {
         docs: '/docs',
         openapi: '/openapi.json',
         health: '/health',
         ...(hasOutbox ? { outbox: '/outbox' } : {}),
-        ...((await isConsoleOpen().catch(() => false)) ? { admin: '/admin' } : {}),
+        ...(hasConsole ? { admin: '/admin' } : {}),
       }
-      if (request.headers.get('accept')?.includes('text/html')) {
+      if (/\btext\/html\b/i.test(request.headers.get('accept') ?? '')) {
         const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store', vary: 'accept' }
         return new Response(rootPage(version, links), { headers })
       }

@@ -15,7 +15,6 @@ import {
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
-import type { StoredLimit } from '../store/event-rows.ts'
 import { asJson } from './text.ts'
 
 // The tables of the SQLite schema. Instants are epoch milliseconds. The first key column of the tables that every request
@@ -184,8 +183,8 @@ export const requests = pgTable(
     recipients: integer(),
     /** 132 bits of the keyed hash. */
     recipientHash: key('recipient_hash'),
-    /** The checked limits and their counts at that time. */
-    limits: jsonb().$type<readonly StoredLimit[]>().notNull(),
+    /** The checked limits and their counts at that time: `limit used/max until expiry`, separated by commas. */
+    limits: text().notNull(),
     /** Null until the request has ended. */
     status: integer(),
     error: text(),
@@ -199,7 +198,6 @@ export const requests = pgTable(
   },
   (table) => [
     index('requests_by_recipient').on(table.recipientHash, table.requestId).where(sql`outcome IS NOT NULL`),
-    check('requests_limits', sql`jsonb_typeof(${table.limits}) = 'array'`),
     check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
     check('requests_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(

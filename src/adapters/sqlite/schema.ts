@@ -3,7 +3,6 @@ import { check, index, integer, primaryKey, sqliteTable, text } from 'drizzle-or
 import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
-import type { StoredLimit } from '../store/event-rows.ts'
 
 // Instants are epoch milliseconds. Recipients and IP addresses are stored as keyed hashes (`subject`), except in the outbox.
 
@@ -136,8 +135,8 @@ export const requests = sqliteTable(
     recipients: integer(),
     /** 132 bits of the keyed hash. */
     recipientHash: text('recipient_hash'),
-    /** The checked limits and their counts at that time. */
-    limits: text({ mode: 'json' }).$type<readonly StoredLimit[]>().notNull(),
+    /** The checked limits and their counts at that time: `limit used/max until expiry`, separated by commas. */
+    limits: text().notNull(),
     /** Null until the request has ended. */
     status: integer(),
     error: text(),
@@ -151,7 +150,6 @@ export const requests = sqliteTable(
   },
   (table) => [
     index('requests_by_recipient').on(table.recipientHash).where(sql`outcome IS NOT NULL`),
-    check('requests_limits', sql`json_type(${table.limits}) = 'array'`),
     check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
     check('requests_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(

@@ -1,6 +1,7 @@
 import { type Delivery, hashOf, type RequestTrace } from '../../domain/events/event-log.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
+import { limitNames } from '../../domain/otp/limits.ts'
 
 // The event log as both databases store it: table `requests` has a row for each request with its first attempt, table
 // `attempts` the further ones. The delivery log is the union of both.
@@ -18,11 +19,6 @@ interface AttemptDetails {
   readonly reportKey: string | null
 }
 
-/** A limit as it was when it was checked; what is not known is left out, and so is `refused` unless it is true. */
-export type StoredLimit = Pick<LimitStatus, 'limit' | 'max'> & {
-  readonly [Name in 'used' | 'endsAt' | 'refused']?: LimitStatus[Name] | undefined
-}
-
 /** A row of `requests`. */
 export interface RequestRow extends AttemptDetails {
   readonly requestId: string
@@ -35,7 +31,8 @@ export interface RequestRow extends AttemptDetails {
   readonly recipient: string | null
   readonly recipients: number | null
   readonly recipientHash: string | null
-  readonly limits: readonly StoredLimit[]
+  /** The checked limits as text, such as `cooldown 1/1 until 1795354130973, app-minute 10/10 until 1795354130973 refused`. */
+  readonly limits: string
   readonly status: number | null
   readonly error: string | null
   readonly message: string | null
@@ -89,13 +86,7 @@ export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[])
       recipient: first?.recipient ?? trace.recipient ?? undefined,
       recipients: trace.recipients ?? undefined,
       recipientHash: hash === null ? undefined : hashOf(hash),
-      limits: trace.limits.map(({ limit, max, used, endsAt, refused }) => ({
-        limit,
-        max,
-        used: used ?? undefined,
-        endsAt: endsAt ?? undefined,
-        refused: refused || undefined,
-      })),
+      limits: trace.limits.map(limitText).join(', '),
       status: end?.status,
       error: end?.error ?? undefined,
       message: end?.message ?? undefined,
@@ -141,6 +132,29 @@ function detailsOf(attempt: Attempt): NewRow<AttemptDetails> {
   }
 }
 
+function limitText({ limit, max, used, endsAt, refused }: LimitStatus): string {
+  return `${limit} ${used ?? '?'}/${max}${endsAt === null ? '' : ` until ${endsAt}`}${refused ? ' refused' : ''}`
+}
+
+const limitPattern =
+  /(?<limit>[a-z-]+) (?<used>\d+|\?)\/(?<max>\d+)(?: until (?<endsAt>\d+))?(?<refused> refused)?(?:, |$)/g
+
+function limitIn({
+  limit,
+  used,
+  max,
+  endsAt,
+  refused,
+}: Readonly<Record<string, string | undefined>>): LimitStatus {
+  return {
+    limit: limitNames.find((name) => name === limit) ?? 'app-minute',
+    max: Number(max),
+    used: used === '?' ? null : Number(used),
+    endsAt: endsAt === undefined ? null : Number(endsAt),
+    refused: refused !== undefined,
+  }
+}
+
 /** Whether the recipient of a row is that of its first attempt only. */
 function hasSeveralRecipients({ recipients }: Pick<RequestRow, 'recipients'>): boolean {
   return (recipients ?? 1) > 1
@@ -159,13 +173,7 @@ export function traceOf(row: RequestRow): RequestTrace {
     recipient: isOfAttempt ? null : row.recipient,
     recipients,
     recipientSubject: isOfAttempt ? null : row.recipientHash,
-    limits: limits.map(({ limit, max, used = null, endsAt = null, refused = false }) => ({
-      limit,
-      max,
-      used,
-      endsAt,
-      refused,
-    })),
+    limits: [...limits.matchAll(limitPattern)].map(({ groups = {} }) => limitIn(groups)),
     end:
       status === null
         ? null
