@@ -3,7 +3,6 @@ import { type ConsoleRoutePorts, type ConsoleSettings, createPageHandler } from 
 import { appRoutes } from './routes/apps.ts'
 import { brandRoutes } from './routes/brands.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
-import { overviewRoutes } from './routes/overview.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -12,7 +11,6 @@ import { sessionRoutes } from './routes/sessions.ts'
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const pageHandler = createPageHandler(ports, settings, contextOf)
   sessionRoutes(pageHandler)
-  overviewRoutes(pageHandler)
   requestRoutes(pageHandler)
   brandRoutes(pageHandler)
   appRoutes(pageHandler)

@@ -31,6 +31,7 @@ function prepared<Row extends object>(name: string, query: { toSQL(): Query }) {
 
 const { subject, name } = codesAndLimits
 const columns = Object.entries(getTableColumns(codesAndLimits))
+const fields = columns.map(([field]) => field as keyof RecordRow)
 const ofSubjects = sql`${subject} = any(${sql.placeholder('subjects')}::text[])`
 
 /** Applications are locked last, since many transactions wait for them. */
@@ -143,17 +144,8 @@ export function sendChanges(connection: Transaction, { inserts, updates, deletes
   }
 }
 
-function arraysOf(rows: readonly RecordRow[]) {
-  return {
-    subject: rows.map(({ subject }) => subject),
-    name: rows.map(({ name }) => name),
-    count: rows.map(({ count }) => count),
-    codeId: rows.map(({ codeId }) => codeId),
-    codeHash: rows.map(({ codeHash }) => codeHash),
-    attempts: rows.map(({ attempts }) => attempts),
-    createdAt: rows.map(({ createdAt }) => createdAt),
-    expiresAt: rows.map(({ expiresAt }) => expiresAt),
-  } satisfies Record<keyof RecordRow, unknown>
+function arraysOf(rows: readonly RecordRow[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(fields.map((field) => [field, rows.map((row) => row[field])]))
 }
 
 function keyOf({ subject, name }: Pick<RecordRow, 'subject' | 'name'>): string {

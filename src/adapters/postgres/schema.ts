@@ -17,8 +17,8 @@ import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
-// The tables of the SQLite schema. Instants are epoch milliseconds. The first key column of the tables that every request
-// writes (codes_and_limits, requests, attempts) distributes their rows over the nodes of a distributed database.
+// The tables of the SQLite schema, which describes them. Instants are epoch milliseconds. The first key column of the tables
+// that every request writes (codes_and_limits, requests, attempts) distributes rows over the nodes of a distributed database.
 
 /** Compared byte by byte, so that the order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
@@ -37,9 +37,7 @@ const instant = (name: string) => bigint(name, { mode: 'number' })
 export const codesAndLimits = pgTable(
   'codes_and_limits',
   {
-    /** The keyed hash of a recipient or IP address, or an application. */
     subject: key('subject').notNull(),
-    /** The name of a limit, or `code:` and the slug of the brand. */
     name: key('name').notNull(),
     count: integer(),
     codeId: text('code_id'),
@@ -50,7 +48,6 @@ export const codesAndLimits = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
-    // A row is either a limit or a code, and has all columns of its kind.
     check(
       'codes_and_limits_kind',
       sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
@@ -109,7 +106,6 @@ export const brands = pgTable(
   ],
 )
 
-/** API keys of apps: SHA-256 and last four characters. */
 export const appKeys = pgTable(
   'app_keys',
   {
@@ -142,7 +138,6 @@ export const integrationRequests = pgTable(
     decidedAt: instant('decided_at'),
     decidedBy: text('decided_by'),
     reason: text(),
-    /** Set by approval. */
     appId: text('app_id'),
     brandSlug: text('brand_slug'),
   },
@@ -152,11 +147,9 @@ export const integrationRequests = pgTable(
   ],
 )
 
-/** Columns of an attempt; null in a request without one. */
 const attemptDetails = {
   route: text({ enum: ['plain', 'template'] }),
   template: text(),
-  /** The recipient's number within the request, from 1; null: the only one. */
   position: integer(),
   segments: integer(),
   encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
@@ -166,10 +159,6 @@ const attemptDetails = {
   reportKey: key('report_key'),
 }
 
-/**
- * A request of an app and its first attempt. No text and no code; the recipient is hashed and masked.
- * The id begins with the time, so rows are added at the end and deleted at the beginning.
- */
 export const requests = pgTable(
   'requests',
   {
@@ -181,11 +170,8 @@ export const requests = pgTable(
     channel: text({ enum: ['SMS', 'EMAIL'] }),
     recipient: text(),
     recipients: integer(),
-    /** 132 bits of the keyed hash. */
     recipientHash: key('recipient_hash'),
-    /** The checked limits and their counts at that time: `limit used/max until expiry`, separated by commas. */
     limits: text().notNull(),
-    /** Null until the request has ended. */
     status: integer(),
     error: text(),
     message: text(),
@@ -207,12 +193,10 @@ export const requests = pgTable(
   ],
 )
 
-/** Attempts beyond the first. */
 export const attempts = pgTable(
   'attempts',
   {
     requestId: key('request_id').notNull(),
-    /** From 1; the first is in `requests`, unless that row was deleted. */
     attempt: integer().notNull(),
     at: instant('at').notNull(),
     app: text().notNull(),
@@ -236,7 +220,6 @@ export const attempts = pgTable(
   ],
 )
 
-/** The latest delivery report of each message; it may arrive before its attempt is saved. */
 export const deliveryReports = pgTable(
   'delivery_reports',
   {
@@ -256,7 +239,6 @@ export const stats = pgTable(
   'stats',
   {
     part: smallint().notNull(),
-    /** A minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
     at: instant('at').notNull(),
     kind: key('kind').$type<StatKey['kind']>().notNull(),
@@ -313,7 +295,6 @@ export const consoleLinks = pgTable('console_links', {
   expiresAt: instant('expires_at').notNull(),
 })
 
-/** Messages of the provider `outbox`, kept for a day. */
 export const outbox = pgTable(
   'outbox',
   {
@@ -321,7 +302,6 @@ export const outbox = pgTable(
     createdAt: instant('created_at').notNull(),
     channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
     recipient: text().notNull(),
-    /** Normalized: digits, or an e-mail address in lower case. */
     identity: text().notNull(),
     route: text({ enum: ['plain', 'template'] }),
     brandSlug: text('brand_slug'),

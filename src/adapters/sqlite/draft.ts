@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import type Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
+import { columnsOf } from './migrate.ts'
 
 export interface DraftOwner {
   readonly pid: number
@@ -142,4 +143,15 @@ export function damageIn(driver: Driver.Database): readonly string[] {
     ...pages.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***')),
     ...keys.map(({ table }) => `a row of ${table} refers to one that is missing`),
   ]
+}
+
+/** Rejects anything but an intact database of this program; `advice` is for a damaged one. */
+export function requireIntact(driver: Driver.Database, file: string, advice: string): void {
+  driver.pragma('trusted_schema = OFF')
+  const columns = columnsOf(driver)
+  if (!['__drizzle_migrations.hash', 'brands.slug'].every((name) => columns.includes(name))) {
+    throw new OperatorError(`${file} is an SQLite database, but not one of otpost`)
+  }
+  const [damage] = damageIn(driver)
+  if (damage !== undefined) throw new OperatorError(`${file} is damaged: ${damage}. ${advice}`)
 }

@@ -11,7 +11,7 @@ import {
   type TransferSource,
 } from '../store/transfer.ts'
 import { DatabaseError } from './database.ts'
-import { damageIn, fileAt, movedAside, movedEnding, syncToDisk } from './draft.ts'
+import { fileAt, movedAside, movedEnding, requireIntact, syncToDisk } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { migrate } from './migrate.ts'
 import * as schema from './schema.ts'
@@ -111,22 +111,8 @@ function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow
   }
 }
 
-/** Throws if it is not an intact database of this program; migrates it. */
 function prepare(driver: Driver.Database, file: string): void {
-  driver.pragma('trusted_schema = OFF')
-  const tables = driver
-    .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    .pluck()
-    .all()
-  if (!['__drizzle_migrations', 'brands'].every((name) => tables.includes(name))) {
-    throw new OperatorError(`${file} is an SQLite database, but not one of otpost`)
-  }
-  const [damage] = damageIn(driver)
-  if (damage !== undefined) {
-    throw new OperatorError(
-      `${file} is damaged: ${damage}. Restore a backup first, or move that: --from file:BACKUP`,
-    )
-  }
+  requireIntact(driver, file, 'Restore a backup first, or move that: --from file:BACKUP')
   migrate(driver)
 }
 

@@ -6,6 +6,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statfsSync,
   statSync,
   writeSync,
@@ -18,7 +19,7 @@ import { OperatorError } from '../../domain/operator/operator.ts'
 import { auditRow } from '../store/audit.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
-import { companions, type DraftOwner, damageIn, draftBeside, fileAt, refuseOwnFile } from './draft.ts'
+import { companions, type DraftOwner, draftBeside, fileAt, refuseOwnFile, requireIntact } from './draft.ts'
 import { holdAlone, stamp } from './hold.ts'
 import { columnsOf, migrate, missingColumns } from './migrate.ts'
 import { audit } from './schema.ts'
@@ -37,10 +38,7 @@ export interface RestoreOptions {
   readonly onStep?: (step: RestoreStep) => void
 }
 
-interface User {
-  readonly uid: number
-  readonly gid: number
-}
+type User = Pick<Stats, 'uid' | 'gid'>
 
 /** In this order. */
 export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
@@ -183,7 +181,9 @@ function prepare(
   let draft: Driver.Database | undefined
   try {
     draft = new Driver(draftPath, { timeout: 0, fileMustExist: true })
-    requireOurs(draft, path)
+    // Checkpoints the log.
+    draft.pragma('journal_mode = DELETE')
+    requireIntact(draft, path, 'Take another backup')
     migrate(draft)
     requireColumns(draft, path)
     const taken = takeOut(draft, present, options)
@@ -195,19 +195,6 @@ function prepare(
   } finally {
     draft?.close()
   }
-}
-
-/** Rejects anything but an intact database of this program. */
-function requireOurs(draft: Driver.Database, path: string): void {
-  // Checkpoints the log.
-  draft.pragma('journal_mode = DELETE')
-  draft.pragma('trusted_schema = OFF')
-  const tables = columnsOf(draft)
-  if (!['__drizzle_migrations.hash', 'brands.slug'].every((name) => tables.includes(name))) {
-    throw new OperatorError(`${path} is an SQLite database, but not one of otpost`)
-  }
-  const [damage] = damageIn(draft)
-  if (damage !== undefined) throw new OperatorError(`${path} is damaged: ${damage}. Take another backup`)
 }
 
 /** Deletes codes and sessions, and records that in the audit log, in one transaction. */

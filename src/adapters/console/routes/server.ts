@@ -1,10 +1,34 @@
+import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
+import { wayName } from '../../../domain/events/stats.ts'
 import { endSession, sessionId } from '../../../domain/operator/sessions.ts'
 import { done, html } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from '../pages/audit.tsx'
+import { overviewPage } from '../pages/overview.tsx'
 import { settingsPage } from '../pages/settings.tsx'
 
 export function serverRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+  get('/admin', async ({ url }, pageContext) => {
+    const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
+    const { now } = pageContext
+    const [isUsable, statistics, lastHour] = await Promise.all([
+      ports.checkDatabase().then(
+        () => true,
+        () => false,
+      ),
+      ports.eventLog.statistics(period, now),
+      ports.eventLog.lastHour(now),
+    ])
+    const providers = ports.providerStates().map((state): ProviderHealth => {
+      const quiet = { accepted: 0, failed: 0, unknown: 0 }
+      return { ...state, lastHour: lastHour.get(wayName(state.channel, state.name)) ?? quiet }
+    })
+    const { lost, lastLostAt } = ports.stats.eventLog()
+    const isNews = lastLostAt !== null && lastLostAt >= statistics.from
+    const store = { isUsable, lostRequests: isNews ? lost : 0 }
+    const limited = ports.limited.list(now)
+    return html(overviewPage(pageContext, { store, statistics, limited, providers }))
+  })
   get('/admin/audit', async ({ url }, pageContext) => {
     const text = url.searchParams.get('before')
     const before = text !== null && /^[1-9][0-9]{0,14}$/.test(text) ? { before: Number(text) } : {}
