@@ -1,5 +1,5 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
-import type { ServerDatabaseFacts } from '../store/condition.ts'
+import { type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
@@ -70,11 +70,12 @@ function awaitedStandbys(names: string): number {
   return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1)
 }
 
-async function schemaOf(pool: Pool, hasContext: boolean): Promise<'none' | 'newer' | 'current' | 'older'> {
-  if (!hasContext) return 'none'
+async function schemaOf(
+  pool: Pool,
+  hasMigrations: boolean,
+): Promise<'none' | ReturnType<typeof schemaState>> {
+  if (!hasMigrations) return 'none'
   const rows = await pool.rows('SELECT created_at FROM __drizzle_migrations', [])
   const applied = rows.map(([when]) => Number(when))
-  const known = migrations.map(({ when }) => when)
-  if (applied.some((when) => !known.includes(when))) return 'newer'
-  return known.every((when) => applied.includes(when)) ? 'current' : 'older'
+  return schemaState(applied, migrations)
 }

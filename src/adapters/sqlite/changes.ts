@@ -29,7 +29,6 @@ export class Changes {
     return this.count
   }
 
-  /** Reports a change by this connection. */
   tell(): void {
     this.count++
   }

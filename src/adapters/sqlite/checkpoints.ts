@@ -4,7 +4,6 @@ export interface CheckpointLog {
   warn(fields: object, message: string): void
 }
 
-/** Commits between two measurements of the log. */
 const commitsBetween = 8
 
 /** Pages in the log that start a checkpoint: half of what it may grow to. Repeated pages are copied once. */
@@ -45,7 +44,6 @@ export class Checkpoints {
     }
   }
 
-  /** To be called after each commit. */
   consider(): void {
     this.commits++
     if (this.commits % commitsBetween !== 0 || this.underWay || this.isClosed) return
@@ -64,7 +62,6 @@ export class Checkpoints {
     }
   }
 
-  /** Waits for the checkpoint in progress and ends the thread. */
   async close(): Promise<void> {
     this.isClosed = true
     await this.underWay?.promise

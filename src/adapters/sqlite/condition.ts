@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import type { DatabaseFacts } from '../store/condition.ts'
+import { type DatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
@@ -70,7 +70,5 @@ function quicklyChecked(
 
 function schemaOf(driver: Driver.Database): DatabaseFacts['schema'] {
   const applied = driver.prepare<[], number>('SELECT created_at FROM __drizzle_migrations').pluck().all()
-  const known = migrations.map(({ when }) => when)
-  if (applied.some((when) => !known.includes(when))) return 'newer'
-  return known.every((when) => applied.includes(when)) ? 'current' : 'older'
+  return schemaState(applied, migrations)
 }

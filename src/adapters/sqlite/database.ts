@@ -29,7 +29,6 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** Pages that `shrink` returns at a time. */
 const vacuumPages = 100
 
 /** Free pages that are always kept. */
@@ -76,7 +75,6 @@ function requireNotMoved(file: string): void {
   )
 }
 
-/** A message for the operator. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'
 
@@ -139,7 +137,6 @@ function prepare(driver: Driver.Database): boolean {
 /** How long a commit proves that the database is writable. */
 const proofMs = 1000
 
-/** Device and inode of a database file and its log. */
 export type FileIdentity = readonly string[]
 
 /** Empty for a database in memory. Throws if a file is missing. */

@@ -21,7 +21,6 @@ export interface DraftOwner {
   isRunning(pid: number): boolean
 }
 
-/** A file that replaces another one when it is finished. */
 export interface Draft {
   readonly path: string
   /** Syncs the draft and renames it to the file; durable when it returns. */
@@ -73,7 +72,6 @@ function draftPid(name: string, of: string): number | undefined {
   return pid === undefined ? undefined : Number(pid)
 }
 
-/** Removes a database and its companions. */
 function remove(path: string): void {
   for (const end of ['', ...companions]) rmSync(path + end, { force: true })
 }
@@ -81,7 +79,6 @@ function remove(path: string): void {
 /** Endings of the files that SQLite keeps beside a database. */
 export const companions = ['-wal', '-shm', '-journal'] as const
 
-/** Syncs a file or the names in a folder. */
 export function syncToDisk(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

@@ -22,9 +22,7 @@ const columns = columnsByTable(Object.values(schema))
 export interface HeldFile extends TransferSource {
   /** Renames the file durably, so that no server finds it; returns the new name. */
   setAside(): string
-  /** Undoes `setAside`. */
   putBack(): void
-  /** Releases the lock. */
   close(): void
 }
 

@@ -29,7 +29,6 @@ export function createOtpStore(
   }
 }
 
-/** Limit of rows per statement. */
 const mostRows = 16
 
 const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
@@ -42,7 +41,6 @@ class RecordTable implements Unit {
   records: Records
   private readonly select: Driver.Statement<[string], RecordRow>
   private readonly remove: Driver.Statement<[string, string]>
-  /** By number of rows. */
   private readonly upserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
 
   constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {

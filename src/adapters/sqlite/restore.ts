@@ -34,13 +34,11 @@ export interface RestoreOptions {
   /** Epoch milliseconds. */
   readonly now: number
   readonly actor: Actor
-  /** Called before each step. */
   readonly onStep?: (step: RestoreStep) => void
 }
 
 type User = Pick<Stats, 'uid' | 'gid'>
 
-/** In this order. */
 export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
 
 export interface Restored {
@@ -171,7 +169,6 @@ function give(descriptor: number, { uid, gid }: User): void {
   }
 }
 
-/** Checks and migrates the copy, and deletes what must not be restored. */
 function prepare(
   draftPath: string,
   path: string,
@@ -181,7 +178,6 @@ function prepare(
   let draft: Driver.Database | undefined
   try {
     draft = new Driver(draftPath, { timeout: 0, fileMustExist: true })
-    // Checkpoints the log.
     draft.pragma('journal_mode = DELETE')
     requireIntact(draft, path, 'Take another backup')
     migrate(draft)

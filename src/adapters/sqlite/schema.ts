@@ -95,7 +95,6 @@ export const integrationRequests = sqliteTable(
     decidedAt: integer('decided_at'),
     decidedBy: text('decided_by'),
     reason: text(),
-    /** Set by approval. */
     appId: text('app_id'),
     brandSlug: text('brand_slug'),
   },
@@ -159,7 +158,6 @@ export const requests = sqliteTable(
   ],
 )
 
-/** Attempts beyond the first. */
 export const attempts = sqliteTable(
   'attempts',
   {
@@ -207,7 +205,6 @@ export const deliveryReports = sqliteTable(
 export const stats = sqliteTable(
   'stats',
   {
-    /** A minute, an hour or a day. */
     stepMs: integer('step_ms').notNull(),
     at: integer().notNull(),
     kind: text().$type<StatKey['kind']>().notNull(),

@@ -5,13 +5,11 @@ import type { FileIdentity } from './database.ts'
 
 /** All writes of requests. Arguments and results are plain data, as they may cross to a thread. */
 export interface DatabaseWork extends OtpStore {
-  /** Runs statements in one transaction. */
   write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
   saveEntries: EventLogStore['saveEntries']
   saveReports: EventLogStore['saveReports']
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   checkDatabase(): Promise<void>
-  /** Does not write. */
   stats(): Promise<WriterStats>
 }
 
@@ -138,7 +136,6 @@ export function startThread(
   }
   return {
     work,
-    /** Calls without an answer. */
     queueLength: () => waiting.size,
     /** Waits for pending calls and ends the thread; throws if that takes too long. */
     async close(): Promise<void> {

@@ -5,7 +5,6 @@ import type { WriterStats } from '../store/store.ts'
 /** Not a promise: a transaction can't wait for one. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
-/** How long a write waits for another process's lock. */
 const lockPatienceMs = 5000
 
 /** In-memory state of a transaction. */
@@ -83,7 +82,6 @@ export class Writer {
     return { queue: this.queue.length, batchSizes, commitSeconds, lost }
   }
 
-  /** Resolves when the queue is empty. */
   idle(): Promise<void> {
     if (this.queue.length === 0) return Promise.resolve()
     return new Promise((resolve) => this.waiters.push(resolve))
@@ -188,7 +186,6 @@ export class Writer {
     )
   }
 
-  /** Runs one step in its own savepoint. */
   private apart(job: Job): () => void {
     return this.inSavepoint(
       () => {

@@ -1,3 +1,5 @@
+import type { Migration } from '../../../drizzle/migration.ts'
+
 // Facts about a database, for `otpost doctor`.
 
 export interface DatabaseFacts {
@@ -14,7 +16,6 @@ export interface DatabaseFacts {
   readonly lastRequestAt: number | null
 }
 
-/** `silent`: the server did not answer. */
 export type ServerDatabaseFacts =
   | { readonly kind: 'silent'; readonly reason: string }
   | {
@@ -41,9 +42,18 @@ export type ServerDatabaseFacts =
 
 /** Standbys in synchronous_standby_names. */
 export interface StandbyFacts {
-  /** The number of standbys that a commit waits for. */
   readonly awaited: number
   /** The greatest possible number if this user may not see it. */
   readonly connected: number
   readonly isHidden: boolean
+}
+
+/** Compares the times of the applied migrations with those that this program has. */
+export function schemaState(
+  applied: readonly number[],
+  known: readonly Migration[],
+): 'newer' | 'current' | 'older' {
+  const times = known.map(({ when }) => when)
+  if (applied.some((when) => !times.includes(when))) return 'newer'
+  return times.every((when) => applied.includes(when)) ? 'current' : 'older'
 }

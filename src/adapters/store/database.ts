@@ -40,7 +40,6 @@ export interface Tables {
   readonly stats: StoreTable<StatRow>
 }
 
-/** What each database provides to the shared stores. */
 export interface StoreDatabase {
   readonly orm: Orm
   readonly tables: Tables
@@ -56,7 +55,6 @@ export interface StoreDatabase {
   saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
 }
 
-/** Detects changes of cached rows. */
 export interface Changes {
   /** A different number after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>
