@@ -43,7 +43,6 @@ export class Changes {
     return this.last.promise
   }
 
-  /** Reports a change by this process. */
   tell(): void {
     this.last = undefined
   }

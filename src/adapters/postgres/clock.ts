@@ -8,7 +8,6 @@ export const serverTime = sql<number>`floor(extract(epoch from clock_timestamp()
  * So servers with different clocks use the same time.
  */
 export class DatabaseClock {
-  /** Difference between the server's clock and the stopwatch. */
   private aheadMs: number
 
   /** `stopwatch` returns monotonic milliseconds; `guess` is the time until the first answer, epoch milliseconds. */
@@ -19,7 +18,6 @@ export class DatabaseClock {
     this.aheadMs = guess - stopwatch()
   }
 
-  /** Epoch milliseconds. */
   readonly now = (): number => Math.floor(this.aheadMs + this.stopwatch())
 
   /** To be called before a query; call the result with the server's time in the answer. */

@@ -19,7 +19,6 @@ export interface Database {
   readonly now: Clock
   /** Runs an atomic step; resolves after the commit. */
   readonly take: ReturnType<typeof createSteps>['take']
-  /** Statements and steps that wait. */
   queueLength(): number
   readonly serverVersion: string
   /** The caller's time if a test moves the clock; undefined: use the server's clock. */

@@ -21,7 +21,6 @@ export class StatementError extends Error {
 
   constructor(
     message: string,
-    /** SQLSTATE, such as 23505. */
     readonly code: string,
     constraint: string | undefined = undefined,
     /** Whether the statement or its transaction may succeed when it is retried. */
@@ -39,7 +38,6 @@ export interface Place {
   readonly user: string
 }
 
-/** Failed to connect. */
 export function connectProblem(place: Place, cause: unknown): DatabaseUnavailable {
   const code = codeOf(cause)
   return new DatabaseUnavailable(
@@ -48,21 +46,18 @@ export function connectProblem(place: Place, cause: unknown): DatabaseUnavailabl
   )
 }
 
-/** No reply within a time-out. */
 export function silence(place: Place, what: string, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `PostgreSQL at ${nameOf(place)} ${what} within ${waitedMs} ms: look at that server, and at the network and firewalls on the way`,
   )
 }
 
-/** All connections were in use for too long. */
 export function noneFree(place: Place, poolSize: number, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `none of the ${poolSize} connections to PostgreSQL at ${nameOf(place)} was free within ${waitedMs} ms: look for what is slow or waits for locks there (pg_stat_activity), or allow more`,
   )
 }
 
-/** The connection ended before its reply. */
 export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `the connection to PostgreSQL at ${nameOf(place)} broke off before it answered (${messageOf(cause)}): was that server stopped, or the network cut?`,

@@ -34,7 +34,6 @@ const shiftedColumns: Partial<Record<MovedTable, readonly string[]>> = {
   codes_and_limits: ['created_at', 'expires_at'],
 }
 
-/** Characters of JSON per statement. */
 const batchChars = 1_000_000
 
 /** Counting a long event log is the slowest statement. */
@@ -49,7 +48,6 @@ const lockTimeoutMs = 20_000
 const doubtMs = 120_000
 const doubtPauseMs = 1000
 
-/** More than `lockTimeoutMs`. */
 const doubtStatementMs = lockTimeoutMs + 5000
 
 /** The reply to COMMIT was lost, and its outcome could not be found out. */

@@ -44,7 +44,6 @@ export interface Transaction extends Queryable {
 }
 
 export interface TransactionLimits {
-  /** Replaces the target's, for long work such as migrations. */
   readonly statementTimeoutMs: number
 }
 
@@ -145,7 +144,6 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     }
   }
 
-  /** Returns whether a connection is being opened. */
   function open(): boolean {
     let link: Connection
     try {

@@ -15,7 +15,6 @@ export class ReconnectBackoff {
     return this.failures > 0 && (this.isTried || now < this.shutUntil)
   }
 
-  /** Starts an attempt. */
   enter(): void {
     this.isTried = true
   }

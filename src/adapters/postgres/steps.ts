@@ -43,7 +43,6 @@ interface Batch {
 }
 
 interface Settings {
-  /** Limit of steps per transaction. */
   readonly batchSize: number
   /** How long a step waits in the queue. */
   readonly patienceMs: number
@@ -62,7 +61,6 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
   const batches = new Set<Batch>()
   let isDue = false
 
-  /** Resolves to the step's answer after the commit. */
   function take<Answer>({ subjects, run }: Step<Answer>): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const owner = ownerOf(subjects)

@@ -25,7 +25,6 @@ export interface Database {
   leaveCheckpoints(): void
   /** Starts the checkpoint thread, for a server. */
   startCheckpoints(log: CheckpointLog): Checkpoints
-  /** Waits for pending writes, checkpoints and closes. */
   close(): Promise<void>
 }
 
@@ -134,7 +133,6 @@ function prepare(driver: Driver.Database): boolean {
   return migrate(driver)
 }
 
-/** How long a commit proves that the database is writable. */
 const proofMs = 1000
 
 export type FileIdentity = readonly string[]

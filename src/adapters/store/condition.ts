@@ -40,7 +40,6 @@ export type ServerDatabaseFacts =
       readonly lastRequestAt: number | null
     }
 
-/** Standbys in synchronous_standby_names. */
 export interface StandbyFacts {
   readonly awaited: number
   /** The greatest possible number if this user may not see it. */

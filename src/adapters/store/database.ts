@@ -58,7 +58,6 @@ export interface StoreDatabase {
 export interface Changes {
   /** A different number after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>
-  /** Reports a change by this process. */
   tell(): void
 }
 

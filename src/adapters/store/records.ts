@@ -4,7 +4,6 @@ import type { Code, State } from '../../domain/otp/state.ts'
 
 /** A row of `codes_and_limits`: a limit has a count, a code has the other columns. Instants are epoch milliseconds. */
 export interface RecordRow {
-  /** An element of a `Subject`. */
   readonly subject: string
   /** The name of a limit, or `code:` and the slug of the brand. */
   readonly name: string
@@ -66,7 +65,6 @@ export class Records implements State {
     this.set(subject, codeName(brandSlug), code && { count: null, ...codeColumns(code) })
   }
 
-  /** Sorted by the table's key. */
   changes(): RecordChanges {
     const inserts: RecordRow[] = []
     const updates: RecordRow[] = []

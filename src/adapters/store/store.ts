@@ -30,7 +30,6 @@ export interface Storage extends ReturnType<typeof createStores> {
   /** Undefined: the database has only one server. */
   readonly openCircuits: OpenCircuits | undefined
   readonly stats: StorageStats
-  /** Waits for work in progress and closes. */
   close(): Promise<void>
 }
 
@@ -49,7 +48,6 @@ export interface SweepStep {
   readonly isBusy: boolean
 }
 
-/** Numbers of erased rows. */
 export interface Erased {
   readonly requests: number
   readonly deliveries: number
@@ -102,9 +100,7 @@ export interface OpenStore {
 }
 
 export interface StorageStats {
-  /** Such as `SQLite 3.54.1`. */
   version(): string
-  /** Waiting calls. */
   queueLength(): number
   /** Undefined: the database has no writer here. Rejects if it does not answer. */
   writer(): Promise<WriterStats | undefined>
@@ -115,7 +111,6 @@ export interface StorageStats {
 }
 
 export interface WriterStats {
-  /** Waiting writes. */
   readonly queue: number
   /** Writes per committed transaction. */
   readonly batchSizes: Distribution

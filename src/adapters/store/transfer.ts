@@ -21,7 +21,6 @@ export const movedTables = [
 
 export type MovedTable = (typeof movedTables)[number]
 
-/** The columns of a table by its name. */
 export function columnsByTable(schema: readonly unknown[]): (table: MovedTable) => readonly Column[] {
   const tables = schema.filter((each) => is(each, Table))
   const byName = new Map(tables.map((table) => [getTableName(table), Object.values(getTableColumns(table))]))
