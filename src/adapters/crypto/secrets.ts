@@ -7,9 +7,10 @@ import type { Secrets } from '../../domain/ports.ts'
  * @param secretKeys the present key, then previous ones whose hashes are still accepted
  */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
-  const codeKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost code v2'))
-  const subjectKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost subject v1'))
-  const reportKeys = mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost receipt v1'))
+  const subkeys = (purpose: string) => mapped(secretKeys, (secretKey) => subkey(secretKey, purpose))
+  const codeKeys = subkeys('otpost code v2')
+  const subjectKeys = subkeys('otpost subject v1')
+  const reportKeys = subkeys('otpost receipt v1')
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
@@ -29,11 +30,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
       return mapped(subjectKeys, (key) => hmac(key, text).slice(0, subjectLength))
     },
     callbackToken: (about) => callbackToken(reportKeys[0], about),
-    isCallbackToken: (about, token) =>
-      reportKeys.some((key) => {
-        const [expected, given] = [Buffer.from(callbackToken(key, about)), Buffer.from(token)]
-        return expected.length === given.length && timingSafeEqual(expected, given)
-      }),
+    isCallbackToken: (about, token) => reportKeys.some((key) => isSame(token, callbackToken(key, about))),
   }
 }
 
@@ -65,8 +62,12 @@ export function saltedHash(recordId: string, keyedCode: string): string {
 
 /** Compares in constant time. */
 export function isHashOf(hash: string, recordId: string, keyedCode: string): boolean {
-  const [stored, computed] = [Buffer.from(hash), Buffer.from(saltedHash(recordId, keyedCode))]
-  return stored.length === computed.length && timingSafeEqual(stored, computed)
+  return isSame(hash, saltedHash(recordId, keyedCode))
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {

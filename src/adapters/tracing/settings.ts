@@ -24,10 +24,8 @@ const samplers = [
   'traceidratio',
 ] as const
 
-const [endpointName, tracesEndpointName] = [
-  'OTEL_EXPORTER_OTLP_ENDPOINT',
-  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-] as const
+const endpointName = 'OTEL_EXPORTER_OTLP_ENDPOINT'
+const tracesEndpointName = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
 
 /** The variables of the OpenTelemetry specification. Undefined: not traced, because no endpoint is set or tracing is off. */
 export function tracingSettings(settings: Settings): TracingSettings | undefined {

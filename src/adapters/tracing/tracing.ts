@@ -139,9 +139,10 @@ export function createTracing(
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: reporting(new OTLPTraceExporter({ url, headers, timeoutMillis: exportTimeoutMs }), report),
-        maxQueueSize,
-        maxExportBatchSize,
-        scheduledDelayMillis: gatherMs,
+        // For some seconds of a busy server.
+        maxQueueSize: 8192,
+        maxExportBatchSize: 1024,
+        scheduledDelayMillis: 2000,
         exportTimeoutMillis: exportTimeoutMs,
       }),
     ],
@@ -180,9 +181,9 @@ export function createTracing(
     /** Sends the remaining spans, within `closeMs`. */
     async close(): Promise<void> {
       const done = new AbortController()
-      const handedOver = provider.shutdown().catch(() => undefined)
+      const sent = provider.shutdown().catch(() => undefined)
       const late = pause(closeMs, 'late', { signal: done.signal }).catch(() => undefined)
-      if ((await Promise.race([handedOver, late])) === 'late') {
+      if ((await Promise.race([sent, late])) === 'late') {
         log.warn({}, 'the collector of traces did not take the last spans in time')
       }
       done.abort()
@@ -191,17 +192,10 @@ export function createTracing(
   }
 }
 
-/** For some seconds of a busy server. */
-const gatherMs = 2000
-const maxQueueSize = 8192
-const maxExportBatchSize = 1024
-
 /** For a batch, with retries; the specification's default. */
 const exportTimeoutMs = 10_000
 
 const closeMs = 2000
-
-const minuteMs = 60_000
 
 /** Only the type of an error: its message may contain anything. */
 function fail(span: Span, type: string): void {
@@ -216,10 +210,8 @@ function errorType(error: unknown): string {
 
 /** An unknown method may be any text. */
 function knownMethod(method: string): string | undefined {
-  return methods.has(method) ? method : undefined
+  return /^(GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH|QUERY)$/.test(method) ? method : undefined
 }
-
-const methods = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY'.split(' '))
 
 const headerReader = {
   get: (headers: Headers, name: string) => headers.get(name) ?? undefined,
@@ -259,7 +251,7 @@ function seldom(tell: (spans: number, problem: string) => void): (spans: number,
     lost += spans
     const now = performance.now()
     if (now < silentUntil) return
-    silentUntil = now + minuteMs
+    silentUntil = now + 60_000
     tell(lost, problem)
     lost = 0
   }

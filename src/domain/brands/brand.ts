@@ -68,9 +68,7 @@ export async function notifyBrand(
   const slug = brandIdOf(brandId)
   if (slug !== undefined) return approved(context, await brands.bySlug(slug))
   const name = brandIdOf(businessName)
-  if (name === undefined) {
-    throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
-  }
+  if (!name) throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
   return approved(context, (await brands.bySlug(name)) ?? (await brands.byName(name)))
 }
 
@@ -83,20 +81,14 @@ export function isNamed(brand: Brand, businessName: string): boolean {
 /** The brand is in the log line of a rejected request too. */
 function approved(context: RequestContext, brand: Brand | undefined): Brand {
   if (brand) context.brand = brand.slug
-  if (brand === undefined || brand.status === 'pending') throw new Failure('brand_not_approved')
+  if (!brand || brand.status === 'pending') throw new Failure('brand_not_approved')
   if (brand.status === 'suspended') throw new Failure('brand_suspended')
   return brand
 }
 
-const transitions: Readonly<Record<BrandStatus, readonly BrandStatus[]>> = {
-  pending: ['active'],
-  active: ['suspended'],
-  suspended: ['active'],
-}
-
 /** Design D8. */
 export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
-  return transitions[from].includes(to)
+  return to === (from === 'active' ? 'suspended' : 'active')
 }
 
 /** Messages for the operator; empty when the brand is valid. */

@@ -1,4 +1,5 @@
 import type { Channel } from '../contact.ts'
+import type { BreakerState } from '../messages/breaker.ts'
 import type { SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
 import type { Attempt } from './request-context.ts'
@@ -93,15 +94,11 @@ export interface Limited {
 
 export type LastHour = Pick<Figures, 'accepted' | 'failed' | 'unknown'>
 
-export interface ProviderHealth {
+export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly name: string
   readonly channel: Channel
   /** Empty for mail. */
   readonly routes: readonly SmsRoute[]
-  readonly state: 'closed' | 'open' | 'half-open'
-  readonly failuresInARow: number
-  /** 0 unless open. */
-  readonly openMs: number
   readonly lastHour: LastHour
 }
 

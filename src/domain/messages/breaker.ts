@@ -141,13 +141,5 @@ export class Breakers {
 
 /** Whether an outcome counts against the provider rather than the message. */
 export function isFailing(outcome: Outcome): boolean {
-  switch (outcome.kind) {
-    case 'accepted':
-      return false
-    case 'rejected':
-      return outcome.scope === 'account'
-    case 'retryable':
-    case 'unknown':
-      return true
-  }
+  return outcome.kind === 'rejected' ? outcome.scope === 'account' : outcome.kind !== 'accepted'
 }

@@ -25,7 +25,7 @@ import {
   type SmsMode,
 } from './delivery.ts'
 import { frameMail } from './emails.ts'
-import type { Outcome, SmsMessage } from './providers.ts'
+import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { render, type Template, templateOf, templateVariables } from './templates.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
@@ -80,30 +80,19 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   const recipients = recipientsOf(to, 'phone number', (raw) => phone(raw, ports.nationalize))
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
-  await deliverToAll(ports, context, 'SMS', recipients, (recipient, subject, position) =>
-    deliverSms(
-      ports,
-      context,
-      {
-        id: ports.secrets.newId(),
-        requestId: context.requestId,
-        brandSlug: brand.slug,
-        brandName: brand.displayName,
-        to: recipient.address,
-        subject,
-        position,
-        validitySeconds: null,
-        ...message,
-      },
-      { routes },
-    ),
-  )
+  const { slug: brandSlug, displayName: brandName } = brand
+  const common = { requestId: context.requestId, brandSlug, brandName, validitySeconds: null, ...message }
+  await deliverToAll(ports, context, 'SMS', recipients, ({ address: to }, subject, position) => {
+    const sms = { ...common, id: ports.secrets.newId(), to, subject, position }
+    return deliverSms(ports, context, sms, { routes })
+  })
   return message.template ? { channel: 'SMS', templateKey: message.template.key } : { channel: 'SMS' }
 }
 
 const notifyByMail: Handler = async (ports, context, body, appId) => {
   await claim(ports, context, [globalLimit(ports.limits, appId)])
-  requireMailChannel(body.channel)
+  if (!isGiven(body.channel) || body.channel === '') throw invalid('channel is required')
+  if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
@@ -111,17 +100,10 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) context.brand = brand.slug
-  await deliverToAll(ports, context, 'EMAIL', recipients, (recipient, recipientSubject, position) =>
-    deliverMail(ports, context, {
-      requestId: context.requestId,
-      brandSlug: brand?.slug ?? null,
-      brandName: brand?.displayName ?? null,
-      to: recipient.address,
-      recipientSubject,
-      position,
-      template: null,
-      ...content,
-    }),
+  const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
+  const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
+  await deliverToAll(ports, context, 'EMAIL', recipients, ({ address: to }, recipientSubject, position) =>
+    deliverMail(ports, context, { ...common, to, recipientSubject, position }),
   )
   return { channel: 'EMAIL' }
 }
@@ -186,16 +168,8 @@ function notifyTemplate(templateKey: string): Template {
   return template
 }
 
-function requireMailChannel(channel: unknown): void {
-  if (!isGiven(channel) || channel === '') throw invalid('channel is required')
-  if (parseChannel(channel) !== 'EMAIL') throw new Failure('invalid_channel')
-}
-
 /** The fields of an e-mail (spec 4.4, modes and rule 3). */
-function readMail(
-  body: Body,
-  textOf: NotifyPorts['textOf'],
-): { subject: string; html: string; text: string } {
+function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subject' | 'html' | 'text'> {
   refuseOtp(body)
   const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
   const { html, template, data } = body
@@ -249,21 +223,20 @@ async function deliverToAll(
   recipients: readonly Recipient[],
   deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
+  const subjectOf = ({ identity }: Recipient) => ports.secrets.subjects(channel, identity)[0]
   context.recipients = recipients.length
-  const [only] = recipients
-  if (only && recipients.length === 1) {
+  const [only, ...others] = recipients
+  if (only && others.length === 0) {
     context.recipient = mask(only)
-    const [subject] = ports.secrets.subjects(only.channel, only.identity)
-    context.recipientSubject = subject
+    context.recipientSubject = subjectOf(only)
   }
   ports.eventLog.note(context)
   const waiting = recipients.entries()
   let failed = 0
   const work = async () => {
     for (const [index, recipient] of waiting) {
-      const [subject] = ports.secrets.subjects(recipient.channel, recipient.identity)
       const position = recipients.length > 1 ? index + 1 : null
-      if ((await deliver(recipient, subject, position)).kind !== 'accepted') failed++
+      if ((await deliver(recipient, subjectOf(recipient), position)).kind !== 'accepted') failed++
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))

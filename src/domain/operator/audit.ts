@@ -39,15 +39,13 @@ export interface AuditRecord extends AuditEntry {
   readonly id: number
 }
 
-/** The latest `limit` entries, before an id where one is given. */
-export interface AuditQuery {
-  readonly before?: number
-  readonly since?: number
-  readonly limit: number
-}
-
 export interface AuditReader {
-  list(query: AuditQuery): Promise<readonly AuditRecord[]>
+  /** The latest `limit` entries, before an id where one is given. */
+  list(query: {
+    readonly before?: number
+    readonly since?: number
+    readonly limit: number
+  }): Promise<readonly AuditRecord[]>
 }
 
 export function actorName({ by, name }: Actor): string {

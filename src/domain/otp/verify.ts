@@ -42,20 +42,13 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   )
   const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, grants: [] } as const)
   noteLimits(context, budget ? [...claims, budget] : claims, decision)
-  switch (verdict.kind) {
-    case 'verified':
-      return
-    case 'mismatch':
-      throw new Failure('mismatch')
-    case 'locked':
-      throw new Failure('max_attempts', undefined, {
-        retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs),
-      })
-    case 'absent':
-      throw new Failure('not_found')
-    case 'refused':
-      throw refused(verdict.refusal)
+  if (verdict.kind === 'verified') return
+  if (verdict.kind === 'refused') throw refused(verdict.refusal)
+  if (verdict.kind === 'locked') {
+    const details = { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) }
+    throw new Failure('max_attempts', undefined, details)
   }
+  throw new Failure(verdict.kind === 'absent' ? 'not_found' : 'mismatch')
 }
 
 /** Spec 4.3, in the order of design 5. */
