@@ -154,7 +154,7 @@ describe.skipIf(binary === undefined)(
         500,
         ['error', 'message', 'requestId', 'success'],
       ])
-      expect((await server.stop()).said).toMatch(/at list \(src\/adapters\/sqlite\/brands\.ts:\d+:\d+\)/)
+      expect((await server.stop()).said).toMatch(/at \w+ \(src\/adapters\/sqlite\/database\.ts:\d+:\d+\)/)
     })
 
     test('it tells its version, its commit and its Bun', async () => {

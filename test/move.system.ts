@@ -354,7 +354,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       const direct = new URL(here.url)
       await using proxy = await startTcpProxy(Number(direct.port))
       // A text ends with a NUL; that of BEGIN has the word within.
-      const broken = proxy.breakOff('COMMIT\0', missingBytes)
+      const broken = proxy.breakOff(['COMMIT\0'], missingBytes)
       const through = new URL(here.url)
       through.port = String(proxy.port)
       // The schema is there, so that the first COMMIT is that of the move.
@@ -549,7 +549,7 @@ describe.skipIf(withoutPostgres !== undefined)(
             const name = getTableName(table)
             const rows = await here.query(`SELECT to_jsonb(t) AS row FROM ${name} AS t`)
             const expected = (drawn[index] ?? [])
-              .map((row) => asKept(table, row))
+              .map((row) => asStored(table, row))
               .filter((row) => row !== undefined)
             expect({ name, rows: inOrder(rows.map(({ row }) => row)) }).toEqual({
               name,
@@ -674,7 +674,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
 }
 
 /** A row as PostgreSQL is to have it, by its columns; undefined where it is over. */
-function asKept(table: Table, row: Drawn): unknown {
+function asStored(table: Table, row: Drawn): unknown {
   const kept: Record<string, unknown> = {}
   for (const [property, { name }] of Object.entries(getTableColumns(table)))
     kept[name] = row[property] ?? null

@@ -6,7 +6,7 @@ import { percentile, slope } from '../statistics.ts'
 import { Client, type Service } from './client.ts'
 import { Gateway, providerTimeoutMs } from './gateway.ts'
 import { Random } from './random.ts'
-import { Traces } from './stories.ts'
+import { Traces } from './scenarios.ts'
 
 const help = `bun run soak [SECONDS] [--seed NUMBER] [--binary PATH]
 

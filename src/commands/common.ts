@@ -26,7 +26,7 @@ export async function withContext(
     import('../config/store.ts'),
   ])
   const config = readStoreConfig(env)
-  if (config.database.kind === 'sqlite') requireKept(config.database.file)
+  if (config.database.kind === 'sqlite') requireStored(config.database.file)
   isUsable(config)
   const context = await openContext(config)
   try {
@@ -49,7 +49,7 @@ export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): vo
 }
 
 /** What a command does to a database in memory would be gone with it. */
-function requireKept(file: string): void {
+function requireStored(file: string): void {
   if (file !== ':memory:') return
   throw new OperatorError(
     'DATABASE_URL is file::memory:, which is gone when its process ends: set it as the server has it',
@@ -59,7 +59,7 @@ function requireKept(file: string): void {
 /** The file of an SQLite database, for a command that cares for files. */
 export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead: string): string {
   if (database.kind === 'sqlite') {
-    requireKept(database.file)
+    requireStored(database.file)
     return database.file
   }
   throw new OperatorError(`${database.name} is a database of PostgreSQL, not a file: ${instead}`)

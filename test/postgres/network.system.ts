@@ -142,7 +142,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
     await healed(far)
     const code = await sent()
     // All of it arrives, and the answer does not come back.
-    proxy.breakOff('otpost_steps', 0)
+    proxy.breakOff(['otpost_delete_rows', 'COMMIT'], 0)
     const lost = timed(verify(far, code.phone, code.otp))
     const meanwhile = await servedMeanwhile(lost)
     const { answer, tookMs } = await lost
@@ -159,14 +159,14 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of two nodes, the one whose n
     await healed(far)
     const phone = freshPhone()
     // But for the message that ends it: the server has done it, and waits for that.
-    proxy.breakOff('otpost_steps', 5)
+    proxy.breakOff(['otpost_lock_rows', 'otpost_read_rows'], 5)
     const lost = timed(send(far, phone))
     const startedAt = performance.now()
     let refused = 0
     // It holds the row of the application, which every request changes.
     const held = async () => {
       const rows = await postgres.query(
-        "SELECT FROM pg_stat_activity WHERE query LIKE '%otpost_steps%' AND wait_event = 'ClientRead' AND state = 'active'",
+        "SELECT FROM pg_stat_activity WHERE query LIKE '%codes_and_limits%' AND wait_event = 'ClientRead' AND state = 'active'",
       )
       return rows.length > 0
     }

@@ -15,7 +15,7 @@ export interface TcpProxy {
    *
    * @returns resolves when it has
    */
-  breakOff(words: string, bytes: number): Promise<void>
+  breakOff(words: readonly string[], bytes: number): Promise<void>
   /** From now on whatever passes takes so long, either way. */
   slowDown(delayMs: number): void
   /** New connections lead to this port; those that are there stay. */
@@ -97,7 +97,9 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
 /** How whatever passes fares on all connections. */
 interface Passing {
   delayMs: number
-  breaking: { readonly words: string; readonly bytes: number; readonly done: () => void } | undefined
+  breaking:
+    | { readonly words: readonly string[]; readonly bytes: number; readonly done: () => void }
+    | undefined
 }
 
 /** Both halves of one connection. */
@@ -106,6 +108,8 @@ class Pair {
   /** What is on its way, in its order, and when the last of it is there. */
   private readonly underWay: (() => void)[] = []
   private lastAt = 0
+  /** How many of the words that break it off have been sent. */
+  private found = 0
 
   constructor(
     private readonly client: Socket,
@@ -120,7 +124,7 @@ class Pair {
       from.setNoDelay(true)
       from.on('data', (data: Buffer) => {
         const { breaking } = this.passing
-        if (from === server || !breaking || !data.includes(breaking.words)) {
+        if (from === server || !breaking || !this.hasSent(breaking.words, data)) {
           this.pass(() => to.write(data))
           return
         }
@@ -135,6 +139,18 @@ class Pair {
       // 'close' comes after it.
       from.on('error', () => {})
     }
+  }
+
+  /** Whether the client has sent all of the words by now, in their order. */
+  private hasSent(words: readonly string[], data: Buffer): boolean {
+    for (let from = 0; this.found < words.length; this.found++) {
+      const word = words[this.found] ?? ''
+      const at = data.indexOf(word, from)
+      if (at < 0) return false
+      from = at + word.length
+    }
+    this.found = 0
+    return true
   }
 
   fallSilent(): void {
