@@ -21,8 +21,8 @@ export function parseChannel(value: unknown): Channel | undefined {
 export type Nationalize = (raw: string) => string
 
 /**
- * The digits of a phone number (spec 1, design D5): 7 to 15 digits, and only `+ - ( ) .` and spaces beside them. Digits of other
- * scripts are rejected, since dropping them would change the number.
+ * The digits of a phone number (spec 1, design D5): 7 to 15 digits, and only `+ - ( ) .` and spaces beside them. Digits of
+ * other scripts are rejected, since dropping them would change the number.
  */
 export function phone(raw: unknown, nationalize?: Nationalize): Recipient | undefined {
   if (typeof raw !== 'string' || !/^[0-9 +\-().]*$/.test(raw)) return undefined

@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 import { newSecretKey } from './secrets.ts'
 
 /**
- * Reads the secret keys, the present one first. Creates the file if it is missing; of processes that start together one creates
- * it and all read the same.
+ * Reads the secret keys, the present one first. Creates the file if it is missing; of processes that start together one
+ * creates it and all read the same.
  *
  * @throws when the file can't be read or has a key of less than 32 bytes
  */

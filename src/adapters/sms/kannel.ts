@@ -28,6 +28,7 @@ export const kannel: SmsProviderSpec = {
         // A space would separate several recipients.
         if (!/^[0-9]+$/.test(to)) return failure('recipient', 'not digits')
         const tlvs = metaData({ [entityTlv]: template?.entityId, [templateTlv]: template?.id })
+        const validityMinutes = validitySeconds === null ? null : Math.ceil(validitySeconds / 60)
         const headers = {
           'content-type': 'text/plain; charset=utf-8',
           'x-kannel-username': username,
@@ -37,9 +38,7 @@ export const kannel: SmsProviderSpec = {
           // By default Kannel sends GSM-7, with question marks for other characters.
           'x-kannel-coding': segmentsOf(text).encoding === 'UCS-2' ? '2' : '0',
           ...(smsc === '' ? {} : { 'x-kannel-smsc': smsc }),
-          ...(validitySeconds === null
-            ? {}
-            : { 'x-kannel-validity': String(Math.ceil(validitySeconds / 60)) }),
+          ...(validityMinutes === null ? {} : { 'x-kannel-validity': String(validityMinutes) }),
           ...(tlvs === undefined ? {} : { 'x-kannel-meta-data': tlvs }),
           ...(callbackUrl === null
             ? {}
@@ -82,8 +81,8 @@ const allReports = 31
 const statuses = wordTable<DeliveryReport['status']>({ delivered: '1', failed: '2 16 34 66', pending: '4 8' })
 
 /**
- * The URL with Kannel's placeholders: type of the report, first word of the SMSC's answer, and its error number. Not the whole
- * answer (%A): an SMPP report repeats the beginning of the text, and with it the code.
+ * The URL with Kannel's placeholders: type of the report, first word of the SMSC's answer, and its error number. Not the
+ * whole answer (%A): an SMPP report repeats the beginning of the text, and with it the code.
  */
 function dlrUrl(callbackUrl: string): string {
   return `${callbackUrl.replaceAll('%', '%%')}?type=%d&answer=%k&error=%#smpp#dlr_err#`
@@ -105,7 +104,7 @@ function reasonOf(type: string, answer: string, url: string): string {
   return error === 0 ? `type ${type}` : `err ${error}`
 }
 
-/** `dlr_err`, the SMPP network error code: one octet of network type, two of number (0: none). Not UTF-8, so not in `fields`. */
+/** `dlr_err` of SMPP: one octet of network type, two of error number (0: none). Not UTF-8, so not in `fields`. */
 function networkError(url: string): number {
   const [, encoded = ''] = /[?&]error=([^&#]*)/.exec(url) ?? []
   const octets = encoded

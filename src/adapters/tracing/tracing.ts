@@ -231,17 +231,15 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
-        if (result.code !== ExportResultCode.SUCCESS) report(spans.length, problemOf(result.error))
+        const { code, error } = result
+        const errorCode = error && 'code' in error ? ` (${error.code})` : ''
+        // Without the collector's answer.
+        const problem = `${error?.message ?? 'no reason given'}${errorCode}`.slice(0, 200)
+        if (code !== ExportResultCode.SUCCESS) report(spans.length, problem)
         done(result)
       }),
     shutdown: () => exporter.shutdown(),
   }
-}
-
-/** Without the collector's answer. */
-function problemOf(error: Error | undefined): string {
-  const code = error && 'code' in error ? ` (${error.code})` : ''
-  return `${error?.message ?? 'no reason given'}${code}`.slice(0, 200)
 }
 
 /** Reports the first problem at once and later ones once a minute, with the lost spans in between. */

@@ -1,7 +1,7 @@
 import type { FailureKind } from '../failures.ts'
 import type { RejectionScope } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
-import { type Delivery, type RequestEnd, type RequestTrace, statusOf } from './event-log.ts'
+import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
 import type { LimitStatus, Operation } from './request-context.ts'
 
 /** `otpost explain`: a request in plain words, line by line. */
@@ -16,17 +16,8 @@ export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): r
   ]
 }
 
-function opening({
-  requestId,
-  at,
-  operation,
-  app,
-  brand,
-  channel,
-  recipient,
-  recipients,
-  end,
-}: RequestTrace): string[] {
+function opening(trace: RequestTrace): string[] {
+  const { requestId, at, operation, app, brand, channel, recipient, recipients, end } = trace
   const by = channel === 'EMAIL' ? ' by mail' : channel === 'SMS' ? ' by SMS' : ''
   const what: Readonly<Record<Operation, string>> = {
     send: `a code${by}`,
@@ -193,30 +184,21 @@ function reported({ outcome, report, reportKey }: Delivery): string {
   return reportKey === null ? '' : '; no receipt has come'
 }
 
-function adviceSection(trace: RequestTrace, deliveries: readonly Delivery[]): string[] {
-  const lines = [
-    ...new Set([
-      ...adviceOn(trace.end),
-      ...deliveries.flatMap(adviceOnAttempt),
-      ...aftermath(trace, deliveries),
-    ]),
-  ]
-  return lines.length === 0 ? [] : ['', 'What to do', ...lines.map((line) => `  ${line}`)]
-}
-
-function aftermath({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
-  const lines: string[] = []
+function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
+  const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
-    lines.push(
+    lines.add(
       'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
     )
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))
   const isDown = deliveries.some(({ outcome }) => outcome === 'retryable')
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
-    lines.push('With a second provider on the route (SMS_PLAIN, SMS_TEMPLATE) it would have been asked.')
+    lines.add('With a second provider on the route (SMS_PLAIN, SMS_TEMPLATE) it would have been asked.')
   }
-  return lines
+  const first = end?.error ? advice[kindOf(end.error)] : undefined
+  const all = [first, ...lines].filter((line) => line !== undefined)
+  return all.length === 0 ? [] : ['', 'What to do', ...all.map((line) => `  ${line}`)]
 }
 
 const advice: Readonly<Partial<Record<FailureKind, string>>> = {
@@ -229,46 +211,36 @@ const advice: Readonly<Partial<Record<FailureKind, string>>> = {
   rate_limited: 'The client should wait for Retry-After and slow down; the limits are settings.',
 }
 
-function adviceOn(end: RequestEnd | null): string[] {
-  const line = end?.error ? advice[kindOf(end.error)] : undefined
-  return line === undefined ? [] : [line]
-}
-
-function adviceOnAttempt(row: Delivery): string[] {
-  const { provider, reason } = row
-  const status = statusOf(row)
-  if (row.errorClass === 'account') {
-    return [`${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`]
+function adviceOnAttempt(row: Delivery): string | undefined {
+  const { provider, reason, errorClass } = row
+  if (errorClass === 'account') {
+    return `${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`
   }
-  if (row.errorClass === 'content') {
-    return [
-      reason === 'no template id'
-        ? `${provider} renders from a template of its own: tell its id by otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID.`
-        : `${provider} does not accept the message (${reason}): look at its sender, template id and text, and whether it may send there.`,
-    ]
+  if (errorClass === 'content') {
+    return reason === 'no template id'
+      ? `${provider} renders from a template of its own: tell its id by otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID.`
+      : `${provider} does not accept the message (${reason}): look at its sender, template id and text, and whether it may send there.`
   }
-  if (row.errorClass === 'recipient') {
+  if (errorClass === 'recipient') {
     const nothing = row.channel === 'SMS' ? 'No SMS reaches that number' : 'No mail reaches that address'
-    return [`${nothing} (${reason}): ask the person for another.`]
+    return `${nothing} (${reason}): ask the person for another.`
   }
-  if (status === 'unknown') {
-    return reason === 'time-out'
-      ? [`${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`]
-      : [`${provider} left it open (${reason}): look into its own log for that time.`]
+  switch (statusOf(row)) {
+    case 'unknown':
+      return reason === 'time-out'
+        ? `${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`
+        : `${provider} left it open (${reason}): look into its own log for that time.`
+    case 'retryable':
+      return reason === 'too many calls under way'
+        ? `There were more calls to ${provider} at once than it answers: look whether it is slow.`
+        : `${provider} could not take it (${reason}): look whether it has trouble.`
+    case 'failed':
+      return `${provider} took the message and its network did not deliver it: ${
+        row.providerMessageId === null
+          ? 'look into its own log for that time'
+          : `ask ${provider} with the id it gave`
+      }.`
   }
-  if (status === 'retryable') {
-    return reason === 'too many calls under way'
-      ? [`There were more calls to ${provider} at once than it answers: look whether it is slow.`]
-      : [`${provider} could not take it (${reason}): look whether it has trouble.`]
-  }
-  if (status === 'failed') {
-    const how =
-      row.providerMessageId === null
-        ? 'look into its own log for that time'
-        : `ask ${provider} with the id it gave`
-    return [`${provider} took the message and its network did not deliver it: ${how}.`]
-  }
-  return []
 }
 
 function time(epochMs: number): string {

@@ -95,33 +95,32 @@ export interface Counted extends StatKey {
   readonly count: number
 }
 
+/** The figure of each kind and detail; an error class after the outcome of an attempt does not count. */
+const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
+  ['send ok', 'sends'],
+  ['send sms_failed', 'sendsFailed'],
+  ['send internal_error', 'sendsFailed'],
+  ['notify ok', 'notified'],
+  ['notify notification_failed', 'notifyFailed'],
+  ['notify internal_error', 'notifyFailed'],
+  ['verify ok', 'verified'],
+  ['verify mismatch', 'wrongCodes'],
+  ['verify max_attempts', 'wrongCodes'],
+  ['attempt accepted', 'accepted'],
+  ['attempt unknown', 'unknown'],
+  ['attempt rejected', 'failed'],
+  ['attempt retryable', 'failed'],
+  ['receipt delivered', 'delivered'],
+  ['receipt failed', 'undelivered'],
+])
 const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
 /** Undefined: counted in no figure, such as a missing field. */
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
-  const [outcome = ''] = detail.split(' ')
   if (limitErrors.has(detail)) return 'limited'
   if (brandErrors.has(detail)) return 'refused'
-  switch (kind) {
-    case 'send':
-    case 'resend':
-      if (detail === 'ok') return 'sends'
-      return detail === 'sms_failed' || detail === 'internal_error' ? 'sendsFailed' : undefined
-    case 'notify':
-      if (detail === 'ok') return 'notified'
-      return detail === 'notification_failed' || detail === 'internal_error' ? 'notifyFailed' : undefined
-    case 'verify':
-      if (detail === 'ok') return 'verified'
-      return detail === 'mismatch' || detail === 'max_attempts' ? 'wrongCodes' : undefined
-    case 'attempt':
-      if (outcome === 'accepted' || outcome === 'unknown') return outcome
-      return outcome === 'rejected' || outcome === 'retryable' ? 'failed' : undefined
-    case 'receipt':
-      return detail === 'delivered' ? 'delivered' : 'undelivered'
-    case 'verify-time':
-      return undefined
-  }
+  return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
 /** The start of a period's first step. */
@@ -158,14 +157,8 @@ export class StatisticsSum {
     if (figure === undefined) return
     const { at, channel, brand, provider, count } = statKey
     this.totals[figure] += count
-    for (const figures of [
-      this.steps.get(at),
-      this.channels.of(channel),
-      this.brands.of(brand),
-      this.providers.of(provider),
-    ]) {
-      if (figures) figures[figure] += count
-    }
+    const shares = [this.channels.of(channel), this.brands.of(brand), this.providers.of(provider)]
+    for (const figures of [this.steps.get(at), ...shares]) if (figures) figures[figure] += count
     if (statKey.kind === 'attempt' && (figure === 'failed' || figure === 'unknown')) this.addFailure(statKey)
   }
 

@@ -13,18 +13,16 @@ export interface SmsMessage {
   readonly subject: string
   /** The text on the plain route. */
   readonly text: string
-  readonly template: TemplateMessage | null
+  readonly template: {
+    readonly key: string
+    readonly text: string
+    readonly variables: Readonly<Record<string, string>>
+    readonly registration: Registration
+  } | null
   /** Null: unlimited. */
   readonly validitySeconds: number | null
   /** Which of the request's recipients it is for, from 1; null: the only one. */
   readonly position: number | null
-}
-
-export interface TemplateMessage {
-  readonly key: string
-  readonly text: string
-  readonly variables: Readonly<Record<string, string>>
-  readonly registration: Registration
 }
 
 /** How a template is registered with carriers (India's DLT) and providers. */
@@ -43,7 +41,7 @@ export interface Registration {
 export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' | 'brandName' | 'to'> {
   readonly route: SmsRoute
   readonly text: string
-  /** On the template route only. A provider that renders itself uses `id` and `variables`, others send `id` and `entityId` along. */
+  /** On the template route only. A provider that renders itself uses `id` and `variables`, others `id` and `entityId`. */
   readonly template: {
     readonly key: string
     readonly variables: Readonly<Record<string, string>>
@@ -65,7 +63,7 @@ export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' |
  * - `retryable`: certainly not sent; another provider may succeed.
  * - `unknown`: it may or may not have been sent, as after a time-out.
  *
- * `reason` is a code of the provider or the error, without secrets, text or recipient. `unasked`: the provider was not called.
+ * `reason` is a code of the provider or the error, without secrets, text or recipient. `unasked`: it was not called.
  */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly providerMessageId?: string }

@@ -35,13 +35,10 @@ export interface AppKey {
   readonly lastUsedAt: number | null
 }
 
-/** It has at least one key, which may be revoked. */
-export interface IssuedApp {
+/** With the creation of its first key, and the revocation of its last key unless one is active. */
+export interface IssuedApp extends Pick<AppKey, 'createdAt' | 'revokedAt'> {
   readonly appId: string
-  /** Of its first key. */
-  readonly createdAt: number
-  /** Of its last key; null while one is active. */
-  readonly revokedAt: number | null
+  /** At least one, maybe revoked. */
   readonly keys: readonly AppKey[]
 }
 

@@ -42,7 +42,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
 
 /**
  * Send and resend (spec 4.1, 4.2) are one operation: a send replaces the code of its brand and recipient. A resend avoids the
- * last code's provider. The limits need the recipient, so fields are read before the limits, and their failure is thrown after.
+ * last code's provider. The limits need the recipient: fields are read before the limits, and fail after them.
  *
  * @returns the seconds until the code expires
  */
@@ -99,8 +99,8 @@ async function lastProvider(
 }
 
 /**
- * The cooldown starts at the end of the delivery (spec 3.2). After a quick delivery the lease is long enough already, which saves
- * most sends a second write.
+ * The cooldown starts at the end of the delivery (spec 3.2). After a quick delivery the lease is long enough already, which
+ * saves most sends a second write.
  */
 async function startCooldown(
   { store, now, limits }: SendOtpPorts,

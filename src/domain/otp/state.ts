@@ -16,7 +16,8 @@ import {
   type Verdict,
 } from './store.ts'
 
-// Each step of `OtpStore` as a plain function. A store loads the records of the step's subjects, runs one of these and writes the changes, in one transaction.
+// Each step of `OtpStore` as a plain function. A store loads the records of the step's subjects, runs one of these and writes
+// the changes, in one transaction.
 
 export interface Code {
   /** 128 random bits in base64url; the salt of the hash. */
@@ -32,8 +33,8 @@ export interface Code {
 }
 
 /**
- * The records that steps read and change. Expired records are absent. Records under previous secret keys are the subject's own;
- * a change moves them to the present key.
+ * The records that steps read and change. Expired records are absent. Records under previous secret keys are the subject's
+ * own; a change moves them to the present key.
  */
 export interface State {
   limit(subject: Subject, name: string, now: number): LimitCount | undefined

@@ -36,8 +36,8 @@ export interface GuessAttempt {
 }
 
 /**
- * Codes and limits. Every method is one atomic step, also against other processes, and durable when its promise resolves. When
- * it rejects, the step did not happen or, if the database was lost at the commit, may have happened as a whole. `now` is epoch
+ * Codes and limits. Every method is one atomic step, also against other processes, and durable when its promise resolves. When it
+ * rejects, the step did not happen or, if the database was lost at the commit, may have happened as a whole. `now` is in epoch
  * milliseconds; a store of several machines uses its own clock. The steps are in `state.ts`.
  */
 export interface OtpStore {
@@ -52,8 +52,8 @@ export interface OtpStore {
   /** Removes this code unless a newer one has replaced it, and gives the grants back. */
   abandonSend(code: CodeRef, grants: readonly Grant[], now: number): Promise<void>
   /**
-   * Takes the claims, charges the attempt, compares in constant time, and removes the code on a match. Only a wrong code counts on
-   * `failureBudget`; a match resets it.
+   * Takes the claims, charges the attempt, compares in constant time, and removes the code on a match. Only a wrong code counts
+   * on `failureBudget`; a match resets it.
    */
   guess(attempt: GuessAttempt, now: number): Promise<Verdict>
 }
