@@ -12,7 +12,7 @@ const watch = `
   CREATE TABLE sweeps (number int GENERATED ALWAYS AS IDENTITY, node text, at bigint, ends_at bigint);
   CREATE FUNCTION note_sweep() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    INSERT INTO sweeps (node, at, ends_at) VALUES (session_user, otpost_now(), NEW.ends_at);
+    INSERT INTO sweeps (node, at, ends_at) VALUES (session_user, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, NEW.ends_at);
     RETURN NEW;
   END $$;
   CREATE TRIGGER sweeps AFTER INSERT OR UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note_sweep();`
