@@ -168,14 +168,8 @@ interface Failed {
   readonly error: SmtpError
 }
 
-/** The fields of nodemailer's errors. */
-interface SmtpError {
-  readonly code?: unknown
-  readonly originalCode?: unknown
-  /** The failed step; `CONN` for others, such as a lost connection. */
-  readonly command?: unknown
-  readonly responseCode?: unknown
-}
+/** nodemailer's. `command` is the failed step; `CONN` for others, such as a lost connection. */
+type SmtpError = Readonly<Partial<Record<'code' | 'originalCode' | 'command' | 'responseCode', unknown>>>
 
 /** Whether the server had closed an idle connection. Each of these retries uses up one such connection. */
 function hadEnded({ phase, error: { code, command, responseCode } }: Failed): boolean {

@@ -1,11 +1,5 @@
 import { invalid } from '../../domain/failures.ts'
-import type {
-  CallbackRequest,
-  DeliveryReport,
-  Outcome,
-  Sms,
-  SmsRoute,
-} from '../../domain/messages/providers.ts'
+import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, reportJson } from './reading.ts'
@@ -25,7 +19,7 @@ export const msg91: SmsProviderSpec = {
     if (!/^[A-Za-z0-9]{0,15}$/.test(sender)) {
       settings.refuse('MSG91_SENDER', 'must be of letters and digits, such as ACMEIN')
     }
-    const url = settings.baseUrl('MSG91_BASE_URL', usualHosts[route]) + paths[route]
+    const url = settings.baseUrl('MSG91_BASE_URL', apis[route].host) + apis[route].path
     const headers = { authkey: authKey, 'content-type': 'application/json', accept: 'application/json' }
     return () => ({
       name: 'msg91',
@@ -42,12 +36,10 @@ export const msg91: SmsProviderSpec = {
 }
 
 /** MSG91 documents `sendsms` for its second host only. */
-const usualHosts: Readonly<Record<SmsRoute, string>> = {
-  template: 'https://control.msg91.com',
-  plain: 'https://api.msg91.com',
-}
-
-const paths: Readonly<Record<SmsRoute, string>> = { template: '/api/v5/flow', plain: '/api/v2/sendsms' }
+const apis = {
+  template: { host: 'https://control.msg91.com', path: '/api/v5/flow' },
+  plain: { host: 'https://api.msg91.com', path: '/api/v2/sendsms' },
+} as const
 
 /** Undefined without a template id. */
 function flowRequest({ to, template, senderId }: Sms, sender: string) {

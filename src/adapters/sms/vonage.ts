@@ -83,9 +83,14 @@ const statuses = wordTable<Meaning>({
 /** Failures have status 200 too. A long text is several messages, and accepted when all of them are. */
 function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
-  const parts = partsOf(text)
+  const { messages } = fieldsOf(text)
+  const parts: readonly Fields[] = Array.isArray(messages) ? messages.map(Object) : []
   const refused = parts.find((part) => part.status !== '0')
-  if (isOk && parts.length > 0 && !refused) return accepted(parts[0]?.['message-id'])
+  if (isOk && parts.length > 0 && !refused) {
+    const id = parts[0]?.['message-id']
+    const isId = typeof id === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(id)
+    return isId ? { kind: 'accepted', providerMessageId: id } : { kind: 'accepted' }
+  }
   // A retry would send the accepted part twice.
   if (isOk && parts.some((part) => part.status === '0')) return failure('unknown', 'taken in part')
   const code = refused?.status
@@ -94,17 +99,6 @@ function outcomeOf(status: number, text: string): Outcome {
     return failure(statuses.get(code) ?? (isOk ? 'content' : meaningOfStatus(status)), `status ${code}`)
   }
   return isOk ? failure('unknown', 'unreadable answer') : failure(meaningOfStatus(status), `HTTP ${status}`)
-}
-
-function accepted(messageId: unknown): Outcome {
-  return typeof messageId === 'string' && /^[0-9A-Za-z-]{8,64}$/.test(messageId)
-    ? { kind: 'accepted', providerMessageId: messageId }
-    : { kind: 'accepted' }
-}
-
-function partsOf(text: string): readonly Fields[] {
-  const { messages } = fieldsOf(text)
-  return Array.isArray(messages) ? messages.map(Object) : []
 }
 
 /** "Signing Messages". */
