@@ -4,20 +4,9 @@ import type { Outbox } from '../../domain/ports.ts'
 export function createOutboxMailer(outbox: Outbox): Mailer {
   return {
     name: 'outbox',
-    async send({ to, subject, html, text, brandSlug, brandName, requestId }) {
-      await outbox.add({
-        channel: 'EMAIL',
-        to,
-        route: null,
-        brandId: brandSlug,
-        brandName,
-        subject,
-        text,
-        html,
-        templateKey: null,
-        variables: null,
-        requestId,
-      })
+    async send({ to, subject, html, text, brandSlug: brandId, brandName, requestId }) {
+      const about = { channel: 'EMAIL', to, route: null, brandId, brandName, requestId } as const
+      await outbox.add({ ...about, subject, text, html, templateKey: null, variables: null })
       return { kind: 'accepted' }
     },
   }

@@ -9,20 +9,10 @@ export const outbox: SmsProviderSpec = {
     () =>
     ({ outbox }) => ({
       name: 'outbox',
-      async send(message) {
-        await outbox.add({
-          channel: 'SMS',
-          to: message.to,
-          route: message.route,
-          brandId: message.brandSlug,
-          brandName: message.brandName,
-          subject: null,
-          text: message.text,
-          html: null,
-          templateKey: message.template?.key ?? null,
-          variables: message.template?.variables ?? null,
-          requestId: message.requestId,
-        })
+      async send({ to, route, text, template, brandSlug: brandId, brandName, requestId }) {
+        const { key: templateKey = null, variables = null } = template ?? {}
+        const about = { channel: 'SMS', to, route, brandId, brandName, requestId } as const
+        await outbox.add({ ...about, subject: null, text, html: null, templateKey, variables })
         return { kind: 'accepted' }
       },
     }),
