@@ -13,9 +13,9 @@ export const consoleSecrets: ConsoleSecrets = {
   },
   sha256,
   isPassword: (password, hash) => {
-    const looking = underWay.then(() => Bun.password.verify(password, hash))
-    underWay = looking.catch(() => undefined)
-    return looking
+    const checking = underWay.then(() => Bun.password.verify(password, hash))
+    underWay = checking.catch(() => undefined)
+    return checking
   },
 }
 

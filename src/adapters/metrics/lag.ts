@@ -11,15 +11,15 @@ const periodMs = 20
  */
 export function watchLag(observe: (seconds: number) => void): () => void {
   let dueAt = performance.now() + periodMs
-  let timer = setTimeout(look, periodMs)
+  let timer = setTimeout(measure, periodMs)
   timer.unref()
   return () => clearTimeout(timer)
 
-  function look(): void {
+  function measure(): void {
     const now = performance.now()
     observe(Math.max(0, now - dueAt) / 1000)
     dueAt = now + periodMs
-    timer = setTimeout(look, periodMs)
+    timer = setTimeout(measure, periodMs)
     timer.unref()
   }
 }

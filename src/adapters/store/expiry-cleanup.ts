@@ -5,7 +5,7 @@ import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
 /** Pause after a round, and between steps that found little. */
-const restMs = { round: 5000, step: 20 } as const
+const pauseMs = { round: 5000, step: 20 } as const
 
 /** Deletes expired rows step by step until the signal aborts. */
 export async function runExpiryCleanup(
@@ -14,10 +14,10 @@ export async function runExpiryCleanup(
   log: Log,
 ): Promise<void> {
   while (!signal.aborted) {
-    let waitMs: number = restMs.round
+    let waitMs: number = pauseMs.round
     try {
       const { isRound, isBusy } = await sweep()
-      if (!isRound) waitMs = isBusy ? 0 : restMs.step
+      if (!isRound) waitMs = isBusy ? 0 : pauseMs.step
     } catch (error) {
       log.error({ err: error }, 'expired rows could not be removed; it is tried again')
     }

@@ -32,12 +32,12 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
     const found = settingsFindings(error.problems)
     // What the database is may be right all the same.
     const context = storeConfigOf(env)
-    return context ? [...found, ...(await lookAtDatabase(context, full)).findings] : found
+    return context ? [...found, ...(await inspectDatabase(context, full)).findings] : found
   }
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
   // After them: what goes through the database holds up everything else, their answers too.
-  const { findings: inside, lastRequestAt } = await lookAtDatabase(config, full)
+  const { findings: inside, lastRequestAt } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
     ...settingWarnings(settingFacts(config, env.NODE_ENV || undefined)),
@@ -56,7 +56,7 @@ function storeConfigOf(env: Env): StoreConfig | undefined {
   }
 }
 
-async function lookAtDatabase(config: StoreConfig, full: boolean): Promise<DatabaseFindings> {
+async function inspectDatabase(config: StoreConfig, full: boolean): Promise<DatabaseFindings> {
   const { database, secretKeys } = config
   if (database.kind === 'sqlite') {
     const { findings, lastRequestAt } = sqliteFindings(database.file, secretKeys, full)
