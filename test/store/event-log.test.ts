@@ -388,7 +388,7 @@ describe.each([
       const attempts = [1, 2].map((attempt) => ({
         ...ofSms,
         attempt,
-        recipientSubject: `${hash} and the rest`,
+        recipientSubject: hash,
       }))
       await eventLog.keep({ ...whole, requestId }, ...attempts)
     }
@@ -402,12 +402,7 @@ describe.each([
     expect(await found({})).toEqual(all)
     expect(await found({ limit: 3 })).toEqual(all.slice(-3))
     expect(await found({ requestId: idAt(start + 2000) })).toEqual(['2.1', '2.2'])
-    expect(await found({ recipientSubjects: [`${hashes[0]} and the rest`] })).toEqual([
-      '0.1',
-      '0.2',
-      '2.1',
-      '2.2',
-    ])
+    expect(await found({ recipientSubjects: hashes.slice(0, 1) })).toEqual(['0.1', '0.2', '2.1', '2.2'])
     expect(await found({ recipientSubjects: hashes })).toEqual(all)
     expect(await found({ recipientSubjects: ['hash of nobody'] })).toEqual([])
     expect(await found({ since: start + 2000 })).toEqual(all.slice(4))
@@ -422,7 +417,7 @@ describe.each([
     let requests = 0
     const keep = (attempt: Partial<Attempt>, trace: Partial<RequestTrace> = {}) =>
       eventLog.keep({ ...whole, requestId: idAt(start, ++requests), ...trace }, { ...accepted, ...attempt })
-    const last = () => eventLog.lastProviderOf(['a former hash of it', `${subject} and the rest`], 'acme')
+    const last = () => eventLog.lastProviderOf(['a former hash of it', subject], 'acme')
 
     test('is the one that took the latest of them', async () => {
       expect(await last()).toBeUndefined()

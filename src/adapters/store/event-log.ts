@@ -1,10 +1,5 @@
 import { and, type Column, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL, sql } from 'drizzle-orm'
-import {
-  type Delivery,
-  type DeliveryQuery,
-  type EventLogReader,
-  hashOf,
-} from '../../domain/events/event-log.ts'
+import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
 import { type Counted, verifiedStats } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import { otpTemplateKeys } from '../../domain/messages/templates.ts'
@@ -88,7 +83,7 @@ export function createEventLogReader({
       )
     },
     lastProviderOf: async (recipientSubjects, brandSlug) => {
-      const hashes = recipientSubjects.map(hashOf)
+      const hashes = [...recipientSubjects]
       const ofCode = (table: CodeColumns & Record<'channel', Column>) =>
         and(
           inArray(table.recipientHash, hashes),
@@ -116,7 +111,7 @@ function matching(
   const { recipientSubjects, since } = query
   return and(
     query.requestId === undefined ? undefined : eq(requestId, query.requestId),
-    recipientSubjects && inArray(recipientHash, recipientSubjects.map(hashOf)),
+    recipientSubjects && inArray(recipientHash, [...recipientSubjects]),
     since === undefined ? undefined : gte(requestId, firstIdOf(since)),
   )
 }

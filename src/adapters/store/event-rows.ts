@@ -1,4 +1,4 @@
-import { type Delivery, hashOf, type RequestTrace } from '../../domain/events/event-log.ts'
+import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
 import type { Attempt, LimitStatus, Operation } from '../../domain/events/request-context.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
@@ -85,7 +85,7 @@ export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[])
       channel: trace.channel ?? first?.channel,
       recipient: first?.recipient ?? trace.recipient ?? undefined,
       recipients: trace.recipients ?? undefined,
-      recipientHash: hash === null ? undefined : hashOf(hash),
+      recipientHash: hash ?? undefined,
       limits: trace.limits.map(limitText).join(', '),
       status: end?.status,
       error: end?.error ?? undefined,
@@ -109,7 +109,7 @@ export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[])
         brand,
         channel: each.channel,
         recipient: each.recipient,
-        recipientHash: hashOf(each.recipientSubject),
+        recipientHash: each.recipientSubject,
         provider: each.provider,
         outcome: each.outcome,
         durationMs: each.durationMs,

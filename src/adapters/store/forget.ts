@@ -12,7 +12,6 @@ import {
   type Table,
 } from 'drizzle-orm'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
-import { hashOf } from '../../domain/events/event-log.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
@@ -38,9 +37,12 @@ export async function forgetRecipient(
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
   const { audit, codesAndLimits, outbox } = database.tables
-  const hashes = subjects.map(hashOf)
-  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipient, hashes)
-  const events = await eraseAttempts(database, hashes)
+  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(
+    database,
+    recipient,
+    subjects,
+  )
+  const events = await eraseAttempts(database, subjects)
   const erased: Erased = {
     ...events,
     requests: withoutAttempt + events.requests,

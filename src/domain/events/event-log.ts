@@ -2,14 +2,6 @@ import type { Channel } from '../contact.ts'
 import type { DeliveryReportState } from '../messages/delivery-reports.ts'
 import type { Attempt, LimitStatus, Operation, RequestContext } from './request-context.ts'
 
-/** 132 bits: the index over the hashes is not in order, so its size matters. */
-const hashLength = 22
-
-/** The part of a keyed hash that is stored and searched. */
-export function hashOf(recipientSubject: string): string {
-  return recipientSubject.slice(0, hashLength)
-}
-
 /** One request in the event log: no key, no code, no full recipient, no text. */
 export interface RequestTrace {
   readonly requestId: string

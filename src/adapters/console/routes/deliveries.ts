@@ -1,5 +1,4 @@
 import { email, phone } from '../../../domain/contact.ts'
-import { hashOf } from '../../../domain/events/event-log.ts'
 import { explain } from '../../../domain/events/explain.ts'
 import { html, seeOther } from '../answers.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
@@ -48,7 +47,7 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     }
     // URLs contain the recipient's hash, since proxies log URLs.
     const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
-    const hashes = subjects.map(hashOf).join('.')
+    const hashes = subjects.join('.')
     return seeOther(`/admin/deliveries?recipient=${hashes}`)
   })
   get('/admin/deliveries/:requestId', async ({ params: { requestId = '' } }, pageContext) => {
