@@ -424,14 +424,14 @@ describe('afterwards', () => {
       status: report ?? 'accepted',
       errorClass: null,
       reason: null,
-      providerMessageId: id,
-      report: report && { status: report, reason, at: expect.any(String) },
+      vendorId: id,
+      receipt: report && { status: report, reason, at: expect.any(String) },
     })
   }
 
   function rejected(provider: ProviderName, errorClass: 'content' | 'recipient', reason: string | undefined) {
     const status = 'rejected'
-    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, report: null })
+    return expect.objectContaining({ provider, outcome: status, status, errorClass, reason, receipt: null })
   }
 
   const refused = (double: ProviderName, route: Asked['route']) =>
@@ -505,7 +505,7 @@ describe('afterwards', () => {
         route: 'template',
         outcome: 'unknown',
         reason: 'time-out',
-        providerMessageId: null,
+        vendorId: null,
         status: 'delivered',
       }),
       taken(kept('time-out').carrier, 'failed'),
