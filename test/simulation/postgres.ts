@@ -206,7 +206,8 @@ export class PostgresGround implements Ground {
     await this.side.query(
       what === 'rows'
         ? 'SELECT FROM codes_and_limits ORDER BY subject, name FOR UPDATE'
-        : 'LOCK TABLE codes_and_limits IN EXCLUSIVE MODE',
+        : // Rows can still be read and locked: what waits is the last statement of a batch, with its COMMIT behind it.
+          'LOCK TABLE codes_and_limits IN SHARE MODE',
     )
     calls.start()
     let waits = false
@@ -225,9 +226,10 @@ export class PostgresGround implements Ground {
     )
   }
 
-  /** Resolves when the database does nothing any more, for whomever. */
+  /** Resolves when the database does nothing any more, but for transactions whose next statement does not come. */
   private async quiet(): Promise<void> {
-    while ((await this.countOf("state <> 'idle'")) > 0);
+    const stalled = "state = 'idle in transaction' AND state_change < now() - interval '50 ms'"
+    while ((await this.countOf(`state <> 'idle' AND NOT (${stalled})`)) > 0);
   }
 
   private async countOf(condition: string): Promise<number> {
