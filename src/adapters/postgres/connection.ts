@@ -100,7 +100,9 @@ export class Connection {
       ...(session && {
         statement_timeout: session.statementTimeoutMs,
         idle_in_transaction_session_timeout: session.idleInTransactionTimeoutMs,
-        options: '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed',
+        // A plan made while a table was small stays prepared, and would go on scanning all of it.
+        options:
+          '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed -c enable_seqscan=off',
       }),
     })
     // Without listeners these events would end the process.

@@ -20,8 +20,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Concurrent transactions per group. */
-const atOnce = 2
+/** Concurrent transactions per group. A second one would mostly wait for the same application's limits, with small batches. */
+const atOnce = 1
 
 /** The pause is random and grows with each retry. */
 const mostTries = 10
