@@ -47,6 +47,11 @@ export function email(raw: unknown): Recipient | undefined {
 
 const addrSpec = /^[^\s\p{C}@()<>[\]:;,"\\]+@[^\s\p{C}@()<>[\]:;,"\\]+$/u
 
+/** The mailbox that an e-mail address delivers to: its local part up to the first `+`, with its domain (design D6). */
+export function mailboxOf({ identity }: Recipient): string {
+  return identity.replace(/\+[^@]*/, '')
+}
+
 /** A recipient in logs. */
 export function mask({ channel, address }: Recipient): string {
   return channel === 'SMS' ? maskPhone(address) : maskEmail(address)

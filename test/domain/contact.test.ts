@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { email, mask, parseChannel, phone } from '../../src/domain/contact.ts'
+import { email, mailboxOf, mask, parseChannel, phone } from '../../src/domain/contact.ts'
 
 describe('a channel', () => {
   const rows: readonly (readonly [unknown, 'SMS' | 'EMAIL' | undefined])[] = [
@@ -114,6 +114,20 @@ describe('a mail address (design D6)', () => {
   ]
   test.each(refused)('%s fails normalization', (_, raw) => {
     expect(email(raw)).toBeUndefined()
+  })
+})
+
+describe('a mailbox (design D6)', () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['ann@example.com', 'ann@example.com'],
+    ['Ann+Shop@Example.com', 'ann@example.com'],
+    ['ann+a+b@example.com', 'ann@example.com'],
+    ['ann+@example.com', 'ann@example.com'],
+    ['+ann@example.com', '@example.com'],
+  ]
+  test.each(rows)('of %s is %s', (raw, mailbox) => {
+    const recipient = email(raw)
+    expect(recipient && mailboxOf(recipient)).toBe(mailbox)
   })
 })
 
