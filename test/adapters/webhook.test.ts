@@ -8,6 +8,7 @@ import { Settings } from '../../src/config/settings.ts'
 import type { Outcome, Sms, SmsRoute } from '../../src/domain/messages/providers.ts'
 import { sqliteStores } from '../support/operator.ts'
 import { held, type Received, startReceiver } from '../support/receiver.ts'
+import { selfSigned } from '../support/smtp.ts'
 
 const message = {
   id: '0b54a5a2-6a3c-4d8e-9a39-0f6a3f0d7c11',
@@ -214,6 +215,27 @@ describe('no answer', () => {
     const url = receiver.url.replace('http:', 'https:')
     expect(await send('plain', { url })).toMatchObject({ kind: 'retryable' })
     expect(receiver.received).toHaveLength(0)
+  })
+
+  test('because nobody vouches for its certificate is retryable, and nothing is sent, whatever NODE_TLS_REJECT_UNAUTHORIZED says', async () => {
+    let requests = 0
+    await using impostor = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      tls: selfSigned,
+      fetch: () => {
+        requests++
+        return new Response(null, { status: 204 })
+      },
+    })
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    try {
+      const outcome = await send('plain', { url: impostor.url.href })
+      expect(outcome).toMatchObject({ kind: 'retryable', reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    }
+    expect(requests).toBe(0)
   })
 
   test.each<[string, (socket: Socket) => void]>([

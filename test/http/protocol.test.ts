@@ -513,6 +513,27 @@ describe('the log tells why', () => {
     expect(JSON.stringify(lines[2])).not.toContain('"app":')
   })
 
+  test('credentials were refused, with the IP address of the client, which other lines do not have', async () => {
+    const app = await createTestApp({ PORT: '0', METRICS_TOKEN: 'a'.repeat(32) })
+    const url = app.app.listen()
+    const post = (path: string, body: object) =>
+      fetch(new URL(path, url), { method: 'POST', headers: json, body: JSON.stringify(body) })
+    await post('/otp/send', { appId: 'shop' })
+    await post('/otp/verify', { appId: 'shop', apiKey: 'wrong' })
+    await fetch(new URL('/metrics', url))
+    await post('/otp/send', { ...credentials, brandId: 'nobody', phone: '12025550143' })
+    await post('/otp/send', { ...credentials, brandId: 'acme', phone: '12025550143' })
+    await logged()
+    expect(app.lines).toMatchObject([
+      { error: 'unauthorized', clientIp: '127.0.0.1' },
+      { error: 'forbidden', clientIp: '127.0.0.1' },
+      { route: '/metrics', error: 'unauthorized', clientIp: '127.0.0.1' },
+      { error: 'brand_not_approved', clientIp: undefined },
+      { status: 200, clientIp: undefined },
+    ])
+    await app.close()
+  })
+
   test('a brand was refused, by its name', async () => {
     const app = await createTestApp()
     await app.brand('old', { status: 'suspended' })

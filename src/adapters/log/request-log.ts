@@ -2,13 +2,17 @@ import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import type { Log } from '../../domain/ports.ts'
 
+/** 401, 403, and 429 for too many of them. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 429])
+
 /**
- * One log line for each answered request: no key, code, full recipient or text. The cause of a 5xx is logged here with its
- * stack, and nowhere else.
+ * One log line for each answered request: no key, code, full recipient or text. The IP address of the client is logged where it
+ * was refused without an app's credentials, and nowhere else. The cause of a 5xx is logged here with its stack, and nowhere else.
  */
 export function requestLog(log: Log): RequestListener {
   return ({ context, method, route = 'unmatched', status, durationMs, failure, error }) => {
     const { requestId, traceId, app, brand, channel, recipient, recipients, attempts } = context
+    const isStranger = app === undefined && refusals.has(status)
     const cause = failure?.details.cause ?? attempts.find(({ error }) => error)?.error ?? context.fault
     // Undefined fields are left out of the line.
     const line = {
@@ -19,6 +23,7 @@ export function requestLog(log: Log): RequestListener {
       status,
       durationMs: Math.round(durationMs * 10) / 10,
       app,
+      clientIp: isStranger ? context.clientIp : undefined,
       brand,
       channel,
       recipient,
