@@ -19,7 +19,7 @@ import { segmentsOf } from './adapters/sms/segments.ts'
 import { runExpiryCleanup } from './adapters/store/expiry-cleanup.ts'
 import { shareCircuits } from './adapters/store/shared-circuits.ts'
 import type { Tracing } from './adapters/tracing/tracing.ts'
-import type { Config } from './config/config.ts'
+import { type Config, localUrl } from './config/config.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
@@ -90,9 +90,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const passwordHash = config.adminPasswordHash
   const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }
   const databaseName = config.database.name
-  const settings = { ...config, ...build, databaseName, hasOutbox, providerNames, segmentsOf, log }
+  const ownUrl = () => publicUrl ?? localUrl(config.host, http.server?.port ?? config.port)
+  const settings = { ...config, ...build, ownUrl, databaseName, hasOutbox, providerNames, segmentsOf, log }
   const root = { version, hasOutbox, hasConsole: passwordHash !== undefined }
-  const outbox = { ...config, messages: context.outbox, now, demo, stopping: stopping.signal }
+  const outbox = { ...config, ownUrl, messages: context.outbox, now, demo, stopping: stopping.signal }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },
     { routes: consoleRoutes(consolePorts, settings, contextOf), formsUnder: '/admin' },

@@ -711,7 +711,6 @@ async function readings(env: Readonly<Record<string, string>>, drawn: readonly D
     requests: await context.requests.list(),
     audit: await context.audit.list({ limit: 100 }),
     sessions: await context.sessions.list(Date.now()),
-    hasLink: await context.sessions.hasLink(Date.now()),
     outbox: await context.outbox.list({ limit: 100 }),
     deliveries: await context.eventLog.deliveries({ limit: 100 }),
     traces: await Promise.all(ids.map(({ requestId }) => context.eventLog.trace(String(requestId)))),

@@ -110,12 +110,13 @@ export function readConsoleOrigins(env: Readonly<Record<string, string | undefin
   const publicUrl = readPublicUrl(settings)
   const host = readHost(settings, 'HOST')
   const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  return settings.checked({ publicUrl, local: localUrl(host, port), port })
+}
+
+/** The URL of a server for programs on its machine. */
+export function localUrl(host: string, port: number): string {
   const anywhere = host === '0.0.0.0' || host === '::'
-  return settings.checked({
-    publicUrl,
-    local: `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
-    port,
-  })
+  return `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 interface Route {

@@ -257,7 +257,7 @@ describe('sessions', () => {
     expect(server.lines.join('\n')).not.toContain(token)
 
     const late = await another(`${path}#${token}`)
-    await headed(late, 'This link does not work any more')
+    await headed(late, 'This link does not work')
     await late.getByText('otpost admin link').waitFor()
     expect(refusals()).toEqual(['401 for /admin/link'])
 
@@ -291,7 +291,7 @@ describe('sessions', () => {
 
     await page.getByLabel('Password').fill(password)
     await page.keyboard.press('Enter')
-    await complained(page, 'Too many tries. Wait 10 minutes, or use a link of otpost admin link.')
+    await complained(page, 'Too many attempts. Wait 10 minutes, or use a new link of otpost admin link.')
     expect(refusals()).toEqual(['401 for /admin/login', '429 for /admin/login'])
     // What the form names as the way in is one.
     const link = await server.command('admin', 'link')
@@ -727,7 +727,7 @@ trace(
     await stranger.getByText('This address has no token').waitFor()
     await expectGoodLooks(stranger, 'link')
     await stranger.goto(String(new URL('/admin/link#used-up', server.url)))
-    await headed(stranger, 'This link does not work any more')
+    await headed(stranger, 'This link does not work')
     await expectGoodLooks(stranger, 'link that is used up')
     expect(refusals()).toEqual(['401 for /admin/login', '401 for /admin/link'])
 

@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs'
 import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator/operator.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
-import { password, passwordHash, Visitor } from '../support/console.ts'
+import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 
@@ -36,14 +36,14 @@ const pages = [
 describe('where no password is set', () => {
   beforeEach(() => open({}))
 
-  test.each([...pages, '/admin/login', '/admin/link'])('%s does not exist', async (path) => {
+  test.each([...pages, '/admin/login'])('%s does not exist', async (path) => {
     const { status, html } = await visitor.get(path)
     expect(status).toBe(404)
     expect(JSON.parse(html)).toMatchObject({ success: false, error: 'not_found' })
   })
 
   test('a person is told how to open it', async () => {
-    for (const path of ['/admin', '/admin/login', '/admin/link', '/admin/brands/acme']) {
+    for (const path of ['/admin', '/admin/login', '/admin/brands/acme']) {
       const person = new Visitor(app, { accept: 'text/html,application/xhtml+xml' })
       const { status, html } = await person.get(path)
       expect(status).toBe(404)
@@ -70,14 +70,15 @@ describe('where no password is set', () => {
     const another = new Visitor(app)
     expect((await another.post('/admin/link', { token })).status).toBe(401)
     expect((await another.get('/admin')).status).toBe(404)
-    expect((await another.get('/admin/link')).status).toBe(404)
   })
 
   test('of many who use a link at once, one is let in', async () => {
     const token = await makeLink(app.app.context, tester)
     const visitors = Array.from({ length: 20 }, () => new Visitor(app))
     const answers = await Promise.all(visitors.map((each) => each.post('/admin/link', { token })))
-    expect(answers.map(({ status }) => status).sort()).toEqual([303, ...Array(19).fill(401)])
+    // The others' tokens are wrong by then, and ten wrong ones are answered.
+    const statuses = answers.map(({ status }) => status).sort()
+    expect(statuses).toEqual([303, ...Array(10).fill(401), ...Array(9).fill(429)])
   })
 
   test('a session that has ended is told so', async () => {
@@ -95,8 +96,59 @@ describe('where no password is set', () => {
   test('a link is over after ten minutes', async () => {
     const token = await makeLink(app.app.context, tester)
     app.advance(600)
-    expect((await visitor.get('/admin/link')).status).toBe(404)
     expect((await visitor.post('/admin/link', { token })).status).toBe(401)
+  })
+})
+
+describe('whether a link is active is not shown', () => {
+  const answerOf = async (asked: Promise<Seen>) => {
+    const { status, headers, html } = await asked
+    headers.delete('x-request-id')
+    return { status, headers: [...headers], html }
+  }
+
+  test.each([
+    ['without a password', {}],
+    ['with a password', { ADMIN_PASSWORD_HASH: passwordHash }],
+  ] as const)('%s', async (_, env) => {
+    await open(env)
+    const link = () => answerOf(new Visitor(app).get('/admin/link'))
+    const withNone = await link()
+    expect(withNone.status).toBe(200)
+    const [used, expired] = [
+      await makeLink(app.app.context, tester),
+      await makeLink(app.app.context, tester),
+    ] as const
+    expect(await link()).toEqual(withNone)
+    expect((await visitor.post('/admin/link', { token: used })).status).toBe(303)
+    app.advance(600)
+    const active = await makeLink(app.app.context, tester)
+    expect(await link()).toEqual(withNone)
+    const tokens = {
+      used,
+      expired,
+      unknown: 'A'.repeat(43),
+      malformed: '%00 ',
+      empty: '',
+      long: 'x'.repeat(60_000),
+    }
+    const answers = await Promise.all(
+      Object.values(tokens).map((token) => answerOf(new Visitor(app).post('/admin/link', { token }))),
+    )
+    for (const answer of answers) expect(answer).toEqual({ ...answers[0], status: 401 } as typeof answer)
+    // GET uses nothing up.
+    await visitor.get(`/admin/link?token=${active}`)
+    expect((await visitor.post('/admin/link', { token: active })).status).toBe(303)
+  })
+
+  test('wrong ones are limited by IP address, an active one is not', async () => {
+    await open()
+    const active = await makeLink(app.app.context, tester)
+    const tries = Array.from({ length: 11 }, () => visitor.post('/admin/link', { token: 'wrong' }))
+    const statuses = (await Promise.all(tries)).map(({ status }) => status).sort()
+    expect(statuses).toEqual([...Array(10).fill(401), 429])
+    expect((await visitor.post('/admin/link', { token: 'wrong' })).headers.get('retry-after')).toBe('600')
+    expect((await visitor.post('/admin/link', { token: active })).status).toBe(303)
   })
 })
 
@@ -120,22 +172,15 @@ describe('signing in', () => {
   })
 
   test('the cookie is hidden from scripts and other sites', async () => {
-    const { headers } = await visitor.post('/admin/login', { password })
+    // Only PUBLIC_URL tells whether browsers use TLS: any client can send X-Forwarded-Proto.
+    const forged = { 'sec-fetch-site': 'same-origin', 'x-forwarded-proto': 'https' }
+    const { headers } = await visitor.post('/admin/login', { password }, forged)
     expect(headers.getSetCookie()).toEqual([
       expect.stringMatching(/^otpost_console=[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(
+        /^otpost_device=[\w-]{22}\.[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Strict; Max-Age=15552000$/,
+      ),
     ])
-  })
-
-  test('behind TLS it never leaves it', async () => {
-    const { headers } = await visitor.post(
-      '/admin/login',
-      { password },
-      { 'sec-fetch-site': 'same-origin', 'x-forwarded-proto': 'https' },
-    )
-    expect(headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^__Host-otpost=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/),
-    ])
-    expect((await visitor.get('/admin')).status).toBe(200)
   })
 
   test('where the public address is https it never leaves TLS, whatever the proxy hands on', async () => {
@@ -143,7 +188,12 @@ describe('signing in', () => {
     await open({ ADMIN_PASSWORD_HASH: passwordHash, PUBLIC_URL: 'https://otp.example.com' })
     const login = (origin: string) => visitor.post('/admin/login', { password }, { origin })
     const { headers } = await login('https://otp.example.com')
-    expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-otpost=.*; Secure;/)])
+    expect(headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-otpost=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(
+        /^__Host-otpost_device=[^;]+; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=\d+$/,
+      ),
+    ])
     expect((await login('https://otp.example.com.evil.example')).status).toBe(403)
     expect((await visitor.get('/admin')).status).toBe(200)
   })
@@ -192,6 +242,73 @@ describe('signing in', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)
   })
 
+  test('a success clears the count of wrong tries', async () => {
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 9; index++) {
+        expect((await new Visitor(app).post('/admin/login', { password: 'wrong' })).status).toBe(401)
+      }
+      expect((await new Visitor(app).post('/admin/login', { password })).status).toBe(303)
+    }
+    for (let index = 0; index < 20; index++) {
+      expect((await new Visitor(app).post('/admin/login', { password })).status).toBe(303)
+    }
+  })
+
+  test('ends the session that the browser had', async () => {
+    await visitor.enter()
+    const former = new Map(visitor.cookies)
+    await visitor.enter()
+    expect(visitor.cookies.get('otpost_console')).not.toBe(former.get('otpost_console'))
+    const kept = new Visitor(app)
+    for (const [name, value] of former) kept.cookies.set(name, value)
+    expect((await kept.get('/admin')).status).toBe(303)
+    const token = await makeLink(app.app.context, tester)
+    await visitor.post('/admin/link', { token })
+    expect((await visitor.get('/admin')).status).toBe(200)
+    expect(await app.app.context.sessions.list(app.clock.now)).toHaveLength(1)
+  })
+
+  test('a password of any length is one that is wrong', async () => {
+    expect((await visitor.post('/admin/login', { password: 'x'.repeat(60_000) })).status).toBe(401)
+  })
+
+  test('a password is the same in every Unicode form', async () => {
+    await app.close()
+    const composed = 'caf\u00e9 drei W\u00f6rter'
+    const hash = await Bun.password.hash(composed, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+    await open({ ADMIN_PASSWORD_HASH: hash })
+    expect((await visitor.post('/admin/login', { password: composed.normalize('NFD') })).status).toBe(303)
+  })
+
+  test('is logged with the IP address, never with the password or a token, and is in the audit log', async () => {
+    const token = await makeLink(app.app.context, tester)
+    for (let index = 0; index < 11; index++) await visitor.post('/admin/login', { password: 'a wrong one' })
+    await visitor.post('/admin/link', { token: 'a wrong one' })
+    await visitor.post('/admin/link', { token })
+    await visitor.get('/admin')
+    await visitor.post('/admin/logout')
+    app.advance(600)
+    await visitor.post('/admin/login', { password })
+    const lines = app.lines.flatMap((line) => ('clientIp' in line ? [line] : []))
+    const each = { requestId: expect.any(String), clientIp: 'unknown' }
+    expect(lines).toEqual([
+      ...Array(10).fill({ ...each, event: 'console.sign-in-failed', by: 'password' }),
+      { ...each, event: 'console.sign-in-limited', by: 'password' },
+      { ...each, event: 'console.sign-in-failed', by: 'link' },
+      { ...each, event: 'console.signed-in', by: 'link' },
+      { ...each, event: 'console.signed-out', by: 'link' },
+      { ...each, event: 'console.signed-in', by: 'password' },
+    ])
+    expect(JSON.stringify(app.lines)).not.toContain('a wrong one')
+    expect(JSON.stringify(app.lines)).not.toContain(token)
+    const audit = await app.app.context.audit.list({ limit: 3 })
+    expect(audit.map(({ action, details }) => [action, details])).toEqual([
+      ['console.login', { by: 'password', from: 'unknown' }],
+      ['console.logout', { from: 'unknown' }],
+      ['console.login', { by: 'link', from: 'unknown' }],
+    ])
+  })
+
   test('a form of another site signs nobody in', async () => {
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
@@ -201,6 +318,102 @@ describe('signing in', () => {
     ]) {
       const { status } = await visitor.post('/admin/login', { password }, headers as Record<string, string>)
       expect(status).toBe(403)
+    }
+  })
+})
+
+describe('under a flood of wrong passwords', () => {
+  let url: URL
+
+  beforeEach(async () => {
+    await open({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0', TRUSTED_PROXIES: '127.0.0.1' })
+    url = new URL('/admin/login', app.app.listen())
+  })
+
+  /** A try from an IP address, with the cookies of a browser. */
+  const attempt = async (ip: string, tried: string, cookies: Visitor['cookies'] = new Map()) => {
+    const { status, headers } = await fetch(url, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        'x-forwarded-for': ip,
+        'sec-fetch-site': 'same-origin',
+        cookie: Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; '),
+      },
+      body: new URLSearchParams({ password: tried }),
+    })
+    return { status, retryAfter: Number(headers.get('retry-after')) }
+  }
+  /** Tries from 11 IP addresses at once; resolves to how many were checked. */
+  const flood = async (tries: number) => {
+    const ips = Array.from({ length: tries }, (_, index) => `192.0.2.${index % 11}`)
+    const answers = await Promise.all(ips.map((ip) => attempt(ip, 'wrong')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]))
+    return answers.filter(({ status }) => status === 401).length
+  }
+
+  test('few are checked, and a new browser waits a minute at most', async () => {
+    expect(await flood(100)).toBe(10)
+    const { status, retryAfter } = await attempt('198.51.100.1', password)
+    expect([status, retryAfter > 0 && retryAfter <= 60]).toEqual([429, true])
+    app.advance(60)
+    expect((await attempt('198.51.100.1', password)).status).toBe(303)
+  })
+
+  test('a browser that signed in before signs in at once, also from a limited IP address', async () => {
+    await visitor.enter()
+    await visitor.post('/admin/logout')
+    await flood(100)
+    for (const ip of ['198.51.100.1', '192.0.2.1']) {
+      expect((await attempt(ip, password, visitor.cookies)).status).toBe(303)
+    }
+  })
+
+  test('so does one that signed in by a link', async () => {
+    const token = await makeLink(app.app.context, tester)
+    await flood(100)
+    expect((await visitor.post('/admin/link', { token })).status).toBe(303)
+    expect((await attempt('192.0.2.1', password, visitor.cookies)).status).toBe(303)
+  })
+
+  test('the cookie of such a browser has a limit of its own, and ends with the password', async () => {
+    await visitor.enter()
+    visitor.cookies.delete('otpost_console')
+    const statuses = []
+    for (let index = 0; index < 12; index++) {
+      statuses.push((await attempt(`203.0.113.${index}`, 'wrong', visitor.cookies)).status)
+    }
+    expect(statuses).toEqual([...Array(10).fill(401), 429, 429])
+    expect((await attempt('198.51.100.1', password)).status).toBe(303)
+
+    const [cookie = ''] = visitor.cookies.values()
+    const [id = '', mac = ''] = cookie.split('.')
+    await flood(100)
+    for (const forged of [
+      id,
+      `${id}.`,
+      `${id}.${'A'.repeat(43)}`,
+      `x${id}.${mac}`,
+      `.${mac}`,
+      `${cookie}x`,
+    ]) {
+      const cookies = new Map([['otpost_device', forged]])
+      expect((await attempt('198.51.100.1', password, cookies)).status).toBe(429)
+    }
+    const other = await createTestApp({
+      ADMIN_PASSWORD_HASH: await Bun.password.hash('another password', {
+        algorithm: 'argon2id',
+        memoryCost: 8,
+        timeCost: 1,
+      }),
+    })
+    try {
+      const moved = visitor.movedTo(other)
+      for (let index = 0; index < 10; index++)
+        await new Visitor(other).post('/admin/login', { password: 'wrong' })
+      expect((await moved.post('/admin/login', { password: 'another password' })).status).toBe(429)
+    } finally {
+      await other.close()
     }
   })
 })
@@ -221,7 +434,7 @@ describe('a session', () => {
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(html).not.toMatch(
-      /<script(?![^>]*\ssrc=")|\sstyle="|\son\w+="|https?:\/\/(?!localhost|www\.w3\.org)/,
+      /<script(?![^>]*\ssrc=")|\sstyle="|\son\w+="|https?:\/\/(?!localhost|127\.0\.0\.1|www\.w3\.org)/,
     )
   })
 
@@ -258,7 +471,7 @@ describe('a session', () => {
   test('ends when its operator signs out', async () => {
     const kept = new Map(visitor.cookies)
     expect((await visitor.post('/admin/logout')).status).toBe(303)
-    expect(visitor.cookies.size).toBe(0)
+    expect([...visitor.cookies.keys()]).toEqual(['otpost_device'])
     for (const [name, value] of kept) visitor.cookies.set(name, value)
     expect((await visitor.get('/admin')).status).toBe(303)
   })
@@ -295,6 +508,51 @@ describe('a session', () => {
     const stranger = new Visitor(app)
     expect((await stranger.post('/admin/apps/issue', { appId: 'till' })).status).toBe(401)
     expect(await app.app.context.apps.list()).toEqual([])
+  })
+
+  test('shows no message that another site has put into its cookie', async () => {
+    const forged = encodeURIComponent(JSON.stringify(['good', 'Call +1 202 555 0143']))
+    for (const name of ['otpost_said', 'otpost_flash']) {
+      for (const value of [forged, `${forged}.`, `${forged}.${'A'.repeat(43)}`]) {
+        visitor.cookies.set(name, value)
+        expect((await visitor.get('/admin/apps')).html).not.toContain('Call +1')
+      }
+    }
+    // Nor one of another session, or a changed one.
+    const other = await new Visitor(app).enter()
+    await other.post('/admin/brands/acme/status', { status: 'suspended' })
+    const theirs = other.cookies.get('otpost_flash') ?? ''
+    expect((await other.get('/admin/apps')).html).toContain('acme is suspended.')
+    expect(other.cookies.has('otpost_flash')).toBe(false)
+    visitor.cookies.set('otpost_flash', theirs)
+    expect((await visitor.get('/admin/apps')).html).not.toContain('acme is suspended.')
+    other.cookies.set('otpost_flash', theirs.replace(/^../, 'AA'))
+    expect((await other.get('/admin/apps')).html).not.toContain('suspended')
+  })
+
+  test('shows the URL of this server, whatever the Host header says', async () => {
+    const cookie = Array.from(visitor.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+    const seenAt = async (
+      origin: string,
+      { method, path, body }: { method: string; path: string; body?: string },
+    ) => {
+      const headers = {
+        cookie,
+        host: new URL(origin).host,
+        'content-type': 'application/x-www-form-urlencoded',
+      }
+      const request = new Request(`${origin}${path}`, { method, headers, ...(body ? { body } : {}) })
+      return (await app.app.handle(request)).text()
+    }
+    const csrf = /name="csrf" value="([^"]*)"/.exec((await visitor.get('/admin/apps')).html)?.[1] ?? ''
+    const body = new URLSearchParams({ csrf, appId: 'till' }).toString()
+    const key = await seenAt('http://evil.example', { method: 'POST', path: '/admin/apps/issue', body })
+    expect(key).toContain('http://127.0.0.1:3000/otp/send')
+    const requests = await seenAt('http://evil.example', { method: 'GET', path: '/admin/requests' })
+    expect(requests).toContain('http://127.0.0.1:3000/')
+    const outbox = await seenAt('http://evil.example', { method: 'GET', path: '/outbox' })
+    expect(outbox).toContain('http://127.0.0.1:3000/otp/send')
+    expect(key + requests + outbox).not.toContain('evil.example')
   })
 
   test('bodies that are no forms are refused', async () => {

@@ -1,34 +1,75 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type ConsolePorts, type ConsoleSession, currentSession } from '../../domain/operator/sessions.ts'
 import type { Flash } from './models.ts'
 
-// Sessions in cookies, and protection against forms of other sites (CSRF).
+// Cookies, sessions in them, and protection against forms of other sites (CSRF).
+
+type CookieName = 'session' | 'flash' | 'device'
 
 /** Browsers accept the prefix `__Host-` only with TLS and for this host alone. */
-const names = { secure: '__Host-otpost', plain: 'otpost_console' } as const
+const cookieNames = {
+  secure: { session: '__Host-otpost', flash: '__Host-otpost_flash', device: '__Host-otpost_device' },
+  plain: { session: 'otpost_console', flash: 'otpost_flash', device: 'otpost_device' },
+} as const
+
+/** Whether browsers use TLS. Only PUBLIC_URL decides: any client can send X-Forwarded-Proto. */
+function isSecure(publicUrl: string | undefined): boolean {
+  return publicUrl?.startsWith('https:') === true
+}
+
+/** Hidden from scripts and from requests of other sites. Without a maximum age it ends with the browser. */
+export function cookie(
+  publicUrl: string | undefined,
+  name: CookieName,
+  value: string,
+  maxAgeSeconds?: number,
+): string {
+  const start = isSecure(publicUrl)
+    ? `${cookieNames.secure[name]}=${value}; Path=/; Secure; HttpOnly; SameSite=Strict`
+    : `${cookieNames.plain[name]}=${value}; Path=/admin; HttpOnly; SameSite=Strict`
+  return maxAgeSeconds === undefined ? start : `${start}; Max-Age=${maxAgeSeconds}`
+}
+
+function cookieOf({ headers }: Request, publicUrl: string | undefined, name: CookieName): string | undefined {
+  const prefix = `${cookieNames[isSecure(publicUrl) ? 'secure' : 'plain'][name]}=`
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
+  return pairs.find((pair) => pair.startsWith(prefix))?.slice(prefix.length)
+}
 
 export interface Visit {
   readonly session: ConsoleSession
   /** Sent with each form of the session's pages; other sites can't read it. */
   readonly csrfToken: string
+  /** The flash message of the request's cookie. */
+  readonly flash: Flash | null
+  /** A cookie with a message for the next page, signed for this session. */
+  flashCookie(flash: Flash): string
 }
 
 /** The request's session; undefined if there is none or it has expired. */
-export async function visitOf(ports: ConsolePorts, request: Request): Promise<Visit | undefined> {
-  const cookies = cookiesOf(request)
-  // A browser may send both, as cookies ignore ports: another console's may remain.
-  for (const name of [names.secure, names.plain]) {
-    const token = cookies.get(name)
-    const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
-    if (session && token !== undefined) return { session, csrfToken: csrfTokenOf(token) }
+export async function visitOf(
+  ports: ConsolePorts,
+  request: Request,
+  publicUrl: string | undefined,
+): Promise<Visit | undefined> {
+  const token = cookieOf(request, publicUrl, 'session')
+  const session = await currentSession(ports, token, !request.headers.has('x-otpost-refresh'))
+  if (!session || token === undefined) return undefined
+  const flash = cookieOf(request, publicUrl, 'flash')
+  return {
+    session,
+    csrfToken: hmac(token, 'form'),
+    flash: flash === undefined ? null : flashIn(token, flash),
+    flashCookie: ({ tone, text }) => {
+      const value = Buffer.from(JSON.stringify([tone, text])).toString('base64url')
+      return cookie(publicUrl, 'flash', signed(token, 'flash', value), 30)
+    },
   }
-  return undefined
 }
 
 /** Whether the browser has the cookie of a session, possibly an expired one. */
-export function hasCookie(request: Request): boolean {
-  const cookies = cookiesOf(request)
-  return cookies.has(names.secure) || cookies.has(names.plain)
+export function hasCookie(request: Request, publicUrl: string | undefined): boolean {
+  return cookieOf(request, publicUrl, 'session') !== undefined
 }
 
 /** Whether a form was sent by a page of this session. */
@@ -38,12 +79,7 @@ export function isOwnForm(
   visit: Visit,
   form: URLSearchParams,
 ): boolean {
-  const [given, expected] = [Buffer.from(form.get('csrf') ?? ''), Buffer.from(visit.csrfToken)]
-  return (
-    !isFromElsewhere(request, publicUrl) &&
-    given.length === expected.length &&
-    timingSafeEqual(given, expected)
-  )
+  return !isFromElsewhere(request, publicUrl) && isSame(form.get('csrf') ?? '', visit.csrfToken)
 }
 
 /** Whether another site sent the request (W3C Fetch Metadata; in older browsers, Origin). */
@@ -57,56 +93,55 @@ export function isFromElsewhere({ headers }: Request, publicUrl: string | undefi
   return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
-/** Hidden from scripts and from requests of other sites; ends with the browser. */
-export function sessionCookie(request: Request, publicUrl: string | undefined, token: string): string {
-  return isSecure(request, publicUrl)
-    ? `${names.secure}=${token}; Path=/; Secure; HttpOnly; SameSite=Strict`
-    : `${names.plain}=${token}; Path=/admin; HttpOnly; SameSite=Strict`
+/** The cookies of a new session; with a password also one that marks the browser as known. */
+export function signedInCookies(
+  publicUrl: string | undefined,
+  token: string,
+  passwordHash: string | undefined,
+): readonly string[] {
+  const session = cookie(publicUrl, 'session', token)
+  if (passwordHash === undefined) return [session]
+  const device = signed(passwordHash, 'device', randomBytes(16).toString('base64url'))
+  return [session, cookie(publicUrl, 'device', device, deviceSeconds)]
 }
 
-export const endedCookies = [
-  `${names.secure}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0`,
-  `${names.plain}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0`,
-]
-
-/** A message for the next page; null deletes it. */
-export function flashCookie(flash: Flash | null): string {
-  const value = flash ? encodeURIComponent(JSON.stringify([flash.tone, flash.text])) : ''
-  return `${flashName}=${value}; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=${flash ? 30 : 0}`
-}
-
-export function flashOf(request: Request): Flash | null {
-  const value = cookiesOf(request).get(flashName)
-  if (!value) return null
-  try {
-    const [tone, text]: unknown[] = JSON.parse(decodeURIComponent(value))
-    return (tone === 'good' || tone === 'bad') && typeof text === 'string' ? { tone, text } : null
-  } catch {
-    return null
-  }
-}
-
-const flashName = 'otpost_said'
-
-function csrfTokenOf(token: string): string {
-  return createHash('sha256').update(`form ${token}`).digest('base64url')
-}
+const deviceSeconds = 180 * 86_400
 
 /**
- * Whether the browser uses TLS, by the public URL or the proxy's header. A forged header can only make a browser drop its own
- * cookie.
+ * The id of a browser that signed in before with the present password or by a link; undefined for any other. Nobody without
+ * the password's hash can sign such a cookie.
  */
-function isSecure({ headers }: Request, publicUrl: string | undefined): boolean {
-  return (
-    publicUrl?.startsWith('https:') === true ||
-    headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase() === 'https'
-  )
+export function deviceOf(
+  request: Request,
+  publicUrl: string | undefined,
+  passwordHash: string,
+): string | undefined {
+  return verified(passwordHash, 'device', cookieOf(request, publicUrl, 'device') ?? '')
 }
 
-function cookiesOf({ headers }: Request): Map<string, string> {
-  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => {
-    const at = pair.indexOf('=')
-    return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()] as const
-  })
-  return new Map(pairs)
+function flashIn(token: string, cookieValue: string): Flash | null {
+  const value = verified(token, 'flash', cookieValue)
+  if (value === undefined) return null
+  const [tone, text]: unknown[] = JSON.parse(Buffer.from(value, 'base64url').toString())
+  return (tone === 'good' || tone === 'bad') && typeof text === 'string' ? { tone, text } : null
+}
+
+function signed(key: string, purpose: string, value: string): string {
+  return `${value}.${hmac(key, `${purpose} ${value}`)}`
+}
+
+/** The signed value; undefined where the signature is wrong. */
+function verified(key: string, purpose: string, text: string): string | undefined {
+  const [value = ''] = text.split('.', 1)
+  return isSame(text, signed(key, purpose, value)) ? value : undefined
+}
+
+function hmac(key: string, text: string): string {
+  return createHmac('sha256', key).update(text).digest('base64url')
+}
+
+/** Compares in constant time. */
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }

@@ -1,5 +1,4 @@
-import { flashCookie } from './access.ts'
-import type { Flash } from './models.ts'
+import type { Visit } from './access.ts'
 
 /** Pages load only their own files and post only to this server. */
 const consolePolicy =
@@ -28,7 +27,6 @@ function withCookies(response: Response, cookies: readonly string[]): Response {
 }
 
 /** After a form: redirects, and shows a message on the next page. */
-export function done(location: string, text: string): Response {
-  const flash: Flash = { tone: 'good', text }
-  return seeOther(location, [flashCookie(flash)])
+export function done(visit: Visit, location: string, text: string): Response {
+  return seeOther(location, [visit.flashCookie({ tone: 'good', text })])
 }

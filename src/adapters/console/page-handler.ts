@@ -17,8 +17,8 @@ import {
 } from '../../domain/operator/operator.ts'
 import { type LoginPorts, sessionActor } from '../../domain/operator/sessions.ts'
 import type { Log, Secrets } from '../../domain/ports.ts'
-import { originOf, staticRoutes } from '../pages/static.ts'
-import { flashCookie, flashOf, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
+import { staticRoutes } from '../pages/static.ts'
+import { cookie, hasCookie, isOwnForm, type Visit, visitOf } from './access.ts'
 import { html, seeOther } from './answers.ts'
 import { consoleFiles } from './assets.ts'
 import type { PageContext } from './models.ts'
@@ -50,8 +50,9 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly version: string
   readonly bun: string
   readonly databaseName: string
-  /** Undefined: the URL by which the browser reached this server. */
   readonly publicUrl: string | undefined
+  /** PUBLIC_URL, else the URL at which the server listens; never from the Host header. */
+  readonly ownUrl: () => string
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
@@ -78,17 +79,13 @@ export type PageHandler = ReturnType<typeof createPageHandler>
 
 /** What all routes of the console share: sessions, page context, error pages. */
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
-  const { publicUrl, version, hasOutbox } = settings
+  const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, secrets, now } = ports
   /** Without a password the console opens by sign-in links only. */
   const hasLogin = ports.passwordHash !== undefined
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
-  async function pageContextOf(
-    request: Request,
-    visit: Visit,
-    flash = flashOf(request),
-  ): Promise<PageContext> {
+  async function pageContextOf(visit: Visit, flash = visit.flash): Promise<PageContext> {
     const pendingRequests = await ports.requests.pendingCount()
     return { version, csrfToken: visit.csrfToken, pendingRequests, hasOutbox, now: now(), flash }
   }
@@ -100,9 +97,9 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   ): Promise<Response> {
     let pageContext: PageContext | null = null
     try {
-      const visit = await visitOf(ports, request)
+      const visit = await visitOf(ports, request, publicUrl)
       if (!visit) return withoutSession(request)
-      pageContext = await pageContextOf(request, visit)
+      pageContext = await pageContextOf(visit)
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
       if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
         const text =
@@ -110,11 +107,11 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
         return problem(pageContext, 403, 'This form is not of this session', text)
       }
       const by = { operator, secrets, now, actor: sessionActor(visit.session) }
-      const url = new URL(request.url, originOf(request))
+      const url = new URL(request.url, ownUrl())
       const response = await page({ request, visit, url, form, params, by }, pageContext)
       // The flash message was shown, unless this answer sets a new one.
       if (pageContext.flash && request.method === 'GET')
-        response.headers.append('set-cookie', flashCookie(null))
+        response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))
       return response
     } catch (error) {
       if (pageContext && error instanceof OperatorError)
@@ -133,7 +130,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   }
 
   function withoutSession(request: Request): Response {
-    const hasHad = hasCookie(request)
+    const hasHad = hasCookie(request, publicUrl)
     if (!hasLogin && !hasHad) return off(request)
     if (hasLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')
     const text = hasLogin
@@ -164,18 +161,12 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   }
 
   async function showKey(
-    request: Request,
     pageContext: PageContext,
     key: { appId: string; apiKey: string; brandSlug: string | null },
   ): Promise<Response> {
     const app = (await ports.apps.list()).find(({ appId }) => appId === key.appId)
     const live = app?.keys.filter(({ revokedAt }) => revokedAt === null) ?? []
-    return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: urlOf(request) }))
-  }
-
-  /** The URL of this server for applications. */
-  function urlOf(request: Request): string {
-    return publicUrl ?? originOf(request)
+    return html(keyPage(pageContext, { ...key, hasOther: live.length > 1, origin: ownUrl() }))
   }
 
   return {
@@ -187,7 +178,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     contextOf,
     pageContextOf,
     showKey,
-    urlOf,
     missing,
     problem,
     off,

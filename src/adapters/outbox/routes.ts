@@ -3,7 +3,7 @@ import { email, type Nationalize, phone } from '../../domain/contact.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock, Outbox, OutboxQuery } from '../../domain/ports.ts'
-import { headersOf, originOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
+import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
 import outboxJs from './outbox.js' with { type: 'text' }
 import { type Demo, outboxPage } from './page.tsx'
@@ -11,8 +11,8 @@ import { type Demo, outboxPage } from './page.tsx'
 export interface OutboxPorts {
   readonly messages: Outbox
   readonly now: Clock
-  /** Undefined: the URL by which the browser reached this server. */
-  readonly publicUrl: string | undefined
+  /** PUBLIC_URL, else the URL at which the server listens; never from the Host header. */
+  readonly ownUrl: () => string
   readonly demo: Demo | undefined
   /** Aborts when the server stops, to end waiting readers. */
   readonly stopping: AbortSignal
@@ -33,13 +33,13 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
         '/outbox/outbox.js': { type: 'text/javascript', content: outboxJs },
       }),
     )
-    .get('/outbox', async ({ request, query: { to } }) => {
+    .get('/outbox', async ({ query: { to } }) => {
       const recipient = phone(to, outbox.nationalize) ?? email(to)
       const page = outboxPage({
         messages: await outbox.messages.list({ limit: maxMessages }),
         to: recipient?.identity ?? (to?.trim() || null),
         demo: outbox.demo,
-        origin: outbox.publicUrl ?? originOf(request),
+        origin: outbox.ownUrl(),
         now: outbox.now(),
       })
       const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store' }

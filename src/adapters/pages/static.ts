@@ -53,8 +53,3 @@ async function tagOf(content: StaticFile['content']): Promise<string> {
   const bytes = typeof content === 'string' ? content : await content.bytes()
   return `"${createHash('sha256').update(bytes).digest('base64url')}"`
 }
-
-/** The URL by which a browser reached this server. Bun returns only a path if the Host header is malformed. */
-export function originOf({ url }: Request): string {
-  return new URL(url, 'http://localhost').origin
-}

@@ -19,11 +19,6 @@ export function createConsoleStore({
         orm.insert(consoleLinks).values({ tokenSha256, expiresAt }),
         orm.insert(audit).values(auditRow(entry)),
       ),
-    hasLink: async (now) => {
-      const { expiresAt } = consoleLinks
-      const links = await orm.select({ expiresAt }).from(consoleLinks).where(gt(expiresAt, now)).limit(1)
-      return links.length > 0
-    },
     useLink: (tokenSha256, session, entry) =>
       transaction(function* (inside) {
         const isUsable = and(eq(consoleLinks.tokenSha256, tokenSha256), gt(consoleLinks.expiresAt, entry.at))

@@ -1,7 +1,6 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
-import { consoleLogins } from '../otp/limits.ts'
+import { consoleLinks, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Clock, Secrets } from '../ports.ts'
 import type { Actor, AuditEntry } from './audit.ts'
@@ -19,8 +18,6 @@ export interface ConsoleSession {
 /** Every change is one atomic step with its audit entry. */
 export interface ConsoleStore {
   addLink(tokenSha256: string, expiresAt: number, entry: AuditEntry): Promise<void>
-  /** Whether an unused link exists. */
-  hasLink(now: number): Promise<boolean>
   /** Starts a session and removes its link; false where the link is used or expired. */
   useLink(tokenSha256: string, session: ConsoleSession, entry: AuditEntry): Promise<boolean>
   begin(session: ConsoleSession, entry: AuditEntry): Promise<void>
@@ -84,40 +81,59 @@ export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor:
   return token
 }
 
-/** Resolves to the token of a new session; undefined where the link is used or expired. */
-export async function enterByLink(ports: ConsolePorts, linkToken: string): Promise<string | undefined> {
-  const { token, session, entry } = newSession(ports, 'link')
-  const linkSha256 = ports.consoleSecrets.sha256(linkToken)
-  return (await ports.sessions.useLink(linkSha256, session, entry)) ? token : undefined
-}
-
 export interface LoginPorts extends ConsolePorts {
   readonly secrets: Pick<Secrets, 'subjects'>
-  readonly store: Pick<OtpStore, 'admit'>
+  readonly store: Pick<OtpStore, 'admit' | 'reschedule'>
 }
 
 /**
- * Resolves to the token of a new session; undefined for a wrong password. Attempts are limited by IP address first.
+ * Resolves to the token of a new session; undefined where the link is used, expired or unknown. An active link is always
+ * accepted; only other tokens count on the limit.
  *
+ * @throws Failure rate_limited
+ */
+export async function enterByLink(
+  ports: LoginPorts,
+  context: RequestContext,
+  linkToken: string,
+): Promise<string | undefined> {
+  const { token, session, entry } = newSession(ports, context, 'link')
+  const linkSha256 = ports.consoleSecrets.sha256(linkToken)
+  if (await ports.sessions.useLink(linkSha256, session, entry)) return token
+  await claim(ports, context, [consoleLinks(ports.secrets.subjects('ip', context.clientIp))])
+  return undefined
+}
+
+/**
+ * Resolves to the token of a new session; undefined for a wrong password. An attempt counts before it is checked, so that
+ * simultaneous ones can't pass a limit; a success clears the counts.
+ *
+ * @param device the id of a browser that signed in before
  * @throws Failure rate_limited
  */
 export async function enterByPassword(
   ports: LoginPorts,
   context: RequestContext,
   password: string,
+  device: string | undefined,
 ): Promise<string | undefined> {
-  const { passwordHash } = ports
+  const { passwordHash, now } = ports
   if (passwordHash === undefined) return undefined
-  await claim(ports, context, consoleLogins(ports.secrets.subjects('ip', context.clientIp)))
+  const claims = consoleLogins(ports.secrets.subjects('ip', context.clientIp), device)
+  const grants = await claim(ports, context, claims)
   // A long password would cost CPU.
-  if (password.length > 1000) throw invalid('the password is at most 1000 characters')
-  if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
-  const { token, session, entry } = newSession(ports, 'password')
+  if (password.length > maxPasswordLength) return undefined
+  if (!(await ports.consoleSecrets.isPassword(password.normalize('NFC'), passwordHash))) return undefined
+  await Promise.all(grants.map((grant) => ports.store.reschedule(grant, 0, now())))
+  const { token, session, entry } = newSession(ports, context, 'password')
   await ports.sessions.begin(session, entry)
   return token
 }
 
-function newSession(ports: ConsolePorts, by: ConsoleSession['by']) {
+/** In UTF-16 units; `otpost admin password` accepts 256 characters, which have at most as many in any Unicode form. */
+const maxPasswordLength = 2048
+
+function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: ConsoleSession['by']) {
   const { token } = ports.consoleSecrets.newToken()
   const now = ports.now()
   const tokenSha256 = storedTokens(ports, token)[by]
@@ -130,7 +146,13 @@ function newSession(ports: ConsolePorts, by: ConsoleSession['by']) {
   }
   const actor = sessionActor(session)
   const target = sessionId(session)
-  const entry: AuditEntry = { at: now, actor, action: 'console.login', target, details: { by } }
+  const entry: AuditEntry = {
+    at: now,
+    actor,
+    action: 'console.login',
+    target,
+    details: { by, from: clientIp },
+  }
   return { token, session, entry }
 }
 
@@ -161,11 +183,16 @@ export async function currentSession(
 }
 
 /** False where there is no such session. */
-export async function endSession(ports: ConsolePorts, by: ConsoleSession, id: string): Promise<boolean> {
+export async function endSession(
+  ports: ConsolePorts,
+  { clientIp }: RequestContext,
+  by: ConsoleSession,
+  id: string,
+): Promise<boolean> {
   const at = ports.now()
   const session = (await ports.sessions.list(at)).find((each) => sessionId(each) === id)
   if (!session) return false
   const action = session.tokenSha256 === by.tokenSha256 ? 'console.logout' : 'console.session-revoked'
-  const entry: AuditEntry = { at, actor: sessionActor(by), action, target: id, details: {} }
+  const entry: AuditEntry = { at, actor: sessionActor(by), action, target: id, details: { from: clientIp } }
   return ports.sessions.end(session.tokenSha256, entry)
 }

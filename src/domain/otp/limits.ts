@@ -164,12 +164,20 @@ export function credentialFailures(ipSubject: Subject): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
 }
 
-/** Attempts at the console password: of one IP address, and of all. */
-export function consoleLogins(ipSubject: Subject): Claim[] {
-  return [
-    rateLimit('console-logins', ipSubject, 'console-logins', 10, 10 * minuteMs),
-    rateLimit('console-logins', ['console'], 'console-logins', 100, hourMs),
-  ]
+/**
+ * Attempts at the console password. A browser that signed in before has a limit of its own, which nobody else can use up.
+ * Other attempts count for their IP address and together: 14,400 a day at most, and no wait of more than a minute.
+ */
+export function consoleLogins(ipSubject: Subject, device: string | undefined): Claim[] {
+  const own: Subject = device === undefined ? ipSubject : [`console-device:${device}`]
+  const perTenMinutes = rateLimit('console-logins', own, 'console-logins', 10, 10 * minuteMs)
+  if (device !== undefined) return [perTenMinutes]
+  return [perTenMinutes, rateLimit('console-logins', ['console'], 'console-logins', 10, minuteMs)]
+}
+
+/** Wrong tokens of sign-in links, of one IP address. */
+export function consoleLinks(ipSubject: Subject): Claim {
+  return rateLimit('console-logins', ipSubject, 'console-links', 10, 10 * minuteMs)
 }
 
 /** Of one IP address (design D18). */

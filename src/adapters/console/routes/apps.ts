@@ -6,31 +6,33 @@ import { appsPage } from '../pages/apps.tsx'
 
 export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
   get('/admin/apps', (_, pageContext) => appsShown(pageContext))
-  post('/admin/apps/issue', async ({ request, form, by }, pageContext) => {
+  post('/admin/apps/issue', async ({ form, by }, pageContext) => {
     const appId = field(form, 'appId')
     return orAgain(
-      async () =>
-        showKey(request, pageContext, { appId, apiKey: await issueApp(by, appId), brandSlug: null }),
+      async () => showKey(pageContext, { appId, apiKey: await issueApp(by, appId), brandSlug: null }),
       (text) => appsShown(pageContext, { appId, problem: text }),
     )
   })
-  post('/admin/apps/rotate', async ({ request, form, by }, pageContext) => {
+  post('/admin/apps/rotate', async ({ form, by }, pageContext) => {
     const appId = field(form, 'appId')
     return orAgain(
-      async () =>
-        showKey(request, pageContext, { appId, apiKey: await rotateApp(by, appId), brandSlug: null }),
+      async () => showKey(pageContext, { appId, apiKey: await rotateApp(by, appId), brandSlug: null }),
       (text) => appsShown(pageContext, { problem: text }),
     )
   })
-  post('/admin/apps/revoke-key', async ({ form, by }) => {
+  post('/admin/apps/revoke-key', async ({ visit, form, by }) => {
     const [appId, key] = [field(form, 'appId'), field(form, 'key')]
     await revokeKey(by, appId, key)
-    return done('/admin/apps', `The key …${key} of ${appId} is revoked.`)
+    return done(visit, '/admin/apps', `The key …${key} of ${appId} is revoked.`)
   })
-  post('/admin/apps/revoke', async ({ form, by }) => {
+  post('/admin/apps/revoke', async ({ visit, form, by }) => {
     const appId = field(form, 'appId')
     const worksStill = await revokeApp(by, appId, ports.apps.configured)
-    return done('/admin/apps', `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`)
+    return done(
+      visit,
+      '/admin/apps',
+      `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`,
+    )
   })
 
   async function appsShown(

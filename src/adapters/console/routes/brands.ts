@@ -24,12 +24,12 @@ import { brandPage, brandsPage, previewFragment } from '../pages/brands.tsx'
 export function brandRoutes({ get, post, ports, settings, missing }: PageHandler): void {
   get('/admin/brands', async (_, pageContext) => html(brandsPage(pageContext, await ports.brands.list())))
   get('/admin/brands/new', (_, pageContext) => brandForm(pageContext, null, formOf(freshBrand(''))))
-  post('/admin/brands', async ({ form, by }, pageContext) => {
+  post('/admin/brands', async ({ visit, form, by }, pageContext) => {
     const asked = brandAsked(form, field(form, 'slug'))
     return orAgain(
       async () => {
         const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
-        return done(`/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
+        return done(visit, `/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
       },
       (text) => brandForm(pageContext, null, asked, text),
     )
@@ -40,26 +40,27 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       ? brandForm(pageContext, brand, formOf(brand))
       : missing(pageContext, 'There is no such brand')
   })
-  post('/admin/brands/:slug', async ({ form, params: { slug = '' }, by }, pageContext) => {
+  post('/admin/brands/:slug', async ({ visit, form, params: { slug = '' }, by }, pageContext) => {
     const brand = await ports.brands.bySlug(slug)
     if (!brand) return missing(pageContext, 'There is no such brand')
     const asked = brandAsked(form, slug)
     return orAgain(
       async () => {
         await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
-        return done(`/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
+        return done(visit, `/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
       },
       (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
     )
   })
-  post('/admin/brands/:slug/status', async ({ form, params: { slug = '' }, by }) => {
+  post('/admin/brands/:slug/status', async ({ visit, form, params: { slug = '' }, by }) => {
     const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
-    return done(`/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
+    return done(visit, `/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
   })
-  post('/admin/brands/:slug/templates/:key', async ({ form, params: { slug = '', key = '' }, by }) => {
+  post('/admin/brands/:slug/templates/:key', async ({ visit, form, params: { slug = '', key = '' }, by }) => {
     const asked = form.get('remove') ? null : registrationAsked(form)
     const changed = await registerTemplate(by, slug, key, asked, { replaces: true })
     return done(
+      visit,
       `/admin/brands/${changed.slug}`,
       `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
     )

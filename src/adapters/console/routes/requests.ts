@@ -10,10 +10,10 @@ export function requestRoutes({
   ports,
   pageContextOf,
   showKey,
-  urlOf,
+  settings,
   missing,
 }: PageHandler): void {
-  get('/admin/requests', async ({ request, url }, pageContext) => {
+  get('/admin/requests', async ({ url }, pageContext) => {
     const number = Number(/^[1-9][0-9]{0,5}$/.exec(url.searchParams.get('page') ?? '')?.[0] ?? 1)
     const query = { limit: pageLength + 1, offset: (number - 1) * pageLength }
     const [pending, decided] = await Promise.all([
@@ -24,35 +24,32 @@ export function requestRoutes({
     const model = {
       pending: pending.slice(0, pageLength),
       decided: decided.slice(0, pageLength),
-      origin: urlOf(request),
+      origin: settings.ownUrl(),
       isLater: number > 1,
       next: hasMore ? number + 1 : null,
     }
     return html(requestsPage(pageContext, model))
   })
   get('/admin/requests/:id', async ({ params }, pageContext) => requestForm(pageContext, params.id))
-  post(
-    '/admin/requests/:id/approve',
-    async ({ request, visit, form, params: { id = '' }, by }, pageContext) => {
-      const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
-      return orAgain(
-        async () => {
-          const { key, brand, brandExisted } = await approveRequest(by, id, asked)
-          const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
-          const tone = brand.status === 'active' ? 'good' : 'bad'
-          // Counts the pending requests again.
-          const after = await pageContextOf(request, visit, brandExisted ? { tone, text } : null)
-          return showKey(request, after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
-        },
-        (text) => requestForm(pageContext, id, { ...asked, problem: text }),
-      )
-    },
-  )
-  post('/admin/requests/:id/reject', async ({ form, params: { id = '' }, by }, pageContext) =>
+  post('/admin/requests/:id/approve', async ({ visit, form, params: { id = '' }, by }, pageContext) => {
+    const asked = { appId: field(form, 'appId'), brandSlug: field(form, 'brandSlug') }
+    return orAgain(
+      async () => {
+        const { key, brand, brandExisted } = await approveRequest(by, id, asked)
+        const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
+        const tone = brand.status === 'active' ? 'good' : 'bad'
+        // Counts the pending requests again.
+        const after = await pageContextOf(visit, brandExisted ? { tone, text } : null)
+        return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
+      },
+      (text) => requestForm(pageContext, id, { ...asked, problem: text }),
+    )
+  })
+  post('/admin/requests/:id/reject', async ({ visit, form, params: { id = '' }, by }, pageContext) =>
     orAgain(
       async () => {
         await rejectRequest(by, id, field(form, 'reason'))
-        return done('/admin/requests', 'The request is rejected.')
+        return done(visit, '/admin/requests', 'The request is rejected.')
       },
       (text) => requestForm(pageContext, id, { reason: field(form, 'reason'), problem: text }),
     ),

@@ -7,7 +7,7 @@ import { auditPage } from '../pages/audit.tsx'
 import { overviewPage } from '../pages/overview.tsx'
 import { settingsPage } from '../pages/settings.tsx'
 
-export function serverRoutes({ get, post, ports, settings, missing }: PageHandler): void {
+export function serverRoutes({ get, post, ports, settings, contextOf, missing }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
@@ -46,8 +46,9 @@ export function serverRoutes({ get, post, ports, settings, missing }: PageHandle
     const { inForce, databaseName, bun } = settings
     return html(settingsPage(pageContext, { settings: inForce, sessions, databaseName, bun }))
   })
-  post('/admin/sessions/:id/revoke', async ({ visit, params: { id = '' } }, pageContext) => {
-    if (!(await endSession(ports, visit.session, id))) return missing(pageContext, 'There is no such session')
-    return done('/admin/settings', `The session ${id} is ended.`)
+  post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
+    if (!(await endSession(ports, contextOf(request), visit.session, id)))
+      return missing(pageContext, 'There is no such session')
+    return done(visit, '/admin/settings', `The session ${id} is ended.`)
   })
 }

@@ -1,10 +1,19 @@
+import type { RequestContext } from '../../../domain/events/request-context.ts'
 import { Failure } from '../../../domain/failures.ts'
-import { endSession, enterByLink, enterByPassword, sessionId } from '../../../domain/operator/sessions.ts'
-import { endedCookies, isFromElsewhere, sessionCookie, visitOf } from '../access.ts'
+import {
+  type ConsoleSession,
+  endSession,
+  enterByLink,
+  enterByPassword,
+  sessionId,
+} from '../../../domain/operator/sessions.ts'
+import { cookie, deviceOf, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
 import { html, seeOther } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
+
+type By = ConsoleSession['by']
 
 export function sessionRoutes({
   routes,
@@ -17,51 +26,101 @@ export function sessionRoutes({
   broken,
   hasLogin,
 }: PageHandler): void {
+  const { passwordHash } = ports
+
   routes.get('/admin/login', async ({ request }) => {
-    if (await visitOf(ports, request)) return seeOther('/admin')
+    if (await visitOf(ports, request, publicUrl)) return seeOther('/admin')
     return hasLogin ? html(loginPage(null)) : off(request)
   })
-  routes.post('/admin/login', async ({ request, body }) => {
-    if (!hasLogin) return off(request)
-    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
+  routes.post('/admin/login', ({ request, body }) => {
+    if (passwordHash === undefined) return off(request)
     const password = (body as URLSearchParams).get('password') ?? ''
-    try {
-      const token = await enterByPassword(ports, contextOf(request), password)
-      if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
-      log.warn({ requestId: contextOf(request).requestId }, 'a wrong password for the console')
-      return html(loginPage('That is not the password.'), 401)
-    } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
-      const { retryAfterSeconds = 1 } = error.details
-      const minutes = Math.ceil(retryAfterSeconds / 60)
-      const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-      const answer = html(loginPage(`Too many tries. Wait ${wait}, or use a link of otpost admin link.`), 429)
-      answer.headers.set('retry-after', String(retryAfterSeconds))
-      return answer
-    }
+    const device = deviceOf(request, publicUrl, passwordHash)
+    return signIn(request, 'password', {
+      enter: (context) => enterByPassword(ports, context, password, device),
+      wrong: () => html(loginPage('That is not the password.'), 401),
+      limited: (wait) => html(loginPage(`Too many attempts. Wait ${wait}, or use ${link}.`), 429),
+    })
   })
   // After signing in: checks that the browser accepted the cookie.
   routes.get('/admin/entered', async ({ request }) => {
-    if (await visitOf(ports, request)) return seeOther('/admin')
+    if (await visitOf(ports, request, publicUrl)) return seeOther('/admin')
     const text = publicUrl?.startsWith('https:')
       ? `Its cookie is kept only where the address begins with https: go by ${publicUrl}/admin, or through a tunnel by http://localhost.`
       : 'Allow this site to keep cookies, and sign in again.'
     return problem(null, 401, 'Your browser did not keep the session', text)
   })
-  routes.get('/admin/link', async ({ request }) =>
-    hasLogin || (await ports.sessions.hasLink(ports.now())) ? html(linkPage()) : off(request),
-  )
-  routes.post('/admin/link', async ({ request, body }) => {
-    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
-    const token = await enterByLink(ports, (body as URLSearchParams).get('token') ?? '')
-    if (token !== undefined) return seeOther('/admin/entered', [sessionCookie(request, publicUrl, token)])
-    const text = 'It works once, and for ten minutes. Make another with: otpost admin link'
-    return problem(null, 401, 'This link does not work any more', text)
+  // The same answer whether or not a link is active.
+  routes.get('/admin/link', () => html(linkPage()))
+  routes.post('/admin/link', ({ request, body }) => {
+    const token = (body as URLSearchParams).get('token') ?? ''
+    return signIn(request, 'link', {
+      enter: (context) => enterByLink(ports, context, token),
+      wrong: () => {
+        const text = 'A link works once, and for ten minutes. Make another with: otpost admin link'
+        return problem(null, 401, 'This link does not work', text)
+      },
+      limited: (wait) => problem(null, 429, 'Too many attempts', `Wait ${wait}, or use ${link}.`),
+    })
   })
-  post('/admin/logout', async ({ visit }) => {
-    await endSession(ports, visit.session, sessionId(visit.session))
-    if (hasLogin) return seeOther('/admin/login', endedCookies)
+  post('/admin/logout', async ({ request, visit: { session } }) => {
+    const context = contextOf(request)
+    await endSession(ports, context, session, sessionId(session))
+    note(context, 'console.signed-out', session.by)
+    const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
+    if (hasLogin) return seeOther('/admin/login', cookies)
     const text = 'To come back, make a link with: otpost admin link'
-    return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, endedCookies)
+    return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
   })
+
+  const link = 'a new link of otpost admin link'
+
+  async function signIn(
+    request: Request,
+    by: By,
+    {
+      enter,
+      wrong,
+      limited,
+    }: {
+      readonly enter: (context: RequestContext) => Promise<string | undefined>
+      readonly wrong: () => Response
+      readonly limited: (wait: string) => Response
+    },
+  ): Promise<Response> {
+    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
+    const context = contextOf(request)
+    try {
+      const token = await enter(context)
+      note(context, token === undefined ? 'console.sign-in-failed' : 'console.signed-in', by)
+      if (token === undefined) return wrong()
+      // The browser gets a new session, and its former one ends.
+      const former = await visitOf(ports, request, publicUrl)
+      if (former) await endSession(ports, context, former.session, sessionId(former.session))
+      return seeOther('/admin/entered', signedInCookies(publicUrl, token, passwordHash))
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
+      note(context, 'console.sign-in-limited', by)
+      const { retryAfterSeconds = 1 } = error.details
+      const minutes = Math.ceil(retryAfterSeconds / 60)
+      const answer = limited(minutes === 1 ? 'a minute' : `${minutes} minutes`)
+      answer.headers.set('retry-after', String(retryAfterSeconds))
+      return answer
+    }
+  }
+
+  /** Logs a sign-in or sign-out with the IP address (design D21), never with the password or a token. */
+  function note({ requestId, clientIp }: RequestContext, event: SessionEvent, by: By): void {
+    const isFine = event === 'console.signed-in' || event === 'console.signed-out'
+    log[isFine ? 'info' : 'warn']({ event, by, clientIp, requestId }, sessionEvents[event])
+  }
 }
+
+const sessionEvents = {
+  'console.signed-in': 'an operator signed in to the console',
+  'console.signed-out': 'an operator signed out of the console',
+  'console.sign-in-failed': 'a sign-in to the console failed',
+  'console.sign-in-limited': 'a sign-in to the console was rate-limited',
+} as const
+
+type SessionEvent = keyof typeof sessionEvents
