@@ -175,6 +175,8 @@ describe('imports', () => {
     ['html-to-text', 'src/adapters/email'],
     ['libphonenumber-js', 'src/adapters/phone'],
     ['aws4fetch', 'src/adapters/sms'],
+    ['@zxcvbn-ts/core', 'src/adapters/crypto'],
+    ['@zxcvbn-ts/language-common', 'src/adapters/crypto'],
     ['sms-segments-calculator', 'src/adapters/sms'],
     ['preact', 'src/adapters/console src/adapters/outbox src/adapters/pages'],
     ['preact-render-to-string', 'src/adapters/console src/adapters/outbox src/adapters/pages'],

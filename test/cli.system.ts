@@ -577,26 +577,41 @@ describe.concurrent('audit', () => {
 })
 
 describe.concurrent('admin', () => {
-  test('password prints a hash that the server takes, and refuses a short one', async () => {
+  test('password prints a hash that the server takes, and refuses one that is easy to guess', async () => {
     const run = (input: string) =>
       Bun.spawn(programLine(['admin', 'password']), {
         cwd: join(import.meta.dir, '..'),
-        env: programEnv(),
+        env: programEnv({ PUBLIC_URL: 'https://codes.example.com' }),
         stdin: new Blob([input]),
         stdout: 'pipe',
         stderr: 'pipe',
       })
-    const child = run('correct horse battery staple\nignored\n')
+    const password = 'thunder kettle mosaic 41 drift'
+    const child = run(`${password}\nignored\n`)
     const hash = (await new Response(child.stdout).text()).trimEnd()
     expect(await child.exited).toBe(0)
     expect(hash).toStartWith('$argon2id$')
     expect(readConfig({ ADMIN_PASSWORD_HASH: hash }).adminPasswordHash).toBe(hash)
-    expect(await Bun.password.verify('correct horse battery staple', hash)).toBe(true)
-    const short = run('short\n')
-    expect([await short.exited, await new Response(short.stderr).text()]).toEqual([
-      1,
-      expect.stringContaining('8 to 1000 characters'),
-    ])
+    expect(await Bun.password.verify(password, hash)).toBe(true)
+    for (const [weak, complained] of [
+      ['password', 'has 8 characters. It must have 15 to 256.'],
+      ['passwordpassword', 'is easy to guess'],
+      // The host of PUBLIC_URL.
+      ['codes.example.com', 'is easy to guess'],
+    ] as const) {
+      const refused = run(`${weak}\n`)
+      const [code, stderr, stdout] = await Promise.all([
+        refused.exited,
+        new Response(refused.stderr).text(),
+        new Response(refused.stdout).text(),
+      ])
+      expect({ weak, code, stderr, stdout }).toEqual({
+        weak,
+        code: 1,
+        stderr: expect.stringContaining(complained),
+        stdout: '',
+      })
+    }
   })
 
   test('link prints an address with a token that is not in the database, and log-out ends what it began', async () => {

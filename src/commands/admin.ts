@@ -16,12 +16,6 @@ import {
   withServerContext,
 } from './common.ts'
 
-/** What a password must have at least (NIST SP 800-63B section 5.1.1). */
-const fewestCharacters = 8
-
-/** More than this is not looked at by whoever lets people in. */
-const mostCharacters = 1000
-
 /** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
   const admin = program.command('admin').description('open the console at /admin')
@@ -30,10 +24,14 @@ export function adminCommands(program: Command, env: Env): void {
     .description('read a password from the terminal or standard input, and print its ADMIN_PASSWORD_HASH')
     .action(async () => {
       const password = await readPassword()
-      if (password.length < fewestCharacters || password.length > mostCharacters) {
-        throw new OperatorError(`the password must be ${fewestCharacters} to ${mostCharacters} characters`)
-      }
-      const { passwordHash } = await import('../adapters/crypto/console-secrets.ts')
+      const [{ passwordProblem }, { passwordHash }, { hostname }, { name }] = await Promise.all([
+        import('../adapters/crypto/new-password.ts'),
+        import('../adapters/crypto/console-secrets.ts'),
+        import('node:os'),
+        commandActor(env),
+      ])
+      const problem = passwordProblem(password, [name, hostname(), env.PUBLIC_URL ?? ''])
+      if (problem) throw new OperatorError(problem)
       print(await passwordHash(password))
     })
   admin

@@ -2,6 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import {
+  isPasswordHash,
+  isWeakPasswordHash,
+  passwordHash,
+} from '../../src/adapters/crypto/console-secrets.ts'
+import { passwordProblem } from '../../src/adapters/crypto/new-password.ts'
 import { secretKeysIn, secretsFrom } from '../../src/adapters/crypto/secret-file.ts'
 import { createSecrets, newSecretKey, sha256 } from '../../src/adapters/crypto/secrets.ts'
 import type { CodeOwner } from '../../src/domain/ports.ts'
@@ -207,5 +213,81 @@ describe('the file of the secret', () => {
     chmodSync(own, 0o600)
     expect(() => secretsFrom(own)).toThrow(/32 bytes/)
     expect(readFileSync(own, 'utf8')).toBe(content)
+  })
+})
+
+describe('a new console password', () => {
+  const context = ['ada', 'web-07.prod.internal', 'https://codes.globex.example']
+
+  test.each([
+    'thunder kettle mosaic 41 drift',
+    'xK9#mQ2$vL8@pR5!',
+    'фонарь озеро тетива камень',
+    'čtyři slepice na dvoře',
+    `${'unlikely words about lighthouses, kelp and granite; '.repeat(5).slice(0, 255)}!`,
+    'a tabby🐈 over seven hedges',
+    // 15 code points.
+    'mq vz🐈 kd rw🐈 xj',
+  ])('%s is accepted', (password) => {
+    expect(passwordProblem(password, context)).toBeUndefined()
+  })
+
+  test.each([
+    ['password', 'has 8 characters'],
+    ['xK9#mQ2$vL8@pR', 'has 14 characters'],
+    // 15 in NFD, 14 in NFC; 28 UTF-16 units.
+    ['xK9#mQ2$vL8@pe\u0301', 'has 14 characters'],
+    ['🐈🦔🌲🪨🪵🔦🧭🪢🧵🪡🧲🪜🪣🧺', 'has 14 characters'],
+    ['x'.repeat(257), 'has 257 characters'],
+    ['thunder kettle\tmosaic 41 drift', 'control character'],
+  ])('%s: %s', (password, problem) => {
+    expect(passwordProblem(password, context)).toContain(problem)
+  })
+
+  test.each([
+    'passwordpassword',
+    'Password123456789',
+    'P@ssw0rdP@ssw0rd',
+    'letmein letmein letmein',
+    'changeme12345678',
+    'aaaaaaaaaaaaaaaaaaaa',
+    ' '.repeat(15),
+    'abcabcabcabcabcabc',
+    'abcdefghijklmnop',
+    '123456789012345',
+    'qwertyuiopasdfgh',
+    '1qaz2wsx3edc4rfv',
+    'drowssapdrowssap',
+    'iloveyouiloveyou',
+    'otpostotpostotpost',
+    'OTPost-console-1',
+    'otpost operator!',
+    'codes.globex.example',
+    'globex globex 2026',
+    'web-07.prod.internal',
+    'correct horse battery staple',
+    'Correct-Horse-Battery-Staple',
+  ])('%s is easy to guess', (password) => {
+    expect(passwordProblem(password, context)).toContain('easy to guess')
+  })
+
+  test('its hash is one that the server accepts and doctor does not warn of', async () => {
+    const hash = await passwordHash('cafe\u0301 with 4 crooked chairs')
+    expect([isPasswordHash(hash), isWeakPasswordHash(hash)]).toEqual([true, false])
+    expect(await Bun.password.verify('caf\u00e9 with 4 crooked chairs', hash)).toBe(true)
+  })
+
+  test.each([
+    ['id', 'm=65536,t=3,p=1', false],
+    ['id', 'm=47104,t=1,p=1', false],
+    ['id', 'm=19456,t=2,p=1', false],
+    ['id', 'm=7168,t=5,p=1', false],
+    ['id', 'm=19456,t=1,p=1', true],
+    ['id', 'm=4096,t=9,p=1', true],
+    ['id', 'm=8,t=1,p=1', true],
+    ['i', 'm=65536,t=3,p=1', true],
+  ] as const)('argon2%s with %s is weak: %p', (kind, parameters, isWeak) => {
+    const text = `$argon2${kind}$v=19$${parameters}$c29tZXNhbHRzb21lc2FsdA$${'A'.repeat(43)}`
+    expect([isPasswordHash(text), isWeakPasswordHash(text)]).toEqual([true, isWeak])
   })
 })

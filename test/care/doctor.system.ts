@@ -541,6 +541,7 @@ describe('findings', () => {
       trustsProxies: false,
       shortKeys: [],
       hasShortMetricsToken: false,
+      hasWeakPasswordHash: false,
       nodeEnv: undefined,
     }
     for (const nodeEnv of ['production', 'development', 'test']) {
@@ -551,6 +552,9 @@ describe('findings', () => {
     ])
     expect(settingWarnings({ ...facts, hasShortMetricsToken: true })).toMatchObject([
       { level: 'warn', what: 'METRICS_TOKEN' },
+    ])
+    expect(settingWarnings({ ...facts, hasWeakPasswordHash: true })).toMatchObject([
+      { level: 'warn', what: 'ADMIN_PASSWORD_HASH' },
     ])
     expect(settingWarnings(facts)).toEqual([])
     const https = { ...facts, publicUrl: 'https://otp.example.com' }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ConsoleSecrets } from '../../domain/operator/sessions.ts'
 import { sha256 } from './secrets.ts'
 
-/** One at a time, since each takes a large part of a second and 64 MiB. */
+/** One at a time, since each takes a large part of a second and 64 MiB. The limits of sign-ins bound how many wait. */
 let underWay: Promise<unknown> = Promise.resolve()
 
 /** Console tokens, and the console password by argon2id (RFC 9106). */
@@ -13,31 +13,46 @@ export const consoleSecrets: ConsoleSecrets = {
   },
   sha256,
   isPassword: (password, hash) => {
-    const checking = underWay.then(() => Bun.password.verify(password, hash))
+    const checking = underWay.then(() => Bun.password.verify(password.normalize('NFC'), hash))
     underWay = checking.catch(() => undefined)
     return checking
   },
 }
 
-/** The value of ADMIN_PASSWORD_HASH for a password. */
+/** The value of ADMIN_PASSWORD_HASH for a password in any Unicode form. */
 export function passwordHash(password: string): Promise<string> {
-  return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
+  return Bun.password.hash(password.normalize('NFC'), {
+    algorithm: 'argon2id',
+    memoryCost: 65_536,
+    timeCost: 3,
+  })
 }
 
 /** 16, 24, 32, 48 and 64 bytes in base64: any other hash is truncated. */
 const hashLengths = [22, 32, 43, 64, 86]
 
 export function isPasswordHash(text: string): boolean {
-  const [, m = '', t = '', p = '', salt = '', hash = ''] =
-    /^\$argon2(?:id|i|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,8})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(
-      text,
-    ) ?? []
+  const { memoryKib, passes, lanes, salt, hash } = parametersOf(text)
   // RFC 9106 section 3.1.
   return (
-    Number(t) >= 1 &&
-    Number(p) >= 1 &&
-    Number(m) >= 8 * Number(p) &&
+    passes >= 1 &&
+    lanes >= 1 &&
+    memoryKib >= 8 * lanes &&
     salt.length >= 11 &&
     hashLengths.includes(hash.length)
   )
+}
+
+/** Whether a hash is cheaper to try than the cheapest that OWASP recommends: argon2id, such as 19 MiB and 2 passes. */
+export function isWeakPasswordHash(text: string): boolean {
+  const { kind, memoryKib, passes } = parametersOf(text)
+  return kind !== 'id' || memoryKib < 7168 || memoryKib * passes < 35_840
+}
+
+function parametersOf(text: string) {
+  const [, kind = '', m = '', t = '', p = '', salt = '', hash = ''] =
+    /^\$argon2(id|i|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,8})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/.exec(
+      text,
+    ) ?? []
+  return { kind, memoryKib: Number(m), passes: Number(t), lanes: Number(p), salt, hash }
 }

@@ -1,3 +1,4 @@
+import { isWeakPasswordHash } from '../../adapters/crypto/console-secrets.ts'
 import type { Config } from '../../config/config.ts'
 import type { Outbox } from '../../domain/ports.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
@@ -25,6 +26,8 @@ export interface SettingFacts {
   readonly shortKeys: readonly string[]
   /** Whether METRICS_TOKEN could be guessed. */
   readonly hasShortMetricsToken: boolean
+  /** Whether ADMIN_PASSWORD_HASH is cheap to try passwords against. */
+  readonly hasWeakPasswordHash: boolean
   readonly nodeEnv: string | undefined
 }
 
@@ -35,12 +38,14 @@ export function settingFacts(config: Config, nodeEnv: string | undefined): Setti
     nodeEnv,
     trustsProxies: config.trustedProxies.length > 0,
     hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
+    hasWeakPasswordHash:
+      config.adminPasswordHash !== undefined && isWeakPasswordHash(config.adminPasswordHash),
     shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
   }
 }
 
 export function settingWarnings(facts: SettingFacts): readonly Finding[] {
-  const { developmentOnly, publicUrl, trustsProxies, shortKeys, hasShortMetricsToken, nodeEnv } = facts
+  const { developmentOnly, publicUrl, trustsProxies, shortKeys, nodeEnv } = facts
   return found(
     nodeEnv !== undefined &&
       !['production', 'development', 'test'].includes(nodeEnv) &&
@@ -56,8 +61,14 @@ export function settingWarnings(facts: SettingFacts): readonly Finding[] {
         `set ${name} to a provider before people depend on it`,
       ),
     ),
-    hasShortMetricsToken &&
+    facts.hasShortMetricsToken &&
       warn('METRICS_TOKEN', 'is shorter than 16 characters', 'set it to the output of: openssl rand -hex 32'),
+    facts.hasWeakPasswordHash &&
+      warn(
+        'ADMIN_PASSWORD_HASH',
+        'has less than 19 MiB and 2 passes of argon2id, so passwords can be tried quickly against a stolen hash',
+        'set it to the output of: otpost admin password',
+      ),
     publicUrl?.startsWith('https:') &&
       !trustsProxies &&
       warn(

@@ -45,7 +45,7 @@ export interface ConsoleSecrets {
   /** 256 random bits, and their SHA-256. */
   newToken(): { readonly token: string; readonly sha256: string }
   sha256(token: string): string
-  /** Slow on purpose. */
+  /** Slow on purpose. The password may be in any Unicode form. */
   isPassword(password: string, hash: string): Promise<boolean>
 }
 
@@ -123,7 +123,7 @@ export async function enterByPassword(
   const grants = await claim(ports, context, claims)
   // A long password would cost CPU.
   if (password.length > maxPasswordLength) return undefined
-  if (!(await ports.consoleSecrets.isPassword(password.normalize('NFC'), passwordHash))) return undefined
+  if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
   await Promise.all(grants.map((grant) => ports.store.reschedule(grant, 0, now())))
   const { token, session, entry } = newSession(ports, context, 'password')
   await ports.sessions.begin(session, entry)
