@@ -20,12 +20,12 @@ export class Visitor {
   private csrf = ''
 
   constructor(
-    private readonly app: TestApp,
+    private readonly app: Pick<TestApp, 'request'>,
     private readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 
   /** The same browser, at another server of that name. */
-  movedTo(app: TestApp): Visitor {
+  movedTo(app: Pick<TestApp, 'request'>): Visitor {
     const moved = new Visitor(app, this.headers)
     for (const [name, value] of this.cookies) moved.cookies.set(name, value)
     return moved
