@@ -3,6 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import {
+  consoleSecrets,
   isPasswordHash,
   isWeakPasswordHash,
   passwordHash,
@@ -290,4 +291,16 @@ describe('a new console password', () => {
     const text = `$argon2${kind}$v=19$${parameters}$c29tZXNhbHRzb21lc2FsdA$${'A'.repeat(43)}`
     expect([isPasswordHash(text), isWeakPasswordHash(text)]).toEqual([true, isWeak])
   })
+})
+
+test('of many checks of a console password at once, 16 are made and the others are refused', async () => {
+  const hash = await Bun.password.hash('right', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+  for (let round = 0; round < 2; round++) {
+    const checks = Array.from({ length: 100 }, () => consoleSecrets.isPassword('right', hash))
+    const outcomes = await Promise.allSettled(checks)
+    const checked = outcomes.filter((each) => each.status === 'fulfilled')
+    expect(checked.map(({ value }) => value)).toEqual(Array(16).fill(true))
+    const refused = outcomes.filter((each) => each.status === 'rejected')
+    for (const { reason } of refused) expect(reason).toMatchObject({ kind: 'rate_limited' })
+  }
 })

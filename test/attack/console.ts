@@ -4,7 +4,7 @@ import { type Attack, anyOf, attack, behindProxy, statusWith, type Target } from
 
 const withPassword = { ADMIN_PASSWORD_HASH: passwordHash, ...behindProxy }
 const sameOrigin = { 'sec-fetch-site': 'same-origin' }
-const cookieName = 'otpost_said'
+const cookieName = 'otpost_flash'
 
 /** A browser without a screen, that follows nothing by itself. */
 function visitor(target: Target, headers: Readonly<Record<string, string>> = {}): Visitor {
@@ -27,7 +27,7 @@ export const consoleAttacks: readonly Attack[] = [
       const tries = weak.map(async (word) =>
         (await statusWith(['admin', 'password'], `${word}\n`)) === 0 ? `${word} is accepted` : undefined,
       )
-      const strong = await statusWith(['admin', 'password'], `${password}\n`)
+      const strong = await statusWith(['admin', 'password'], 'thunder kettle mosaic 41 drift\n')
       return anyOf([...(await Promise.all(tries)), strong === 0 ? undefined : 'a strong one is not accepted'])
     },
   },
@@ -64,7 +64,7 @@ export const consoleAttacks: readonly Attack[] = [
     withPassword,
     async (target) => {
       const browser = await visitor(target).enter()
-      const forged = encodeURIComponent(JSON.stringify(['good', 'Call 555 0100']))
+      const forged = Buffer.from(JSON.stringify(['good', 'Call 555 0100'])).toString('base64url')
       const values = [
         forged,
         `${forged}.${Buffer.alloc(32).toString('base64url')}`,

@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { Failure, failureMessages } from '../../domain/failures.ts'
 import type { ConsoleSecrets } from '../../domain/operator/sessions.ts'
 import { sha256 } from './secrets.ts'
 
-/** One at a time, since each takes a large part of a second and 64 MiB. The limits of sign-ins bound how many wait. */
+/** One at a time, since each takes a large part of a second and 64 MiB. */
 let underWay: Promise<unknown> = Promise.resolve()
+
+/** The checks that wait, with the one under way. */
+let waiting = 0
+const maxWaiting = 16
 
 /** Console tokens, and the console password by argon2id (RFC 9106). */
 export const consoleSecrets: ConsoleSecrets = {
@@ -12,10 +17,13 @@ export const consoleSecrets: ConsoleSecrets = {
     return { token, sha256: sha256(token) }
   },
   sha256,
-  isPassword: (password, hash) => {
+  isPassword: async (password, hash) => {
+    if (waiting >= maxWaiting)
+      throw new Failure('rate_limited', failureMessages.rate_limited, { retryAfterSeconds: 10 })
+    waiting++
     const checking = underWay.then(() => Bun.password.verify(password.normalize('NFC'), hash))
     underWay = checking.catch(() => undefined)
-    return checking
+    return checking.finally(() => waiting--)
   },
 }
 

@@ -1,5 +1,5 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { claim } from '../otp/claims.ts'
+import { claim, granted } from '../otp/claims.ts'
 import { consoleLinks, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Clock, Secrets } from '../ports.ts'
@@ -45,7 +45,7 @@ export interface ConsoleSecrets {
   /** 256 random bits, and their SHA-256. */
   newToken(): { readonly token: string; readonly sha256: string }
   sha256(token: string): string
-  /** Slow on purpose. The password may be in any Unicode form. */
+  /** Slow on purpose; throws rate_limited while too many wait. The password may be in any Unicode form. */
   isPassword(password: string, hash: string): Promise<boolean>
 }
 
@@ -119,8 +119,7 @@ export async function enterByPassword(
 ): Promise<string | undefined> {
   const { passwordHash, now } = ports
   if (passwordHash === undefined) return undefined
-  const claims = consoleLogins(ports.secrets.subjects('ip', context.clientIp), device)
-  const grants = await claim(ports, context, claims)
+  const grants = await claimLogin(ports, context, device)
   // A long password would cost CPU.
   if (password.length > maxPasswordLength) return undefined
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
@@ -128,6 +127,15 @@ export async function enterByPassword(
   const { token, session, entry } = newSession(ports, context, 'password')
   await ports.sessions.begin(session, entry)
   return token
+}
+
+/** A known browser has a limit of its own, which nobody else can use up. */
+async function claimLogin(ports: LoginPorts, context: RequestContext, device: string | undefined) {
+  if (device !== undefined) return claim(ports, context, [consoleLogins([`console-device:${device}`]).own])
+  const { own, usual, slow } = consoleLogins(ports.secrets.subjects('ip', context.clientIp))
+  const decision = await ports.store.admit([own, usual], ports.now())
+  const isSlow = !decision.allowed && decision.refusedBy.name === usual.name
+  return isSlow ? claim(ports, context, [own, slow]) : granted(context, [own, usual], decision)
 }
 
 /** In UTF-16 units; `otpost admin password` accepts 256 characters, which have at most as many in any Unicode form. */

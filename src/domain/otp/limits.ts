@@ -165,14 +165,17 @@ export function credentialFailures(ipSubject: Subject): Claim {
 }
 
 /**
- * Attempts at the console password. A browser that signed in before has a limit of its own, which nobody else can use up.
- * Other attempts count for their IP address and together: 14,400 a day at most, and no wait of more than a minute.
+ * Attempts at the console password: of one IP address or known browser, and of all others together. Those are 200 an hour, and
+ * then one in 20 s: at most 9,120 a day, and nobody locks operators out for long.
  */
-export function consoleLogins(ipSubject: Subject, device: string | undefined): Claim[] {
-  const own: Subject = device === undefined ? ipSubject : [`console-device:${device}`]
-  const perTenMinutes = rateLimit('console-logins', own, 'console-logins', 10, 10 * minuteMs)
-  if (device !== undefined) return [perTenMinutes]
-  return [perTenMinutes, rateLimit('console-logins', ['console'], 'console-logins', 10, minuteMs)]
+export function consoleLogins(subject: Subject) {
+  const all = (name: string, max: number, windowMs: number) =>
+    rateLimit('console-logins', ['console'], name, max, windowMs)
+  return {
+    own: rateLimit('console-logins', subject, 'console-logins', 10, 10 * minuteMs),
+    usual: all('console-hour', 200, hourMs),
+    slow: all('console-slow', 1, 20_000),
+  }
 }
 
 /** Wrong tokens of sign-in links, of one IP address. */
