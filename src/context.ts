@@ -4,7 +4,7 @@ import { createEventLogBuffer } from './adapters/store/event-log-buffer.ts'
 import { createApps } from './adapters/store/keys.ts'
 import type { OpenStore, RetainAfter, Storage } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
-import type { Recipient } from './domain/contact.ts'
+import { mailboxOf, type Recipient } from './domain/contact.ts'
 import type { DeliveryQuery } from './domain/events/event-log.ts'
 import type { Period } from './domain/events/statistics.ts'
 import type { Actor } from './domain/operator/audit.ts'
@@ -87,7 +87,14 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     subjectsOf,
     /** Erases a person from log and records. */
     forget: (recipient: Recipient, actor: Actor) =>
-      storage.forget(recipient, subjectsOf(recipient), { now: now(), actor }),
+      storage.forget(
+        recipient,
+        {
+          own: subjectsOf(recipient),
+          mailbox: recipient.channel === 'EMAIL' ? secrets.subjects('EMAIL', mailboxOf(recipient)) : [],
+        },
+        { now: now(), actor },
+      ),
     outbox: storage.outbox,
     eventLog,
     openCircuits: storage.openCircuits,

@@ -107,7 +107,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         SECRET_KEY: secretKey,
         SMS_COOLDOWN_SECONDS: '86400',
         EMAIL_LIMIT_PER_HOUR: '1',
-        OTP_TTL_SECONDS: '86400',
+        OTP_TTL_SECONDS: '600',
       }
       const command = async (...args: string[]) => {
         const { code, stdout, stderr } = await otpost(args, env)

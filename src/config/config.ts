@@ -79,7 +79,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       failureBudgetPerDay: settings.integer('FAILURE_BUDGET_PER_DAY', 100, { min: 0, max: count }),
       emailPerHour: settings.integer('EMAIL_LIMIT_PER_HOUR', 30, { min: 0, max: count }),
     },
-    otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 86_400 }),
+    otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 600 }),
     providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
     publicUrl: readPublicUrl(settings),
     retentionDays: {

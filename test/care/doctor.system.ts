@@ -542,6 +542,7 @@ describe('findings', () => {
       shortKeys: [],
       hasShortMetricsToken: false,
       hasWeakPasswordHash: false,
+      hasFailureBudget: true,
       nodeEnv: undefined,
     }
     for (const nodeEnv of ['production', 'development', 'test']) {
@@ -549,6 +550,9 @@ describe('findings', () => {
     }
     expect(settingWarnings({ ...facts, nodeEnv: 'prod' })).toMatchObject([
       { level: 'warn', what: 'NODE_ENV' },
+    ])
+    expect(settingWarnings({ ...facts, hasFailureBudget: false })).toMatchObject([
+      { level: 'warn', what: 'FAILURE_BUDGET_PER_DAY' },
     ])
     expect(settingWarnings({ ...facts, hasShortMetricsToken: true })).toMatchObject([
       { level: 'warn', what: 'METRICS_TOKEN' },

@@ -171,3 +171,48 @@ describe('a brand as an operator describes it', () => {
     ).toHaveLength(4)
   })
 })
+
+describe('a slug or name that no brand can have (design D7, D9)', () => {
+  const lookedUp: string[] = []
+  const watched: Brands = {
+    bySlug: async (slug) => void lookedUp.push(slug),
+    byName: async (name) => void lookedUp.push(name),
+  }
+  const long = 'x'.repeat(200_000)
+  test.each([long, 'a'.repeat(64), '-acme', 'a_b', 'a b', 'acme\n!', 'é'])(
+    '%#: is not looked up',
+    async (slug) => {
+      lookedUp.length = 0
+      const finding = approvedBrand(watched, newContext(), { brandId: slug })
+      expect(await slugOrFailure(finding)).toBe('brand_not_approved')
+      expect(await slugOrFailure(notifyBrand(watched, newContext(), slug, undefined))).toBe(
+        'brand_not_approved',
+      )
+      expect(lookedUp).toEqual([])
+    },
+  )
+
+  test('a businessName is looked up as a slug or as a name where it can be one', async () => {
+    lookedUp.length = 0
+    for (const name of ['acme', 'Acme & Söhne', long]) {
+      expect(await slugOrFailure(notifyBrand(watched, newContext(), undefined, name))).toBe(
+        'brand_not_approved',
+      )
+    }
+    expect(lookedUp).toEqual(['acme', 'acme', 'acme & söhne'])
+  })
+
+  test('names of 40 characters are found, however long their comparable form is', async () => {
+    for (const character of ['é', '\u0958', 'İ', '\u{1d160}', '\u{10400}']) {
+      const name = character.repeat(40)
+      const own: Brands = {
+        ...brands,
+        byName: async (key) => (key === nameKey(name) ? brand({ displayName: name }) : undefined),
+      }
+      expect(brandProblems(brand({ displayName: name }))).toEqual([])
+      expect(await slugOrFailure(notifyBrand(own, newContext(), undefined, name.normalize('NFD')))).toBe(
+        'acme',
+      )
+    }
+  })
+})

@@ -8,6 +8,7 @@ import {
   credentialFailures,
   decide,
   failureBudget,
+  furtherAttempt,
   globalLimit,
   integrationRequests,
   type LimitCount,
@@ -174,19 +175,33 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     failureBudgetPerDay: 100,
     emailPerHour: 30,
   }
+  const mailbox: Subject = ['mailbox']
   const numbers = ({ max, windowMs, failure }: Claim) => [max, windowMs / 1000, failure]
   const send = (channel: 'SMS' | 'EMAIL', changed: Partial<LimitSettings> = {}, brandSlug = 'acme') =>
     sendLimits(
       { ...settings, ...changed },
-      { recipient: { channel, address: 'a', identity: 'a' }, subject: someone, brandSlug, leaseMs: 12_000 },
+      { channel, subject: someone, mailboxSubject: mailbox, brandSlug, leaseMs: 12_000 },
     )
 
-  test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone', () => {
+  test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone; then wrong codes are checked', () => {
     expect(send('SMS').map(numbers)).toEqual([
       [1, 12, 'cooldown_active'],
       [3, 60, 'rate_limited'],
       [10, 3600, 'rate_limited'],
+      [100, 86_400, 'rate_limited'],
     ])
+    expect(send('SMS').map(({ counted }) => counted)).toEqual([true, true, true, false])
+    expect(send('SMS', { failureBudgetPerDay: 0 })).toHaveLength(3)
+  })
+
+  test('a further attempt counts on the minute and the hour of a phone, or on the hour of a mailbox, without refusal', () => {
+    const further = (claims: readonly Claim[]) => furtherAttempt(claims).map(({ limit, max }) => [limit, max])
+    const beyond = Number.MAX_SAFE_INTEGER
+    expect(further(send('SMS'))).toEqual([
+      ['phone-minute', beyond],
+      ['recipient-hour', beyond],
+    ])
+    expect(further(send('EMAIL'))).toEqual([['recipient-hour', beyond]])
   })
 
   test('the cooldown is per brand, the minute and the hour are over all brands', () => {
@@ -195,12 +210,15 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
       const other = globex[index]
       return subject === other?.subject && name === other.name
     })
-    expect(same).toEqual([false, true, true])
+    expect(same).toEqual([false, true, true, true])
   })
 
-  test('a mail takes the hour of its address alone, and nothing where that is turned off', () => {
-    expect(send('EMAIL').map(numbers)).toEqual([[30, 3600, 'rate_limited']])
-    expect(send('EMAIL', { emailPerHour: 0 })).toEqual([])
+  test('a mail takes the hour of its mailbox alone, and nothing where that is turned off', () => {
+    const [hour, budget] = send('EMAIL')
+    expect(hour && numbers(hour)).toEqual([30, 3600, 'rate_limited'])
+    expect([hour?.subject, budget?.subject]).toEqual([mailbox, someone])
+    expect(budget?.counted).toBe(false)
+    expect(send('EMAIL', { emailPerHour: 0, failureBudgetPerDay: 0 })).toEqual([])
   })
 
   test('the cooldown is found among the takings of an SMS, and there is none among those of a mail', () => {
@@ -215,9 +233,9 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(numbers(globalLimit(settings, 'shop'))).toEqual([10, 60, 'rate_limited'])
     expect(numbers(credentialFailures(['ip']))).toEqual([300, 60, 'rate_limited'])
     expect(numbers(integrationRequests(['ip']))).toEqual([5, 3600, 'rate_limited'])
-    const budget = failureBudget(settings, someone, 'acme')
+    const budget = failureBudget(settings, someone)
     expect(budget && numbers(budget)).toEqual([100, 86_400, 'rate_limited'])
-    expect(failureBudget({ ...settings, failureBudgetPerDay: 0 }, someone, 'acme')).toBeUndefined()
+    expect(failureBudget({ ...settings, failureBudgetPerDay: 0 }, someone)).toBeUndefined()
   })
 
   test('no two limits share a window', () => {
@@ -227,7 +245,6 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
       globalLimit(settings, 'someone'),
       credentialFailures(someone),
       integrationRequests(someone),
-      ...['acme', 'globex'].flatMap((slug) => failureBudget(settings, someone, slug) ?? []),
     ]
     expect(new Set(claims.map(({ subject, name }) => JSON.stringify([subject, name]))).size).toBe(
       claims.length,

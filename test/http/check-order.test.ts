@@ -21,18 +21,19 @@ interface Fault {
   readonly notBeside?: readonly string[]
 }
 
-type PhoneLimit = 'cooldown' | 'minute' | 'hour'
+type PhoneLimit = 'cooldown' | 'minute' | 'hour' | 'failures'
 
 const globalMax = 5
 const minuteMax = 3
 const hourMax = 5
+const failuresMax = 3
 
 /** Phones by the limits that are exhausted for them, such as `minute,hour`; a cooldown is that of acme and of halted. */
 const phones = new Map(
-  ['', 'cooldown', 'minute', 'hour', 'cooldown,minute', 'cooldown,hour', 'minute,hour'].map((limits) => [
-    limits,
-    freshPhone(),
-  ]),
+  [
+    ...['', 'cooldown', 'minute', 'hour', 'cooldown,minute', 'cooldown,hour', 'minute,hour'],
+    ...['failures', 'cooldown,failures', 'minute,failures', 'hour,failures'],
+  ].map((limits) => [limits, freshPhone()]),
 )
 const live = freshPhone()
 const locked = freshPhone()
@@ -50,6 +51,7 @@ beforeAll(async () => {
     GLOBAL_LIMIT_PER_MINUTE: String(globalMax),
     PHONE_LIMIT_PER_MINUTE: String(minuteMax),
     PHONE_LIMIT_PER_HOUR: String(hourMax),
+    FAILURE_BUDGET_PER_DAY: String(failuresMax),
   })
   await app.brand('acme', { displayName: 'Acme', notifyTemplates: ['ORDER_PLACED'] })
   await app.brand('waiting', { status: 'pending' })
@@ -74,16 +76,28 @@ beforeAll(async () => {
   for (const [limits, phone] of phones) {
     if (limits.includes('hour')) await send(phone, others.slice(0, hourMax - lastSends(limits).length))
   }
+  await send(phones.get('failures') ?? '', ['brand1'])
   app.advance(60)
   for (const [limits, phone] of phones) await send(phone, lastSends(limits))
   await send(live, ['acme'])
   liveCode = await app.lastCode(live)
-  await send(locked, ['acme'])
-  const wrong = otherThan(await app.lastCode(locked))
-  for (let guess = 0; guess < 3; guess++) {
-    const answer = await app.post('/otp/verify', { ...freshApp(), phone: locked, otp: wrong })
-    expectError(answer, 401, 'mismatch')
+  const guessWrong = async (phone: string, brandId: string, times: number) => {
+    const otp = otherThan(await app.lastCode(phone))
+    for (let guess = 0; guess < times; guess++) {
+      expectError(await app.post('/otp/verify', { ...freshApp(), brandId, phone, otp }), 401, 'mismatch')
+    }
   }
+  for (const [limits, phone] of phones) {
+    if (!limits.includes('failures')) continue
+    await guessWrong(phone, lastSends(limits).at(-1) ?? 'brand1', failuresMax)
+  }
+  await send(locked, ['acme'])
+  await guessWrong(locked, 'acme', 2)
+  await send(locked, ['brand1'])
+  // A right code clears the wrong ones of all brands.
+  const right = { ...freshApp(), brandId: 'brand1', phone: locked, otp: await app.lastCode(locked) }
+  expectSuccess(await app.post('/otp/verify', right))
+  await guessWrong(locked, 'acme', 1)
   await app.brand('halted', { status: 'suspended' })
   app.advance(10)
   for (let count = 0; count < globalMax; count++) await app.post('/otp/verify', { ...spentApp, otp: 'x' })
@@ -118,12 +132,21 @@ const phoneFaults: readonly Fault[] = [
   { name: 'minute', fields: {}, answer: '429 rate_limited', retryAfter: 50, limit: 'minute', notBeside },
   { name: 'hour', fields: {}, answer: '429 rate_limited', retryAfter: 3530, limit: 'hour', notBeside },
 ]
+const failuresFault: Fault = {
+  name: 'wrong codes',
+  fields: {},
+  answer: '429 rate_limited',
+  retryAfter: 86_390,
+  limit: 'failures',
+  notBeside,
+}
 const invalid = (name: string, fields: Fields): Fault => ({ name, fields, answer: '400 validation_error' })
 
 const sendFaults: readonly Fault[] = [
   ...credentialFaults,
   ...brandFaults,
   ...phoneFaults,
+  failuresFault,
   globalFault,
   invalid('wrong businessName', { businessName: 5 }),
   invalid('no phone', { phone: undefined }),
@@ -150,6 +173,7 @@ const verifyFaults: readonly Fault[] = [
     },
     answer: '400 invalid_app_id',
   },
+  failuresFault,
   { name: 'locked code', fields: { phone: locked }, answer: '429 max_attempts' },
   { name: 'no code', fields: { phone: phones.get('') }, answer: '404 not_found' },
 ]
@@ -254,6 +278,13 @@ const endpoints: readonly {
     path: '/otp/verify',
     base: () => ({ phone: live, otp: liveCode }),
     faults: verifyFaults,
+    further: [
+      [
+        'wrong codes, and a locked code',
+        { phone: phones.get('failures'), brandId: 'brand1', otp: '123456' },
+        '429 rate_limited',
+      ],
+    ],
   },
   {
     title: '/notify by SMS',

@@ -280,6 +280,7 @@ describe('the story of a request', () => {
         limit('cooldown', 1, 1, 30),
         limit('phone-minute', 3, 1, 60),
         limit('recipient-hour', 10, 1, 3600),
+        limit('failures', 4, null, 0),
         limit('app-minute', 1000, 1, 60),
       ],
       end: { status: 200, error: null, message: null, durationMs: expect.any(Number) },
@@ -288,7 +289,7 @@ describe('the story of a request', () => {
     expect((await app.eventsOf(sent)).trace as unknown).toEqual({ requestId: sent.body.requestId, ...trace })
     app.advance(31)
     const resent = await app.post('/otp/resend', { phone })
-    const [, minute, hour, all] = trace.limits
+    const [, minute, hour, wrongCodes, all] = trace.limits
     expect((await app.eventsOf(resent)).trace as unknown).toEqual({
       ...trace,
       requestId: resent.body.requestId,
@@ -298,6 +299,7 @@ describe('the story of a request', () => {
         limit('cooldown', 1, 1, 30),
         { ...minute, used: 2 },
         { ...hour, used: 2 },
+        wrongCodes,
         { ...all, used: 2 },
       ],
     })
@@ -366,7 +368,7 @@ describe('the story of a request', () => {
       { phone: '12025550150', loginId: 1, businessName: 2 },
       'validation_error',
       'acme',
-      ['cooldown', 'phone-minute', 'recipient-hour', 'app-minute'],
+      ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'],
       'businessName must be a string',
     ],
     ['/otp/send', {}, 'validation_error', 'acme', ['app-minute'], null],

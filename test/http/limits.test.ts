@@ -271,15 +271,17 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
   })
 })
 
-describe('OTP mails (D24): 30 an hour per address', () => {
-  test('over all brands, in any spelling; the 31st gets 429 rate_limited until the hour is over', async () => {
+describe('OTP mails (D24): 30 an hour per mailbox', () => {
+  test('over all brands, in any spelling and with any tag; the 31st gets 429 rate_limited until the hour is over', async () => {
     const app = await start(defaults)
     const email = 'Flooded@Example.com'
+    const spellings = [email, email.toLowerCase(), 'flooded+a@example.com', 'Flooded+B+c@example.com']
     for (let count = 0; count < 30; count++) {
       const brandId = brands[count % brands.length]
-      const spelling = count % 2 === 0 ? email : email.toLowerCase()
+      const spelling = spellings[count % spellings.length]
       expectSuccess(await send(app, { brandId, channel: 'EMAIL', email: spelling }), sent)
     }
+    expectError(await send(app, { channel: 'EMAIL', email: 'flooded+new@example.com' }), 429, 'rate_limited')
     app.advance(600)
     const refused = await send(app, { channel: 'EMAIL', email })
     expectError(refused, 429, 'rate_limited')
@@ -292,6 +294,19 @@ describe('OTP mails (D24): 30 an hour per address', () => {
     expectSuccess(await send(app, { channel: 'EMAIL', email: freshEmail() }), sent)
     app.advance(3000)
     expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
+    await app.close()
+  })
+
+  test('addresses of one mailbox share the count, and neither codes nor wrong codes', async () => {
+    const app = await start({ EMAIL_LIMIT_PER_HOUR: '2', FAILURE_BUDGET_PER_DAY: '1' })
+    const [tagged, plain] = ['ann+shop@example.com', 'ann@example.com']
+    expectSuccess(await send(app, { channel: 'EMAIL', email: tagged }), sent)
+    expectSuccess(await send(app, { channel: 'EMAIL', email: plain }), sent)
+    expectError(await send(app, { channel: 'EMAIL', email: 'ann+2@example.com' }), 429, 'rate_limited')
+    const [ofTagged, ofPlain] = [await app.lastCode(tagged), await app.lastCode(plain)]
+    expectError(await app.post('/otp/verify', { email: plain, otp: otherThan(ofPlain) }), 401, 'mismatch')
+    expectError(await app.post('/otp/verify', { email: plain, otp: ofPlain }), 429, 'rate_limited')
+    expectSuccess(await app.post('/otp/verify', { email: tagged, otp: ofTagged }))
     await app.close()
   })
 
@@ -395,22 +410,88 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are counted per brand and recipient', async () => {
+  test('are counted per recipient, over all brands and spellings', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '2' })
     const phone = freshPhone()
     const email = freshEmail()
-    const used = await guessWrong(app, { phone }, 2)
+    const used = await guessWrong(app, { phone }, 1)
+    app.advance(60)
+    expectSuccess(await send(app, { phone: `+${phone}`, brandId: 'brand1' }), sent)
+    const otp = await app.lastCode(phone)
+    const guess = { phone: `(${phone})`, brandId: 'brand1', otp: otherThan(otp) }
+    expectError(await app.post('/otp/verify', guess), 401, 'mismatch')
+    expectError(await app.post('/otp/verify', { phone, brandId: 'brand1', otp }), 429, 'rate_limited')
     expectError(await app.post('/otp/verify', { phone, otp: used }), 429, 'rate_limited')
-    const others: readonly Readonly<Record<string, unknown>>[] = [
-      { phone, brandId: 'brand1' },
-      { phone: freshPhone() },
-      { channel: 'EMAIL', email },
-    ]
-    for (const other of others) {
-      const otp = await guessWrong(app, other, 1)
-      const { channel: _, ...recipient } = other
-      expectSuccess(await app.post('/otp/verify', { ...recipient, otp }))
+    for (const other of [{ phone: freshPhone() }, { channel: 'EMAIL', email }]) {
+      const right = await guessWrong(app, other, 1)
+      const { channel: _, ...recipient } = { channel: '', ...other }
+      expectSuccess(await app.post('/otp/verify', { ...recipient, otp: right }))
     }
+    await app.close()
+  })
+
+  test('refuse send and resend when they are used up, before an SMS or mail, and those take nothing', async () => {
+    const app = await start({
+      FAILURE_BUDGET_PER_DAY: '2',
+      GLOBAL_LIMIT_PER_MINUTE: '1',
+      PHONE_LIMIT_PER_MINUTE: '2',
+      EMAIL_LIMIT_PER_HOUR: '2',
+    })
+    for (const to of [{ phone: freshPhone() }, { channel: 'EMAIL', email: freshEmail() }]) {
+      const { channel: _, ...contact } = { channel: '', ...to }
+      const address = String(Object.values(contact)[0])
+      app.advance(60)
+      expectSuccess(await send(app, to), sent)
+      const otp = await app.lastCode(address)
+      const guess = () => app.post('/otp/verify', { ...freshApp(), ...contact, otp: otherThan(otp) })
+      for (const _ of [1, 2]) expectError(await guess(), 401, 'mismatch')
+      const sends = (await app.outbox(address)).length
+      const own = freshApp()
+      app.advance(30)
+      for (const brandId of ['acme', 'brand1', 'brand2']) {
+        for (const path of ['/otp/send', '/otp/resend']) {
+          const refused = await app.post(path, { ...own, ...to, brandId })
+          expectError(refused, 429, 'rate_limited')
+          expect(retryAfter(refused)).toBe(86_400 - 30)
+        }
+      }
+      expect(await app.outbox(address)).toHaveLength(sends)
+      // Neither the app's minute of one call nor a limit of the recipient was used.
+      const other = to.channel === undefined ? { phone: freshPhone() } : { ...to, email: freshEmail() }
+      expectSuccess(await app.post('/otp/send', { ...own, ...other }), sent)
+      app.advance(86_400 - 30)
+      for (const brandId of ['acme', 'brand1']) expectSuccess(await send(app, { ...to, brandId }), sent)
+    }
+    await app.close()
+  })
+
+  test('are never more than the budget, however many brands are guessed at the same time', async () => {
+    const app = await start({
+      FAILURE_BUDGET_PER_DAY: '7',
+      PHONE_LIMIT_PER_MINUTE: '100',
+      PHONE_LIMIT_PER_HOUR: '100',
+    })
+    const phone = freshPhone()
+    for (const brandId of brands) expectSuccess(await send(app, { phone, brandId }), sent)
+    const codes = (await app.outbox(phone)).map(({ text }) => codeIn(text))
+    const otp = ['111111', '222222', '333333'].map((wrong) => (codes.includes(wrong) ? '444444' : wrong))
+    const answers = await Promise.all(
+      brands.flatMap((brandId) =>
+        otp.map((each) => app.post('/otp/verify', { ...freshApp(), phone, brandId, otp: each })),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(7)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(29)
+    await app.close()
+  })
+
+  test('are forgotten over all brands after a success with one', async () => {
+    const app = await start({ FAILURE_BUDGET_PER_DAY: '3' })
+    const phone = freshPhone()
+    await guessWrong(app, { phone }, 2)
+    const otp = await guessWrong(app, { phone, brandId: 'brand1' }, 0)
+    expectSuccess(await app.post('/otp/verify', { phone, brandId: 'brand1', otp }))
+    await guessWrong(app, { phone }, 2)
     await app.close()
   })
 
@@ -434,6 +515,150 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     expectSuccess(await app.post('/otp/verify', { phone, otp }))
     await app.close()
   })
+})
+
+describe('a provider that may have sent the code (D26)', () => {
+  /** A gateway that takes every message and closes the connection without an answer. */
+  function startHangingUp() {
+    let messages = 0
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data: (socket) => {
+          messages++
+          socket.terminate()
+        },
+      },
+    })
+    const url = `http://127.0.0.1:${server.port}/sms`
+    return {
+      messages: () => messages,
+      env: {
+        SMS_WEBHOOK_URL: url,
+        SMS_WEBHOOK_SECRET: 'a secret of the test, 32 bytes..',
+        KANNEL_URL: url,
+        KANNEL_USERNAME: 'user',
+        KANNEL_PASSWORD: 'password',
+        KANNEL_FROM: 'Acme',
+      },
+      stop: () => server.stop(true),
+    }
+  }
+
+  const gateway = startHangingUp()
+  afterAll(() => gateway.stop())
+
+  test('keeps the minute and the hour of the phone, gives the cooldown back, and its code is revoked', async () => {
+    const app = await start({ SMS_PLAIN: 'webhook', ...gateway.env })
+    const phone = freshPhone()
+    const before = gateway.messages()
+    const most = async (passing: number) => {
+      for (let count = 0; count < passing; count++) {
+        const failed = await send(app, { phone })
+        expectError(failed, 502, 'sms_failed')
+        const { deliveries } = await app.eventsOf(failed)
+        expect(deliveries.map(({ outcome }) => outcome)).toEqual(['unknown'])
+      }
+      const refused = await send(app, { phone })
+      expectError(refused, 429, 'rate_limited')
+      return retryAfter(refused)
+    }
+    expect(await most(3)).toBe(60)
+    expectError(await app.post('/otp/verify', { phone, otp: '123456' }), 404, 'not_found')
+    for (const _ of [1, 2]) {
+      app.advance(60)
+      expect(await most(3)).toBe(60)
+    }
+    app.advance(60)
+    expect(await most(1)).toBe(3600 - 180)
+    expect(gateway.messages() - before).toBe(10)
+    await app.close()
+  })
+
+  test('keeps the hour of a mailbox', async () => {
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        open: (socket) => void socket.write('220 mail.example.com\r\n'),
+        data: (socket, data) => {
+          const text = data.toString()
+          if (/^data/i.test(text)) socket.write('354 go ahead\r\n')
+          else if (/^(ehlo|mail|rcpt)/i.test(text)) socket.write('250 fine\r\n')
+          else if (/^\.\r?$/m.test(text)) socket.terminate()
+        },
+      },
+    })
+    const app = await start({
+      EMAIL_LIMIT_PER_HOUR: '2',
+      SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+      MAIL_FROM: 'a@example.com',
+    })
+    for (const email of ['ann@example.com', 'ann+1@example.com']) {
+      const failed = await send(app, { channel: 'EMAIL', email })
+      expectError(failed, 502, 'sms_failed')
+      expect((await app.eventsOf(failed)).deliveries.map(({ outcome }) => outcome)).toEqual(['unknown'])
+    }
+    const refused = await send(app, { channel: 'EMAIL', email: 'ann@example.com' })
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(3600)
+    await app.close()
+    server.stop(true)
+  })
+
+  /** Which routes leave open whether they sent, what is answered, and how many sends pass for a minute of four. */
+  const hybrids: readonly (readonly [
+    name: string,
+    env: Readonly<Record<string, string>>,
+    answer: string,
+    passing: number,
+  ])[] = [
+    ['an unknown attempt, then an accepted one', { SMS_TEMPLATE: 'webhook' }, '200', 2],
+    ['two unknown attempts', { SMS_TEMPLATE: 'webhook', SMS_PLAIN: 'kannel' }, '502 sms_failed', 2],
+    [
+      'an unknown attempt, then a failed one',
+      { SMS_TEMPLATE: 'webhook', SMS_PLAIN: 'twilio' },
+      '502 sms_failed',
+      4,
+    ],
+    ['one accepted attempt', {}, '200', 4],
+  ]
+  for (const [name, env, expected, passing] of hybrids) {
+    test(`counts each attempt that may have gone out: ${name}`, async () => {
+      const twilio = {
+        TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+        TWILIO_AUTH_TOKEN: 'token',
+        TWILIO_FROM: '+15550001111',
+        // Nothing listens on port 1.
+        TWILIO_BASE_URL: 'http://127.0.0.1:1',
+      }
+      const app = await start({
+        OTP_SMS_MODE: 'hybrid',
+        PHONE_LIMIT_PER_MINUTE: '4',
+        PHONE_LIMIT_PER_HOUR: '8',
+        ...gateway.env,
+        ...twilio,
+        ...env,
+      })
+      for (const slug of brands) await app.brand(slug, { dltEnabled: true })
+      const phone = freshPhone()
+      let sends = 0
+      // Twice: the second minute fills the hour.
+      for (const _ of [1, 2]) {
+        for (let count = 0; count < passing; count++) {
+          const answer = await send(app, { phone, brandId: brands[sends++] })
+          expect(`${answer.status} ${answer.body.error ?? ''}`.trim()).toBe(expected)
+        }
+        expectError(await send(app, { phone, brandId: brands[sends] }), 429, 'rate_limited')
+        app.advance(60)
+      }
+      const refused = await send(app, { phone, brandId: brands[sends] })
+      expectError(refused, 429, 'rate_limited')
+      expect(retryAfter(refused)).toBe(3600 - 120)
+      await app.close()
+    })
+  }
 })
 
 /**

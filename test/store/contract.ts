@@ -183,6 +183,17 @@ function testLimits(store: () => OtpStore): void {
       for (const each of claims) expect((await store().admit([each], start)).allowed).toBe(false)
     })
 
+    test('a claim without a greatest number counts beyond the limit, at the same time too', async () => {
+      const beyond = claim({ max: Number.MAX_SAFE_INTEGER })
+      await store().admit([claim({ max: 1 })], start)
+      await Promise.all([1, 2, 3].map(() => store().admit([beyond], start)))
+      expect(await store().admit([claim({ max: 4 })], start)).toMatchObject({ allowed: false })
+      expect(await store().admit([claim({ max: 5 })], start)).toMatchObject({
+        allowed: true,
+        grants: [{ count: 5 }],
+      })
+    })
+
     test('the first limit that is used up refuses, and then none of them is counted', async () => {
       const [first, second, third] = [
         claim({ name: 'first', max: 1 }),
@@ -497,7 +508,7 @@ function testCodes(store: () => OtpStore): void {
   })
 
   describe('the failure budget', () => {
-    const failureBudget = claim({ name: 'failures:acme', max: 2, windowMs: 86_400_000 })
+    const failureBudget = claim({ name: 'failures', max: 2, windowMs: 86_400_000 })
 
     test('wrong guesses use it up over all codes, and then even the right one is refused', async () => {
       for (const id of ['record 1', 'record 2']) {
@@ -508,7 +519,7 @@ function testCodes(store: () => OtpStore): void {
       }
       expect(await store().guess(guessing('right', { failureBudget }), start + 1)).toMatchObject({
         kind: 'refused',
-        refusal: { refusedBy: { name: 'failures:acme' }, expiresAt: start + 86_400_000 },
+        refusal: { refusedBy: { name: 'failures' }, expiresAt: start + 86_400_000 },
       })
     })
 
@@ -532,6 +543,19 @@ function testCodes(store: () => OtpStore): void {
       await begin(store())
       await store().guess(guessing('wrong', { failureBudget: budget }), start)
       expect((await check(store(), budget, start)).allowed).toBe(false)
+    })
+
+    test('brands share it: wrong guesses at the same time are never more than it allows', async () => {
+      const budget = { ...failureBudget, max: 4 }
+      const slugs = ['acme', 'globex', 'hooli']
+      for (const brandSlug of slugs) await begin(store(), { brandSlug })
+      const verdicts = await Promise.all(
+        slugs.flatMap((brandSlug) =>
+          [1, 2, 3].map(() => store().guess(guessing('wrong', { brandSlug, failureBudget: budget }), start)),
+        ),
+      )
+      expect(verdicts.filter(({ kind }) => kind === 'mismatch')).toHaveLength(4)
+      expect(verdicts.filter(({ kind }) => kind === 'refused')).toHaveLength(5)
     })
 
     test('a right guess clears it', async () => {

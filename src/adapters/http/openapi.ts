@@ -129,7 +129,7 @@ function sendOperation(verb: 'send' | 'resend') {
     summary: verb === 'send' ? 'Send a code' : 'Send a new code',
     description:
       verb === 'send'
-        ? 'Makes a code of six digits and delivers it by SMS or e-mail. The brand and recipient have no other code from then on. Checked in this order: credentials, brand, cooldown, the limits of the phone, the limit of the application, fields.'
+        ? 'Makes a code of six digits and delivers it by SMS or e-mail. The brand and recipient have no other code from then on. Checked in this order: credentials, brand, cooldown, the limits of the phone or mailbox, wrong codes of the recipient, the limit of the application, fields.'
         : 'Does what send does, under the same limits: whatever code the brand and recipient had is dead at once, and a new one is delivered.',
     body: {
       schemas: ['OtpSendRequest'],
@@ -149,7 +149,8 @@ function sendOperation(verb: 'send' | 'resend') {
       ...protectedCall,
       ...branded,
       cooldown_active: 'An SMS code went to this phone for this brand a moment ago, or is on its way.',
-      rate_limited: 'A limit of the phone, the mailbox, the application or the network address is used up.',
+      rate_limited:
+        'A limit of the phone, the mailbox, the application or the network address is used up, or the wrong codes for this recipient in a day.',
       sms_failed: 'No provider took the message, SMS or e-mail; the code is dead.',
     },
   })

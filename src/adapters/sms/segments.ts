@@ -7,7 +7,7 @@ const basicAlphabet = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæ
 /** Septets in a single message, and in each part of a longer one. */
 const [single, part] = [160, 153]
 
-/** By text, with every digit replaced by 0. */
+/** By text of at most 1,600 characters (design D4), with every digit replaced by 0. */
 const known = new Map<string, Segments>()
 const maxKnown = 500
 

@@ -3,7 +3,7 @@ import type { Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import type { StoreDatabase } from '../store/database.ts'
 import { forgetRecipient } from '../store/forget.ts'
-import type { Forgotten } from '../store/store.ts'
+import type { Forgotten, ForgottenSubjects } from '../store/store.ts'
 import type { Database } from './database.ts'
 
 /** Pages given back to the disk in one step. */
@@ -17,7 +17,7 @@ export async function forget(
   database: Database,
   stores: StoreDatabase,
   recipient: Recipient,
-  subjects: readonly string[],
+  subjects: ForgottenSubjects,
   by: { readonly now: number; readonly actor: Actor },
 ): Promise<Forgotten> {
   database.driver.pragma('secure_delete = ON')

@@ -36,7 +36,7 @@ export interface Tables {
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>
   readonly deliveryReports: StoreTable<MessageReport>
-  readonly codesAndLimits: Table & { readonly subject: Column }
+  readonly codesAndLimits: Table & { readonly subject: Column; readonly name: Column }
   readonly stats: StoreTable<StatRow>
 }
 
@@ -61,6 +61,9 @@ export interface Changes {
   tell(): void
 }
 
+/** Keys come from callers, so their number and length need a limit. */
+const [mostKeys, longestKey] = [1000, 256]
+
 /** Caches what `read` returns for each key until the next change. */
 export function cached<Value>(
   changes: Changes,
@@ -69,12 +72,13 @@ export function cached<Value>(
   const known = new Map<string, Promise<Value>>()
   let seen = -1
   return async (key) => {
+    if (key.length > longestKey) return read(key)
     const token = await changes.token()
-    // Keys come from callers, so their number needs a limit.
-    if (seen !== token || known.size > 1000) known.clear()
+    if (seen !== token) known.clear()
     seen = token
     const before = known.get(key)
     if (before) return before
+    if (known.size >= mostKeys) known.clear()
     const reading = read(key)
     known.set(key, reading)
     // An error is not cached.

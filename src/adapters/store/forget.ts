@@ -8,16 +8,18 @@ import {
   isNotNull,
   isNull,
   lte,
+  or,
   type SQL,
   type Table,
 } from 'drizzle-orm'
 import { email, mask, type Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
+import { hourName } from '../../domain/otp/limits.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
-import type { Erased, Forgotten } from './store.ts'
+import type { Erased, Forgotten, ForgottenSubjects } from './store.ts'
 
 /** Rows changed in one transaction. A larger number would delay the requests of a running server. */
 const batch = 200
@@ -25,32 +27,25 @@ const batch = 200
 /** Requests read in one step. */
 const scanBatch = 5000
 
-/**
- * Erases a person from event log and records (`Storage.forget`).
- *
- * @param subjects the keyed hashes of the recipient under every secret
- */
+/** Erases a person from event log and records (`Storage.forget`). */
 export async function forgetRecipient(
   database: StoreDatabase,
   recipient: Recipient,
-  subjects: readonly string[],
+  { own, mailbox }: ForgottenSubjects,
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
   const { audit, codesAndLimits, outbox } = database.tables
-  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(
-    database,
-    recipient,
-    subjects,
-  )
-  const events = await eraseAttempts(database, subjects)
+  const { subject, name } = codesAndLimits
+  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipient, own)
+  const events = await eraseAttempts(database, own)
   const erased: Erased = {
     ...events,
     requests: withoutAttempt + events.requests,
     codesAndLimits: await deleteWhere(
       database,
       codesAndLimits,
-      codesAndLimits.subject,
-      inArray(codesAndLimits.subject, [...subjects]),
+      subject,
+      or(inArray(subject, [...own]), and(inArray(subject, [...mailbox]), eq(name, hourName))),
     ),
     messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.identity)),
     integrationRequests:
@@ -191,7 +186,12 @@ async function deleteWhere(
     const rows = await transaction(function* (orm) {
       const some = yield* run(orm.select({ key }).from(table).where(isWanted).limit(batch))
       const keys = some.map((row) => row.key)
-      const removed = yield* run(orm.delete(table).where(inArray(key, keys)).returning({ key }))
+      const removed = yield* run(
+        orm
+          .delete(table)
+          .where(and(inArray(key, keys), isWanted))
+          .returning({ key }),
+      )
       return removed.length
     })
     if (rows === 0) return erased

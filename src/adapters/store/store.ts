@@ -18,11 +18,10 @@ export interface Storage extends ReturnType<typeof createStores> {
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   /**
    * Erases a person from event log and records. It can be repeated, also after an interruption.
-   * | @param subjects the recipient's keyed hashes under every secret key
    */
   forget(
     recipient: Recipient,
-    subjects: readonly string[],
+    subjects: ForgottenSubjects,
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>
   /** Rejects if the database can't be read and written. */
@@ -46,6 +45,14 @@ export interface SweepStep {
   readonly isRound: boolean
   /** Whether the next step should follow without a pause. */
   readonly isBusy: boolean
+}
+
+/** Keyed hashes under every secret key. */
+export interface ForgottenSubjects {
+  /** Of the recipient. */
+  readonly own: readonly string[]
+  /** Of the mailbox behind an e-mail address, whose count of codes is erased too (design D24). */
+  readonly mailbox: readonly string[]
 }
 
 export interface Erased {

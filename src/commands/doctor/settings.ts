@@ -28,6 +28,7 @@ export interface SettingFacts {
   readonly hasShortMetricsToken: boolean
   /** Whether ADMIN_PASSWORD_HASH is cheap to try passwords against. */
   readonly hasWeakPasswordHash: boolean
+  readonly hasFailureBudget: boolean
   readonly nodeEnv: string | undefined
 }
 
@@ -37,6 +38,7 @@ export function settingFacts(config: Config, nodeEnv: string | undefined): Setti
     publicUrl: config.publicUrl,
     nodeEnv,
     trustsProxies: config.trustedProxies.length > 0,
+    hasFailureBudget: config.limits.failureBudgetPerDay > 0,
     hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
     hasWeakPasswordHash:
       config.adminPasswordHash !== undefined && isWeakPasswordHash(config.adminPasswordHash),
@@ -61,6 +63,12 @@ export function settingWarnings(facts: SettingFacts): readonly Finding[] {
         `set ${name} to a provider before people depend on it`,
       ),
     ),
+    !facts.hasFailureBudget &&
+      warn(
+        'FAILURE_BUDGET_PER_DAY',
+        'is 0: nothing limits the wrong codes for a recipient over several codes',
+        'set FAILURE_BUDGET_PER_DAY to at most 100, as NIST SP 800-63B-4 requires',
+      ),
     facts.hasShortMetricsToken &&
       warn('METRICS_TOKEN', 'is shorter than 16 characters', 'set it to the output of: openssl rand -hex 32'),
     facts.hasWeakPasswordHash &&

@@ -40,10 +40,16 @@ export interface Brands {
   byName(nameKey: string): Promise<Brand | undefined>
 }
 
-/** The comparable form of a slug or display name (design D7, D9). */
+/** The comparable form of a slug or display name (design D7, D9). A text that is too long for either stays as it is. */
 export function nameKey(name: string): string {
-  return name.trim().normalize('NFC').toLowerCase()
+  const trimmed = name.trim()
+  return trimmed.length > longestName ? trimmed : trimmed.normalize('NFC').toLowerCase()
 }
+
+/** In UTF-16 code units: a name of 40 characters has at most 240 in any form. */
+const longestName = 256
+
+const slugPattern = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 /** Undefined unless it is a non-empty string (design D7). */
 export function brandIdOf(value: unknown): string | undefined {
@@ -55,7 +61,17 @@ export function brandIdOf(value: unknown): string | undefined {
 export async function approvedBrand(brands: Brands, context: RequestContext, body: Body): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  return approved(context, await brands.bySlug(slug))
+  return approved(context, await bySlug(brands, slug))
+}
+
+/** Undefined without a look-up where no brand can have this slug. */
+async function bySlug(brands: Brands, slug: string): Promise<Brand | undefined> {
+  return slugPattern.test(slug) ? brands.bySlug(slug) : undefined
+}
+
+/** Undefined without a look-up where no brand can have this name. */
+async function byName(brands: Brands, name: string): Promise<Brand | undefined> {
+  return name.length <= longestName ? brands.byName(name) : undefined
 }
 
 /** The brand check of SMS on /notify (spec 4.4 rule 8, design D9): by brandId, else variables.businessName. */
@@ -66,10 +82,10 @@ export async function notifyBrand(
   businessName: unknown,
 ): Promise<Brand> {
   const slug = brandIdOf(brandId)
-  if (slug !== undefined) return approved(context, await brands.bySlug(slug))
+  if (slug !== undefined) return approved(context, await bySlug(brands, slug))
   const name = brandIdOf(businessName)
   if (!name) throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
-  return approved(context, (await brands.bySlug(name)) ?? (await brands.byName(name)))
+  return approved(context, (await bySlug(brands, name)) ?? (await byName(brands, name)))
 }
 
 /** By slug or display name (design D9). */
@@ -94,7 +110,7 @@ export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
 /** Messages for the operator; empty when the brand is valid. */
 export function brandProblems(brand: Brand): string[] {
   const problems: string[] = []
-  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(brand.slug)) {
+  if (!slugPattern.test(brand.slug)) {
     problems.push('the slug must be 1 to 63 of a-z, 0-9 and "-", and not begin with "-"')
   }
   const name = textProblem('the name', brand.displayName, { max: 40 })

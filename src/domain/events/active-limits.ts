@@ -14,7 +14,7 @@ export class ActiveLimits {
     const { app = null, brand = null, recipient = null } = context
     const about = {
       app: refusal.limit === 'app-minute' ? app : null,
-      brand: isOfBrand(refusal.limit) ? brand : null,
+      brand: refusal.limit === 'cooldown' ? brand : null,
       recipient: refusal.limit === 'app-minute' ? null : recipient,
     }
     // Different recipients may have the same mask.
@@ -40,8 +40,4 @@ export class ActiveLimits {
     for (const [key, { endsAt }] of this.known) if (endsAt <= now) this.known.delete(key)
     return [...this.known.values()].sort((a, b) => b.endsAt - a.endsAt)
   }
-}
-
-function isOfBrand(limit: Limited['limit']): boolean {
-  return limit === 'cooldown' || limit === 'failures'
 }

@@ -1,4 +1,4 @@
-import type { Recipient } from '../contact.ts'
+import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 
@@ -116,18 +116,27 @@ export function globalLimit(settings: LimitSettings, appId: string): Claim {
 }
 
 /**
- * The limits of a send to one recipient, in the order of spec 4.1; of a mailbox design D24. The cooldown is first a lease of
- * `leaseMs`, longer than any delivery, and becomes the real cooldown after it.
+ * The limits of a send to one recipient, in the order of spec 4.1, then the failure budget, which is checked only (design
+ * D23). E-mail is counted per mailbox (design D24). The cooldown is first a lease of `leaseMs`, longer than any delivery, and
+ * becomes the real cooldown after it.
  */
 export function sendLimits(
   settings: LimitSettings,
-  send: { recipient: Recipient; subject: Subject; brandSlug: string; leaseMs: number },
+  send: {
+    channel: Channel
+    subject: Subject
+    mailboxSubject: Subject
+    brandSlug: string
+    leaseMs: number
+  },
 ): Claim[] {
-  const { subject, brandSlug } = send
-  if (send.recipient.channel === 'EMAIL') {
+  const { channel, subject, mailboxSubject, brandSlug } = send
+  const budget = failureBudget(settings, subject)
+  const checked = budget ? [{ ...budget, counted: false }] : []
+  if (channel === 'EMAIL') {
     return settings.emailPerHour === 0
-      ? []
-      : [rateLimit('recipient-hour', subject, 'hour', settings.emailPerHour, hourMs)]
+      ? checked
+      : [rateLimit('recipient-hour', mailboxSubject, hourName, settings.emailPerHour, hourMs), ...checked]
   }
   const message = 'Too many OTP requests. Try later.'
   return [
@@ -137,26 +146,33 @@ export function sendLimits(
       message: failureMessages.cooldown_active,
     },
     { ...rateLimit('phone-minute', subject, 'minute', settings.phonePerMinute, minuteMs), message },
-    { ...rateLimit('recipient-hour', subject, 'hour', settings.phonePerHour, hourMs), message },
+    { ...rateLimit('recipient-hour', subject, hourName, settings.phonePerHour, hourMs), message },
+    ...checked,
   ]
 }
 
+/** The name of the hour's count of a phone or mailbox. */
+export const hourName = 'hour'
+
 export function cooldownOf(grants: readonly Grant[], brandSlug: string): Grant | undefined {
   return grants.find((grant) => grant.name === cooldownName(brandSlug))
+}
+
+/** The limits that count codes sent, for one more attempt of a send. It went out already, so nothing refuses it (design D26). */
+export function furtherAttempt(claims: readonly Claim[]): Claim[] {
+  return claims
+    .filter(({ limit }) => limit === 'phone-minute' || limit === 'recipient-hour')
+    .map((claim) => ({ ...claim, max: Number.MAX_SAFE_INTEGER }))
 }
 
 function cooldownName(brandSlug: string): string {
   return `cooldown:${brandSlug}`
 }
 
-/** Wrong codes of one brand and recipient, over all its codes (design D23); undefined when turned off. */
-export function failureBudget(
-  settings: LimitSettings,
-  subject: Subject,
-  brandSlug: string,
-): Claim | undefined {
+/** Wrong codes of one recipient, over all brands and codes (design D23); undefined when turned off. */
+export function failureBudget(settings: LimitSettings, subject: Subject): Claim | undefined {
   if (settings.failureBudgetPerDay === 0) return undefined
-  return rateLimit('failures', subject, `failures:${brandSlug}`, settings.failureBudgetPerDay, dayMs)
+  return rateLimit('failures', subject, 'failures', settings.failureBudgetPerDay, dayMs)
 }
 
 /** Of one IP address (design D22). */

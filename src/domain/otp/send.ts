@@ -1,8 +1,16 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
-import { type Channel, email, type Nationalize, parseChannel, phone, type Recipient } from '../contact.ts'
+import {
+  type Channel,
+  email,
+  mailboxOf,
+  type Nationalize,
+  parseChannel,
+  phone,
+  type Recipient,
+} from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
-import { noteRecipient, type RequestContext } from '../events/request-context.ts'
+import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import {
   type DeliveryPorts,
@@ -21,6 +29,7 @@ import { authenticate, type CredentialPorts } from './credentials.ts'
 import {
   type Claim,
   cooldownOf,
+  furtherAttempt,
   type Grant,
   globalLimit,
   type LimitSettings,
@@ -57,30 +66,55 @@ export async function sendOtp(
   const brand = await approvedBrand(ports.brands, context, body)
   const to = readAddressee(ports, context, body)
   const order = judged(() => readOrder(body, brand, to))
-  const claims = claimsOf(ports, appId, brand, to, !(order instanceof Failure))
+  const global = globalLimit(ports.limits, appId)
+  const limits = to ? limitsOf(ports, brand, to) : []
   if (order instanceof Failure) {
-    await claim(ports, context, claims)
+    // Refused by each limit, but counted by the global one only.
+    await claim(ports, context, [...limits.map((limit) => ({ ...limit, counted: false })), global])
     throw order
   }
 
   // From here on the code is active: a concurrent verify succeeds (design D15).
   const { code, record } = newCode(ports, brand, order)
+  const claims = [...limits, global]
   const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
   // The trace exists even if the process ends during the delivery.
   ports.eventLog.note(context)
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
+  const cooldown = cooldownOf(grants, brand.slug)
+  const sentTimes = context.attempts.filter(mayBeSent).length
   if (outcome.kind !== 'accepted') {
-    // The global limit counts calls and keeps this one; the others count sent codes.
-    const given = grants.filter(({ subject }) => subject[0] === order.subject[0])
-    await ports.store.abandonSend(record, given, ports.now())
+    // The global limit counts calls and keeps this one; the others count codes that may have been sent.
+    const unused = grants.filter(
+      (grant) => grant === cooldown || (sentTimes === 0 && grant.subject[0] !== global.subject[0]),
+    )
+    await ports.store.abandonSend(record, unused, ports.now())
+    await countFurther(ports, limits, sentTimes)
     throw new Failure('sms_failed')
   }
-  await startCooldown(ports, cooldownOf(grants, brand.slug)).catch((error: unknown) => {
+  try {
+    await startCooldown(ports, cooldown)
+    await countFurther(ports, limits, sentTimes)
+  } catch (error) {
     // The code is sent and active, and the lease lasts as long as the cooldown.
     context.fault = error
-  })
+  }
   return { expiresIn: ports.otpTtlSeconds }
+}
+
+/** Whether a provider has the code, or may have it. */
+function mayBeSent({ outcome }: Attempt): boolean {
+  return outcome === 'accepted' || outcome === 'unknown'
+}
+
+/** Counts each attempt after the first that may have sent the code (design D26). */
+async function countFurther(
+  { store, now }: SendOtpPorts,
+  limits: readonly Claim[],
+  sentTimes: number,
+): Promise<void> {
+  for (let time = 2; time <= sentTimes; time++) await store.admit(furtherAttempt(limits), now())
 }
 
 /** Undefined where no route has another provider; an error does not stop the send. */
@@ -115,6 +149,8 @@ async function startCooldown(
 interface Addressee {
   readonly recipient: Recipient
   readonly subject: Subject
+  /** Of a phone: the same. */
+  readonly mailboxSubject: Subject
 }
 
 interface Order extends Addressee {
@@ -134,7 +170,13 @@ function readAddressee(
   const subject = secrets.subjects(recipient.channel, recipient.identity)
   noteRecipient(context, recipient)
   context.recipientSubject = subject[0]
-  return { recipient, subject }
+  return { recipient, subject, mailboxSubject: mailboxSubjectOf(secrets, recipient, subject) }
+}
+
+function mailboxSubjectOf(secrets: Secrets, recipient: Recipient, subject: Subject): Subject {
+  if (recipient.channel === 'SMS') return subject
+  const mailbox = mailboxOf(recipient)
+  return mailbox === recipient.identity ? subject : secrets.subjects('EMAIL', mailbox)
 }
 
 function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
@@ -152,25 +194,19 @@ function channelOf(body: Body): Channel | undefined {
   return isGiven(body.channel) ? parseChannel(body.channel) : 'SMS'
 }
 
-/** Spec 4.1, in order. A send with a wrong field is refused by each limit but counted by the global one only. */
-function claimsOf(
-  ports: SendOtpPorts,
-  appId: string,
+/** Spec 4.1, in order, before the global limit. */
+function limitsOf(
+  { limits, providerTimeoutMs }: SendOtpPorts,
   brand: Brand,
-  to: Addressee | undefined,
-  counted: boolean,
+  { recipient, subject, mailboxSubject }: Addressee,
 ): Claim[] {
-  const global = globalLimit(ports.limits, appId)
-  if (to === undefined) return [global]
-  const limits = sendLimits(ports.limits, {
-    ...to,
+  return sendLimits(limits, {
+    channel: recipient.channel,
+    subject,
+    mailboxSubject,
     brandSlug: brand.slug,
-    leaseMs: Math.max(
-      ports.limits.smsCooldownSeconds * 1000,
-      longestDeliveryMs(ports.providerTimeoutMs) + leaseMarginMs,
-    ),
+    leaseMs: Math.max(limits.smsCooldownSeconds * 1000, longestDeliveryMs(providerTimeoutMs) + leaseMarginMs),
   })
-  return [...limits.map((limit) => ({ ...limit, counted })), global]
 }
 
 /** By how much a cooldown may be too short. */

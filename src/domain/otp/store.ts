@@ -27,7 +27,7 @@ export type Verdict =
 
 export interface GuessAttempt {
   readonly claims: readonly Claim[]
-  /** Over all codes of the brand and recipient; undefined when turned off. */
+  /** Over all brands and codes of the recipient; undefined when turned off. */
   readonly failureBudget: Claim | undefined
   readonly subject: Subject
   readonly brandSlug: string

@@ -34,7 +34,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const brandSlug = brand.slug
   const subject = ports.secrets.subjects(channel, identity)
   context.recipientSubject = subject[0]
-  const budget = failureBudget(ports.limits, subject, brandSlug)
+  const budget = failureBudget(ports.limits, subject)
   const keyedCodes = ports.secrets.keyedCodes({ brandSlug, channel, identity }, otp)
   const verdict = await ports.store.guess(
     { claims, failureBudget: budget, subject, brandSlug, keyedCodes },
