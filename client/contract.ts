@@ -12,11 +12,15 @@ export type OtpSendRequest =
       /** One mail address of at most 254 characters. Upper case and surrounding spaces make no difference. */
       readonly email: string
       /**
-       * The login that the code is for. The message names it where the brand has that enabled. 1 to 64
-       * characters.
+       * The login that the code is for. The message names it where the brand has that enabled. As for
+       * businessName: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
        */
       readonly loginId?: string
-      /** Stands in the message instead of the brand's display name. No line breaks. 1 to 40 characters. */
+      /**
+       * Replaces the brand's display name in the message, except on the template route, whose registered
+       * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
+       * Latin, Cyrillic and Greek letters. 1 to 40 characters.
+       */
       readonly businessName?: string
       readonly phone?: never
     }
@@ -33,11 +37,15 @@ export type OtpSendRequest =
        */
       readonly phone: string
       /**
-       * The login that the code is for. The message names it where the brand has that enabled. 1 to 64
-       * characters.
+       * The login that the code is for. The message names it where the brand has that enabled. As for
+       * businessName: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
        */
       readonly loginId?: string
-      /** Stands in the message instead of the brand's display name. No line breaks. 1 to 40 characters. */
+      /**
+       * Replaces the brand's display name in the message, except on the template route, whose registered
+       * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
+       * Latin, Cyrillic and Greek letters. 1 to 40 characters.
+       */
       readonly businessName?: string
       readonly email?: never
     }
@@ -189,14 +197,14 @@ export interface VerifyErrors {
 /** An SMS of free text. The brand is named by brandId or variables.businessName. */
 export interface TextSmsRequest {
   readonly channel: 'SMS'
-  /** 1 to 100 recipients. Each gets a message of its own. */
+  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
   readonly to: readonly string[]
   /**
    * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
    * the client.
    */
   readonly brandId?: string
-  /** The text of the SMS. 1 to 1600 characters. */
+  /** The text of the SMS. No invisible characters other than U+200C and U+200D. 1 to 1600 characters. */
   readonly message: string
   /** Read for businessName alone, and only when brandId is absent. */
   readonly variables?: {
@@ -207,6 +215,10 @@ export interface TextSmsRequest {
     readonly businessName?: string
   }
   readonly templateKey?: never
+  readonly subject?: never
+  readonly html?: never
+  readonly template?: never
+  readonly data?: never
   readonly otp?: never
 }
 
@@ -214,7 +226,7 @@ export interface TextSmsRequest {
 export type TemplateSmsRequest =
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets a message of its own. */
+      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
       readonly to: readonly string[]
       /**
        * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
@@ -227,9 +239,9 @@ export type TemplateSmsRequest =
        * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
        */
       readonly variables: {
-        /** 1 to 40 characters, no control characters, no URL. */
+        /** 1 to 40 characters, no control or invisible characters, no URL. */
         readonly customerName: string
-        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL. */
         readonly orderId: string
         /** A date that exists, YYYY-MM-DD. */
         readonly orderDate: string
@@ -242,11 +254,15 @@ export type TemplateSmsRequest =
         readonly otp?: never
       }
       readonly message?: never
+      readonly subject?: never
+      readonly html?: never
+      readonly template?: never
+      readonly data?: never
       readonly otp?: never
     }
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets a message of its own. */
+      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
       readonly to: readonly string[]
       /**
        * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
@@ -259,9 +275,9 @@ export type TemplateSmsRequest =
        * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
        */
       readonly variables: {
-        /** 1 to 40 characters, no control characters, no URL. */
+        /** 1 to 40 characters, no control or invisible characters, no URL. */
         readonly customerName: string
-        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL. */
         readonly orderId: string
         /**
          * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
@@ -273,11 +289,15 @@ export type TemplateSmsRequest =
         readonly otp?: never
       }
       readonly message?: never
+      readonly subject?: never
+      readonly html?: never
+      readonly template?: never
+      readonly data?: never
       readonly otp?: never
     }
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets a message of its own. */
+      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
       readonly to: readonly string[]
       /**
        * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
@@ -290,9 +310,9 @@ export type TemplateSmsRequest =
        * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
        */
       readonly variables: {
-        /** 1 to 40 characters, no control characters, no URL. */
+        /** 1 to 40 characters, no control or invisible characters, no URL. */
         readonly customerName: string
-        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit. */
+        /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL. */
         readonly orderId: string
         /** An ISO 8601 date and time that exist, with minutes at least. */
         readonly deliveryDateTime: string
@@ -305,44 +325,58 @@ export type TemplateSmsRequest =
         readonly otp?: never
       }
       readonly message?: never
+      readonly subject?: never
+      readonly html?: never
+      readonly template?: never
+      readonly data?: never
       readonly otp?: never
     }
 
 /** An e-mail of your own HTML. */
 export interface HtmlEmailRequest {
   readonly channel: 'EMAIL'
-  /** 1 to 100 recipients. Each gets a message of its own. */
+  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
   readonly to: readonly string[]
   /**
    * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
    * client.
    */
   readonly brandId?: string
-  /** No line breaks. 1 to 255 characters. */
+  /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
   /** The mail, as HTML. 1 to 200000 characters. */
   readonly html: string
   readonly template?: never
+  readonly data?: never
+  readonly message?: never
+  readonly templateKey?: never
+  readonly variables?: never
   readonly otp?: never
 }
 
 /** An e-mail made from a text: the service puts it in a simple frame, with the subject as heading. */
 export interface TemplateEmailRequest {
   readonly channel: 'EMAIL'
-  /** 1 to 100 recipients. Each gets a message of its own. */
+  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
   readonly to: readonly string[]
   /**
    * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
    * client.
    */
   readonly brandId?: string
-  /** No line breaks. 1 to 255 characters. */
+  /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
-  /** Plain text. `{{name}}` is replaced by the value of that name in data. 1 to 10000 characters. */
+  /**
+   * Plain text. `{{name}}` is replaced by the value of that name in data. The mail has at most 256 KiB.
+   * 1 to 10000 characters.
+   */
   readonly template: string
   /** Values of the placeholders. What no placeholder uses is shown as a table below the text. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly html?: never
+  readonly message?: never
+  readonly templateKey?: never
+  readonly variables?: never
   readonly otp?: never
 }
 

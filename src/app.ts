@@ -16,6 +16,7 @@ import { outboxRoutes } from './adapters/outbox/routes.ts'
 import { rootRoutes } from './adapters/pages/root.tsx'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
+import { isTopLevelDomain } from './adapters/sms/top-level-domains.ts'
 import { runExpiryCleanup } from './adapters/store/expiry-cleanup.ts'
 import { shareCircuits } from './adapters/store/shared-circuits.ts'
 import type { Tracing } from './adapters/tracing/tracing.ts'
@@ -82,6 +83,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     eventLog,
     lastProviderOf: context.eventLog.lastProviderOf,
     textOf,
+    isTopLevelDomain,
     stopwatch,
   }
 
@@ -91,7 +93,17 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }
   const databaseName = config.database.name
   const ownUrl = () => publicUrl ?? localUrl(config.host, http.server?.port ?? config.port)
-  const settings = { ...config, ...build, ownUrl, databaseName, hasOutbox, providerNames, segmentsOf, log }
+  const settings = {
+    ...config,
+    ...build,
+    ownUrl,
+    databaseName,
+    hasOutbox,
+    providerNames,
+    segmentsOf,
+    isTopLevelDomain,
+    log,
+  }
   const root = { version, hasOutbox, hasConsole: passwordHash !== undefined }
   const outbox = { ...config, ownUrl, messages: context.outbox, now, demo, stopping: stopping.signal }
   const added: AddedRoutes[] = [

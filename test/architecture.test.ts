@@ -174,6 +174,7 @@ describe('imports', () => {
     ['nodemailer', 'src/adapters/email'],
     ['html-to-text', 'src/adapters/email'],
     ['libphonenumber-js', 'src/adapters/phone'],
+    ['tlds', 'src/adapters/sms'],
     ['aws4fetch', 'src/adapters/sms'],
     ['@zxcvbn-ts/core', 'src/adapters/crypto'],
     ['@zxcvbn-ts/language-common', 'src/adapters/crypto'],

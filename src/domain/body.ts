@@ -12,11 +12,18 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** No control characters, no line breaks, and no bidirectional controls, which change how the rest of a message reads. */
-const singleLine = /^[^\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]*$/u
+/**
+ * Invisible characters, such as bidirectional controls, which change how a message reads (design D30). Words and emoji need
+ * ZWNJ, ZWJ and variation selectors.
+ */
+export const invisible = /[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Variation_Selector}\u200C\u200D]]/v
 
-/** Tabs and line breaks are allowed. */
-const multiLine = /^(?:[^\p{Cc}]|[\t\n\r])*$/u
+/** By `TextRule.lines`. */
+const forbidden = {
+  one: new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${invisible.source}]`, 'v'),
+  many: new RegExp(`[[\\p{Cc}--[\\t\\n\\r]]${invisible.source}]`, 'v'),
+  html: /[\p{Cc}--[\t\n\r]]/v,
+} as const
 
 /** Code points, the unit of every size in design D4. */
 export function characters(text: string): number {
@@ -27,7 +34,8 @@ export function characters(text: string): number {
 
 export interface TextRule {
   readonly max: number
-  readonly lines?: 'one' | 'many'
+  /** `many`: tabs and line breaks are allowed; `html`: invisible characters too. */
+  readonly lines?: keyof typeof forbidden
 }
 
 /** What is wrong with a text field; undefined: nothing. */
@@ -38,10 +46,15 @@ export function textProblem(name: string, value: unknown, rule: TextRule): strin
     return `${name} must be at most ${rule.max} characters`
   }
   if (!value.isWellFormed()) return `${name} must be well-formed Unicode`
-  if (rule.lines === 'many' ? !multiLine.test(value) : !singleLine.test(value)) {
-    return `${name} must not contain control characters${rule.lines === 'many' ? '' : ' or line breaks'}`
-  }
-  return undefined
+  const [character] = forbidden[rule.lines ?? 'one'].exec(value) ?? []
+  return character === undefined ? undefined : `${name} must not contain ${inWords(character)}`
+}
+
+/** Without the character itself, which would not be seen. */
+function inWords(character: string): string {
+  if (/[\n\r\p{Zl}\p{Zp}]/u.test(character)) return 'line breaks'
+  const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+  return `U+${code}, ${invisible.test(character) ? 'an invisible' : 'a control'} character`
 }
 
 export function text(name: string, value: unknown, rule: TextRule): string {

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { textOf } from '../../src/adapters/email/text.ts'
+import { textOf as textWithin } from '../../src/adapters/email/text.ts'
+
+const maxBytes = 256 * 1024
+const textOf = (html: string) => textWithin(html, maxBytes)
 
 describe('the text part of a mail that is given as HTML', () => {
   test('says what the HTML says, without its marks', () => {
@@ -21,9 +24,18 @@ describe('the text part of a mail that is given as HTML', () => {
     ['marks in marks', '<b>'.repeat(60_000)],
     ['links in links', '<a href=x>'.repeat(20_000)],
     ['nothing but angle brackets', '<'.repeat(200_000)],
+    ['lines across the page', '<hr>'.repeat(50_000)],
+    ['lines across quotations', '<blockquote>'.repeat(40) + '<hr>'.repeat(50_000)],
+    ['lines in quotations', '<blockquote>'.repeat(49) + 'a<br>'.repeat(40_000)],
+    ['paragraphs in lists', '<ul><li>'.repeat(49) + '<p>a</p>'.repeat(24_000)],
   ]
   test.each(hostile)('is made of %s without a fault', (_, html) => {
-    expect(typeof textOf(html)).toBe('string')
+    expect(Buffer.byteLength(textOf(html))).toBeLessThanOrEqual(maxBytes)
+  })
+
+  test('ends where its bytes do, and not within a character', () => {
+    expect(textWithin('<p>\u20ac\u20ac\u20ac\u20ac</p>', 12)).toBe('\u20ac\u20ac\u20ac\u20ac')
+    expect(textWithin('<p>\u20ac\u20ac\u20ac\u20ac</p>', 11)).toBe('\u20ac\n\n[\u2026]')
   })
 
   test('ends early in a very long mail, and says so', () => {

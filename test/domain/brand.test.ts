@@ -136,6 +136,7 @@ describe('a brand as an operator describes it', () => {
     { slug: '0-9' },
     { slug: 'a'.repeat(63) },
     { displayName: 'x'.repeat(40) },
+    { displayName: 'Pay \u0411\u0430\u043d\u043a' },
     { notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'] },
     { domain: 'shop.example.com' },
   ]
@@ -154,6 +155,8 @@ describe('a brand as an operator describes it', () => {
     { displayName: '' },
     { displayName: 'x'.repeat(41) },
     { displayName: 'two\nlines' },
+    { displayName: 'Ac\u202eme' },
+    { displayName: 'HS\u0412\u0421 Bank' },
     { notifyTemplates: ['LOGIN_OTP'] },
     { notifyTemplates: ['constructor'] },
     { domain: '' },

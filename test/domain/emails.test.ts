@@ -132,13 +132,37 @@ describe('the frame of a template mail (design D11)', () => {
 })
 
 describe('data that would make a mail of any size', () => {
-  test('a text that its placeholders make longer than 200,000 characters is refused before it is made', () => {
-    const long = { a: '<'.repeat(100_000) }
-    expect(failureOf(() => frameMail('Subject', '{{a}}'.repeat(1900), long))).toEqual({
-      kind: 'validation_error',
-      message: 'the filled template must not be longer than 200000 characters',
-    })
-    expect(failureOf(() => frameMail('Subject', '{{a}}', long))).toBe('none')
+  const tooLarge = { kind: 'validation_error', message: 'the mail would be larger than 256 KiB' }
+  const rows = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]))
+  const sizes: readonly (readonly [
+    string,
+    string,
+    Readonly<Record<string, unknown>>,
+    typeof tooLarge | 'none',
+  ])[] = [
+    ['one value in many places', '{{a}}'.repeat(1900), { a: '<'.repeat(100_000) }, tooLarge],
+    ['a nested value in many places', '{{a}}'.repeat(1900), { a: [['<'.repeat(100_000)]] }, tooLarge],
+    ['a value of 100,000', '{{a}}', { a: 'a'.repeat(100_000) }, 'none'],
+    ['a value that is escaped', '{{a}}', { a: '<'.repeat(60_000) }, tooLarge],
+    ['a value of many bytes', '{{a}}', { a: '\u20ac'.repeat(50_000) }, tooLarge],
+    ['800 rows', 'Hello', rows(800), 'none'],
+    ['30,000 rows', 'Hello', rows(30_000), tooLarge],
+    ['5,000 paragraphs', 'a\n\n'.repeat(3333), {}, tooLarge],
+    ['1,000 paragraphs', 'a\n\n'.repeat(1000), {}, 'none'],
+  ]
+  test.each(sizes)('%s: a mail has at most 256 KiB (D30)', (_, template, data, outcome) => {
+    expect(failureOf(() => frameMail('Subject', template, data))).toEqual(outcome as never)
+  })
+
+  test('both parts count, in bytes of UTF-8', () => {
+    const sizeOf = (length: number) => {
+      const { html, text } = frameMail('Subject', '{{a}}', { a: 'a'.repeat(length) })
+      return Buffer.byteLength(html) + Buffer.byteLength(text)
+    }
+    const most = 10_000 + (256 * 1024 - sizeOf(10_000)) / 2
+    expect(sizeOf(Math.floor(most))).toBeGreaterThan(256 * 1024 - 2)
+    expect(failureOf(() => sizeOf(Math.floor(most) + 1))).toEqual(tooLarge as never)
   })
 
   test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import {
-  hasUrl,
   lifetimeInWords,
   notifyTemplateKeys,
   render,
@@ -10,6 +10,7 @@ import {
   templateOf,
   templateVariables,
 } from '../../src/domain/messages/templates.ts'
+import { hasUrl, mixesScripts } from '../../src/domain/messages/words.ts'
 
 function template(key: string): Template {
   const found = templateOf(key)
@@ -20,7 +21,7 @@ function template(key: string): Template {
 /** The kind of failure of some variables, or "ok". */
 function verdict(key: string, variables: Readonly<Record<string, unknown>>): string {
   try {
-    templateVariables(template(key), variables)
+    templateVariables(template(key), variables, isTopLevelDomain)
     return 'ok'
   } catch (error) {
     if (error instanceof Failure) return error.kind
@@ -74,7 +75,7 @@ describe('the variables of a template (spec 4.4 rule 7)', () => {
 
   test('the name of the missing one is told', () => {
     expect(() =>
-      templateVariables(template('ORDER_PLACED'), { customerName: 'Ann', orderDate: 'x' }),
+      templateVariables(template('ORDER_PLACED'), { customerName: 'Ann', orderDate: 'x' }, isTopLevelDomain),
     ).toThrow('Missing required variable: orderId')
   })
 
@@ -90,7 +91,7 @@ describe('the variables of a template (spec 4.4 rule 7)', () => {
 
   test('unknown variables are ignored', () => {
     const given = { ...placed, colour: 'red', businessName: 'Acme', deliveryDateTime: 1 }
-    expect(templateVariables(template('ORDER_PLACED'), given)).toEqual(placed)
+    expect(templateVariables(template('ORDER_PLACED'), given, isTopLevelDomain)).toEqual(placed)
   })
 
   test('otp is refused, unless it is null', () => {
@@ -182,7 +183,7 @@ describe('the variables of a template (spec 4.4 rule 7)', () => {
   })
 })
 
-describe('a link in a text', () => {
+describe('a URL in a variable (design D10)', () => {
   const links = [
     'http://a',
     'HTTPS://Evil.example',
@@ -199,11 +200,33 @@ describe('a link in a text', () => {
     'evil.co.uk',
     'evil.io',
     'login-acme.shop',
-    'evil.example:8080/pay',
+    'evil.support:8080/pay',
+    '10.0.0.1:8080/pay',
+    'evil.support',
+    'my.evil.bank',
+    'evil.SUPPORT',
+    'evil.support.',
+    'evil.support-',
+    '(evil.support/x)',
+    'pay@evil.support',
+    'evil_x.support',
+    'J.De Vries',
+    'evil.рф',
+    'зло.РФ',
+    'evil.xn--p1ai',
+    'evil.भारत',
+    'evil。com',
+    'evil．com',
+    'evil｡com',
+    'ｅｖｉｌ.ｃｏｍ',
+    'http：／／evil',
+    'evil\u200d.com',
+    'evil.c\u200com',
+    'evil.com\ufe0f',
     'bücher.de',
   ]
   test.each(links)('%p holds one', (text) => {
-    expect(hasUrl(text)).toBe(true)
+    expect(hasUrl(text, isTopLevelDomain)).toBe(true)
   })
 
   const names = [
@@ -221,9 +244,50 @@ describe('a link in a text', () => {
     'Ann/Ben',
     'A-1/2#3_4.5',
     'Hello: world',
+    'INV.AB/12',
+    'evil.example',
+    'Dr. Smith',
+    'Com. Bank',
+    '.com',
+    '3.5kg',
+    'A.K.M. Rahman',
+    'evil.support-team',
+    '2026-01-31T10:30:15.123Z',
+    '李小龙。',
   ]
   test.each(names)('%p holds none', (text) => {
-    expect(hasUrl(text)).toBe(false)
+    expect(hasUrl(text, isTopLevelDomain)).toBe(false)
+  })
+})
+
+describe('scripts that look alike (design D31)', () => {
+  const mixed = [
+    'HS\u0412\u0421 Bank',
+    'p\u0430ypal',
+    'G\u03bf\u03bfgle',
+    '\u0421\u03bf\u0441\u0430',
+    'B2\u0412',
+    'Ac\u200d\u043ce',
+    'one_\u0434\u0432\u0430',
+  ]
+  test.each(mixed)('%p mixes them', (text) => {
+    expect(mixesScripts(text)).toBe(true)
+  })
+
+  const plain = [
+    '',
+    'Booking.com',
+    'Caf\u00e9 M\u00fcller',
+    '\u0411\u0430\u043d\u043a Pay',
+    'Pay-\u0411\u0430\u043d\u043a',
+    '\u0395\u03bb\u03bb\u03ac\u03b4\u03b1 24',
+    '\u30a2\u30af\u30e1ABC',
+    '\u00b5Torrent',
+    '\u0438\u0432\u0430\u043d@example.com',
+    '\u0928\u092e\u0938\u094d\u0924\u0947 Acme',
+  ]
+  test.each(plain)('%p does not', (text) => {
+    expect(mixesScripts(text)).toBe(false)
   })
 })
 

@@ -204,6 +204,7 @@ const smsFaults: readonly Fault[] = [
   invalid('empty to', { to: [] }),
   invalid('message and templateKey', { message: 'x' }),
   invalid('no variables', { variables: undefined }),
+  invalid('a field of e-mail', { subject: 'x' }),
   invalid('otp beside the variables', { otp: '123456' }),
   { name: 'OTP template', fields: { templateKey: 'LOGIN_OTP' }, answer: '400 otp_template_not_supported' },
   { name: 'unknown template', fields: { templateKey: 'NONE' }, answer: '400 invalid_template' },
@@ -222,6 +223,7 @@ const mailFaults: readonly Fault[] = [
   invalid('no channel', { channel: undefined }),
   { name: 'unknown channel', fields: { channel: 'FAX' }, answer: '400 invalid_channel' },
   invalid('no to', { to: [] }),
+  invalid('a field of SMS', { message: 'x' }),
   invalid('no subject', { subject: undefined }),
   {
     name: 'placeholder without data',

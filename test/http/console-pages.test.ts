@@ -15,6 +15,7 @@ import { deliveriesPage, tracePage } from '../../src/adapters/console/pages/deli
 import { keyPage } from '../../src/adapters/console/pages/key.tsx'
 import { requestPage, requestsPage } from '../../src/adapters/console/pages/requests.tsx'
 import { segmentsOf } from '../../src/adapters/sms/segments.ts'
+import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import type { Brand } from '../../src/domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../src/domain/events/event-log.ts'
 import { explain } from '../../src/domain/events/explain.ts'
@@ -126,7 +127,7 @@ describe('Requests, brands, apps and deliveries', () => {
     entityId: null,
     registrations: { LOGIN_OTP: { id: '1107', ids: { msg91: '64f0' }, senderId: 'ACMEIN' } },
   }
-  const settings = { segmentsOf, otpTtlSeconds: 300 }
+  const settings = { segmentsOf, isTopLevelDomain, otpTtlSeconds: 300 }
 
   function brandModel(of: Brand, change: Partial<BrandModel> = {}): BrandModel {
     const { status: _, registrations: __, domain, entityId, ...rest } = of

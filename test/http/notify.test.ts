@@ -72,6 +72,26 @@ describe('an SMS', () => {
     }
   })
 
+  test('goes once to recipients that are the same after normalization (D30)', async () => {
+    const [first, second] = [freshPhone(), freshPhone()]
+    const to = [`+${first}`, first, ` ${second} `, second, ...Array(96).fill(first)]
+    const answer = await app.post('/notify', { ...legacy, to })
+    expectRow('/notify', { status: 200, error: null }, answer)
+    for (const phone of [first, second]) expect(await app.outbox(phone)).toHaveLength(1)
+    const { trace, deliveries } = await app.eventsOf(answer)
+    expect(trace?.recipients).toBe(2)
+    expect(deliveries.map(({ position }) => position).sort()).toEqual([1, 3])
+  })
+
+  test('goes once to the only recipient, who is no list then (D30)', async () => {
+    const phone = freshPhone()
+    const answer = await app.post('/notify', { ...legacy, to: [phone, `+${phone}`] })
+    expect(await app.outbox(phone)).toHaveLength(1)
+    const { trace, deliveries } = await app.eventsOf(answer)
+    expect(trace).toMatchObject({ recipients: 1, recipient: deliveries[0]?.recipient })
+    expect(deliveries.map(({ position }) => position)).toEqual([null])
+  })
+
   test('goes to a phone as often as it is sent: the limits of OTP sends are not its own', async () => {
     const phone = freshPhone()
     for (let count = 0; count < 5; count++) {
@@ -168,6 +188,13 @@ describe('a mail', () => {
     expect(rest).toContain('A&amp;1')
     expect(rest).toContain('12.5')
     expect(rest.split('Used Once')).toHaveLength(2)
+  })
+
+  test('goes once to recipients that are the same after normalization (D30)', async () => {
+    const email = freshEmail()
+    const to = [email, email.toUpperCase(), ` ${email}`]
+    expectSuccess(await app.post('/notify', { ...html, to }), ['channel'])
+    expect(await app.outbox(email)).toHaveLength(1)
   })
 
   test('goes to each recipient on its own: none sees another (rule 10)', async () => {

@@ -358,6 +358,20 @@ describe('over the webhook of an operator', () => {
     expect(JSON.stringify(disabled?.body)).not.toContain('jane.doe')
   })
 
+  test('a businessName is on the plain route only: the registered text has the name of the brand (D31)', async () => {
+    const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
+      body.route === 'template' ? failed() : taken(),
+    )
+    await webhook.post('/otp/send', { brandId: 'dlt', phone: '15550100001', businessName: 'Corner Shop' })
+    const [template, plain] = receiver.received
+    expect(JSON.stringify(template?.body)).not.toContain('Corner Shop')
+    expect(template?.body).toMatchObject({ route: 'template', variables: { businessName: 'Dlt Shop' } })
+    expect(template?.body.text).toContain('Dlt Shop')
+    expect(plain?.body.route).toBe('plain')
+    expect(plain?.body.text).toContain('Corner Shop')
+    expect(plain?.body.text).not.toContain('Dlt Shop')
+  })
+
   test('the fallback carries the same code, which is verified', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
@@ -366,7 +380,6 @@ describe('over the webhook of an operator', () => {
     const [template, plain] = receiver.received
     expect(codeIn(plain?.body.text)).toBe(codeIn(template?.body.text))
     expect(Object.values(template?.body.variables)).toContain(codeIn(plain?.body.text))
-    expect(plain?.body.text).toContain('Corner Shop')
     const verify = { brandId: 'dlt', phone: '15550100001', otp: codeIn(plain?.body.text) }
     expectSuccess(await webhook.post('/otp/verify', verify))
   })

@@ -58,6 +58,88 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
     row('400 validation_error', 'EMAIL to a phone', { ...html, to }),
     row('400 validation_error', 'EMAIL to 101', { ...html, to: Array(101).fill('jane@example.com') }),
   ],
+  'fields of another channel or mode (spec 7, D27, D37)': [
+    ...(['subject', 'html', 'template'] as const).flatMap((name) => [
+      row('400 validation_error', `legacy SMS with ${name}`, { ...legacy, [name]: 'Hello' }),
+      row('400 validation_error', `template SMS with ${name}`, { ...placed, [name]: 'Hello' }),
+    ]),
+    row('400 validation_error', 'legacy SMS with data', { ...legacy, data: {} }),
+    row('400 validation_error', 'template SMS with data', { ...placed, data: {} }),
+    row('400 validation_error', 'legacy SMS with an empty subject', { ...legacy, subject: '' }),
+    row('200', 'SMS with those of e-mail as null', {
+      ...placed,
+      subject: null,
+      html: null,
+      template: null,
+      data: null,
+    }),
+    row('200', 'legacy SMS with variables', { ...legacy, variables: { colour: 'red' } }),
+    ...[html, template].flatMap((mail) => [
+      row('400 validation_error', `EMAIL ${Object.keys(mail)[3]} with message`, {
+        ...mail,
+        message: 'Hello',
+      }),
+      row('400 validation_error', `EMAIL ${Object.keys(mail)[3]} with templateKey`, {
+        ...mail,
+        templateKey: 'ORDER_PLACED',
+      }),
+      row('400 validation_error', `EMAIL ${Object.keys(mail)[3]} with variables`, { ...mail, variables: {} }),
+      row('200', `EMAIL ${Object.keys(mail)[3]} with those of SMS as null`, {
+        ...mail,
+        message: null,
+        templateKey: null,
+        variables: null,
+      }),
+    ]),
+    row('400 validation_error', 'EMAIL html with data', { ...html, data: { a: 'b' } }),
+    row('200', 'EMAIL html with data null', { ...html, data: null }),
+  ],
+  'invisible characters (D30)': [
+    ...['\u202e', '\u2067', '\u200b', '\u00ad', '\ufeff', '\u3164', '\u{e0067}'].flatMap((character) => {
+      const hidden = `a${character}b`
+      const name = `U+${character.codePointAt(0)?.toString(16)}`
+      return [
+        row('400 validation_error', `${name} in message`, { ...legacy, message: hidden }),
+        row('400 validation_error', `${name} in a variable`, withVariable('customerName', hidden)),
+        row('400 validation_error', `${name} in subject`, { ...html, subject: hidden }),
+        row('400 validation_error', `${name} in template`, { ...template, template: hidden }),
+        row('400 validation_error', `${name} in data`, { ...template, data: { a: hidden } }),
+        row('400 validation_error', `${name} in nested data`, {
+          ...template,
+          data: { a: [{ [hidden]: 1 }] },
+        }),
+        row('400 validation_error', `${name} in a name of data`, { ...template, data: { [hidden]: 1 } }),
+      ]
+    }),
+    ...[
+      '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
+      '\u0915\u094d\u200d\u0937',
+      '\ud83d\udc69\u200d\ud83d\udcbb \u2764\ufe0f',
+    ].flatMap((text) => [
+      row('200', `the message ${text}`, { ...legacy, message: text }),
+      row('200', `the customerName ${text}`, withVariable('customerName', text)),
+      row('200', `the subject ${text}`, { ...template, subject: text, data: { a: text } }),
+    ]),
+    row('200', 'line breaks and tabs in message', { ...legacy, message: 'a\r\n\tb' }),
+    row('200', 'invisible characters in html, which is as it was given', {
+      ...html,
+      html: '<p>a&shy;\u00ad\u200e</p>',
+    }),
+  ],
+  'the size of a mail (D30)': [
+    row('400 validation_error', 'a table of 30,000 rows', {
+      ...template,
+      data: Object.fromEntries(Array.from({ length: 15_000 }, (_, index) => [`a${index}`, 1])),
+    }),
+    row('400 validation_error', '5,000 paragraphs', { ...template, template: 'a\n\n'.repeat(3333) }),
+    row('400 validation_error', 'a value that is escaped', { ...template, data: { a: "'".repeat(60_000) } }),
+    row('400 validation_error', 'bytes beyond the characters', {
+      ...template,
+      data: { a: '\u20ac'.repeat(50_000) },
+    }),
+    row('200', 'a value of 120,000', { ...template, data: { a: 'a'.repeat(120_000) } }),
+    row('200', 'html of 85,000 characters of three bytes', { ...html, html: '\u20ac'.repeat(85_000) }),
+  ],
   'legacy SMS (rules 1, 2 and 8, D4)': [
     row('200', 'with a message', legacy),
     row('200', 'with templateKey null', { ...legacy, templateKey: null }),
@@ -168,6 +250,8 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
       'customerName with a URL',
       withVariable('customerName', 'see HTTPS://evil.example'),
     ),
+    row('400 validation_error', 'customerName with a host', withVariable('customerName', 'evil.support')),
+    row('400 validation_error', 'orderId with a host', withVariable('orderId', 'evil.bank/A1')),
     row('200', 'orderId with every sign', withVariable('orderId', 'A1._/#-')),
     row('400 validation_error', 'orderId with a sign first', withVariable('orderId', '-A1')),
     row('400 validation_error', 'orderId a number', withVariable('orderId', 1001)),

@@ -61,6 +61,30 @@ export function sendRows(): readonly Row[] {
       phone: freshPhone(),
       businessName: 'Win at https://evil.test',
     }),
+    ...[
+      'HS\u0412\u0421 Bank',
+      'Acme \u03a1ay',
+      'Acme \u0412\u0421\u0391',
+      'HS\u200d\u0412\u0421',
+      'Ac\u202eme',
+      'Acme\u200b',
+    ].map((businessName) =>
+      row('400 validation_error', `the businessName ${businessName}`, { phone: freshPhone(), businessName }),
+    ),
+    ...[
+      '\u0411\u0430\u043d\u043a Pay',
+      'Caf\u00e9',
+      '\u0395\u03bb\u03bb\u03ac\u03b4\u03b1',
+      '\u674e\u5c0f\u9f99 Pay',
+      '\u30a2\u30af\u30e1ABC',
+    ].map((businessName) =>
+      row('200', `the businessName ${businessName}`, { phone: freshPhone(), businessName }),
+    ),
+    row('400 validation_error', 'a loginId of mixed scripts', {
+      brandId: 'logins',
+      phone: freshPhone(),
+      loginId: 'p\u0430ypal',
+    }),
     row('400 validation_error', 'businessName a number', { phone: freshPhone(), businessName: 5 }),
     row('400 validation_error', 'an empty loginId', { brandId: 'logins', phone: freshPhone(), loginId: '' }),
     row('400 validation_error', 'a loginId of 65 characters', {

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { requestSizes } from '../../domain/integration/integration.ts'
-import { notifySizes } from '../../domain/messages/notify.ts'
+import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/messages/templates.ts'
 
 // What bodies look like, for the description of the interface alone. Requests are judged by the domain, since the order
@@ -78,14 +78,16 @@ const otpSendRequest = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'The login that the code is for. The message names it where the brand has that enabled.',
+        description:
+          'The login that the code is for. The message names it where the brand has that enabled. As for businessName: no invisible characters, no URL, no mixed scripts.',
       }),
     ),
     businessName: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 40,
-        description: "Stands in the message instead of the brand's display name. No line breaks.",
+        description:
+          "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes Latin, Cyrillic and Greek letters.",
       }),
     ),
   },
@@ -123,7 +125,7 @@ function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
     to: Type.Array(recipient, {
       minItems: 1,
       maxItems: notifySizes.to,
-      description: `1 to ${notifySizes.to} recipients. Each gets a message of its own.`,
+      description: `1 to ${notifySizes.to} recipients. Each gets one message, also when ${'`to`'} names it twice.`,
     }),
   }
 }
@@ -133,7 +135,11 @@ function without(...names: string[]) {
   return { not: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
 
-const subject = Type.String({ minLength: 1, maxLength: notifySizes.subject, description: 'No line breaks.' })
+const subject = Type.String({
+  minLength: 1,
+  maxLength: notifySizes.subject,
+  description: 'No line breaks, no invisible characters.',
+})
 
 const businessName = Type.String({
   minLength: 1,
@@ -155,7 +161,7 @@ const textSmsRequest = Type.Object(
     message: Type.String({
       minLength: 1,
       maxLength: notifySizes.message,
-      description: 'The text of the SMS.',
+      description: 'The text of the SMS. No invisible characters other than U+200C and U+200D.',
     }),
     variables: Type.Optional(
       Type.Object(
@@ -166,7 +172,7 @@ const textSmsRequest = Type.Object(
   },
   {
     description: 'An SMS of free text. The brand is named by brandId or variables.businessName.',
-    ...without('templateKey', 'otp'),
+    ...without('templateKey', ...mailFields, 'otp'),
     anyOf: brandNamed,
   },
 )
@@ -191,7 +197,7 @@ const templateSmsRequest = Type.Object(
   {
     description:
       'An SMS made from a registered template. The brand is named by brandId or variables.businessName.',
-    ...without('message', 'otp'),
+    ...without('message', ...mailFields, 'otp'),
     anyOf: brandNamed,
     allOf: notifyTemplates.map(({ key, variables }) => ({
       if: { properties: { templateKey: { const: key } } },
@@ -208,7 +214,7 @@ const htmlEmailRequest = Type.Object(
     subject,
     html: Type.String({ minLength: 1, maxLength: notifySizes.html, description: 'The mail, as HTML.' }),
   },
-  { description: 'An e-mail of your own HTML.', ...without('template', 'otp') },
+  { description: 'An e-mail of your own HTML.', ...without('template', 'data', ...smsFields, 'otp') },
 )
 
 const templateEmailRequest = Type.Object(
@@ -219,7 +225,8 @@ const templateEmailRequest = Type.Object(
     template: Type.String({
       minLength: 1,
       maxLength: notifySizes.template,
-      description: 'Plain text. `{{name}}` is replaced by the value of that name in data.',
+      description:
+        'Plain text. `{{name}}` is replaced by the value of that name in data. The mail has at most 256 KiB.',
     }),
     data: Type.Optional(
       Type.Object(
@@ -234,7 +241,7 @@ const templateEmailRequest = Type.Object(
   {
     description:
       'An e-mail made from a text: the service puts it in a simple frame, with the subject as heading.',
-    ...without('html', 'otp'),
+    ...without('html', ...smsFields, 'otp'),
   },
 )
 

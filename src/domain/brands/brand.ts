@@ -3,6 +3,7 @@ import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
+import { mixedScripts, mixesScripts } from '../messages/words.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
@@ -115,6 +116,7 @@ export function brandProblems(brand: Brand): string[] {
   }
   const name = textProblem('the name', brand.displayName, { max: 40 })
   if (name !== undefined) problems.push(name)
+  if (mixesScripts(brand.displayName)) problems.push(`the name ${mixedScripts}`)
   const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
   if (unknown.length > 0) {
     problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)

@@ -1,4 +1,4 @@
-import { type Body, isGiven } from '../body.ts'
+import { type Body, invisible, isGiven } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
 import { lifetimeInWords } from './templates.ts'
 
@@ -28,44 +28,77 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unasked}\n` }
 }
 
-/** A mail of the template mode (spec 4.4 rule 9, design D11). A placeholder without data is missing_variable. */
+/**
+ * A mail of the template mode (spec 4.4 rule 9, design D11). A placeholder without data is missing_variable. A mail that would
+ * be too large fails while it is put together: a small request can fill in one value many times, or have thousands of rows.
+ */
 export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
-  const used = new Set<string>()
-  let length = template.length
+  const used = new Map<string, string>()
+  const addWords = sizeLimit()
+  addWords(template)
   const filled = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
     const name = placeholder.trim()
     if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
       throw new Failure('missing_variable', `Missing required variable: ${name}`)
     }
-    used.add(name)
-    const words = inWords(data[name])
-    length += words.length
-    // A placeholder may occur many times, with a long value.
-    if (length > maxFilled) {
-      throw invalid(`the filled template must not be longer than ${maxFilled} characters`)
-    }
-    return words
+    const words = used.get(name) ?? inWords(data[name])
+    used.set(name, words)
+    return addWords(words)
   })
-  const rest = Object.entries(data).filter(([name, value]) => !used.has(name) && isGiven(value))
-  const rows = rest
-    .map(
-      ([name, value]) =>
-        `<tr><th scope="row" style="${cell};color:#5b6372;font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:#10131a">${escapeHtml(inWords(value))}</td></tr>`,
-    )
-    .join('\n')
-  const table =
-    rest.length === 0
-      ? ''
-      : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows}\n</table>`
+  const add = sizeLimit()
   const paragraphs = filled
     .split(/\r?\n(?:[ \t]*\r?\n)+/)
-    .map((part) => `<p style="${paragraph}">${escapeHtml(part).replace(/\r?\n/g, '<br>')}</p>`)
+    .map((part) => add(`<p style="${paragraph}">${escapeHtml(part).replace(/\r?\n/g, '<br>')}</p>`))
     .join('\n')
-  const lines = rest.map(([name, value]) => `${name}: ${inWords(value)}`)
-  return {
-    html: frame(subject, paragraphs + table, { heading: subject, preheader: '' }),
-    text: `${[`${subject}`, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`,
+  const rows: string[] = []
+  const lines: string[] = []
+  for (const [name, value] of Object.entries(data)) {
+    if (used.has(name) || !isGiven(value)) continue
+    const words = inWords(value)
+    rows.push(
+      add(
+        `<tr><th scope="row" style="${cell};color:#5b6372;font-weight:400">${escapeHtml(name)}</th><td style="${cell};color:#10131a">${escapeHtml(words)}</td></tr>`,
+      ),
+    )
+    lines.push(`${name}: ${words}`)
   }
+  const table =
+    rows.length === 0
+      ? ''
+      : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
+  const html = frame(subject, paragraphs + table, { heading: subject, preheader: '' })
+  const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
+  if (invisible.test(text)) throw invalid('data must not contain invisible characters')
+  if (bytes(text) > mailRoom(html)) throw tooLarge()
+  return { html, text }
+}
+
+/** Of both parts, in UTF-8 (design D30). */
+const maxMailBytes = 256 * 1024
+
+/** The bytes that the text part of a mail may have. */
+export function mailRoom(html: string): number {
+  const room = maxMailBytes - bytes(html)
+  if (room < 0) throw tooLarge()
+  return room
+}
+
+/** Adds up parts, and fails at the first that is too much. A UTF-16 code unit takes a byte at least. */
+function sizeLimit(): (part: string) => string {
+  let size = 0
+  return (part) => {
+    size += part.length
+    if (size > maxMailBytes) throw tooLarge()
+    return part
+  }
+}
+
+function tooLarge(): Failure {
+  return invalid(`the mail would be larger than ${maxMailBytes / 1024} KiB`)
+}
+
+function bytes(text: string): number {
+  return new TextEncoder().encode(text).length
 }
 
 export function escapeHtml(text: string): string {
@@ -91,9 +124,6 @@ function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
 }
-
-/** As for `html` (design D4). */
-const maxFilled = 200_000
 
 const fonts = 'system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif'
 const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`

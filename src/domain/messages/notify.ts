@@ -24,9 +24,10 @@ import {
   routesOf,
   type SmsMode,
 } from './delivery.ts'
-import { frameMail } from './emails.ts'
+import { frameMail, mailRoom } from './emails.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { render, type Template, templateOf, templateVariables } from './templates.ts'
+import type { IsTopLevelDomain } from './words.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
@@ -35,8 +36,9 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly nationalize?: Nationalize | undefined
-  /** The plain text of a mail given as HTML. */
-  readonly textOf: (html: string) => string
+  /** The plain text of a mail given as HTML, in at most so many bytes of UTF-8. */
+  readonly textOf: (html: string, maxBytes: number) => string
+  readonly isTopLevelDomain: IsTopLevelDomain
 }
 
 /** The fields of the success envelope (spec 2.4). */
@@ -47,6 +49,10 @@ export interface Notified {
 
 /** Design D4 and D11, in characters and elements. */
 export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
+
+/** The fields that SMS alone has, and those that e-mail alone has (design D37). */
+export const smsFields: readonly string[] = ['message', 'templateKey', 'variables']
+export const mailFields: readonly string[] = ['subject', 'html', 'template', 'data']
 
 /** Concurrent messages of one request (design D12). */
 const concurrency = 8
@@ -76,7 +82,7 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   const { to, ...content } = readSms(body)
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
-    'message' in content ? { text: content.message, template: null } : templateSms(content, brand)
+    'message' in content ? { text: content.message, template: null } : templateSms(ports, content, brand)
   const recipients = recipientsOf(to, 'phone number', (raw) => phone(raw, ports.nationalize))
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
@@ -122,6 +128,7 @@ function readSms(
   body: Body,
 ): { to: readonly string[] } & ({ message: string } | { templateKey: string; variables: Body }) {
   const to = readTo(body.to)
+  refuseFields(body, mailFields, 'EMAIL')
   refuseOtp(body)
   const { message, templateKey, variables } = body
   if (isGiven(message) && isGiven(templateKey)) throw invalid('give either message or templateKey, not both')
@@ -136,12 +143,13 @@ function readSms(
 
 /** Spec 4.4 rules 5 to 7, in the order of design 5. */
 function templateSms(
+  { isTopLevelDomain }: NotifyPorts,
   content: { templateKey: string; variables: Body },
   brand: Brand,
 ): Pick<SmsMessage, 'text' | 'template'> {
   const template = notifyTemplate(content.templateKey)
   refuseOtherBusiness(content.variables.businessName, brand)
-  const values = templateVariables(template, content.variables)
+  const values = templateVariables(template, content.variables, isTopLevelDomain)
   const { businessName } = content.variables
   if (isGiven(businessName) && typeof businessName !== 'string') {
     throw invalid('variables.businessName must be a string')
@@ -170,17 +178,27 @@ function notifyTemplate(templateKey: string): Template {
 
 /** The fields of an e-mail (spec 4.4, modes and rule 3). */
 function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subject' | 'html' | 'text'> {
+  refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
   const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
   const { html, template, data } = body
   if (isGiven(html) === isGiven(template)) throw invalid('give exactly one of html and template')
-  if (isGiven(data) && !isObject(data)) throw invalid('data must be an object')
   if (isGiven(html)) {
-    const source = text('html', html, { max: notifySizes.html, lines: 'many' })
-    return { subject, html: source, text: textOf(source) }
+    if (isGiven(data)) throw invalid('data belongs to template; remove it or give template instead of html')
+    const source = text('html', html, { max: notifySizes.html, lines: 'html' })
+    return { subject, html: source, text: textOf(source, mailRoom(source)) }
   }
+  if (isGiven(data) && !isObject(data)) throw invalid('data must be an object')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
   return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }
+}
+
+/** Design D37. */
+function refuseFields(body: Body, names: readonly string[], channel: Channel): void {
+  for (const name of names) {
+    if (isGiven(body[name]))
+      throw invalid(`${name} belongs to channel ${channel}; remove it or change channel`)
+  }
 }
 
 function refuseOtp(body: Body): void {
@@ -196,16 +214,26 @@ function readTo(to: unknown): readonly string[] {
   return to
 }
 
+/** A recipient with its position in `to`, from 1. */
+interface Addressee {
+  readonly recipient: Recipient
+  readonly position: number
+}
+
+/** Recipients that are the same after normalization become one, at the first position (design D30). */
 function recipientsOf(
   to: readonly string[],
   kind: string,
   normalize: (raw: string) => Recipient | undefined,
-): Recipient[] {
-  return to.map((raw, index) => {
+): Addressee[] {
+  const byIdentity = new Map<string, Addressee>()
+  for (const [index, raw] of to.entries()) {
     const recipient = normalize(raw)
     if (!recipient) throw invalid(`to[${index}] is not a valid ${kind}`)
-    return recipient
-  })
+    if (byIdentity.has(recipient.identity)) continue
+    byIdentity.set(recipient.identity, { recipient, position: index + 1 })
+  }
+  return [...byIdentity.values()]
 }
 
 /** Mail is not brand-gated: any brandId that is not of an active brand is ignored. */
@@ -220,23 +248,23 @@ async function deliverToAll(
   ports: NotifyPorts,
   context: RequestContext,
   channel: Channel,
-  recipients: readonly Recipient[],
+  recipients: readonly Addressee[],
   deliver: (recipient: Recipient, subject: string, position: number | null) => Promise<Outcome>,
 ): Promise<void> {
   const subjectOf = ({ identity }: Recipient) => ports.secrets.subjects(channel, identity)[0]
   context.recipients = recipients.length
   const [only, ...others] = recipients
   if (only && others.length === 0) {
-    context.recipient = mask(only)
-    context.recipientSubject = subjectOf(only)
+    context.recipient = mask(only.recipient)
+    context.recipientSubject = subjectOf(only.recipient)
   }
   ports.eventLog.note(context)
-  const waiting = recipients.entries()
+  const waiting = recipients.values()
   let failed = 0
   const work = async () => {
-    for (const [index, recipient] of waiting) {
-      const position = recipients.length > 1 ? index + 1 : null
-      if ((await deliver(recipient, subjectOf(recipient), position)).kind !== 'accepted') failed++
+    for (const { recipient, position } of waiting) {
+      const listed = recipients.length > 1 ? position : null
+      if ((await deliver(recipient, subjectOf(recipient), listed)).kind !== 'accepted') failed++
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))

@@ -3,7 +3,6 @@ import { Failure, invalid } from '../failures.ts'
 import type { Registration, Segments } from './providers.ts'
 import {
   boundText,
-  optionalWords,
   render,
   renderOtp,
   type Template,
@@ -11,6 +10,7 @@ import {
   templateVariables,
   type VariableRule,
 } from './templates.ts'
+import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
 /** A template as a recipient of a brand would read it, with sample values. */
 export interface Preview {
@@ -33,6 +33,7 @@ export interface Preview {
 export interface PreviewSettings {
   readonly segmentsOf: (text: string) => Segments
   readonly otpTtlSeconds: number
+  readonly isTopLevelDomain: IsTopLevelDomain
 }
 
 const samples: Readonly<Record<string, string>> = {
@@ -62,8 +63,9 @@ export function previewOf(
   brand: Brand,
   template: Template,
   given: Readonly<Record<string, string>>,
-  { segmentsOf, otpTtlSeconds }: PreviewSettings,
+  settings: PreviewSettings,
 ): Preview {
+  const { segmentsOf, isTopLevelDomain } = settings
   const { key: templateKey, audience, text: source } = template
   const otpRules = templateKey === 'LOGIN_OTP_WITH_ID' ? [code, loginId] : [code]
   const variables = (audience === 'notify' ? template.variables : otpRules).map(({ name, description }) => {
@@ -75,8 +77,11 @@ export function previewOf(
   try {
     const text =
       audience === 'notify'
-        ? render(template, { ...templateVariables(template, values), businessName: brand.displayName }).text
-        : otpText(brand, values, { segmentsOf, otpTtlSeconds })
+        ? render(template, {
+            ...templateVariables(template, values, isTopLevelDomain),
+            businessName: brand.displayName,
+          }).text
+        : otpText(brand, values, settings)
     return { ...about, text, problem: null, segments: segmentsOf(text), characters: [...text].length }
   } catch (error) {
     if (!(error instanceof Failure)) throw error

@@ -1,6 +1,7 @@
-import { type Body, isGiven, optionalText, type TextRule, textProblem } from '../body.ts'
+import { type Body, isGiven, textProblem } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
 import type { Segments } from './providers.ts'
+import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
 export interface VariableRule {
   readonly name: string
@@ -25,13 +26,13 @@ export interface Template {
 
 const customerName: VariableRule = {
   name: 'customerName',
-  description: '1 to 40 characters, no control characters, no URL',
+  description: '1 to 40 characters, no control or invisible characters, no URL',
   minLength: 1,
   maxLength: 40,
 }
 const orderId: VariableRule = {
   name: 'orderId',
-  description: '1 to 40 letters, digits and . _ / # -, beginning with a letter or digit',
+  description: '1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL',
   minLength: 1,
   maxLength: 40,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._/#-]{0,39}$',
@@ -110,7 +111,11 @@ export const businessNameRule: VariableRule = {
 }
 
 /** Spec 4.4 rule 7: missing_variable, then validation_error. */
-export function templateVariables(template: Template, given: Body): Record<string, string> {
+export function templateVariables(
+  template: Template,
+  given: Body,
+  isTopLevelDomain: IsTopLevelDomain,
+): Record<string, string> {
   for (const { name } of template.variables) {
     if (!isGiven(own(given, name))) {
       throw new Failure('missing_variable', `Missing required variable: ${name}`)
@@ -120,7 +125,7 @@ export function templateVariables(template: Template, given: Body): Record<strin
   const values: Record<string, string> = {}
   for (const rule of template.variables) {
     const value = own(given, rule.name)
-    if (typeof value !== 'string' || !satisfies(rule, value)) {
+    if (typeof value !== 'string' || !satisfies(rule, value, isTopLevelDomain)) {
       throw invalid(`variables.${rule.name} must be ${rule.description}`)
     }
     values[rule.name] = value
@@ -181,41 +186,14 @@ export function lifetimeInWords(seconds: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/** Whether a phone would make a link of a part of the text. Names with dots ("St.John", "A.Kumar") are not links. */
-export function hasUrl(text: string): boolean {
-  return urlShapes.some((shape) => shape.test(text))
-}
-
-/** Text in an OTP message must not have a URL: a visitor may have typed it, and the message is in the brand's name. */
-export function optionalWords(name: string, value: unknown, rule: TextRule): string | undefined {
-  const words = optionalText(name, value, rule)
-  if (words !== undefined && fullUrlShapes.some((shape) => shape.test(words))) {
-    throw invalid(`${name} must not contain a URL`)
-  }
-  return words
-}
-
-/** Without names such as "Booking.com", which a brand may have. */
-const fullUrlShapes = [
-  /[a-z][a-z0-9+.-]*:\/\/|\bwww\./iu,
-  /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u,
-  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u,
-]
-
-const urlShapes = [
-  ...fullUrlShapes,
-  /[\p{L}\p{N}-]{2,}\.(?:com|net|org|info|biz|app|dev|xyz|top|shop|site|online|link|click|live|io|co|me|ly|ru|cn|cc|tk|to|ai)(?![\p{L}\p{N}])/iu,
-  /[\p{Ll}\p{N}-]{2,}\.[a-z]{2}(?![\p{L}\p{N}])/u,
-]
-
 function own(object: Body, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-function satisfies(rule: VariableRule, value: string): boolean {
+function satisfies(rule: VariableRule, value: string, isTopLevelDomain: IsTopLevelDomain): boolean {
   if (textProblem(rule.name, value, { max: rule.maxLength ?? 40 }) !== undefined) return false
   if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) return false
-  return rule.dated ? isDay(value.slice(0, 10)) : !hasUrl(value)
+  return rule.dated ? isDay(value.slice(0, 10)) : !hasUrl(value, isTopLevelDomain)
 }
 
 function isDay(value: string): boolean {

@@ -22,7 +22,8 @@ import {
 } from '../messages/delivery.ts'
 import { otpMail } from '../messages/emails.ts'
 import type { Outcome, SmsMessage } from '../messages/providers.ts'
-import { boundText, loginOtp, optionalWords, renderOtp } from '../messages/templates.ts'
+import { boundText, loginOtp, renderOtp } from '../messages/templates.ts'
+import { optionalWords } from '../messages/words.ts'
 import type { Secrets } from '../ports.ts'
 import { claim, granted } from './claims.ts'
 import { authenticate, type CredentialPorts } from './credentials.ts'
@@ -254,13 +255,16 @@ function deliver(
     })
   }
   const { loginId } = order
-  const { templateKey, variables, text } = renderOtp({ code, businessName, lifetimeSeconds, loginId })
+  const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
+  const { text } = render(businessName)
+  // The registered text has the brand's name (design D31).
+  const { templateKey: key, ...registered } = render(brand.displayName)
   const message: SmsMessage = {
     ...sender,
     id: ports.secrets.newId(),
     subject: subject[0],
     text: boundText(text, code, brand.domain, ports.segmentsOf),
-    template: { key: templateKey, text, variables, registration: registrationOf(brand, templateKey) },
+    template: { key, ...registered, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
   }
   return deliverSms(ports, context, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
