@@ -108,6 +108,33 @@ test('files that pages name are there', () => {
   expect(missing).toEqual([])
 })
 
+/**
+ * What a page of docs/security says of a file: names in code and titles of tests in quotes, behind a link such as
+ * `[http/body.ts]`. Undefined: the link has no definition.
+ */
+function evidenceIn({ text }: Page): readonly { link: string; file: string | undefined; named: string }[] {
+  const files = new Map(
+    Array.from(text.matchAll(/^\[([^\]]+)\]: (\S+)$/gm), ([, link, file]) => [link, file]),
+  )
+  return Array.from(
+    text.matchAll(/\[([\w./-]+\.tsx?)\](?!:)((?:,? (?:`[^`]+`|"[^"]+"))*)/g),
+    ([, link = '', evidence = '']) =>
+      Array.from(evidence.matchAll(/`([^`]+)`|"([^"]+)"/g), ([, name, title]) => name ?? title ?? '').map(
+        (named) => ({ link, file: files.get(link), named }),
+      ),
+  ).flat()
+}
+
+test.each(
+  pages.filter(({ path }) => path.startsWith('docs/security/')).map((page) => [page.path, page] as const),
+)('functions and tests that %s names are there', (_, page) => {
+  const evidence = evidenceIn(page)
+  expect(evidence.length).toBeGreaterThan(20)
+  const isThere = (file: string, named: string) =>
+    readFileSync(join(root, resolved(page, file).path), 'utf8').includes(named)
+  expect(evidence.filter(({ file, named }) => file === undefined || !isThere(file, named))).toEqual([])
+})
+
 describe('the index', () => {
   test('is where the README leads', () => {
     const { targets } = pageAt('README.md')

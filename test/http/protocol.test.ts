@@ -204,6 +204,73 @@ describe('a route', () => {
   })
 })
 
+describe('on a socket', () => {
+  let server: TestApp
+  let port: number
+
+  beforeAll(async () => {
+    server = await createTestApp({ PORT: '0' })
+    port = Number(server.app.listen().port)
+  })
+  afterAll(() => server.close())
+
+  /** The answer to these bytes, up to the end of the connection. */
+  async function answerTo(...lines: readonly string[]): Promise<string> {
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    let answer = ''
+    const socket = await Bun.connect({
+      hostname: '127.0.0.1',
+      port,
+      socket: {
+        data: (_, bytes) => {
+          answer += bytes
+        },
+        close: () => resolve(),
+      },
+    })
+    socket.write(lines.join('\r\n'))
+    await ended
+    return answer
+  }
+
+  const host = 'Host: localhost'
+  const head = ['POST /otp/send HTTP/1.1', host, 'Content-Type: application/json']
+
+  test.each(['TRACE', 'OPTIONS'])('%s is answered with 405 and repeats nothing', async (method) => {
+    const answer = await answerTo(
+      `${method} /otp/send HTTP/1.1`,
+      host,
+      'X-Own: canary',
+      'Connection: close',
+      '',
+      '',
+    )
+    expect(answer).toStartWith('HTTP/1.1 405 ')
+    expect(answer).not.toContain('canary')
+  })
+
+  test.each<[string, readonly string[]]>([
+    [
+      'both Content-Length and Transfer-Encoding',
+      ['Content-Length: 4', 'Transfer-Encoding: chunked', '', '0', '', ''],
+    ],
+    ['two different Content-Lengths', ['Content-Length: 2', 'Content-Length: 30', '', '{}']],
+    ['a Content-Length that is no number', ['Content-Length: +2', '', '{}']],
+    ['an unknown Transfer-Encoding', ['Transfer-Encoding: xchunked', '', '2', '{}', '0', '', '']],
+    [
+      'chunked before another Transfer-Encoding',
+      ['Transfer-Encoding: chunked, identity', '', '2', '{}', '0', '', ''],
+    ],
+    ['a space before the colon', ['Transfer-Encoding : chunked', '', '2', '{}', '0', '', '']],
+    ['a carriage return in a header', ['X-Own: a\rTransfer-Encoding: chunked', '', '2', '{}', '0', '', '']],
+  ])('a request with %s gets 400 and ends the connection', async (_, rest) => {
+    const smuggled = ['GET /platform/brands HTTP/1.1', host, '', '']
+    const answer = await answerTo(...head, ...rest.slice(0, -1), `${rest.at(-1)}${smuggled.join('\r\n')}`)
+    expect(answer).toStartWith('HTTP/1.1 400 ')
+    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+  })
+})
+
 describe('the request id', () => {
   test('is new for each request, and no text of the caller', async () => {
     const ids = new Set<string>()
