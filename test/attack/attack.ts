@@ -7,19 +7,48 @@ import { putBrand } from '../../src/domain/operator/operator.ts'
 import type { Answer } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { tester } from '../support/operator.ts'
-import { programEnv, programLine } from '../support/program.ts'
 import { otpost, startServer } from '../support/server.ts'
+
+/** Reports what happened instead where a limit did not hold. */
+export type Check = (holds: boolean, otherwise: string) => void
 
 /** One way around a limit, tried on a running server. */
 export interface Attack {
   /** What is tried, such as `5 spellings of one number`. */
   readonly title: string
-  /** Resolves to what happened where a limit was passed; undefined: the limit held. */
-  readonly play: () => Promise<string | undefined>
+  readonly play: (check: Check) => Promise<void> | void
+}
+
+/** An attack on a target with these settings. */
+export function attack(
+  title: string,
+  settings: Readonly<Record<string, string>>,
+  play: (target: Target, check: Check) => Promise<void>,
+): Attack {
+  return {
+    title,
+    async play(check) {
+      await using target = await startTarget(settings)
+      await play(target, check)
+    },
+  }
+}
+
+/** Tries one; resolves to what happened where the limit did not hold. */
+export async function tryAttack({ play }: Attack): Promise<string | undefined> {
+  const happened: string[] = []
+  try {
+    await play((holds, otherwise) => {
+      if (!holds) happened.push(otherwise)
+    })
+  } catch (error) {
+    happened.push(`the attack ended with ${error}`)
+  }
+  return happened.length === 0 ? undefined : happened.join('; ')
 }
 
 /** The active brands of each target. Those of `dlt` go by the template route where OTP_SMS_MODE says so. */
-export const brands = ['acme', 'second', 'third', 'dlt'] as const
+const brands = ['acme', 'second', 'third', 'dlt'] as const
 
 /** What lets one target send often enough for an attack on another limit. */
 export const noSendLimits = {
@@ -76,85 +105,47 @@ export async function startTarget(env: Readonly<Record<string, string>> = {}) {
 
 export type Target = Awaited<ReturnType<typeof startTarget>>
 
-/** An attack on a target with these settings. */
-export function attack(
-  title: string,
-  settings: Readonly<Record<string, string>>,
-  play: (target: Target) => Promise<string | undefined>,
-): Attack {
-  return {
-    title,
-    async play() {
-      await using target = await startTarget(settings)
-      return await play(target)
-    },
-  }
-}
-
 /** What an answer says in one word. */
 export function verdict({ status, body }: Answer): string {
   return body?.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
-/** What is wrong where this is not what was to be answered. */
-export function unless(expected: string | RegExp, answer: Answer, what: string): string | undefined {
-  const found = verdict(answer)
-  const isExpected = typeof expected === 'string' ? found === expected : expected.test(found)
-  return isExpected ? undefined : `${what}: ${found}`
-}
-
-/** The problems among some, as one. */
-export function anyOf(problems: readonly (string | undefined)[]): string | undefined {
-  const found = problems.filter((problem) => problem !== undefined)
-  return found.length === 0 ? undefined : found.join('; ')
-}
-
-/** Whether a server with these settings refuses to start because of one of them. */
-export async function unlessRefused(
-  name: string,
-  env: Readonly<Record<string, string>>,
-): Promise<string | undefined> {
-  try {
-    await using _ = await startTarget(env)
-    return `${name}=${env[name]} starts`
-  } catch (error) {
-    return String(error).includes(name) ? undefined : String(error)
+/** An attack that holds where a server with this setting refuses to start. */
+export function refusedSetting(title: string, name: string, value: string): Attack {
+  return {
+    title: `${title}, ${name}=${value}`,
+    async play(check) {
+      try {
+        await using _ = await startTarget({ [name]: value })
+        check(false, 'it starts')
+      } catch (error) {
+        check(String(error).includes(name), String(error))
+      }
+    },
   }
 }
 
-/** What `doctor` says that is not all right, with a word in it. */
-export async function doctorWarning(
-  words: RegExp,
-  env: Readonly<Record<string, string>>,
-): Promise<string | undefined> {
+/** Whether `doctor` reports something with these words that is not all right. */
+export async function doctorWarns({ env }: Target, words: RegExp): Promise<boolean> {
   const { stdout, stderr } = await otpost(['doctor', '--json'], env)
   if (stdout === '') throw new Error(stderr)
   const findings: readonly { level: string }[] = JSON.parse(stdout)
-  return findings
-    .filter(({ level }) => level !== 'ok')
-    .map((finding) => JSON.stringify(finding))
-    .find((finding) => words.test(finding))
+  return findings.some((finding) => finding.level !== 'ok' && words.test(JSON.stringify(finding)))
 }
 
-/** Whether a log has a warning with these words. */
-export function hasWarned(lines: readonly string[], words: RegExp): boolean {
+/** Stops a server; whether its log has a warning with these words. */
+export async function hasWarned({ stop, lines }: Target, words: RegExp): Promise<boolean> {
+  await stop()
   return lines.some((line) => words.test(line) && JSON.parse(line).level >= 40)
 }
 
-/** Runs a command with a standard input; resolves to its exit status. */
-export async function statusWith(args: readonly string[], stdin: string): Promise<number> {
-  const stdio = { stdin: Buffer.from(stdin), stdout: 'ignore', stderr: 'ignore' } as const
-  return Bun.spawn(programLine(args), { env: programEnv(), ...stdio }).exited
-}
-
-/** The status of a GET of exactly this path with exactly this Host, and the whole answer. */
-export async function rawGet(
-  { url }: Pick<Target, 'url'>,
+/** The status of a GET of exactly this path with exactly these headers. */
+export async function statusOf(
+  { url }: Target,
   path: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<{ status: number; text: string }> {
+): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<string>()
-  let text = ''
   const lines = Object.entries({ host: url.host, connection: 'close', ...headers })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   await Bun.connect({
@@ -162,14 +153,11 @@ export async function rawGet(
     port: Number(url.port),
     socket: {
       open: (socket) => void socket.write(`GET ${path} HTTP/1.1\r\n${head}\r\n`),
-      data: (_, bytes) => {
-        text += bytes.toString()
-      },
-      close: () => resolve(text),
+      data: (_, bytes) => resolve(bytes.toString()),
+      close: () => resolve(''),
     },
   })
-  const whole = await promise
-  return { status: Number(whole.split(' ')[1]), text: whole }
+  return Number((await promise).split(' ')[1])
 }
 
 /** A file of the repository. */

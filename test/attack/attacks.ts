@@ -11,8 +11,3 @@ export const attacks: readonly Attack[] = [
   ...edgeAttacks,
   ...consoleAttacks,
 ]
-
-/** Tries one; resolves to what happened where the limit did not hold. */
-export function tryAttack({ play }: Attack): Promise<string | undefined> {
-  return play().catch((error: unknown) => `the attack ended with ${error}`)
-}

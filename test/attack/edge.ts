@@ -4,28 +4,41 @@ import { temporaryFolder } from '../support/folder.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import {
   type Attack,
-  anyOf,
   attack,
-  doctorWarning,
+  doctorWarns,
   hasWarned,
-  rawGet,
+  refusedSetting,
   repositoryFile,
-  startTarget,
-  unlessRefused,
+  statusOf,
   verdict,
 } from './attack.ts'
 
 const phone = '+44 7911 123456'
+const token = 'token-of-the-outbox-0123456789abcdef'
+
+/** Console pages and outbox pages. */
+const pages = ['/outbox', '/outbox/messages', '/outbox/outbox.js', '/admin', '/admin/login', '/admin/link']
+
+/** Other names of them. */
+const detours = [
+  ...['/docs/%2e%2e/admin/login', '/docs/%2E%2e/admin/login', '/docs/.%2e/admin/login', '/x/../admin/login'],
+  ...[
+    '/./admin/login',
+    '/%2e/admin/login',
+    '/x/..%2fadmin/login',
+    '/x\\..\\admin\\login',
+    '/otp/../outbox/messages',
+  ],
+]
+
+/** Deployment files with images. */
+const imageFiles = ['Dockerfile', 'compose.yml', 'compose.postgres.yml', 'kubernetes/litestream/sidecar.yml']
 
 /** The API key that the demo prints, of a demo in a new folder. */
 async function demoKey(): Promise<string> {
   const folder = temporaryFolder()
-  const child = Bun.spawn(programLine(['demo']), {
-    cwd: folder.path,
-    env: programEnv({ PORT: '0' }),
-    stdout: 'pipe',
-    stderr: 'ignore',
-  })
+  const env = programEnv({ PORT: '0' })
+  const child = Bun.spawn(programLine(['demo']), { cwd: folder.path, env, stdout: 'pipe', stderr: 'ignore' })
   try {
     let text = ''
     for await (const chunk of child.stdout) {
@@ -46,104 +59,68 @@ function memoryOf({ pid }: { readonly pid: number }): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
-const addresses: readonly Attack[] = [
-  ...['0.0.0.0/0', '::/0', '10.0.0.0/8,::/0'].map((TRUSTED_PROXIES) => ({
-    title: `X-Forwarded-For from anywhere, with TRUSTED_PROXIES=${TRUSTED_PROXIES}`,
-    play: () => unlessRefused('TRUSTED_PROXIES', { TRUSTED_PROXIES }),
-  })),
+export const edgeAttacks: readonly Attack[] = [
+  ...['0.0.0.0/0', '::/0', '10.0.0.0/8,::/0'].map((networks) =>
+    refusedSetting('X-Forwarded-For from anywhere', 'TRUSTED_PROXIES', networks),
+  ),
   {
     title: 'X-Forwarded-For from any pod of the Kubernetes files',
-    async play() {
+    play(check) {
       const [, value = ''] =
         /TRUSTED_PROXIES: (.*)/.exec(repositoryFile('deploy/kubernetes/base/otpost.yml')) ?? []
       const isBroad = value.split(',').some((network) => Number(/\/(\d+)/.exec(network)?.[1] ?? 32) < 16)
-      return isBroad ? `TRUSTED_PROXIES is ${value}` : undefined
+      check(!isBroad, `TRUSTED_PROXIES is ${value}`)
     },
   },
-  attack('X-Forwarded-For from an untrusted peer, without a warning of doctor', {}, async (target) => {
+  attack('X-Forwarded-For from an untrusted peer, without a warning of doctor', {}, async (target, check) => {
     await target.postFrom('203.0.113.9', '/otp/send', {})
-    return (await doctorWarning(/x-forwarded-for/i, target.env)) ? undefined : 'doctor reports nothing'
+    check(await doctorWarns(target, /x-forwarded-for/i), 'doctor reports nothing')
   }),
-]
-
-const hosts: readonly Attack[] = [
   attack(
-    'DNS rebinding: /outbox and /admin with the Host of another site',
+    'DNS rebinding: pages with the Host of another site',
     { ADMIN_PASSWORD_HASH: passwordHash },
-    async (target) => {
-      const paths = [
-        '/outbox',
-        '/outbox/messages',
-        '/outbox/outbox.js',
-        '/admin',
-        '/admin/login',
-        '/admin/link',
-      ]
-      const names = [
-        `evil.example:${target.url.port}`,
-        'localhost.evil.example',
-        '127.0.0.1.evil.example',
-        '',
-      ]
-      const tries = paths.flatMap((path) =>
-        names.map(async (host) => {
-          const { status } = await rawGet(target, path, { host })
-          return status === 404 || status === 400 ? undefined : `${path} with Host "${host}": ${status}`
-        }),
-      )
-      const own = await rawGet(target, '/outbox/messages', { host: `localhost:${target.url.port}` })
-      return anyOf([
-        ...(await Promise.all(tries)),
-        own.status === 200 ? undefined : `with localhost: ${own.status}`,
-      ])
+    async (target, check) => {
+      const { port } = target.url
+      for (const path of pages) {
+        for (const host of [`evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example', '']) {
+          const status = await statusOf(target, path, { host })
+          check([404, 400].includes(status), `${path} with Host "${host}": ${status}`)
+        }
+      }
+      const own = await statusOf(target, '/outbox/messages', { host: `localhost:${port}` })
+      check(own === 200, `with localhost: ${own}`)
     },
   ),
   attack(
-    'the outbox of a server that listens beyond loopback, without OUTBOX_TOKEN',
+    'the outbox beyond loopback, without OUTBOX_TOKEN',
     { HOST: '0.0.0.0', SMS_PLAIN: 'discard' },
-    async (target) => {
-      const statuses = await Promise.all(
-        ['/outbox', '/outbox/messages'].map(async (path) => (await rawGet(target, path)).status),
-      )
-      await target.stop()
-      return anyOf([
-        statuses.includes(200) ? `/outbox answers ${statuses}` : undefined,
-        hasWarned(target.lines, /outbox/i) ? undefined : 'serve logs no warning',
-      ])
+    async (target, check) => {
+      for (const path of ['/outbox', '/outbox/messages']) {
+        const status = await statusOf(target, path)
+        check(status !== 200, `${path}: ${status}`)
+      }
+      check(await hasWarned(target, /outbox/i), 'serve logs no warning')
     },
   ),
-  {
-    title: 'the outbox with a wrong OUTBOX_TOKEN',
-    async play() {
-      await using target = await startTarget({
-        HOST: '0.0.0.0',
-        OUTBOX_TOKEN: 'token-of-the-outbox-0123456789abcdef',
-      })
-      const get = async (authorization: string) =>
-        (await rawGet(target, '/outbox/messages', { authorization })).status
-      const [right, wrong] = [
-        await get(`Bearer token-of-the-outbox-0123456789abcdef`),
-        await get('Bearer token-of-the-outbox'),
-      ]
-      const query = await rawGet(target, '/outbox/messages?token=wrong')
-      return anyOf([
-        right === 200 ? undefined : `the right token: ${right}`,
-        wrong === 200 ? 'a wrong token: 200' : undefined,
-        query.status === 200 ? 'a wrong ?token=: 200' : undefined,
-      ])
+  attack(
+    'the outbox with a wrong OUTBOX_TOKEN',
+    { HOST: '0.0.0.0', OUTBOX_TOKEN: token },
+    async (target, check) => {
+      const read = (authorization: string, query = '') =>
+        statusOf(target, `/outbox/messages${query}`, { authorization })
+      check((await read(`Bearer ${token}`)) === 200, 'the right one is not accepted')
+      check((await read(`Bearer ${token.slice(1)}`)) !== 200, 'it is accepted')
+      check((await read('', '?token=wrong')) !== 200, 'it is accepted in the URL')
     },
-  },
+  ),
   {
     title: 'the API key of the demo, known to all',
-    async play() {
+    async play(check) {
       const [key, other] = await Promise.all([demoKey(), demoKey()])
-      return key === other ? `each demo has the key ${key}` : undefined
+      check(key !== other, `each demo has the key ${key}`)
     },
   },
-]
-
-const configuration: readonly Attack[] = [
-  attack('825 appIds of 254 KB', {}, async (target) => {
+  attack('825 appIds of 254 KB, to fill the memory', {}, async (target, check) => {
     const sends = async (from: number, to: number) => {
       const answers = new Set<string>()
       for (let index = from; index < to; index++)
@@ -155,103 +132,79 @@ const configuration: readonly Attack[] = [
     const before = memoryOf(target.child)
     const answers = await sends(300, 1125)
     const grown = Math.round(memoryOf(target.child) - before)
-    return anyOf([
-      answers === '429 rate_limited' ? undefined : `answers ${answers}`,
-      grown < 100 ? undefined : `${grown} MB more memory`,
-    ])
+    check(answers === '429 rate_limited', `answers ${answers}`)
+    check(grown < 100, `${grown} MB more memory`)
   }),
   attack(
     'an appId with a colon in APP_CREDENTIALS, without a warning',
-    { APP_CREDENTIALS: JSON.stringify({ 'shop:eu': 'key' }) },
-    async (target) => {
-      const doctor = await doctorWarning(/APP_CREDENTIALS.*colon|colon.*APP_CREDENTIALS|shop:eu/i, target.env)
-      await target.stop()
-      return anyOf([
-        hasWarned(target.lines, /APP_CREDENTIALS|shop:eu/) ? undefined : 'serve logs no warning',
-        doctor ? undefined : 'doctor reports nothing',
-      ])
+    { APP_CREDENTIALS: '{"shop:eu":"key"}' },
+    async (target, check) => {
+      check(
+        await doctorWarns(target, /APP_CREDENTIALS.*colon|colon.*APP_CREDENTIALS|shop:eu/i),
+        'doctor reports nothing',
+      )
+      check(await hasWarned(target, /APP_CREDENTIALS|shop:eu/), 'serve logs no warning')
     },
   ),
-  ...['86400', '601'].map((OTP_TTL_SECONDS) => ({
-    title: `codes with a long lifetime, OTP_TTL_SECONDS=${OTP_TTL_SECONDS}`,
-    play: () => unlessRefused('OTP_TTL_SECONDS', { OTP_TTL_SECONDS }),
-  })),
+  refusedSetting('codes with a long lifetime', 'OTP_TTL_SECONDS', '86400'),
+  refusedSetting('codes with a long lifetime', 'OTP_TTL_SECONDS', '601'),
   attack(
-    'FAILURE_BUDGET_PER_DAY=0, without a warning of doctor',
+    'no failure budget, without a warning of doctor',
     { FAILURE_BUDGET_PER_DAY: '0' },
-    async (target) => {
-      const warning = await doctorWarning(/FAILURE_BUDGET_PER_DAY/, target.env)
-      return warning ? undefined : 'doctor reports nothing'
+    async (target, check) => {
+      check(await doctorWarns(target, /FAILURE_BUDGET_PER_DAY/), 'doctor reports nothing')
     },
   ),
-]
-
-const http: readonly Attack[] = [
-  attack('JSON answers that a browser may store or take for something else', {}, async (target) => {
-    const answers = {
-      '/health': await target.get('/health'),
-      '/platform/brands': await target.get('/platform/brands'),
-      '/integrations/catalog': await target.get('/integrations/catalog'),
-      '/outbox/messages': await target.get('/outbox/messages'),
-      'an unknown path': await target.get('/nothing'),
-      'a wrong method': await target.get('/otp/send'),
-      'a send': await target.post('/otp/send', { phone }),
-      'a wrong key': await target.post('/otp/verify', { apiKey: 'wrong' }),
-    }
-    return anyOf(
-      Object.entries(answers).flatMap(([what, { headers }]) => [
-        headers.get('x-content-type-options') === 'nosniff' ? undefined : `${what} lacks nosniff`,
-        headers.get('cache-control')?.includes('no-store') ? undefined : `${what} lacks no-store`,
-      ]),
-    )
-  }),
   attack(
-    'dot segments and encoded dots around the prefix rules of a proxy',
-    { ADMIN_PASSWORD_HASH: passwordHash },
-    async (target) => {
-      const paths = [
-        '/docs/%2e%2e/admin/login',
-        '/docs/%2E%2e/admin/login',
-        '/docs/.%2e/admin/login',
-        '/x/../admin/login',
-        '/./admin/login',
-        '/%2e/admin/login',
-        '/x/..%2fadmin/login',
-        '/x\\..\\admin\\login',
-        '/otp/../outbox/messages',
+    'JSON answers that a browser may store or take for something else',
+    {},
+    async ({ get, post }, check) => {
+      const answers = [
+        ...[
+          '/health',
+          '/platform/brands',
+          '/integrations/catalog',
+          '/outbox/messages',
+          '/unknown',
+          '/otp/send',
+        ].map(get),
+        ...[{ phone }, { apiKey: 'wrong' }].map((fields) => post('/otp/send', fields)),
       ]
-      const tries = paths.map(async (path) => {
-        const { status } = await rawGet(target, path)
-        return status === 404 || status === 400 ? undefined : `${path}: ${status}`
-      })
-      return anyOf(await Promise.all(tries))
+      for (const { headers, status, body } of await Promise.all(answers)) {
+        const what = `${status} ${JSON.stringify(body).slice(0, 60)}`
+        check(headers.get('x-content-type-options') === 'nosniff', `no nosniff: ${what}`)
+        check(headers.get('cache-control')?.includes('no-store') === true, `no no-store: ${what}`)
+      }
     },
   ),
-]
-
-const supplyChain: readonly Attack[] = [
+  attack(
+    'dot segments around the prefix rules of a proxy',
+    { ADMIN_PASSWORD_HASH: passwordHash },
+    async (target, check) => {
+      for (const path of detours) {
+        const status = await statusOf(target, path)
+        check([404, 400].includes(status), `${path}: ${status}`)
+      }
+    },
+  ),
   {
     title: 'another base image under the same tag',
-    async play() {
-      const files = ['Dockerfile', 'compose.yml', 'compose.postgres.yml', 'kubernetes/litestream/sidecar.yml']
-      const images = files.flatMap((file) =>
-        Array.from(
-          repositoryFile(`deploy/${file}`).matchAll(/^\s*(?:FROM (?:--\S+ )?|image: )(\S+)/gm),
-          ([, image = '']) => `${file}: ${image}`,
-        ),
-      )
-      // otpost's own image is built from these.
-      const byTag = images.filter((image) => !/@sha256:[0-9a-f]{64}$|[ /]otpost(?::\S+)?$/.test(image))
-      return byTag.length === 0 ? undefined : byTag.join('; ')
+    play(check) {
+      for (const file of imageFiles) {
+        const images = repositoryFile(`deploy/${file}`).matchAll(/^\s*(?:FROM (?:--\S+ )?|image: )(\S+)/gm)
+        for (const [, image = ''] of images) {
+          // otpost's own image is built from these.
+          const isOwn = /^otpost$|\/otpost:/.test(image)
+          check(isOwn || /@sha256:[0-9a-f]{64}$/.test(image), `${file}: ${image}`)
+        }
+      }
     },
   },
   {
     title: 'development packages and their scripts, installed by the demo',
-    async play() {
+    play(check) {
       const { demo } = JSON.parse(repositoryFile('package.json')).scripts
-      return /--production|--omit[= ]dev/.test(demo) ? undefined : demo
+      check(/--production|--omit[= ]dev/.test(demo), demo)
     },
   },
 ]
-
-export const edgeAttacks = [...addresses, ...hosts, ...configuration, ...http, ...supplyChain]

@@ -1,4 +1,5 @@
-import { attacks, tryAttack } from './attacks.ts'
+import { tryAttack } from './attack.ts'
+import { attacks } from './attacks.ts'
 
 // `bun run attack` plays each attack against a server process of its own and prints whether the limit held. Words after
 // it choose the attacks with one of them in their title. OTPOST_BINARY names a compiled program to attack.
