@@ -11,8 +11,19 @@ export const people = {
   ben: { channel: 'SMS', identity: '447911123456', spellings: ['447911123456', '+44 7911 123456'] },
   cat: { channel: 'EMAIL', identity: 'cat@example.com', spellings: ['cat@example.com', 'Cat@Example.COM'] },
   dan: { channel: 'EMAIL', identity: 'dan@example.com', spellings: ['dan@example.com'] },
+  /** Of the mailbox of cat. */
+  eve: { channel: 'EMAIL', identity: 'cat+eve@example.com', spellings: ['cat+eve@example.com'] },
 } as const
 export type Person = keyof typeof people
+
+/** Whose codes are counted together by the minute and the hour. */
+export const mailboxes: Readonly<Record<Person, string>> = {
+  ann: 'ann',
+  ben: 'ben',
+  cat: 'cat',
+  dan: 'dan',
+  eve: 'cat',
+}
 
 /** `acme` and `hooli` are on a registered template, so that the modes differ. */
 export const brands = { acme: true, globex: false, hooli: true } as const
@@ -52,6 +63,8 @@ export interface Profile {
 
 /** One call of the store that was carried out, or that may have been. */
 export interface StoreCall {
+  /** Such as `store.admit`. */
+  readonly what: string
   /** Increases with each call of the history. */
   readonly order: number
   readonly step: number

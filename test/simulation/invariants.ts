@@ -3,6 +3,7 @@ import {
   brands,
   type Handover,
   type History,
+  mailboxes,
   name,
   type Operation,
   otpTtlMs,
@@ -61,6 +62,7 @@ export class Invariants {
     const birth = birthCall(send)
     if (!birth || this.wasSetBackBy(birth.step)) return
     const { limits } = this.history.profile
+    this.withinBudget(send, birth, [{ ...birth, isSure: true }])
     if (people[send.person].channel === 'SMS') {
       this.oneAtATime(send, birth)
       this.within(send, birth, limits.phonePerMinute, 60_000, 'a minute')
@@ -98,6 +100,8 @@ export class Invariants {
       if (accepted.length !== 1 || accepted[0] !== last) {
         broken(`${name(send)} is answered 200 with ${accepted.length} accepted deliveries`)
       }
+      this.attemptsCounted(send)
+      this.quickEnd(send)
       return
     }
     if (answer.kind !== 'refused') return
@@ -106,6 +110,7 @@ export class Invariants {
         if (!last) broken(`${name(send)} is answered 502, but no provider was asked`)
         if (accepted.length > 0) broken(`${name(send)} is answered 502, but a provider took the message`)
         if (!endsDelivery(last)) this.allWereTried(send)
+        this.attemptsCounted(send)
         return
       case 'cooldown_active':
         this.deliveredNothing(send)
@@ -117,6 +122,27 @@ export class Invariants {
         return
       default:
         broken(`${name(send)} is answered ${answer.failure}`)
+    }
+  }
+
+  /** Each attempt after the first that may have gone out was counted once. */
+  private attemptsCounted(send: Operation): void {
+    if (send.faults > 0) return
+    const counted = countedAgain(send).length
+    const further = Math.max(0, sentTimes(send) - 1)
+    if (counted !== further) broken(`${name(send)} counts ${counted} further attempts, not ${further}`)
+  }
+
+  /** A quick send to the first provider is one call of the store. */
+  private quickEnd(send: Operation): void {
+    const birth = birthCall(send)
+    const { smsCooldownSeconds } = this.history.profile.limits
+    // A shorter cooldown has to replace the time that a delivery may take.
+    const isShort = people[send.person].channel === 'SMS' && smsCooldownSeconds * 1000 < 10_000
+    const ms = birth && Math.abs(send.reading - birth.reading)
+    if (ms === undefined || ms > cooldownToleranceMs || isShort || sentTimes(send) > 1) return
+    if (send.faults === 0 && send.calls.length > send.callsBefore) {
+      broken(`${name(send)} took ${ms} ms, and calls the store once more`)
     }
   }
 
@@ -310,23 +336,30 @@ export class Invariants {
     }
   }
 
-  /** The sends to one recipient fit into fixed windows, of which each counts at most so many. */
+  /**
+   * The sends to one phone or mailbox fit into fixed windows, of which each counts at most so many, beside further attempts of
+   * sends that it counts.
+   */
   private within(send: Operation, birth: StoreCall, max: number, windowMs: number, what: string): void {
     const counted = this.history.operations.flatMap((other): Counted[] => {
-      if (other.kind !== 'send' || other.person !== send.person) return []
-      const isSure = other.handovers.length > 0 && !mayBeRevoked(other, birth.step)
-      return birthCalls(other).map((call) => ({ ...call, isSure }))
+      if (other.kind !== 'send' || mailboxes[other.person] !== mailboxes[send.person]) return []
+      const isKept = sentTimes(other) > 0 || !mayBeRevoked(other, birth.step)
+      const isSure = other.handovers.length > 0 && isKept
+      return [
+        ...birthCalls(other).map((call) => ({ ...call, isSure })),
+        ...countedAgain(other).map((call) => ({ ...call, isSure: other.faults === 0, isBeyond: true })),
+      ]
     })
     if (!fits(upTo(counted, birth.order), max, windowMs)) {
       broken(`${name(send)} is more than ${max} sends ${what} to its recipient`)
     }
   }
 
-  /** The requests of one application, and the wrong guesses of one brand and recipient, fit into theirs. */
+  /** The requests of one application fit into its windows, and the wrong guesses of one recipient into theirs. */
   private withinGlobal(operation: Operation): void {
     const last = operation.calls.at(-1)
     if (!last || this.wasSetBackBy(last.step)) return
-    const { globalPerMinute, failureBudgetPerDay } = this.history.profile.limits
+    const { globalPerMinute } = this.history.profile.limits
     if (globalPerMinute <= 100) {
       const counted = this.history.operations
         .filter(({ app }) => app === operation.app)
@@ -335,8 +368,18 @@ export class Invariants {
         broken(`${name(operation)} is more than ${globalPerMinute} requests a minute of ${operation.app}`)
       }
     }
-    if (failureBudgetPerDay === 0 || operation.kind !== 'verify') return
-    const verifications = this.verifications(operation)
+    if (operation.kind === 'verify') this.withinBudget(operation, last)
+  }
+
+  /**
+   * The wrong guesses of one recipient, over all brands, fit into fixed windows.
+   *
+   * @param checked what needs room in a window beside them
+   */
+  private withinBudget(operation: Operation, last: StoreCall, checked: readonly Counted[] = []): void {
+    const { failureBudgetPerDay } = this.history.profile.limits
+    if (failureBudgetPerDay === 0) return
+    const verifications = this.verificationsOf(operation.person)
     const cleared = Math.max(-1, ...verifications.filter(isVerified).map(verdictOrder))
     const perhapsCleared = Math.max(-1, ...verifications.filter(isUnknown).map(verdictOrder))
     // Where several servers are at it at once, a guess of the same step may have come before it was cleared.
@@ -349,8 +392,8 @@ export class Invariants {
       const isCounted = call.order > perhapsCleared && !clearedSteps.has(call.step)
       return [{ ...call, isSure: other.answer?.kind === 'refused' && isCounted }]
     })
-    if (!fits(upTo(counted, last.order), failureBudgetPerDay, 86_400_000)) {
-      broken(`${name(operation)} is evaluated beyond the budget of ${failureBudgetPerDay} wrong guesses`)
+    if (!fits(upTo([...counted, ...checked], last.order), failureBudgetPerDay, 86_400_000)) {
+      broken(`${name(operation)} is let through beyond the budget of ${failureBudgetPerDay} wrong guesses`)
     }
   }
 
@@ -386,24 +429,25 @@ export class Invariants {
       ).length >= max
     const requests = operations.filter(({ app, answer }) => app === operation.app && !isLimited(answer))
     if (isUsedUp(limits.globalPerMinute, 60_000, requests)) return
-    if (operation.kind === 'verify') {
-      const wrong = this.verifications(operation)
-      const cleared = Math.max(
-        -1,
-        ...wrong
-          .filter((other) => isVerified(other) && other.answer && other.answer.step < operation.startedAtStep)
-          .map(verdictOrder),
-      )
-      const counted = wrong.filter((other) => mayBeWrong(other) && verdictOrder(other) >= cleared)
-      const budget = limits.failureBudgetPerDay
-      if (budget > 0 && isUsedUp(budget, 86_400_000, counted)) return
-    } else {
-      const sends = operations.filter(
-        (other) =>
-          other.person === operation.person &&
-          birthCalls(other).length > 0 &&
-          !isSurelyRevoked(other, operation),
-      )
+    const guesses = this.verificationsOf(operation.person)
+    const cleared = Math.max(
+      -1,
+      ...guesses
+        .filter((other) => isVerified(other) && other.answer && other.answer.step < operation.startedAtStep)
+        .map(verdictOrder),
+    )
+    const wrong = guesses.filter((other) => mayBeWrong(other) && verdictOrder(other) >= cleared)
+    const budget = limits.failureBudgetPerDay
+    if (budget > 0 && isUsedUp(budget, 86_400_000, wrong)) return
+    if (operation.kind === 'send') {
+      const sends = operations
+        .filter(
+          (other) =>
+            mailboxes[other.person] === mailboxes[operation.person] &&
+            birthCalls(other).length > 0 &&
+            (sentTimes(other) > 0 || !isSurelyRevoked(other, operation)),
+        )
+        .flatMap((other) => [other, ...countedAgain(other).map(() => other)])
       if (people[operation.person].channel === 'EMAIL') {
         if (limits.emailPerHour > 0 && isUsedUp(limits.emailPerHour, 3_600_000, sends)) return
       } else {
@@ -424,6 +468,10 @@ export class Invariants {
 
   private verifications(of: Operation): Operation[] {
     return this.inScope(of, 'verify')
+  }
+
+  private verificationsOf(person: Operation['person']): Operation[] {
+    return this.history.operations.filter((other) => other.kind === 'verify' && other.person === person)
   }
 
   private inScope({ brand, person }: Operation, kind: Operation['kind']): Operation[] {
@@ -456,6 +504,8 @@ export class Invariants {
 /** A request as a window counts it; one that is not sure may have opened the window all the same. */
 interface Counted extends StoreCall {
   readonly isSure: boolean
+  /** It is counted after the fact, also beyond the limit. */
+  readonly isBeyond?: boolean
 }
 
 function upTo(counted: readonly Counted[], order: number): Counted[] {
@@ -480,7 +530,7 @@ function fits(
     if (index < from) continue
     const isOpen = call.reading < endsAt
     if (isOpen && timeOf(call) < endsAt) {
-      if (call.isSure && ++count > max) return false
+      if (call.isSure && ++count > max && !call.isBeyond) return false
       continue
     }
     // The window is over, or it is for whoever removes what is over. This request opens the next, if it was counted.
@@ -490,7 +540,7 @@ function fits(
       count = next.count
     } else {
       if (fits(counted, max, windowMs, index + 1, next)) return true
-      if (call.isSure && ++count > max) return false
+      if (call.isSure && ++count > max && !call.isBeyond) return false
     }
   }
   return true
@@ -533,6 +583,17 @@ function endsDelivery({ answer }: Handover): boolean {
   if (!answer || answer.outcome === 'threw') return false
   const { outcome } = answer
   return outcome.kind === 'accepted' || (outcome.kind === 'rejected' && outcome.scope === 'recipient')
+}
+
+/** How many attempts have sent the code, or may have. */
+function sentTimes({ handovers }: Operation): number {
+  return handovers.filter((handover) => kindOf(handover) === 'accepted' || leavesOpen(handover)).length
+}
+
+/** The calls by which further attempts were counted. */
+function countedAgain({ kind, handovers, calls, callsBefore }: Operation): readonly StoreCall[] {
+  if (kind !== 'send' || handovers.length === 0) return []
+  return calls.slice(callsBefore).filter(({ what }) => what === 'store.admit')
 }
 
 /** Whether the message may have been taken: no other provider of the route may carry it too. */

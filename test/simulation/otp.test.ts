@@ -38,6 +38,8 @@ const mustBeReached = [
   ...['crash between delivery and answer', 'failure of an older send'],
   ...['code used after a crash', 'code used before its send was answered'],
   'code used although its send was answered 500',
+  ...['send refused by failures', 'verify refused by failures', 'send refused by recipient-hour'],
+  'attempt counted after the fact',
 ]
 const onSqlite = ['database: SQLITE_FULL', 'crash (memory)', 'crash (shared file)', 'crash (own file)']
 const onPostgres = [

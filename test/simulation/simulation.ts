@@ -312,13 +312,16 @@ class Simulation {
       kind === 'send' ? sendOtp(ports, call, body, { isResend: false }) : verifyOtp(ports, call, body)
     answer.then(
       () => this.settle(operation, { kind: 'ok', step: this.step }),
-      (error) =>
+      (error) => {
+        const limitStatus = call.limits.find(({ refused }) => refused)
+        if (limitStatus) this.note(`${kind} refused by ${limitStatus.limit}`)
         this.settle(
           operation,
           error instanceof Failure
             ? { kind: 'refused', failure: error.kind, step: this.step }
             : { kind: 'error', error, step: this.step },
-        ),
+        )
+      },
     )
     return operation
   }
@@ -542,6 +545,7 @@ class Simulation {
     this.calls.splice(this.calls.indexOf(call), 1)
     const { operation, what } = call
     this.log(`${what} of ${operation.kind} ${operation.id}${call.run ? '' : ' (answer)'}: ${fault}`)
+    if (call.run && what === 'store.admit') this.note('attempt counted after the fact')
     if (fault !== 'none') this.note(`store: ${fault}`)
     if (fault === 'busy' || fault === 'full') {
       this.failCall(call, fault)
@@ -553,6 +557,7 @@ class Simulation {
       return
     }
     operation.calls.push({
+      what,
       order: this.order++,
       step: this.step,
       reading: call.reading,

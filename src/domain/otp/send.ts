@@ -95,8 +95,8 @@ export async function sendOtp(
     throw new Failure('sms_failed')
   }
   try {
-    await startCooldown(ports, cooldown)
     await countFurther(ports, limits, sentTimes)
+    await startCooldown(ports, cooldown)
   } catch (error) {
     // The code is sent and active, and the lease lasts as long as the cooldown.
     context.fault = error
