@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { Failure } from '../../src/domain/failures.ts'
 import { escapeHtml, frameMail, otpMail } from '../../src/domain/messages/emails.ts'
 
@@ -153,6 +154,24 @@ describe('data that would make a mail of any size', () => {
   ]
   test.each(sizes)('%s: a mail has at most 256 KiB (D30)', (_, template, data, outcome) => {
     expect(failureOf(() => frameMail('Subject', template, data))).toEqual(outcome as never)
+  })
+
+  test('whatever the text and its data: a mail of at most 256 KiB, or a refusal', () => {
+    const long = fc.tuple(fc.constantFrom('a', '<', '\u20ac', '\n\n', '{{a}}'), fc.nat(30_000))
+    const value = fc.oneof(
+      fc.jsonValue(),
+      long.map(([unit, count]) => unit.repeat(count)),
+    )
+    const template = long.map(([unit, count]) => `Hello ${unit.repeat(count / 10)}`)
+    fc.assert(
+      fc.property(template, value, fc.array(value), (text, a, others) => {
+        const failure = failureOf(() => {
+          const mail = frameMail('Subject', text, { a, ...others })
+          expect(Buffer.byteLength(mail.html) + Buffer.byteLength(mail.text)).toBeLessThanOrEqual(256 * 1024)
+        })
+        return typeof failure === 'string' || ['validation_error', 'missing_variable'].includes(failure.kind)
+      }),
+    )
   })
 
   test('both parts count, in bytes of UTF-8', () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { domainToASCII } from 'node:url'
+import tlds from 'tlds'
 import { isTopLevelDomain } from '../../src/adapters/sms/top-level-domains.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import {
@@ -227,6 +229,11 @@ describe('a URL in a variable (design D10)', () => {
   ]
   test.each(links)('%p holds one', (text) => {
     expect(hasUrl(text, isTopLevelDomain)).toBe(true)
+  })
+
+  test('a host name under each delegated top-level domain is one, also as xn--', () => {
+    const hosts = tlds.flatMap((tld) => [`evil.${tld}`, `evil.${domainToASCII(tld)}`])
+    expect(hosts.filter((host) => !hasUrl(host, isTopLevelDomain))).toEqual([])
   })
 
   const names = [

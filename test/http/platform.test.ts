@@ -117,6 +117,16 @@ describe('POST /integrations/requests (D18)', () => {
     { name: 'companyName null', body: { ...request, companyName: null }, status: 400 },
     { name: 'companyName a number', body: { ...request, companyName: 5 }, status: 400 },
     { name: 'brandName an array', body: { ...request, brandName: ['x'] }, status: 400 },
+    {
+      name: 'brandName of mixed scripts',
+      body: { ...request, brandName: 'HS\u0412\u0421 Bank' },
+      status: 400,
+    },
+    {
+      name: 'a companyName with an invisible character',
+      body: { ...request, companyName: 'Ac\u202eme' },
+      status: 400,
+    },
     { name: 'contactEmail no address', body: { ...request, contactEmail: 'nobody' }, status: 400 },
     { name: 'contactEmail a number', body: { ...request, contactEmail: 5 }, status: 400 },
     { name: 'channels a string', body: { ...request, channels: 'SMS' }, status: 400 },

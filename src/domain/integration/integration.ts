@@ -4,6 +4,7 @@ import type { RequestContext } from '../events/request-context.ts'
 import { invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
+import { mixedScripts, mixesScripts } from '../messages/words.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
@@ -78,6 +79,8 @@ function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
+  // It becomes the name of a brand.
+  if (mixesScripts(names.brandName)) throw invalid(`brandName ${mixedScripts}`)
   if (!contactEmail) throw invalid('contactEmail must be an e-mail address')
   return {
     ...names,

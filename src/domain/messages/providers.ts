@@ -21,7 +21,7 @@ export interface SmsMessage {
   } | null
   /** Null: unlimited. */
   readonly validitySeconds: number | null
-  /** Which of the request's recipients it is for, from 1; null: the only one. */
+  /** The recipient's first position in the request's `to`, from 1; null: it is the only recipient. */
   readonly position: number | null
 }
 

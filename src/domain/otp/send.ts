@@ -256,15 +256,16 @@ function deliver(
   }
   const { loginId } = order
   const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
-  const { text } = render(businessName)
+  const plain = render(businessName)
   // The registered text has the brand's name (design D31).
-  const { templateKey: key, ...registered } = render(brand.displayName)
+  const registered = order.businessName === undefined ? plain : render(brand.displayName)
+  const { templateKey: key, text, variables } = registered
   const message: SmsMessage = {
     ...sender,
     id: ports.secrets.newId(),
     subject: subject[0],
-    text: boundText(text, code, brand.domain, ports.segmentsOf),
-    template: { key, ...registered, registration: registrationOf(brand, key) },
+    text: boundText(plain.text, code, brand.domain, ports.segmentsOf),
+    template: { key, text, variables, registration: registrationOf(brand, key) },
     validitySeconds: lifetimeSeconds,
   }
   return deliverSms(ports, context, message, { routes: routesOf(ports.smsMode, brand.dltEnabled), avoid })
