@@ -279,9 +279,14 @@ describe('sessions', () => {
 
   trace('are not begun by guessing: after ten tries the form says how long to wait', async (at) => {
     const { page, server, another, refusals } = at
-    await page.getByLabel('Password').fill('not the password')
-    await page.keyboard.press('Enter')
+    const field = page.getByLabel('Password')
+    await field.fill('not the password')
+    expect(await field.getAttribute('type')).toBe('password')
+    await button(page, 'Show what you type').click()
+    expect(await field.getAttribute('type')).toBe('text')
+    await field.press('Enter')
     await complained(page, 'That is not the password.')
+    expect(await field.getAttribute('type')).toBe('password')
     expect(await page.getByLabel('Password').inputValue()).toBe('')
     expect(await page.getByLabel('Password').getAttribute('aria-invalid')).toBe('true')
     const tries = Array.from({ length: 9 }, () =>

@@ -44,6 +44,22 @@ function openDialog(question, button, agreed) {
   dialog.showModal()
 }
 
+// Passwords
+
+for (const button of document.querySelectorAll('button[data-shows]')) {
+  if (!(button instanceof HTMLButtonElement)) continue
+  const input = document.getElementById(button.dataset.shows ?? '')
+  if (!(input instanceof HTMLInputElement)) continue
+  const show = (/** @type {boolean} */ isShown) => {
+    input.type = isShown ? 'text' : 'password'
+    button.setAttribute('aria-pressed', String(isShown))
+  }
+  button.addEventListener('click', () => show(input.type === 'password'))
+  // Browsers remember what is typed into text fields.
+  input.form?.addEventListener('submit', () => show(false))
+  button.hidden = false
+}
+
 // The overview
 
 /** @param {HTMLElement} pulse */

@@ -21,6 +21,9 @@ export function loginPage(problem: string | null): string {
             aria-describedby={problem ? 'problem' : undefined}
             data-focus
           />
+          <button type="button" class="button plain small" aria-pressed="false" data-shows="password" hidden>
+            Show what you type
+          </button>
           {problem && (
             <p class="wrong" id="problem" role="alert">
               {problem}
