@@ -504,6 +504,12 @@ describe('a session', () => {
     const [id] = (await idsOf()).filter((each) => !own.includes(each))
     await visitor.get('/admin/settings')
     expect((await visitor.post(`/admin/sessions/${id}/revoke`)).status).toBe(303)
+    expect(app.lines).toContainEqual({
+      event: 'console.session-revoked',
+      session: id,
+      clientIp: 'unknown',
+      requestId: expect.any(String),
+    })
     expect((await other.get('/admin')).status).toBe(303)
     expect((await visitor.get('/admin')).status).toBe(200)
   })

@@ -1,6 +1,6 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { claim, granted } from '../otp/claims.ts'
-import { consoleLinks, consoleLogins } from '../otp/limits.ts'
+import { consoleLinkAttempts, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
 import type { Clock, Secrets } from '../ports.ts'
 import type { Actor, AuditEntry } from './audit.ts'
@@ -100,7 +100,7 @@ export async function enterByLink(
   const { token, session, entry } = newSession(ports, context, 'link')
   const linkSha256 = ports.consoleSecrets.sha256(linkToken)
   if (await ports.sessions.useLink(linkSha256, session, entry)) return token
-  await claim(ports, context, [consoleLinks(ports.secrets.subjects('ip', context.clientIp))])
+  await claim(ports, context, [consoleLinkAttempts(ports.secrets.subjects('ip', context.clientIp))])
   return undefined
 }
 

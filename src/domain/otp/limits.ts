@@ -195,7 +195,7 @@ export function consoleLogins(subject: Subject) {
 }
 
 /** Wrong tokens of sign-in links, of one IP address. */
-export function consoleLinks(ipSubject: Subject): Claim {
+export function consoleLinkAttempts(ipSubject: Subject): Claim {
   return rateLimit('console-logins', ipSubject, 'console-links', 10, 10 * minuteMs)
 }
 

@@ -49,6 +49,9 @@ export function serverRoutes({ get, post, ports, settings, contextOf, missing }:
   post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
     if (!(await endSession(ports, contextOf(request), visit.session, id)))
       return missing(pageContext, 'There is no such session')
+    const { requestId, clientIp } = contextOf(request)
+    const event = 'console.session-revoked'
+    settings.log.info({ event, session: id, clientIp, requestId }, 'an operator ended a console session')
     return done(visit, '/admin/settings', `The session ${id} is ended.`)
   })
 }
