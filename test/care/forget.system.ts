@@ -127,6 +127,27 @@ test('nothing of a person is left in the files, and all of others is', async () 
   await again.close()
 })
 
+test('of an address with a tag the count of its mailbox goes too, and nothing else of the mailbox', async () => {
+  await using here = await scene()
+  const env = { ...here.env, SECRET_KEY: secretKey, EMAIL_LIMIT_PER_HOUR: '2' }
+  const [tagged, plain] = ['ann+shop@example.com', 'ann@example.com']
+  const before = await createTestApp(env)
+  for (const email of [plain, tagged]) await before.post('/otp/send', { channel: 'EMAIL', email })
+  const refused = await before.post('/otp/send', { channel: 'EMAIL', email: tagged })
+  expect(refused.status).toBe(429)
+  const otp = await before.lastCode(plain)
+  await before.eventsOf(refused)
+  await before.close()
+  const erased =
+    '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 1 message of the outbox'
+  expect(await ok(env, 'forget', tagged)).toContain(erased)
+  const after = await createTestApp(env)
+  after.clock.now = before.clock.now
+  expect((await after.post('/otp/verify', { email: plain, otp })).status).toBe(200)
+  expect((await after.post('/otp/send', { channel: 'EMAIL', email: tagged })).status).toBe(200)
+  await after.close()
+})
+
 test('a second time there is nothing to erase', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }

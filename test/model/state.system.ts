@@ -44,7 +44,7 @@ const usualLimits = {
   minute: { max: 3, windowMs: 60_000 },
   hour: { max: 4, windowMs: 3_600_000 },
   'cooldown:acme': { max: 1, windowMs: 30_000 },
-  'failures:acme': { max: 2, windowMs: 3_600_000 },
+  failures: { max: 2, windowMs: 3_600_000 },
 } as const
 type LimitKey = keyof typeof usualLimits
 
@@ -75,8 +75,8 @@ function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<C
 
 /** @param isUsual as the use cases call it: every limit is the same each time, and all of them are counted */
 function stepOf(isUsual: boolean) {
-  const limitName = fc.constantFrom<LimitKey>('minute', 'minute', 'hour', 'cooldown:acme', 'failures:acme')
-  const ofGuess = limitName.filter((name) => name !== 'failures:acme')
+  const limitName = fc.constantFrom<LimitKey>('minute', 'minute', 'hour', 'cooldown:acme', 'failures')
+  const ofGuess = limitName.filter((name) => name !== 'failures')
   /** Each is of a window of its own. */
   const claimsOn = (name: fc.Arbitrary<LimitKey>) =>
     fc.uniqueArray(claimOf(name, isUsual), {
@@ -91,7 +91,7 @@ function stepOf(isUsual: boolean) {
   const guess = fc.record({
     kind: fc.constant('guess' as const),
     claims: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: claimsOn(ofGuess) }),
-    budget: fc.option(claimOf(fc.constant('failures:acme'), isUsual), { nil: undefined }),
+    budget: fc.option(claimOf(fc.constant('failures'), isUsual), { nil: undefined }),
     ...{ subject, brandSlug, codes: fc.array(code, { minLength: 1, maxLength: 2 }) },
   })
   const admit = fc.record({ kind: fc.constant('admit' as const), claims: claimsOn(limitName) })
