@@ -167,7 +167,7 @@ export interface VerifyErrors {
   readonly invalid_input: object
   /** 400: The phone or email is not one. */
   readonly invalid_contact: object
-  /** 400: appId has a colon, or is not 1 to 64 visible characters. */
+  /** 400: appId has a colon, or is not 1 to 64 visible ASCII characters. */
   readonly invalid_app_id: object
   /** 400: otp is not six digits. */
   readonly invalid_otp_format: object

@@ -4,6 +4,7 @@ import { createOutboxMailer } from './adapters/email/outbox.ts'
 import { createSmtpMailer } from './adapters/email/smtp.ts'
 import { textOf } from './adapters/email/text.ts'
 import { HttpRequests } from './adapters/http/http-request.ts'
+import { knownHosts } from './adapters/http/known-hosts.ts'
 import { listen } from './adapters/http/listen.ts'
 import { MetricsListener, metricsRoutes } from './adapters/http/metrics.ts'
 import { type AddedRoutes, createHttp, type HttpPorts } from './adapters/http/server.ts'
@@ -45,7 +46,9 @@ export type App = Awaited<ReturnType<typeof createApp>>
 export async function createApp(config: Config, overrides: Overrides = {}) {
   const context = await openContext(config, { serves: true, ...overrides })
   const { now, secrets, stats, checkDatabase, openCircuits } = context
-  const { publicUrl, providerTimeoutMs, usesOutbox: hasOutbox } = config
+  const { publicUrl, providerTimeoutMs, outboxAccess } = config
+  const usesOutbox = config.outboxSettings.length > 0
+  const hasOutbox = usesOutbox && outboxAccess.isOpen
   const { tracing, demo, log = silent, stopwatch = () => performance.now() } = overrides
   const stopping = new AbortController()
   let isStopping = false
@@ -105,12 +108,20 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     log,
   }
   const root = { version, hasOutbox, hasConsole: passwordHash !== undefined }
-  const outbox = { ...config, ownUrl, messages: context.outbox, now, demo, stopping: stopping.signal }
+  const outbox = {
+    ...config,
+    ownUrl,
+    messages: context.outbox,
+    now,
+    demo,
+    stopping: stopping.signal,
+    access: outboxAccess,
+  }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },
-    { routes: consoleRoutes(consolePorts, settings, contextOf), formsUnder: '/admin' },
+    { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin', takesForms: true },
   ]
-  if (hasOutbox) added.push({ routes: outboxRoutes(outbox, contextOf) })
+  if (usesOutbox) added.push({ routes: outboxRoutes(outbox, contextOf), under: '/outbox' })
   const scrapes = metrics && { scrape: metrics.scrape, token: config.metrics?.token }
   if (scrapes?.token !== undefined) added.push({ routes: metricsRoutes(scrapes) })
   const http = createHttp(ports, {
@@ -123,6 +134,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     added,
     hasOutbox,
     isStopping: () => isStopping,
+    isKnownHost: knownHosts(config.host, publicUrl),
   })
   const own = config.metrics?.listener
   const metricsListener = scrapes && own && new MetricsListener(scrapes, own, now, log)
@@ -151,7 +163,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       isStopping = true
       const delayMs = isFault || !http.server ? 0 : config.shutdownDelaySeconds * 1000
       if (delayMs > 0) await pause(delayMs)
-      await closeConnections(http)
+      await closeConnections(http, httpRequests)
       stopping.abort()
       await drain(http, httpRequests, longestNotifyMs(providerTimeoutMs))
       await metricsListener?.stop()

@@ -71,7 +71,7 @@ describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
 describe('what is set to nothing counts as unset', () => {
   const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
     SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
-    METRICS_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV`
+    METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV`
   const everything = [...others.split(/\s+/), ...numbers.map(([name]) => name)]
   test.each(['', ' '])('%p', (nothing) => {
     const plain = (config: Config) => JSON.parse(JSON.stringify(config))
@@ -91,7 +91,7 @@ describe('defaults', () => {
     ['there are no apps but those issued', ({ appCredentials }) => appCredentials.size, 0],
     ['the SMS mode is plain', ({ smsMode }) => smsMode, 'plain'],
     ['mail stays in the outbox', ({ smtp }) => smtp, undefined],
-    ['the outbox is in use', ({ usesOutbox }) => usesOutbox, true],
+    ['the outbox is in use', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
     ['the plain route has one provider', ({ smsRoutes }) => smsRoutes.plain.length, 1],
     ['no region is assumed', ({ nationalize }) => nationalize, undefined],
     ['no proxy is trusted', ({ trustedProxies }) => trustedProxies, []],
@@ -124,14 +124,22 @@ describe('what is set', () => {
     [{ OTP_SMS_MODE: 'template' }, ({ smsMode }) => smsMode, 'template'],
     [{ OTP_SMS_MODE: 'hybrid' }, ({ smsMode }) => smsMode, 'hybrid'],
     [{ ...webhook, SMS_PLAIN: 'webhook, discard,outbox' }, ({ smsRoutes }) => smsRoutes.plain.length, 3],
-    [{ ...webhook, ...smtp }, ({ usesOutbox }) => usesOutbox, false],
-    [{ ...webhook, ...smtp, SMS_PLAIN: 'webhook,outbox' }, ({ usesOutbox }) => usesOutbox, true],
+    [{ ...webhook, ...smtp }, ({ outboxSettings }) => outboxSettings, []],
+    [
+      { ...webhook, ...smtp, SMS_PLAIN: 'webhook,outbox' },
+      ({ outboxSettings }) => outboxSettings,
+      ['SMS_PLAIN'],
+    ],
     [
       { ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook' },
-      ({ usesOutbox, smsRoutes }) => [usesOutbox, smsRoutes.template.length],
-      [false, 1],
+      ({ outboxSettings, smsRoutes }) => [outboxSettings.length, smsRoutes.template.length],
+      [0, 1],
     ],
-    [{ ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid' }, ({ usesOutbox }) => usesOutbox, true],
+    [
+      { ...webhook, ...smtp, OTP_SMS_MODE: 'hybrid' },
+      ({ outboxSettings }) => outboxSettings,
+      ['SMS_TEMPLATE'],
+    ],
     [
       smtp,
       ({ smtp }) => smtp,
@@ -216,6 +224,9 @@ describe('what can not be used is refused by name', () => {
     ['LOG_LEVEL', { LOG_LEVEL: 'canary' }],
     ['OUTBOX_IN_PRODUCTION', { OUTBOX_IN_PRODUCTION: 'canary' }],
     ['METRICS_TOKEN', { METRICS_TOKEN: 'canary with spaces' }],
+    ['OUTBOX_TOKEN', { OUTBOX_TOKEN: 'canary with spaces' }],
+    ['OUTBOX_TOKEN', { OUTBOX_TOKEN: 'canary-with-ümlaut' }],
+    ['APP_CREDENTIALS', { APP_CREDENTIALS: JSON.stringify({ shop: 'canary'.repeat(100) }) }],
     ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: 'canary' }],
     // What a shell leaves of one between double quotes, one that has lost its end, and one of no work at all.
     ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: '=19=65536,t=3,p=1/canary' }],

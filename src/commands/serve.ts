@@ -29,13 +29,14 @@ export function serveCommands(program: Command, env: Env): void {
 
 /** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
 async function parts() {
-  const [app, config, demo, logger] = await Promise.all([
+  const [app, config, warnings, demo, logger] = await Promise.all([
     import('../app.ts'),
     import('../config/config.ts'),
+    import('../config/warnings.ts'),
     import('./demo.ts'),
     import('../adapters/log/logger.ts'),
   ])
-  return { ...app, ...config, ...demo, ...logger }
+  return { ...app, ...config, ...warnings, ...demo, ...logger }
 }
 
 /** OpenTelemetry takes as long to load as all the rest, and is not loaded without an endpoint. */
@@ -57,9 +58,12 @@ interface Serving extends Pick<Overrides, 'demo'> {
 /** Serves until a signal ends it. */
 export async function serve(config: Config, serving: Serving = {}): Promise<void> {
   const { demo, prepare, logFd, until } = serving
-  const { createApp, createLogger } = await parts()
+  const { createApp, createLogger, settingWarnings } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = config.tracing && (await loadTracing())(config.tracing, { version, log: logger })
+  for (const { setting, problem, remedy } of settingWarnings(config)) {
+    logger.warn({ setting, remedy }, problem)
+  }
   const overrides = demo ? { demo } : {}
   const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })
   let stopping = false

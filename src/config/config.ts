@@ -3,7 +3,9 @@ import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { type Network, network } from '../adapters/http/client-ip.ts'
+import { isThisMachine } from '../adapters/http/known-hosts.ts'
 import { type LogLevel, logLevels } from '../adapters/log/logger.ts'
+import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
 import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
@@ -23,8 +25,10 @@ export interface Config extends StoreConfig {
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
   /** Undefined: mail is kept in the outbox. */
   readonly smtp: SmtpSettings | undefined
-  /** Whether some route ends in the outbox, so that its page and JSON are served. */
-  readonly usesOutbox: boolean
+  /** The settings by which messages go to the outbox, whose page and JSON are served then. */
+  readonly outboxSettings: readonly string[]
+  /** Who may read the outbox: design D29. */
+  readonly outboxAccess: OutboxAccess
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
@@ -62,15 +66,27 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const smtp = smtpSettings(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
   const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const host = readHost(settings, 'HOST')
+  const publicUrl = readPublicUrl(settings)
+  const outboxToken = readToken(settings, 'OUTBOX_TOKEN')
   const config: Config = {
-    host: readHost(settings, 'HOST'),
+    host,
     port,
     reusePort: settings.flag('REUSE_PORT'),
     ...readStoreSettings(settings),
     smsMode,
     smsRoutes: { plain: plain.providers, template: template.providers },
     smtp,
-    usesOutbox: smtp === undefined || plain.usesOutbox || template.usesOutbox,
+    outboxSettings: [
+      ...(plain.usesOutbox ? ['SMS_PLAIN'] : []),
+      ...(template.usesOutbox ? ['SMS_TEMPLATE'] : []),
+      ...(smtp ? [] : ['SMTP_URL']),
+    ],
+    outboxAccess: {
+      token: outboxToken,
+      isOpen: outboxToken !== undefined || isThisMachine(host),
+      publicUrl,
+    },
     limits: {
       globalPerMinute: settings.integer('GLOBAL_LIMIT_PER_MINUTE', 10, { min: 1, max: count }),
       phonePerMinute: settings.integer('PHONE_LIMIT_PER_MINUTE', 3, { min: 1, max: count }),
@@ -81,7 +97,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 600 }),
     providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
-    publicUrl: readPublicUrl(settings),
+    publicUrl,
     retentionDays: {
       eventLog: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
       audit: settings.integer('AUDIT_LOG_DAYS', 365, { min: 1, max: 3650 }),
@@ -190,13 +206,7 @@ function readHost(settings: Settings, name: 'HOST' | 'METRICS_HOST'): string {
 }
 
 function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
-  const token = settings.optional('METRICS_TOKEN')?.trim()
-  if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    settings.refuse(
-      'METRICS_TOKEN',
-      'must be ASCII without spaces, such as the output of: openssl rand -hex 32',
-    )
-  }
+  const token = readToken(settings, 'METRICS_TOKEN')
   const host = readHost(settings, 'METRICS_HOST')
   if (settings.optional('METRICS_PORT') === undefined) {
     return token === undefined ? undefined : { token, listener: undefined }
@@ -210,6 +220,14 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
     )
   }
   return { token, listener: { host, port } }
+}
+
+function readToken(settings: Settings, name: 'METRICS_TOKEN' | 'OUTBOX_TOKEN'): string | undefined {
+  const token = settings.optional(name)?.trim()
+  if (token !== undefined && !/^[!-~]+$/.test(token)) {
+    settings.refuse(name, 'must be ASCII without spaces, such as the output of: openssl rand -hex 32')
+  }
+  return token
 }
 
 function readPasswordHash(settings: Settings): string | undefined {

@@ -3,6 +3,7 @@ import { isRegion, nationalizeFor } from '../adapters/phone/nationalize.ts'
 import { type DatabaseTarget, usualBatchSize } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
 import type { Nationalize } from '../domain/contact.ts'
+import { maxApiKeyLength } from '../domain/otp/credentials.ts'
 import { Settings } from './settings.ts'
 
 /** What the environment says of the store: all that a command needs. */
@@ -141,8 +142,13 @@ function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
   }
   const credentials = new Map<string, string>()
   for (const [appId, apiKey] of pairs) {
-    if (appId !== '' && typeof apiKey === 'string' && apiKey !== '') credentials.set(appId, apiKey)
-    else settings.refuse('APP_CREDENTIALS', 'must give each appId a non-empty string as its API key')
+    const isKey = typeof apiKey === 'string' && apiKey !== '' && apiKey.length <= maxApiKeyLength
+    if (appId !== '' && isKey) credentials.set(appId, apiKey)
+    else
+      settings.refuse(
+        'APP_CREDENTIALS',
+        `must give each appId an API key, a string of 1 to ${maxApiKeyLength} characters`,
+      )
   }
   return credentials
 }

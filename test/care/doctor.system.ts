@@ -19,7 +19,7 @@ import {
 } from '../../src/commands/doctor/network.ts'
 import { serverDatabaseFindings } from '../../src/commands/doctor/postgres.ts'
 import type { Reach } from '../../src/commands/doctor/reach.ts'
-import { settingWarnings } from '../../src/commands/doctor/settings.ts'
+import { settingFindings } from '../../src/commands/doctor/settings.ts'
 import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
@@ -122,6 +122,33 @@ describe.concurrent('otpost doctor', () => {
     expect(stdout).not.toMatch(/^FAIL/m)
     // It asked no more than whether anybody is there.
     expect(provider.calls.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /'])
+  })
+
+  test('warns of an outbox beyond this machine and of an appId that can not verify, as the server does at its start', async () => {
+    using here = await kept()
+    const env = {
+      ...here.env,
+      HOST: '0.0.0.0',
+      APP_CREDENTIALS: JSON.stringify({ 'a:b': 'k'.repeat(32), läden: 'k'.repeat(32), shop: 'k'.repeat(32) }),
+    }
+    const server = await startServer(env)
+    await server.stop()
+    const logged = server.lines
+      .map((line) => JSON.parse(line))
+      .filter(({ setting }) => setting !== undefined)
+      .map(({ level, setting, msg, remedy }) => ({ level, what: setting, line: `warn: ${msg} → ${remedy}` }))
+    const { of } = await examined(env)
+    expect(of('APP_CREDENTIALS').join()).toMatch(/"a:b".*400 invalid_app_id.*"läden"/)
+    expect(of('OUTBOX_TOKEN')).toEqual([
+      expect.stringContaining('SMS_PLAIN, SMTP_URL: messages stay in the outbox'),
+    ])
+    for (const what of ['APP_CREDENTIALS', 'OUTBOX_TOKEN']) {
+      expect(logged.filter((each) => each.what === what).map(({ line }) => line)).toEqual(of(what))
+    }
+    expect(new Set(logged.map(({ level }) => level))).toEqual(new Set(['warn']))
+    const withToken = await examined({ ...env, OUTBOX_TOKEN: 'short' })
+    expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 characters.*holders of the token/)
+    expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
   })
 
   test('changes nothing in the database, also where that is of an older version', async () => {
@@ -540,31 +567,31 @@ describe('findings', () => {
       publicUrl: undefined,
       trustsProxies: false,
       shortKeys: [],
-      hasShortMetricsToken: false,
+      shortTokens: [],
       hasWeakPasswordHash: false,
       hasFailureBudget: true,
       nodeEnv: undefined,
     }
     for (const nodeEnv of ['production', 'development', 'test']) {
-      expect(settingWarnings({ ...facts, nodeEnv })).toEqual([])
+      expect(settingFindings({ ...facts, nodeEnv })).toEqual([])
     }
-    expect(settingWarnings({ ...facts, nodeEnv: 'prod' })).toMatchObject([
+    expect(settingFindings({ ...facts, nodeEnv: 'prod' })).toMatchObject([
       { level: 'warn', what: 'NODE_ENV' },
     ])
-    expect(settingWarnings({ ...facts, hasFailureBudget: false })).toMatchObject([
+    expect(settingFindings({ ...facts, hasFailureBudget: false })).toMatchObject([
       { level: 'warn', what: 'FAILURE_BUDGET_PER_DAY' },
     ])
-    expect(settingWarnings({ ...facts, hasShortMetricsToken: true })).toMatchObject([
+    expect(settingFindings({ ...facts, shortTokens: ['METRICS_TOKEN'] })).toMatchObject([
       { level: 'warn', what: 'METRICS_TOKEN' },
     ])
-    expect(settingWarnings({ ...facts, hasWeakPasswordHash: true })).toMatchObject([
+    expect(settingFindings({ ...facts, hasWeakPasswordHash: true })).toMatchObject([
       { level: 'warn', what: 'ADMIN_PASSWORD_HASH' },
     ])
-    expect(settingWarnings(facts)).toEqual([])
+    expect(settingFindings(facts)).toEqual([])
     const https = { ...facts, publicUrl: 'https://otp.example.com' }
-    expect(settingWarnings(https).map(({ what }) => what)).toEqual(['TRUSTED_PROXIES'])
-    expect(settingWarnings({ ...https, trustsProxies: true })).toEqual([])
-    expect(settingWarnings({ ...facts, developmentOnly: ['SMS_PLAIN'], shortKeys: ['a', 'b'] })).toHaveLength(
+    expect(settingFindings(https).map(({ what }) => what)).toEqual(['TRUSTED_PROXIES'])
+    expect(settingFindings({ ...https, trustsProxies: true })).toEqual([])
+    expect(settingFindings({ ...facts, developmentOnly: ['SMS_PLAIN'], shortKeys: ['a', 'b'] })).toHaveLength(
       3,
     )
   })

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sha256 } from '../../src/adapters/crypto/secrets.ts'
+import { createApps } from '../../src/adapters/store/keys.ts'
 import { issueApp, revokeApp } from '../../src/domain/operator/operator.ts'
 import { createTestApp, credentials, type TestApp } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
@@ -64,6 +66,19 @@ const rows: readonly {
   { name: 'app constructor', body: { appId: 'constructor', apiKey }, status: 403, error: 'forbidden' },
   { name: 'app toString', body: { appId: 'toString', apiKey }, status: 403, error: 'forbidden' },
   { name: 'app hasOwnProperty', body: { appId: 'hasOwnProperty', apiKey }, status: 403, error: 'forbidden' },
+  { name: 'an appId with a colon', body: { appId: 'a:b', apiKey }, status: 403, error: 'forbidden' },
+  {
+    name: 'an appId of 200 kB',
+    body: { appId: 'a'.repeat(200_000), apiKey },
+    status: 403,
+    error: 'forbidden',
+  },
+  {
+    name: 'an apiKey of 200 kB',
+    body: { appId, apiKey: 'a'.repeat(200_000) },
+    status: 403,
+    error: 'forbidden',
+  },
 ]
 
 for (const { path, body } of calls) {
@@ -158,6 +173,74 @@ describe('the two layers', () => {
   })
 })
 
+describe('the appId (D28)', () => {
+  const odd = {
+    'with:colon': 'key-of-the-colon',
+    'with space': 'key-of-the-space',
+    läden: 'key-of-the-letter',
+    ['x'.repeat(65)]: 'key-of-the-long-one',
+  }
+
+  test('of another form works in APP_CREDENTIALS: sends, and verify is 400 invalid_app_id', async () => {
+    const odds = await createTestApp({ APP_CREDENTIALS: JSON.stringify(odd) })
+    for (const [appId, apiKey] of Object.entries(odd)) {
+      const phone = freshPhone()
+      expectSuccess(await odds.post('/otp/send', { appId, apiKey, phone }), ['expiresIn'])
+      const otp = await odds.lastCode(phone)
+      expectError(await odds.post('/otp/verify', { appId, apiKey, phone, otp }), 400, 'invalid_app_id')
+      expectError(await odds.post('/otp/send', { appId, apiKey: 'wrong', phone }), 403, 'forbidden')
+    }
+    await odds.close()
+  })
+
+  test('of every visible ASCII character but the colon is one', async () => {
+    const all = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).filter(
+      (c) => c !== ':',
+    )
+    for (const appId of [all.slice(0, 64).join(''), all.slice(64).join(''), '"', '\\', '/', '..']) {
+      const key = await issueApp(app.app.context.acting(tester), appId)
+      const phone = freshPhone()
+      expectSuccess(await app.post('/otp/send', { appId, apiKey: key, phone }), ['expiresIn'])
+      const otp = await app.lastCode(phone)
+      expectSuccess(await app.post('/otp/verify', { appId, apiKey: key, phone, otp }), [])
+    }
+  })
+
+  test('of another form is not issued', async () => {
+    for (const appId of [...Object.keys(odd), '', 'a\nb', 'a\u200bb', 'Ａ']) {
+      await expect(issueApp(app.app.context.acting(tester), appId)).rejects.toThrow('visible ASCII')
+    }
+  })
+
+  test('of another form, and a long apiKey, cost no look-up and no hash', async () => {
+    const asked: string[] = []
+    const hashed: string[] = []
+    const counted = (key: string) => {
+      hashed.push(key)
+      return sha256(key)
+    }
+    const store = {
+      liveKeys: async (appId: string) => {
+        asked.push(appId)
+        return []
+      },
+      list: async () => [],
+      saveUse: async () => {},
+    }
+    const apps = createApps(store, counted, new Map(Object.entries(odd)))
+    hashed.length = 0
+    for (const appId of ['a'.repeat(254_000), 'a:b', 'a b', 'ä', '\0', 'x'.repeat(66)]) {
+      expect(await apps.accepts(appId, 'key')).toBe(false)
+    }
+    expect(await apps.accepts('shop', 'k'.repeat(513))).toBe(false)
+    expect(hashed.filter((key) => key !== '')).toEqual([])
+    expect(asked).toEqual([])
+    expect(await apps.accepts('shop', 'k'.repeat(512))).toBe(false)
+    expect(await apps.accepts('läden', odd.läden)).toBe(true)
+    expect(asked).toEqual(['shop', 'läden'])
+  })
+})
+
 describe('failed credentials (D22)', () => {
   test('of one address: 300 a minute are told so, then 429 rate_limited until the minute is over', async () => {
     const guarded = await createTestApp()
@@ -196,6 +279,12 @@ describe('failed credentials (D22)', () => {
     expect(statuses.filter((status) => status === 403)).toHaveLength(300)
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)
     expect(await guess('203.0.113.2', '/otp/send')).toBe(403)
+    const right = await fetch(new URL('/otp/send', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.1' },
+      body: JSON.stringify({ ...credentials, brandId: 'acme', phone: freshPhone() }),
+    })
+    expect(right.status).toBe(200)
     await proxied.close()
   })
 

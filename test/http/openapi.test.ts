@@ -97,6 +97,7 @@ test('it has every route of the service but those of pages, and no other', () =>
     hasOutbox: true,
     tracing: undefined,
     isStopping: () => false,
+    isKnownHost: () => true,
   })
   const isPage = (path: string) =>
     /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*|page\.css|page\.js|ago\.js)$/.test(path)

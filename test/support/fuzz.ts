@@ -1125,7 +1125,8 @@ export class Run {
         wrong('a log line of another form')
       if (Number(entry.level) >= 50) wrong('a log line of an error')
       if (entry.requestId === undefined) {
-        if (!['listening', 'stopped'].includes(String(entry.msg)) && entry.signal === undefined) {
+        const isOfProcess = ['listening', 'stopped'].includes(String(entry.msg))
+        if (!isOfProcess && entry.signal === undefined && entry.setting === undefined) {
           wrong('a log line of no request')
         }
         continue

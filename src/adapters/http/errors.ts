@@ -37,6 +37,9 @@ const codes: Partial<Record<FailureKind, string>> = {
   body_too_large: 'validation_error',
 }
 
+/** Headers of every JSON answer: no browser guesses its type, and no cache keeps it. */
+export const answerHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
+
 export interface ErrorAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

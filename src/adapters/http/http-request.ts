@@ -18,6 +18,10 @@ export class HttpRequests {
   private readonly peers = new Map<string, string>()
   private readonly underWay = new Set<HttpRequest>()
   private readonly waiting: (() => void)[] = []
+  /** Requests so far. */
+  begun = 0
+  /** Whether each answer closes its connection. */
+  isClosing = false
 
   constructor(
     private readonly trustedProxies: readonly Network[],
@@ -25,6 +29,7 @@ export class HttpRequests {
   ) {}
 
   begin(request: Request, peer: string | undefined): HttpRequest {
+    this.begun++
     const at = this.now()
     const httpRequest: HttpRequest = {
       ...newRequestContext({ requestId: newRequestId(at), at, clientIp: this.clientIp(peer, request) }),

@@ -1,8 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { Elysia } from 'elysia'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock, Log } from '../../domain/ports.ts'
-import { errorAnswer } from './errors.ts'
+import { challenge, showsToken } from '../pages/bearer.ts'
+import { answerHeaders, errorAnswer } from './errors.ts'
 import { HttpRequests, pathOf } from './http-request.ts'
 import { portError } from './port-error.ts'
 
@@ -75,13 +75,10 @@ export class MetricsListener {
       if (status >= 500) this.log.error({ requestId, err: error }, 'the metrics could not be read')
       const more =
         status === 401 ? { 'www-authenticate': challenge } : status === 405 ? { allow: 'GET, HEAD' } : {}
-      return Response.json(envelope, { status, headers: { ...headers, ...more } })
+      return Response.json(envelope, { status, headers: { ...answerHeaders, ...headers, ...more } })
     }
   }
 }
-
-/** How a client is told to show its token (RFC 6750 section 3). */
-const challenge = 'Bearer'
 
 async function scraped(metrics: MetricsPorts, request: Request): Promise<Response> {
   if (!isAllowed(metrics, request)) {
@@ -91,13 +88,6 @@ async function scraped(metrics: MetricsPorts, request: Request): Promise<Respons
   return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })
 }
 
-function isAllowed({ token }: MetricsPorts, { headers }: Request): boolean {
-  if (token === undefined) return true
-  const [, given] = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '') ?? []
-  // By hashes, which are of one length: the time tells nothing of the token.
-  return given !== undefined && timingSafeEqual(digest(given), digest(token))
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+function isAllowed({ token }: MetricsPorts, request: Request): boolean {
+  return token === undefined || showsToken(request, token)
 }

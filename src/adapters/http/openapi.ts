@@ -177,7 +177,7 @@ const verifyOperation = operation({
     invalid_input: 'otp is not a string.',
     invalid_otp_format: 'otp is not six digits.',
     invalid_contact: 'The phone or email is not one.',
-    invalid_app_id: 'appId has a colon, or is not 1 to 64 visible characters.',
+    invalid_app_id: 'appId has a colon, or is not 1 to 64 visible ASCII characters.',
     mismatch: 'The code is wrong. The third wrong one still answers this.',
     not_found: 'There is no live code: never sent, expired, used up or replaced.',
     max_attempts: 'The code is locked after three wrong ones; the right one no longer helps. Resend.',

@@ -3,6 +3,7 @@ import type { Body } from '../../domain/body.ts'
 import type { Brand } from '../../domain/brands/brand.ts'
 import type { RequestContext } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
+import { Failure } from '../../domain/failures.ts'
 import { catalog, type IntegrationPorts, requestIntegration } from '../../domain/integration/integration.ts'
 import type { CallbackPorts } from '../../domain/messages/delivery-reports.ts'
 import { type NotifyPorts, notify } from '../../domain/messages/notify.ts'
@@ -13,8 +14,9 @@ import type { Log, Secrets } from '../../domain/ports.ts'
 import { readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
-import { codeOf, errorAnswer, failureOf } from './errors.ts'
+import { answerHeaders, codeOf, errorAnswer, failureOf } from './errors.ts'
 import { type HttpRequests, pathOf } from './http-request.ts'
+import { hostOf, type IsKnownHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
 
 export interface HttpPorts
@@ -45,13 +47,16 @@ export interface HttpSettings {
   /** Whether GET /outbox/messages is among it and is described. */
   readonly hasOutbox: boolean
   readonly isStopping: () => boolean
+  readonly isKnownHost: IsKnownHost
 }
 
 /** Routes beside the API, such as the console. */
 export interface AddedRoutes {
   readonly routes: AnyElysia
-  /** The path below which bodies are forms, such as `/admin`; undefined: bodies are JSON. */
-  readonly formsUnder?: string
+  /** The path at and below which only known Host names are answered (design D29); undefined: every Host name is. */
+  readonly under?: '/admin' | '/outbox'
+  /** Whether bodies are forms; undefined: they are JSON. */
+  readonly takesForms?: true
 }
 
 /** Traces requests: a span for each, with a child for each use of a port. */
@@ -67,15 +72,23 @@ type UseCase = (ports: HttpPorts, context: RequestContext, body: Body) => Promis
  * its body. Every error ends in `onError`, every answered request in one `RequestEnded` for all listeners.
  */
 export function createHttp(ports: HttpPorts, settings: HttpSettings) {
-  const { version, publicUrl, log, httpRequests, listeners, tracing, added, isStopping } = settings
+  const { version, publicUrl, log, httpRequests, listeners, tracing, added, isStopping, isKnownHost } =
+    settings
   const callbacks = publicUrl === undefined ? undefined : new Callbacks(ports, publicUrl, log)
   const requestIdOf = (request: Request) => httpRequests.of(request).requestId
 
   const app = new Elysia({ strictPath: true, normalize: false })
     .onRequest(({ request, server, set }) => {
-      const context = httpRequests.begin(request, server?.requestIP(request)?.address)
+      const peer = server?.requestIP(request)?.address
+      const context = httpRequests.begin(request, peer)
       tracing?.begin(request, context)
-      set.headers['x-request-id'] = context.requestId
+      const { headers } = set
+      headers['x-request-id'] = context.requestId
+      headers['x-content-type-options'] = answerHeaders['x-content-type-options']
+      headers['cache-control'] = answerHeaders['cache-control']
+      if (httpRequests.isClosing) headers.connection = 'close'
+      if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
+      if (addedTo(request)?.under && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
       const body = await bodyOf(request).finally(() => httpRequests.received(request))
@@ -175,6 +188,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   for (const { routes } of added) app.use(routes)
   if (callbacks) app.use(callbacks.routes(httpRequests, portsOf))
   const known = new KnownRoutes(app.routes)
+  app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
   /** A handler that answers with the result of a use case. */
@@ -191,10 +205,15 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   }
 
   function bodyOf(request: Request): Promise<unknown> {
+    if (addedTo(request)?.takesForms) return readForm(request)
     const path = pathOf(request.url)
-    if (added.some(({ formsUnder }) => formsUnder !== undefined && `${path}/`.startsWith(`${formsUnder}/`)))
-      return readForm(request)
     return callbacks?.has(path) ? callbacks.read(path, request, requestIdOf(request)) : readBody(request)
+  }
+
+  /** The added routes at whose path a request is. */
+  function addedTo({ url }: Request): AddedRoutes | undefined {
+    const path = pathOf(url)
+    return added.find(({ under }) => under !== undefined && isUnder(path, under))
   }
 
   async function isDatabaseUp(request: Request): Promise<boolean> {
@@ -206,4 +225,8 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       return false
     }
   }
+}
+
+function isUnder(path: string, parent: string): boolean {
+  return path.startsWith(parent) && (path.length === parent.length || path[parent.length] === '/')
 }

@@ -3,8 +3,7 @@ import type { HttpRequests } from './http-request.ts'
 
 /** The part of an HTTP application that a shutdown needs. */
 interface Application {
-  readonly server: Pick<ReturnType<typeof Bun.serve>, 'stop' | 'reload'> | null
-  fetch(request: Request): Promise<Response> | Response
+  readonly server: Pick<ReturnType<typeof Bun.serve>, 'stop'> | null
 }
 
 /** A shutdown disturbs nobody after so many turns of a millisecond without a request: some round trips. */
@@ -24,25 +23,16 @@ const drainMarginMs = 3000
  * not read: connections that are not yet accepted, and a request that a client has just sent on a kept connection. Where
  * other clients go on connecting, an ever shorter lull is enough.
  */
-export async function closeConnections(app: Application): Promise<void> {
-  if (!app.server) return
+export async function closeConnections({ server }: Application, httpRequests: HttpRequests): Promise<void> {
+  if (!server) return
   const startedAt = performance.now()
-  let requests = 0
-  app.server.reload({
-    routes: {},
-    fetch: async (request) => {
-      requests++
-      const answer = await app.fetch(request)
-      answer.headers.set('connection', 'close')
-      return answer
-    },
-  })
-  let [seen, quietTurns] = [0, 0]
+  httpRequests.isClosing = true
+  let [seen, quietTurns] = [httpRequests.begun, 0]
   while (quietTurns < lullTurns * (1 - (performance.now() - startedAt) / longestLeaveMs)) {
     // Turns rather than time: on a busy machine the clients are as slow as this loop.
     await pause(1)
-    quietTurns = requests === seen ? quietTurns + 1 : 0
-    seen = requests
+    quietTurns = httpRequests.begun === seen ? quietTurns + 1 : 0
+    seen = httpRequests.begun
   }
 }
 

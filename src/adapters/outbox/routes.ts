@@ -3,7 +3,9 @@ import { email, type Nationalize, phone } from '../../domain/contact.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock, Outbox, OutboxQuery } from '../../domain/ports.ts'
+import { challenge } from '../pages/bearer.ts'
 import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
+import { admit, type OutboxAccess } from './access.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
 import outboxJs from './outbox.js' with { type: 'text' }
 import { type Demo, outboxPage } from './page.tsx'
@@ -16,6 +18,7 @@ export interface OutboxPorts {
   readonly demo: Demo | undefined
   /** Aborts when the server stops, to end waiting readers. */
   readonly stopping: AbortSignal
+  readonly access: OutboxAccess
   readonly nationalize: Nationalize | undefined
 }
 
@@ -26,6 +29,15 @@ const maxMessages = 500
 /** The developer's outbox: its page, and the messages as JSON. */
 export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
+    .onBeforeHandle(({ request, set }) => {
+      try {
+        return admit(outbox.access, request)
+      } catch (failure) {
+        // The server's error handler keeps the header.
+        if (outbox.access.isOpen) set.headers['www-authenticate'] = challenge
+        throw failure
+      }
+    })
     .use(
       staticRoutes({
         ...pageFiles('/outbox'),

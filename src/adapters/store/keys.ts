@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator.ts'
+import { isAppId, maxApiKeyLength } from '../../domain/otp/credentials.ts'
 import type { Apps, Clock } from '../../domain/ports.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
@@ -35,7 +36,7 @@ const comparedKeys = 2
 
 /**
  * Checks the API keys of calls against the store and APP_CREDENTIALS.
- * | @param credentials appId → API key
+ * @param credentials appId → API key
  * @param uses saves the last use of a key, at most once a minute; undefined: not saved
  */
 export function createApps(
@@ -45,6 +46,8 @@ export function createApps(
   uses: { readonly now: Clock; readonly save: KeyStore['saveUse'] } | undefined = undefined,
 ): AppStore & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
+  // Compared one by one: a look-up would read the whole of a long appId.
+  const unusual = [...configured.keys()].filter((appId) => !isAppId(appId))
   // No key has this hash. An unknown app is compared with it, so that it takes as long as a known one.
   const nobody = Buffer.alloc(sha256('').length, 'A')
   const savedAt = new Map<string, number>()
@@ -62,6 +65,8 @@ export function createApps(
   return {
     configured: [...configured.keys()],
     accepts: async (appId, apiKey) => {
+      // Before anything is hashed, looked up or cached (design D28).
+      if (apiKey.length > maxApiKeyLength || !(isAppId(appId) || unusual.includes(appId))) return false
       const hash = sha256(apiKey)
       const given = Buffer.from(hash)
       const keys = (await store.liveKeys(appId)).map((key) => Buffer.from(key))

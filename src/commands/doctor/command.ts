@@ -2,14 +2,15 @@ import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/settings.ts'
 import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
+import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
 import { clockFindings } from './clock.ts'
 import { type DatabaseFindings, secretFindings } from './database.ts'
 import { fileFindings } from './files.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import { hasAddress, hostFindings, settingFacts, settingsFindings, settingWarnings } from './settings.ts'
+import { hasAddress, hostFindings, settingFacts, settingFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
 /** Looks at everything, prints what was found, and returns the exit code. */
@@ -40,7 +41,8 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const { findings: inside, lastRequestAt } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
-    ...settingWarnings(settingFacts(config, env.NODE_ENV || undefined)),
+    ...settingFindings(settingFacts(config, env.NODE_ENV || undefined)),
+    ...settingWarnings(config).map(({ setting, problem, remedy }) => warn(setting, problem, remedy)),
     ...hostFindings(config.host, isHere),
     ...inside,
     ...others.findings,

@@ -24,8 +24,8 @@ export interface SettingFacts {
   readonly trustsProxies: boolean
   /** Applications whose key in APP_CREDENTIALS is shorter than 32 characters. */
   readonly shortKeys: readonly string[]
-  /** Whether METRICS_TOKEN could be guessed. */
-  readonly hasShortMetricsToken: boolean
+  /** Variables of tokens that could be guessed. */
+  readonly shortTokens: readonly string[]
   /** Whether ADMIN_PASSWORD_HASH is cheap to try passwords against. */
   readonly hasWeakPasswordHash: boolean
   readonly hasFailureBudget: boolean
@@ -39,15 +39,18 @@ export function settingFacts(config: Config, nodeEnv: string | undefined): Setti
     nodeEnv,
     trustsProxies: config.trustedProxies.length > 0,
     hasFailureBudget: config.limits.failureBudgetPerDay > 0,
-    hasShortMetricsToken: (config.metrics?.token?.length ?? 16) < 16,
+    shortTokens: Object.entries({
+      METRICS_TOKEN: config.metrics?.token,
+      OUTBOX_TOKEN: config.outboxAccess.token,
+    }).flatMap(([name, token]) => (token !== undefined && token.length < 16 ? [name] : [])),
     hasWeakPasswordHash:
       config.adminPasswordHash !== undefined && isWeakPasswordHash(config.adminPasswordHash),
     shortKeys: [...config.appCredentials].filter(([, key]) => key.length < 32).map(([appId]) => appId),
   }
 }
 
-export function settingWarnings(facts: SettingFacts): readonly Finding[] {
-  const { developmentOnly, publicUrl, trustsProxies, shortKeys, nodeEnv } = facts
+export function settingFindings(facts: SettingFacts): readonly Finding[] {
+  const { developmentOnly, publicUrl, trustsProxies, shortKeys, shortTokens, nodeEnv } = facts
   return found(
     nodeEnv !== undefined &&
       !['production', 'development', 'test'].includes(nodeEnv) &&
@@ -69,8 +72,9 @@ export function settingWarnings(facts: SettingFacts): readonly Finding[] {
         'is 0: nothing limits the wrong codes for a recipient over several codes',
         'set FAILURE_BUDGET_PER_DAY to at most 100, as NIST SP 800-63B-4 requires',
       ),
-    facts.hasShortMetricsToken &&
-      warn('METRICS_TOKEN', 'is shorter than 16 characters', 'set it to the output of: openssl rand -hex 32'),
+    ...shortTokens.map((name) =>
+      warn(name, 'is shorter than 16 characters', 'set it to the output of: openssl rand -hex 32'),
+    ),
     facts.hasWeakPasswordHash &&
       warn(
         'ADMIN_PASSWORD_HASH',

@@ -263,7 +263,7 @@ function listed(keys: readonly AppKey[]): string {
 
 function requireAppId(appId: string): void {
   if (!isAppId(appId))
-    throw new OperatorError('an appId is 1 to 64 visible characters, without spaces and colons')
+    throw new OperatorError('an appId is 1 to 64 visible ASCII characters, without spaces and colons')
 }
 
 function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {

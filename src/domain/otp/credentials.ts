@@ -37,7 +37,10 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** 1 to 64 visible characters without a colon (spec 4.3, invalid_app_id). */
+/** 1 to 64 visible ASCII characters without a colon (design D28; spec 4.3, invalid_app_id). */
 export function isAppId(appId: string): boolean {
-  return /^[^\s\p{C}:]{1,64}$/u.test(appId)
+  return /^[!-9;-~]{1,64}$/.test(appId)
 }
+
+/** In characters. */
+export const maxApiKeyLength = 512

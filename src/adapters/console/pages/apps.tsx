@@ -49,7 +49,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
               required
               isCode
               value={appId}
-              hint="1 to 64 visible characters, no colon."
+              hint="1 to 64 visible ASCII characters, no colon."
             />
           </Form>
         </Card>

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { Failure } from '../../domain/failures.ts'
+import { isSame, showsToken } from '../pages/bearer.ts'
+
+/** Who may read the outbox (design D29). */
+export interface OutboxAccess {
+  /** OUTBOX_TOKEN; undefined: none. */
+  readonly token: string | undefined
+  /** Whether it opens at all: a server that listens beyond this machine needs a token. */
+  readonly isOpen: boolean
+  readonly publicUrl: string | undefined
+}
+
+/**
+ * Lets a request read the outbox: a bearer token, or the cookie of a browser that has shown the token as `?token=`.
+ *
+ * @returns the redirect that sets the cookie; undefined: the request may go on
+ */
+export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Request): Response | undefined {
+  if (!isOpen) {
+    throw new Failure(
+      'route_not_found',
+      'The outbox is closed: HOST listens beyond this machine. Set OUTBOX_TOKEN to open it.',
+    )
+  }
+  if (token === undefined || showsToken(request, token)) return undefined
+  const url = new URL(request.url)
+  const given = url.searchParams.get('token')
+  if (given !== null && isSame(given, token)) {
+    url.searchParams.delete('token')
+    const location = url.pathname + url.search
+    const headers = {
+      location,
+      'set-cookie': cookieFor(url, token, publicUrl),
+      'referrer-policy': 'no-referrer',
+    }
+    return new Response(null, { status: 303, headers })
+  }
+  const cookie = /(?:^|;)\s*otpost_outbox=([^;\s]*)/.exec(request.headers.get('cookie') ?? '')?.[1]
+  if (given === null && cookie !== undefined && isSame(cookie, cookieValue(token))) return undefined
+  throw new Failure(
+    'unauthorized',
+    'The outbox token is required: Authorization: Bearer OUTBOX_TOKEN, or in a browser once /outbox?token=OUTBOX_TOKEN',
+  )
+}
+
+/** Hidden from scripts and from requests of other sites; ends with the browser. */
+function cookieFor({ hostname }: URL, token: string, publicUrl: string | undefined): string {
+  const isSecure = publicUrl?.startsWith('https:') && new URL(publicUrl).hostname === hostname
+  return `otpost_outbox=${cookieValue(token)}; Path=/outbox; ${isSecure ? 'Secure; ' : ''}HttpOnly; SameSite=Strict`
+}
+
+/** The token itself stays out of the browser's cookie store. */
+function cookieValue(token: string): string {
+  return createHash('sha256').update(`otpost outbox cookie ${token}`).digest('base64url')
+}

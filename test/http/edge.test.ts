@@ -1,0 +1,341 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Answer, createTestApp, credentials, type TestApp } from '../support/app.ts'
+import { rawRequest } from '../support/raw-http.ts'
+import { createBrokenApp, expectError, freshPhone } from '../support/rows.ts'
+
+// What depends on the path, the Host name and the listening address of a request, and the headers of every answer.
+
+const passwordHash = await Bun.password.hash('a password of the console')
+const token = 'a-token-of-the-outbox'
+
+describe('a path over a socket', () => {
+  let app: TestApp
+  let url: URL
+
+  beforeAll(async () => {
+    app = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0' })
+    url = app.app.listen()
+  })
+  afterAll(() => app.close())
+
+  for (const path of [
+    '/x/../admin/login',
+    '/docs/%2e%2e/admin/login',
+    '/docs/%2E%2e/admin/login',
+    '/docs/.%2e/admin/login',
+    '/./admin/login',
+    '/%2e/admin/login',
+    '/admin/./login',
+    '/admin/x/../login',
+    '/admin\\login',
+    '/docs\\..\\admin\\login',
+    '/docs/..%2fadmin/login',
+    '/docs%2f..%2fadmin%2flogin',
+    '/docs%5c..%5cadmin%5clogin',
+    '/admin%2flogin',
+    '/../../admin/login',
+    'http://localhost/x/../admin/login',
+    '/x/../outbox',
+    '/x/../outbox/messages',
+    '/outbox/x/../messages?limit=1',
+    '/outbox/messages/%2e%2e/html',
+    '/outbox/messages/a\\..\\1/html',
+    '/outbox/messages/1%2fhtml/html',
+    '/x/../health',
+    '/x/%2e%2e/',
+    '/..',
+  ]) {
+    test(`GET ${path}: 404`, async () => {
+      const { status, text } = await rawRequest(url, `GET ${path}`)
+      expect({ status, error: JSON.parse(text).error }).toEqual({ status: 404, error: 'not_found' })
+    })
+  }
+
+  for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    test(`${method} of a path with dot segments: 404`, async () => {
+      const { status } = await rawRequest(url, `${method} /x/../health`, [
+        'Host: localhost',
+        'Content-Length: 0',
+      ])
+      expect(status).toBe(404)
+    })
+  }
+
+  for (const [path, status] of [
+    ['/admin/login', 200],
+    ['/admin/login?next=/../x', 200],
+    ['/admin/nowhere', 303],
+    ['/outbox/messages?to=..%2f', 400],
+    ['http://localhost/health', 200],
+    ['/docs/page.css', 200],
+    ['/health?x=/../%2e%2e', 200],
+  ] as const) {
+    test(`GET ${path} is answered as before: ${status}`, async () => {
+      expect((await rawRequest(url, `GET ${path}`)).status).toBe(status)
+    })
+  }
+
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    test(`${method} /health: 405`, async () => {
+      const answer = await rawRequest(url, `${method} /health`, ['Host: localhost', 'Content-Length: 0'])
+      expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({
+        status: 405,
+        allow: 'GET, HEAD',
+      })
+    })
+  }
+})
+
+describe('the Host name of /outbox and /admin (D29)', () => {
+  const paths = [
+    '/outbox',
+    '/outbox/messages',
+    '/outbox/outbox.js',
+    '/admin',
+    '/admin/login',
+    '/admin/page.css',
+  ]
+  let app: TestApp
+  beforeAll(async () => {
+    app = await createTestApp({
+      ADMIN_PASSWORD_HASH: passwordHash,
+      PUBLIC_URL: 'https://otp.example.com:8443/base',
+      HOST: 'Host.internal',
+      OUTBOX_TOKEN: token,
+    })
+  })
+  afterAll(() => app.close())
+  const get = (path: string, host: string, method = 'GET') =>
+    app.request(method, path, { headers: { host, authorization: `Bearer ${token}` } })
+
+  for (const host of [
+    'localhost',
+    'LOCALHOST:3000',
+    'localhost.',
+    'shop.localhost:1',
+    '127.0.0.1',
+    '127.9.8.7:65535',
+    '[::1]:3000',
+    '[::1]',
+    'otp.example.com',
+    'OTP.example.com.:9',
+    'host.internal:3000',
+  ]) {
+    test(`${host} is known`, async () => {
+      for (const path of paths) expect((await get(path, host)).status, path).toBeOneOf([200, 303])
+    })
+  }
+
+  for (const host of [
+    'evil.example',
+    'evil.example:3000',
+    'localhost.evil.example',
+    'evillocalhost',
+    '127.0.0.1.evil.example',
+    '10.0.0.5:3000',
+    '0.0.0.0',
+    '[::2]',
+    '[::ffff:10.0.0.1]',
+    'otp.example.com.evil.example',
+    'localhost, evil.example',
+    'a@localhost',
+    '',
+  ]) {
+    test(`${host || 'none'} is not: 404, whatever the method`, async () => {
+      for (const path of [...paths, '/admin/nowhere', '/outbox/nowhere']) {
+        for (const method of ['GET', 'DELETE']) expectError(await get(path, host, method), 404, 'not_found')
+      }
+    })
+  }
+
+  test('is not compared elsewhere', async () => {
+    expect((await get('/health', 'evil.example')).status).toBe(200)
+    expect((await get('/docs', 'evil.example')).status).toBe(200)
+    expect((await get('/administration', 'evil.example')).body.message).toBe(
+      (await get('/nowhere', 'localhost')).body.message,
+    )
+  })
+
+  test('that is missing, doubled or invalid over a socket: 404', async () => {
+    const url = app.app.context && (await listening())
+    for (const headers of [
+      ['Host: '],
+      ['Host: a b'],
+      ['Host: evil.example', 'Host: localhost'],
+      ['Host: a/b?c#d'],
+    ]) {
+      for (const path of ['/admin/login', '/outbox']) {
+        const { status } = await rawRequest(url, `GET ${path}`, headers)
+        expect(status, `${path} ${headers}`).toBeOneOf([400, 404])
+      }
+    }
+    expect((await rawRequest(url, 'GET /admin/login', ['Host: localhost:1'])).status).toBe(200)
+  })
+
+  let local: TestApp | undefined
+  afterAll(() => local?.close())
+  async function listening(): Promise<URL> {
+    local = await createTestApp({ ADMIN_PASSWORD_HASH: passwordHash, PORT: '0' })
+    return local.app.listen()
+  }
+})
+
+describe('the outbox of a server that listens beyond this machine (D29)', () => {
+  const pages = [
+    '/outbox',
+    '/outbox/messages',
+    '/outbox/messages/1/html',
+    '/outbox/outbox.css',
+    '/outbox/page.css',
+  ]
+  const apps: TestApp[] = []
+  afterAll(() => Promise.all(apps.map((app) => app.close())))
+  async function appWith(env: Readonly<Record<string, string>>): Promise<TestApp> {
+    const app = await createTestApp(env)
+    apps.push(app)
+    return app
+  }
+
+  for (const HOST of ['0.0.0.0', '::', '10.1.2.3', 'otp.internal']) {
+    test(`is closed at ${HOST} without OUTBOX_TOKEN: 404, says what to set, and no page names it`, async () => {
+      const app = await appWith({ HOST })
+      for (const path of pages) {
+        const answer = await app.get(path)
+        expectError(answer, 404, 'not_found')
+        expect(answer.body.message).toContain('OUTBOX_TOKEN')
+      }
+      expect((await app.get('/')).body.links.outbox).toBeUndefined()
+      expect(Object.keys((await app.get('/openapi.json')).body.paths)).not.toContain('/outbox/messages')
+    })
+  }
+
+  for (const HOST of ['127.0.0.1', '127.0.0.2', '::1', 'localhost']) {
+    test(`is open at ${HOST}, which is this machine`, async () => {
+      const app = await appWith({ HOST })
+      expect((await app.get('/outbox/messages')).status).toBe(200)
+    })
+  }
+
+  for (const HOST of ['0.0.0.0', '127.0.0.1']) {
+    describe(`with OUTBOX_TOKEN, at ${HOST}`, () => {
+      let app: TestApp
+      beforeAll(async () => {
+        app = await appWith({ HOST, OUTBOX_TOKEN: token, PUBLIC_URL: 'https://otp.example.com' })
+        await app.post('/otp/send', { phone: freshPhone() })
+      })
+      const get = (path: string, headers: Record<string, string> = {}) =>
+        app.request('GET', path, { headers })
+      const cookieOf = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? ''
+
+      for (const [name, headers] of [
+        ['nothing', {}],
+        ['another token', { authorization: 'Bearer another-token' }],
+        ['the token without a scheme', { authorization: token }],
+        ['another scheme', { authorization: `Basic ${token}` }],
+        ['an empty token', { authorization: 'Bearer ' }],
+        ['a cookie of another value', { cookie: 'otpost_outbox=AAAA' }],
+        ['the token as cookie', { cookie: `otpost_outbox=${token}` }],
+      ] as const) {
+        test(`${name}: 401, with the challenge`, async () => {
+          for (const path of pages) {
+            const answer = await get(path, headers)
+            expectError(answer, 401, 'unauthorized')
+            expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+          }
+        })
+      }
+
+      test('the bearer token: 200', async () => {
+        for (const path of pages.filter((page) => !page.endsWith('html'))) {
+          expect((await get(path, { authorization: `Bearer ${token}` })).status, path).toBe(200)
+        }
+      })
+
+      test('?token= once: a redirect without it, and a cookie that opens every page', async () => {
+        const answer = await get(`/outbox?to=12025550143&token=${token}`)
+        expect(answer.status).toBe(303)
+        expect(answer.headers.get('location')).toBe('/outbox?to=12025550143')
+        expect(answer.headers.get('cache-control')).toBe('no-store')
+        const cookie = answer.headers.get('set-cookie') ?? ''
+        expect(cookie).toMatch(/^otpost_outbox=[\w-]{43}; Path=\/outbox; HttpOnly; SameSite=Strict$/)
+        expect(cookie).not.toContain(token)
+        for (const path of pages.filter((page) => !page.endsWith('html'))) {
+          expect((await get(path, { cookie: `a=b; ${cookieOf(answer)}; c=d` })).status, path).toBe(200)
+        }
+      })
+
+      test('?token= with another token: 401, also with the cookie', async () => {
+        const cookie = cookieOf(await get(`/outbox?token=${token}`))
+        expectError(await get('/outbox?token=another', { cookie }), 401, 'unauthorized')
+        expectError(await get('/outbox?token='), 401, 'unauthorized')
+      })
+
+      test('the cookie is Secure at PUBLIC_URL', async () => {
+        const request = new Request(`https://otp.example.com/outbox?token=${token}`)
+        const response = await app.app.handle(request)
+        expect(response.headers.get('set-cookie')).toContain('; Secure; HttpOnly; SameSite=Strict')
+      })
+
+      test('the token is never in the log', async () => {
+        await get(`/outbox?token=${token}`)
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(app.lines.length).toBeGreaterThan(0)
+        expect(JSON.stringify(app.lines)).not.toContain(token)
+      })
+    })
+  }
+})
+
+describe('the headers of JSON answers', () => {
+  let app: TestApp
+  let broken: Awaited<ReturnType<typeof createBrokenApp>>
+  beforeAll(async () => {
+    app = await createTestApp({ METRICS_TOKEN: 'a-token-of-metrics' })
+    broken = await createBrokenApp()
+  })
+  afterAll(() => Promise.all([app.close(), broken.close()]))
+
+  const json = { 'content-type': 'application/json' }
+  const rows: readonly [name: string, status: number, ask: () => Promise<Answer>][] = [
+    ['POST /otp/send', 200, () => app.post('/otp/send', { phone: freshPhone() })],
+    ['POST /otp/verify', 404, () => app.post('/otp/verify', { phone: freshPhone(), otp: '123456' })],
+    ['POST /notify', 400, () => app.post('/notify', {})],
+    ['without credentials', 401, () => app.postRaw('/otp/send', {})],
+    ['with wrong credentials', 403, () => app.postRaw('/otp/send', { ...credentials, apiKey: 'x' })],
+    ['a body that is no JSON', 400, () => app.postRaw('/otp/send', '{')],
+    [
+      'a body that is too large',
+      413,
+      () => app.request('POST', '/otp/send', { headers: json, body: ' '.repeat(300_000) }),
+    ],
+    ['GET /', 200, () => app.get('/')],
+    ['GET /health', 200, () => app.get('/health')],
+    ['HEAD /health', 200, () => app.request('HEAD', '/health')],
+    ['GET /health/live', 200, () => app.get('/health/live')],
+    ['GET /health/ready', 200, () => app.get('/health/ready')],
+    ['GET /health of a broken database', 503, () => broken.get('/health')],
+    ['a fault', 500, () => broken.post('/otp/send', { phone: freshPhone() })],
+    ['GET /integrations/catalog', 200, () => app.get('/integrations/catalog')],
+    ['GET /platform/brands', 200, () => app.get('/platform/brands')],
+    ['GET /outbox/messages', 200, () => app.get('/outbox/messages')],
+    ['GET /metrics without the token', 401, () => app.get('/metrics')],
+    ['an unknown path', 404, () => app.get('/nowhere')],
+    ['a wrong method', 405, () => app.request('PUT', '/health')],
+  ]
+  for (const [name, status, ask] of rows) {
+    test(`${name}: nosniff and no-store`, async () => {
+      const answer = await ask()
+      expect(answer.status).toBe(status)
+      expect(answer.headers.get('content-type')).toStartWith('application/json')
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    })
+  }
+
+  test('/openapi.json is a public file: nosniff, and kept as long as it is the same', async () => {
+    const { headers } = await app.get('/openapi.json')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('cache-control')).toBe('no-cache')
+    expect(headers.get('etag')).not.toBeNull()
+  })
+})
