@@ -145,7 +145,7 @@ describe.concurrent('otpost doctor', () => {
     for (const what of ['APP_CREDENTIALS', 'OUTBOX_TOKEN']) {
       expect(logged.filter((each) => each.what === what).map(({ line }) => line)).toEqual(of(what))
     }
-    expect(new Set(logged.map(({ level }) => level))).toEqual(new Set(['warn']))
+    expect(new Set(logged.map(({ level }) => level))).toEqual(new Set([40]))
     const withToken = await examined({ ...env, OUTBOX_TOKEN: 'short' })
     expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 characters.*holders of the token/)
     expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
