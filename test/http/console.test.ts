@@ -572,13 +572,13 @@ describe('a session', () => {
     }
     const csrf = /name="csrf" value="([^"]*)"/.exec((await visitor.get('/admin/apps')).html)?.[1] ?? ''
     const body = new URLSearchParams({ csrf, appId: 'till' }).toString()
-    const key = await seenAt('http://evil.example', { method: 'POST', path: '/admin/apps/issue', body })
+    const key = await seenAt('http://other.localhost', { method: 'POST', path: '/admin/apps/issue', body })
     expect(key).toContain('http://127.0.0.1:3000/otp/send')
-    const requests = await seenAt('http://evil.example', { method: 'GET', path: '/admin/requests' })
+    const requests = await seenAt('http://other.localhost', { method: 'GET', path: '/admin/requests' })
     expect(requests).toContain('http://127.0.0.1:3000/')
-    const outbox = await seenAt('http://evil.example', { method: 'GET', path: '/outbox' })
+    const outbox = await seenAt('http://other.localhost', { method: 'GET', path: '/outbox' })
     expect(outbox).toContain('http://127.0.0.1:3000/otp/send')
-    expect(key + requests + outbox).not.toContain('evil.example')
+    expect(key + requests + outbox).not.toContain('other.localhost')
   })
 
   test('bodies that are no forms are refused', async () => {
