@@ -78,7 +78,10 @@ export interface SendErrors {
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
-  /** 429: A limit of the phone, the mailbox, the application or the network address is used up. */
+  /**
+   * 429: A limit of the phone, the mailbox, the application or the network address is used up, or the
+   * wrong codes for this recipient in a day.
+   */
   readonly rate_limited: object
   /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
   readonly cooldown_active: object
@@ -105,7 +108,10 @@ export interface ResendErrors {
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
-  /** 429: A limit of the phone, the mailbox, the application or the network address is used up. */
+  /**
+   * 429: A limit of the phone, the mailbox, the application or the network address is used up, or the
+   * wrong codes for this recipient in a day.
+   */
   readonly rate_limited: object
   /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
   readonly cooldown_active: object

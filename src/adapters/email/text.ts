@@ -1,7 +1,7 @@
 import { convert } from 'html-to-text'
 
 /** The conversion blocks the event loop. */
-const maxSource = 64_000
+const maxSource = 32_000
 
 const cut = '\n\n[…]'
 
