@@ -7,7 +7,7 @@ import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
-/** The operator's console. Without a password or a link of `otpost admin link` it answers 404. */
+/** The operator's console. Without a password, browsers without a session get 404 for every page but `/admin/link`. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const pageHandler = createPageHandler(ports, settings, contextOf)
   sessionRoutes(pageHandler)
