@@ -9,7 +9,10 @@ export type OtpSendRequest =
        */
       readonly brandId?: string
       readonly channel: 'EMAIL'
-      /** One mail address of at most 254 characters. Upper case and surrounding spaces make no difference. */
+      /**
+       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case,
+       * surrounding spaces and the spelling of an internationalized domain make no difference.
+       */
       readonly email: string
       /**
        * The login that the code is for. The message names it where the brand has that enabled. As for
@@ -32,8 +35,9 @@ export type OtpSendRequest =
       readonly brandId?: string
       readonly channel?: 'SMS'
       /**
-       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear, and
-       * 7 to 15 digits must remain. A server with a default region takes national spellings too.
+       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A
+       * leading 00 and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default
+       * region also accepts national numbers; digits that are a valid E.164 number are read as that.
        */
       readonly phone: string
       /**
@@ -130,8 +134,9 @@ export type OtpVerifyRequest =
        */
       readonly brandId?: string
       /**
-       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear, and
-       * 7 to 15 digits must remain. A server with a default region takes national spellings too.
+       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A
+       * leading 00 and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default
+       * region also accepts national numbers; digits that are a valid E.164 number are read as that.
        */
       readonly phone: string
       /** The code as the recipient typed it: six digits. */
@@ -144,7 +149,10 @@ export type OtpVerifyRequest =
        * the client.
        */
       readonly brandId?: string
-      /** One mail address of at most 254 characters. Upper case and surrounding spaces make no difference. */
+      /**
+       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case,
+       * surrounding spaces and the spelling of an internationalized domain make no difference.
+       */
       readonly email: string
       /** The code as the recipient typed it: six digits. */
       readonly otp: string

@@ -86,15 +86,13 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     noteSecret: keys.note,
     subjectsOf,
     /** Erases a person from log and records. */
-    forget: (recipient: Recipient, actor: Actor) =>
-      storage.forget(
-        recipient,
-        {
-          own: subjectsOf(recipient),
-          mailbox: recipient.channel === 'EMAIL' ? secrets.subjects('EMAIL', mailboxOf(recipient)) : [],
-        },
-        { now: now(), actor },
-      ),
+    forget: (recipients: readonly Recipient[], actor: Actor) => {
+      const own = recipients.flatMap(subjectsOf)
+      const mailbox = recipients.flatMap((recipient) =>
+        recipient.channel === 'EMAIL' ? secrets.subjects('EMAIL', mailboxOf(recipient)) : [],
+      )
+      return storage.forget(recipients, { own, mailbox }, { now: now(), actor })
+    },
     outbox: storage.outbox,
     eventLog,
     openCircuits: storage.openCircuits,

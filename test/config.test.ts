@@ -93,7 +93,7 @@ describe('defaults', () => {
     ['mail stays in the outbox', ({ smtp }) => smtp, undefined],
     ['the outbox is in use', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
     ['the plain route has one provider', ({ smsRoutes }) => smsRoutes.plain.length, 1],
-    ['no region is assumed', ({ nationalize }) => nationalize, undefined],
+    ['no region is assumed', ({ contacts }) => contacts.phone('098123 45678')?.identity, '09812345678'],
     ['no proxy is trusted', ({ trustedProxies }) => trustedProxies, []],
     ['there are no metrics', ({ metrics }) => metrics, undefined],
   ])('%s', (_, of, value) => {
@@ -158,7 +158,11 @@ describe('what is set', () => {
       ({ smtp }) => smtp?.from,
       { name: 'Shop, the', address: 'codes@shop.example' },
     ],
-    [{ PHONE_DEFAULT_REGION: 'IN' }, ({ nationalize }) => nationalize?.('098123 45678'), '919812345678'],
+    [
+      { PHONE_DEFAULT_REGION: 'IN' },
+      ({ contacts }) => contacts.phone('098123 45678')?.identity,
+      '919812345678',
+    ],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' },
       ({ trustedProxies }) => trustedProxies.length,

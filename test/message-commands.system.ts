@@ -150,7 +150,7 @@ describe.concurrent('what the journal says', () => {
       expect.stringMatching(/^\d+$/),
     ])
     expect(text).toMatch(/ 91\*{8}11 +webhook\/plain +- +1 GSM-7 +rejected +content HTTP 400 +\d/)
-    expect(text).toMatch(/ J\*\*\*@Example\.com +outbox +LOGIN_OTP +- +accepted +- +\d/)
+    expect(text).toMatch(/ j\*\*\*@example\.com +outbox +LOGIN_OTP +- +accepted +- +\d/)
   })
 
   test('deliveries of a request, a recipient or a time, and the latest so many', async () => {
@@ -225,7 +225,7 @@ describe.concurrent('what the journal says', () => {
       requestId: idOf('mail'),
       operation: 'send',
       channel: 'EMAIL',
-      recipient: 'J***@Example.com',
+      recipient: 'j***@example.com',
       limits: [{ limit: 'recipient-hour', used: 1 }, { limit: 'app-minute' }],
       deliveries: [{ requestId: idOf('mail'), provider: 'outbox', status: 'accepted' }],
     })

@@ -3,7 +3,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Forgotten } from '../adapters/store/store.ts'
 import type { StoreConfig } from '../config/store.ts'
-import { email, phone } from '../domain/contact.ts'
+import { formerRecipient } from '../domain/contact.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
   commandActor,
@@ -114,11 +114,12 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
 async function forgetPerson(env: Env, text: string): Promise<void> {
   const config = await storeConfig(env)
   requireDatabase(config)
-  const recipient = phone(text, config.nationalize) ?? email(text)
+  const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
   if (!recipient) throw new OperatorError('the recipient must be a phone number or a mail address')
+  const recipients = [recipient, formerRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {
-    for (const line of aboutForgotten(await context.forget(recipient, await commandActor(env)))) print(line)
+    for (const line of aboutForgotten(await context.forget(recipients, await commandActor(env)))) print(line)
   })
 }
 

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { email, phone } from '../domain/contact.ts'
 import { type Delivery, type RequestTrace, statusOf } from '../domain/events/event-log.ts'
 import { explain } from '../domain/events/explain.ts'
 import { providerPath } from '../domain/messages/delivery-reports.ts'
@@ -64,8 +63,8 @@ export function messageCommands(program: Command, env: Env): void {
 }
 
 async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
-  await withContext(env, async ({ outbox }, { nationalize }) => {
-    const recipient = phone(options.to, nationalize) ?? email(options.to)
+  await withContext(env, async ({ outbox }, { contacts }) => {
+    const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or a mail address')
     }
@@ -80,8 +79,8 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
 }
 
 async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void> {
-  await withServerContext(env, async ({ eventLog, subjectsOf, now }, { nationalize, database }) => {
-    const recipient = phone(options.to, nationalize) ?? email(options.to)
+  await withServerContext(env, async ({ eventLog, subjectsOf, now }, { contacts, database }) => {
+    const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
     if (options.to !== undefined && !recipient) {
       throw new OperatorError('--to must be a phone number or a mail address')
     }

@@ -1,8 +1,9 @@
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
-import { isRegion, nationalizeFor } from '../adapters/phone/nationalize.ts'
+import { toAsciiDomain } from '../adapters/email/domain.ts'
+import { e164In, isRegion } from '../adapters/phone/e164.ts'
 import { type DatabaseTarget, usualBatchSize } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
-import type { Nationalize } from '../domain/contact.ts'
+import { type Contacts, email, phone } from '../domain/contact.ts'
 import { maxApiKeyLength } from '../domain/otp/credentials.ts'
 import { Settings } from './settings.ts'
 
@@ -16,7 +17,7 @@ export interface StoreConfig {
   readonly secretKeys: SecretKeys | undefined
   /** appId → API key, beside the apps issued by command. */
   readonly appCredentials: ReadonlyMap<string, string>
-  readonly nationalize: Nationalize | undefined
+  readonly contacts: Contacts
 }
 
 /** The database, as DATABASE_URL names it. */
@@ -59,7 +60,7 @@ export function readStoreSettings(settings: Settings): StoreConfig {
     database,
     secretKeys,
     appCredentials: readAppCredentials(settings),
-    nationalize: readRegion(settings),
+    contacts: readContacts(settings),
   }
 }
 
@@ -153,10 +154,12 @@ function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
   return credentials
 }
 
-function readRegion(settings: Settings): Nationalize | undefined {
+function readContacts(settings: Settings): Contacts {
   const region = settings.optional('PHONE_DEFAULT_REGION')?.trim().toUpperCase()
-  if (region === undefined) return undefined
-  if (isRegion(region)) return nationalizeFor(region)
-  settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
-  return undefined
+  const isKnown = region !== undefined && isRegion(region)
+  if (region !== undefined && !isKnown) {
+    settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')
+  }
+  const e164 = e164In(isKnown ? region : undefined)
+  return { phone: (raw) => phone(raw, e164), email: (raw) => email(raw, toAsciiDomain) }
 }

@@ -3,11 +3,21 @@ export type Channel = 'SMS' | 'EMAIL'
 /** A normalized recipient. */
 export interface Recipient {
   readonly channel: Channel
-  /** E.164 digits without `+`, or the e-mail address as written, trimmed and in NFC. */
-  readonly address: string
-  /** The key of a person: the digits, or the e-mail address in lower case. */
+  /** E.164 digits without `+`, or the e-mail address: what limits and codes are keyed by, and where messages go. */
   readonly identity: string
 }
+
+/** Reads recipients as callers and operators write them. Undefined: normalization fails. */
+export interface Contacts {
+  phone(raw: unknown): Recipient | undefined
+  email(raw: unknown): Recipient | undefined
+}
+
+/** E.164 digits of a number that a numbering plan has; the digits themselves otherwise (design D5). */
+export type ReadE164 = (digits: string) => string
+
+/** A domain in ASCII, by UTS 46; an empty string for an invalid one (design D6). */
+export type ToAsciiDomain = (domain: string) => string
 
 /** In any case (design D27). */
 export function parseChannel(value: unknown): Channel | undefined {
@@ -17,35 +27,67 @@ export function parseChannel(value: unknown): Channel | undefined {
   return lower === 'sms' ? 'SMS' : lower === 'email' ? 'EMAIL' : undefined
 }
 
-/** Converts a possibly national number to E.164 digits, where a default region is set. */
-export type Nationalize = (raw: string) => string
-
 /**
- * The digits of a phone number (spec 1, design D5): 7 to 15 digits, and only `+ - ( ) .` and spaces beside them. Digits of
- * other scripts are rejected, since dropping them would change the number.
+ * A phone number (spec 1, design D5): 7 to 15 digits, and only `+ - ( ) .` and spaces beside them. Digits of other scripts are
+ * rejected, since dropping them would change the number.
  */
-export function phone(raw: unknown, nationalize?: Nationalize): Recipient | undefined {
+export function phone(raw: unknown, e164: ReadE164): Recipient | undefined {
   if (typeof raw !== 'string' || !/^[0-9 +\-().]*$/.test(raw)) return undefined
-  const digits = (nationalize ? nationalize(raw) : raw).replace(/[^0-9]/g, '')
-  if (digits.length < 7 || digits.length > 15) return undefined
-  return { channel: 'SMS', address: digits, identity: digits }
+  const digits = raw.replace(/[^0-9]/g, '').replace(/^(?:00)+/, '')
+  if (digits.length > longestSpelling) return undefined
+  const identity = e164(digits)
+  return identity.length < 7 || identity.length > 15 ? undefined : { channel: 'SMS', identity }
 }
+
+/** Digits of a number behind the longest trunk or international prefix. */
+const longestSpelling = 20
 
 /**
- * One e-mail address (design D6). RFC 5322 specials are rejected, so that one recipient can never become two. Normalization
- * comes first, since a character may fold into `@`.
+ * An e-mail address (design D6). RFC 5322 specials are rejected, so that one recipient can never become two. Checks come after
+ * the conversion, since a character may become `@` or a dot.
  */
-export function email(raw: unknown): Recipient | undefined {
+export function email(raw: unknown, toAscii: ToAsciiDomain): Recipient | undefined {
   if (typeof raw !== 'string' || raw.length > 1024 || !raw.isWellFormed()) return undefined
-  const address = raw.trim().normalize('NFC')
-  // RFC 5321 section 4.5.3.1.3: 254 is the longest deliverable path.
-  if (address.length > 254 || !addrSpec.test(address)) return undefined
-  const domain = address.slice(address.indexOf('@') + 1)
-  if (domain.split('.').includes('')) return undefined
-  return { channel: 'EMAIL', address, identity: address.toLowerCase() }
+  const [local = '', host = '', ...others] = raw.trim().split('@')
+  if (others.length > 0) return undefined
+  const name = lowerCase(local)
+  const domain = domainOf(host, toAscii)
+  const identity = `${name}@${domain}`
+  // RFC 5321 section 4.5.3.1: 64 octets for the local part, 254 for the longest deliverable address.
+  const isDeliverable =
+    isLocalPart.test(name) && octets(name) <= 64 && isDomain.test(domain) && identity.length <= 254
+  return isDeliverable ? { channel: 'EMAIL', identity } : undefined
 }
 
-const addrSpec = /^[^\s\p{C}@()<>[\]:;,"\\]+@[^\s\p{C}@()<>[\]:;,"\\]+$/u
+const isLocalPart = /^(?!\.)(?!.*\.\.)[^\s\p{C}@()<>[\]:;,"\\]+(?<!\.)$/u
+
+const isDomain = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.(?!$)|$))+$/
+
+function lowerCase(text: string): string {
+  // Lower case may take NFC away.
+  return text.normalize('NFC').toLowerCase().normalize('NFC')
+}
+
+function octets(text: string): number {
+  return new TextEncoder().encode(text).length
+}
+
+/** In lower case, without a trailing dot. ASCII needs no library, except for labels in Punycode. */
+function domainOf(host: string, toAscii: ToAsciiDomain): string {
+  const isAscii = /^[a-z0-9.-]*$/i.test(host) && !/xn--/i.test(host)
+  return (isAscii ? host.toLowerCase() : isInternational.test(host) ? toAscii(host) : '').replace(/\.$/, '')
+}
+
+const isInternational = /^(?:[a-z0-9.-]|(?!\p{C})[^\p{ASCII}])+$/iu
+
+/**
+ * The recipient that earlier versions read the text as: digits and addresses as written, in lower case. Their records are
+ * still kept by that.
+ */
+export function formerRecipient({ channel }: Recipient, text: string): Recipient {
+  const identity = channel === 'SMS' ? text.replace(/[^0-9]/g, '') : lowerCase(text.trim())
+  return { channel, identity }
+}
 
 /** The mailbox that an e-mail address delivers to: its local part up to the first `+`, with its domain (design D6). */
 export function mailboxOf({ identity }: Recipient): string {
@@ -53,8 +95,8 @@ export function mailboxOf({ identity }: Recipient): string {
 }
 
 /** A recipient in logs. */
-export function mask({ channel, address }: Recipient): string {
-  return channel === 'SMS' ? maskPhone(address) : maskEmail(address)
+export function mask({ channel, identity }: Recipient): string {
+  return channel === 'SMS' ? maskPhone(identity) : maskEmail(identity)
 }
 
 export function maskPhone(digits: string): string {

@@ -1,10 +1,96 @@
 import { describe, expect, test } from 'bun:test'
-import { getCountries, getExampleNumber } from 'libphonenumber-js/max'
+import fc from 'fast-check'
+import parsePhoneNumber, { getCountries, getExampleNumber } from 'libphonenumber-js/max'
+import metadata from 'libphonenumber-js/max/metadata'
 import examples from 'libphonenumber-js/mobile/examples'
-import { isRegion, nationalizeFor } from '../../src/adapters/phone/nationalize.ts'
+import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
+import { isE164 } from '../../src/adapters/phone/plans.ts'
 import { phone } from '../../src/domain/contact.ts'
 
-type Region = Parameters<typeof nationalizeFor>[0]
+type Region = Parameters<typeof e164In>[0]
+
+const mobiles = getCountries().flatMap((region) => {
+  const number = getExampleNumber(region, examples)
+  return number ? [{ region, number, digits: number.number.slice(1) }] : []
+})
+
+describe('a handset has one identity, however its number is spelled (design D5)', () => {
+  const handsets: readonly (readonly [digits: string, spellings: readonly string[]])[] = [
+    [
+      '447911123456',
+      [
+        '+44 7911 123456',
+        '+44 (0)7911 123456',
+        '+4407911123456',
+        '4407911123456',
+        '00447911123456',
+        '+00447911123456',
+        '0044 (0) 7911-123456',
+        '0447911123456',
+        '04407911123456',
+        '000447911123456',
+        '0000447911123456',
+      ],
+    ],
+    ['4915123456789', ['+49 (0)151 23456789', '+49 0151 23456789', '04915123456789', '0049(0)15123456789']],
+    ['33612345678', ['+33 (0)6 12 34 56 78', '33 06 12 34 56 78', '0033 06 12 34 56 78']],
+    ['919876543210', ['+91 98765 43210', '+91 0 98765 43210', '0919876543210', '00 91 098765 43210']],
+    ['79123456789', ['+7 912 345-67-89', '+7 8 912 345-67-89', '+7 (8912) 345 67 89', '0079123456789']],
+    [
+      '5491123456789',
+      ['+54 9 11 2345 6789', '+54 11 15 2345 6789', '+54 011 15 2345 6789', '+54 0 9 11 2345 6789'],
+    ],
+    [
+      '525512345678',
+      ['+52 55 1234 5678', '+52 1 55 1234 5678', '+52 044 55 1234 5678', '+52 01 55 1234 5678'],
+    ],
+    ['12025550143', ['+1 202 555 0143', '+1 1 202 555 0143', '0012025550143', '012025550143']],
+    // An Italian number keeps its zero.
+    ['390669812345', ['+39 06 698 12345', '0039 06 698 12345', '0390669812345']],
+    ['393123456789', ['+39 312 345 6789', '0039 312 345 6789']],
+  ]
+  const settings: readonly Region[] = [undefined, 'GB', 'US', 'IN']
+  const rows = handsets.flatMap(([digits, spellings]) =>
+    settings.map((region) => ({ digits, spellings, region })),
+  )
+  test.each(rows)('$digits with the region $region', ({ digits, spellings, region }) => {
+    const identities = [digits, ...spellings].map((raw) => phone(raw, e164In(region))?.identity)
+    expect([...new Set(identities)]).toEqual([digits])
+  })
+
+  test.each(mobiles)(
+    'a mobile number of $region, behind 00, zeros and its trunk prefix',
+    ({ number, digits }) => {
+      const { countryCallingCode: code, nationalNumber } = number
+      const trunk = metadata.countries[number.country ?? 'US']?.[5] || ''
+      for (const raw of [
+        `+${digits}`,
+        `00${digits}`,
+        `0${digits}`,
+        `+${code} (${trunk}) ${nationalNumber}`,
+      ]) {
+        expect(phone(raw, e164In(undefined))?.identity).toBe(digits)
+      }
+      const withZero = `${code}0${nationalNumber}`
+      expect(phone(withZero, e164In(undefined))?.identity).toBe(isE164(withZero) ? withZero : digits)
+    },
+  )
+
+  const unknown: readonly (readonly [Region, string, string])[] = [
+    [undefined, '07911 123456', '07911123456'],
+    [undefined, '+999 123 4567', '9991234567'],
+    [undefined, '+44 44 7911 123456', '44447911123456'],
+    ['US', '+999 123 4567', '9991234567'],
+    ['GB', '+1234567', '1234567'],
+    ['GB', '0999 123 4567', '09991234567'],
+  ]
+  test.each(unknown)(
+    'with the region %p, %p of no known plan is left to its digits',
+    (region, raw, digits) => {
+      expect(phone(raw, e164In(region))?.identity).toBe(digits)
+    },
+  )
+})
 
 describe('a number as someone in the region writes it (design D5)', () => {
   const rows: readonly (readonly [Region, string, string])[] = [
@@ -25,6 +111,18 @@ describe('a number as someone in the region writes it (design D5)', () => {
     ['GB', '07911 123456', '447911123456'],
     ['GB', '7911 123456', '447911123456'],
     ['GB', '00447911123456', '447911123456'],
+    ['GB', '+07911 123456', '447911123456'],
+    // Also a number in Virginia behind a zero.
+    ['DE', '0157 12345678', '4915712345678'],
+    [undefined, '0157 12345678', '15712345678'],
+    // Also a number in Alexandria, in E.164: that takes precedence.
+    ['US', '(203) 555-0143', '2035550143'],
+    ['US', '1 (203) 555-0143', '12035550143'],
+    ['MX', '55 1234 5678', '525512345678'],
+    ['MX', '044 55 1234 5678', '525512345678'],
+    ['MX', '01 55 1234 5678', '525512345678'],
+    ['AR', '011 15 2345-6789', '5491123456789'],
+    ['RU', '8 (912) 345-67-89', '79123456789'],
     ['DE', '0151 23456789', '4915123456789'],
     ['DE', '0049 151 23456789', '4915123456789'],
     // An Italian number keeps its zero.
@@ -32,34 +130,59 @@ describe('a number as someone in the region writes it (design D5)', () => {
     ['IT', '+39 06 698 12345', '390669812345'],
   ]
   test.each(rows)('in %s %p is %s', (region, raw, digits) => {
-    expect(phone(raw, nationalizeFor(region))?.address).toBe(digits)
+    expect(phone(raw, e164In(region))?.identity).toBe(digits)
   })
 
-  test('in every region a mobile number has one key, as it is dialed there, with + and as bare E.164 digits', () => {
-    const apart: string[] = []
-    for (const region of getCountries()) {
-      const number = getExampleNumber(region, examples)
-      if (!number) continue
-      const digits = number.number.slice(1)
-      for (const raw of [number.formatNational(), number.formatInternational(), number.number, digits]) {
-        const key = phone(raw, nationalizeFor(region))?.identity
-        if (key !== digits) apart.push(`${region}: ${raw} is ${key}`)
-      }
-    }
-    expect(apart).toEqual([])
-  })
-
-  const senseless: readonly (readonly [Region, string, string])[] = [
-    ['US', '+999 123 4567', '9991234567'],
-    ['GB', '+1234567', '1234567'],
-  ]
-  test.each(senseless)('in %s %p, which nobody has, is left to its digits', (region, raw, digits) => {
-    expect(phone(raw, nationalizeFor(region))?.address).toBe(digits)
+  test.each(mobiles)('in $region a mobile number is dialed nationally', ({ region, number, digits }) => {
+    const dialed = number.formatNational().replace(/[^0-9]/g, '')
+    expect(phone(number.formatNational(), e164In(region))?.identity).toBe(isE164(dialed) ? dialed : digits)
   })
 
   test.each(['', '+', '()', '00', '0', '-.-'])('%p has no number in it', (raw) => {
-    expect(phone(raw, nationalizeFor('IN'))).toBeUndefined()
+    expect(phone(raw, e164In('IN'))).toBeUndefined()
   })
+})
+
+describe('numbers of all plans, changed at random', () => {
+  const codes = [...Object.keys(metadata.country_calling_codes), ...Object.keys(metadata.nonGeographic)]
+  const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 })
+  const example = fc.constantFrom(...mobiles.map((mobile) => mobile.digits))
+  const numbers = fc.oneof(
+    digits,
+    fc.tuple(fc.constantFrom(...codes), digits).map((parts) => parts.join('')),
+    fc
+      .tuple(example, fc.nat(14), digits)
+      .map(([number, at, end]) => number.slice(0, at) + end.slice(0, 15 - at)),
+    fc
+      .tuple(example, fc.integer({ min: 1, max: 4 }), fc.constantFrom('0', '1', '8', '9', '00', '044', '15'))
+      .map(([number, at, prefix]) => number.slice(0, at) + prefix + number.slice(at)),
+  )
+
+  test('are E.164 where libphonenumber leaves them as they are, and only there', () => {
+    fc.assert(
+      fc.property(numbers, (number) => {
+        const parsed = parsePhoneNumber(`+${number}`)
+        expect(isE164(number)).toBe(parsed?.isValid() === true && parsed.number === `+${number}`)
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+
+  test.each([undefined, 'GB', 'DE', 'US', 'AR', 'MX', 'IT', 'RU', 'BR', 'JP', 'CN', 'JE', 'SM'] as const)(
+    'have an identity that is its own identity, with the region %p',
+    (region) => {
+      const identityOf = (raw: string) => phone(raw, e164In(region))?.identity
+      fc.assert(
+        fc.property(fc.constantFrom('', '0', '00', '+', '+0'), numbers, (prefix, number) => {
+          const identity = identityOf(prefix + number)
+          if (identity === undefined) return
+          expect(identityOf(identity)).toBe(identity)
+          expect(identityOf(`+${identity}`)).toBe(identity)
+        }),
+        { numRuns: 1000 },
+      )
+    },
+  )
 })
 
 describe('a region', () => {

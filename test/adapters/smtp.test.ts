@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { toAsciiDomain } from '../../src/adapters/email/domain.ts'
 import { createSmtpMailer } from '../../src/adapters/email/smtp.ts'
 import { smtpSettings } from '../../src/adapters/email/smtp-settings.ts'
 import { Settings } from '../../src/config/settings.ts'
@@ -178,13 +179,12 @@ describe.concurrent('the recipient', () => {
   test.each([
     "o'brien+tag@example.com",
     "!#$%&'*/=?^_`{|}~-@example.com",
-    '=?utf-8?q?a=2Cb=40c?=@example.com',
+    '=?utf-8?q?a=2cb=40c?=@example.com',
     'first.last@sub.domain.example.com',
-    'UPPER@example.com',
     'jürgen@example.com',
   ])('%s is the one address of RCPT TO', async (address) => {
     // Given as the domain gives it, which every address of a caller goes through.
-    const to = email(address)?.address
+    const to = email(address, toAsciiDomain)?.identity
     expect(to).toBe(address)
     await using post = await scene()
     expect(await post.send({ to: address })).toEqual(accepted)
@@ -193,7 +193,8 @@ describe.concurrent('the recipient', () => {
 
   test('of an internationalized domain is reached', async () => {
     await using post = await scene()
-    expect(await post.send({ to: 'jane@bücher.example' })).toEqual(accepted)
+    const to = email('Jane@bücher.example', toAsciiDomain)?.identity ?? ''
+    expect(await post.send({ to })).toEqual(accepted)
     expect(post.server.recipients).toHaveLength(1)
     expect(['jane@bücher.example', 'jane@xn--bcher-kva.example']).toContain(post.server.recipients[0] ?? '')
   })

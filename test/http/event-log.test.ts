@@ -86,7 +86,7 @@ describe('the delivery log', () => {
         route: null,
         provider: 'smtp',
         template: 'LOGIN_OTP',
-        recipient: 'J***@example.com',
+        recipient: 'j***@example.com',
         position: null,
         recipientSubject: subject.slice(0, 22),
         segments: null,

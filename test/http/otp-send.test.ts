@@ -223,6 +223,24 @@ describe('a phone', () => {
     expectSuccess(await app.post('/otp/verify', { phone: ' 1 555 910 0001 ', otp }))
   })
 
+  test.each([{}, { PHONE_DEFAULT_REGION: 'GB' }])(
+    'is one handset behind 00 and a trunk prefix, with %p (D5)',
+    async (env) => {
+      const british = await createTestApp(env)
+      const first = await british.post('/otp/send', { phone: '+44 7911 123456' })
+      expectSuccess(first, ['expiresIn'])
+      const spellings = ['+44 (0)7911 123456', '+00447911123456', '0447911123456', '00440 7911 123456']
+      for (const [index, phone] of spellings.entries()) {
+        expectError(await british.post('/otp/send', { phone }), 429, 'cooldown_active')
+        const wrong = await british.post('/otp/verify', { phone, otp: '000000' })
+        if (index < 3) expectError(wrong, 401, 'mismatch')
+        else expectError(wrong, 429, 'max_attempts')
+      }
+      expect((await british.outbox()).map(({ to }) => to)).toEqual(['447911123456'])
+      await british.close()
+    },
+  )
+
   test('is one phone in national spellings with PHONE_DEFAULT_REGION (D5)', async () => {
     const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
     const spellings = [
@@ -256,6 +274,8 @@ describe('a mail address', () => {
     { email: 'a@exam\u0000ple.com', valid: false },
     { email: 'a@example.com\r\nBcc: b@example.com', valid: false },
     { email: `${'a'.repeat(243)}@example.com`, valid: false },
+    { email: 'a..b@c.example', valid: false },
+    { email: 'a@b_c.d', valid: false },
   ]
   for (const { email, valid } of rows) {
     test(`${JSON.stringify(email).slice(0, 50)} is ${valid ? 'taken' : 'refused'} (D6)`, async () => {
@@ -269,6 +289,23 @@ describe('a mail address', () => {
     await app.post('/otp/send', { channel: 'EMAIL', email: ' Rene\u0301@Example.com' })
     const otp = await app.lastCode('ren\u00e9@example.com')
     expectSuccess(await app.post('/otp/verify', { email: 'REN\u00c9@EXAMPLE.COM ', otp }))
+  })
+
+  test('is one address in every spelling of its domain, and mail goes to that (D6)', async () => {
+    const spellings = [
+      'Ann@B\u00fccher.example',
+      'ann@xn--bcher-kva.example.',
+      'ann@b\u00dc\uff43her\u3002example',
+    ]
+    for (const [index, email] of spellings.entries()) {
+      expectSuccess(await app.post('/otp/send', { channel: 'EMAIL', email }), ['expiresIn'])
+      const sent = await app.outbox('ann@xn--bcher-kva.example')
+      expect(sent).toHaveLength(index + 1)
+      expect(sent.at(-1)?.to).toBe('ann@xn--bcher-kva.example')
+      const otp = codeIn(sent.at(-1)?.text)
+      const other = spellings[(index + 1) % spellings.length]
+      expectSuccess(await app.post('/otp/verify', { email: other, otp }))
+    }
   })
 })
 

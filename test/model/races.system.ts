@@ -232,8 +232,13 @@ describe('concurrent requests', () => {
         return store.guess(...guess)
       },
     }
-    const { limits } = readConfig({})
-    const ports = { ...app.app.context, store: paused, limits: { ...limits, globalPerMinute: 1000 } }
+    const { contacts, limits } = readConfig({})
+    const ports = {
+      ...app.app.context,
+      contacts,
+      store: paused,
+      limits: { ...limits, globalPerMinute: 1000 },
+    }
     const underWay = Array.from({ length: 2 }, async () => {
       const call = newContext()
       const body = { ...credentials, brandId: 'acme', email: address, otp: old }

@@ -1,4 +1,5 @@
 import { createSecrets } from '../../src/adapters/crypto/secrets.ts'
+import { readStoreConfig } from '../../src/config/store.ts'
 import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
@@ -385,6 +386,7 @@ class Simulation {
           return operation.code
         },
       },
+      contacts: readStoreConfig({}).contacts,
       limits,
       otpTtlSeconds: otpTtlMs / 1000,
       providerTimeoutMs,

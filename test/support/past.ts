@@ -210,8 +210,8 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
     const mailbox = `${'abcdefghij'[Number(number) % 10]}${number}@example.com`
     const to: Recipient =
       random() < 0.18
-        ? { channel: 'EMAIL', address: mailbox, identity: mailbox }
-        : { channel: 'SMS', address: `1202555${number}`, identity: `1202555${number}` }
+        ? { channel: 'EMAIL', identity: mailbox }
+        : { channel: 'SMS', identity: `1202555${number}` }
     const { channel } = to
     const [recipientSubject] = context.secrets.subjects(channel, to.identity)
     const about = { channel, recipient: mask(to), recipientSubject }

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SettingInForce } from '../../config/settings.ts'
-import type { Nationalize } from '../../domain/contact.ts'
+import type { Contacts } from '../../domain/contact.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import type { LastHour, Limited, Period, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
@@ -56,7 +56,7 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
   readonly providerNames: readonly string[]
-  readonly nationalize: Nationalize | undefined
+  readonly contacts: Contacts
   readonly log: Log
 }
 

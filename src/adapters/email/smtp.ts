@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import { domainToASCII } from 'node:url'
 import { createTransport } from 'nodemailer'
 import { email } from '../../domain/contact.ts'
 import type { Mail, Mailer, Outcome } from '../../domain/messages/providers.ts'
+import { toAsciiDomain } from './domain.ts'
 
 export interface SmtpSettings {
   readonly server: SmtpServer
@@ -100,8 +100,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     }
     done()
   })
-  const written = from.address.slice(from.address.lastIndexOf('@') + 1)
-  const domain = domainToASCII(written) || written
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
   async function submit(mail: Mail, messageId: string, signal: AbortSignal): Promise<Failed | undefined> {
     contents.delete(signal)
@@ -130,7 +129,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     name: 'smtp',
     async send(mail, attempt, timeoutMs) {
       // nodemailer parses even the addresses of an explicit envelope as lists.
-      if (email(mail.to)?.address !== mail.to) {
+      if (email(mail.to, toAsciiDomain)?.identity !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }
       const providerMessageId = `${mail.requestId}.${attempt}@${domain}`

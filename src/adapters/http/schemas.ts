@@ -58,13 +58,15 @@ const chosenChannel = { description: 'SMS or EMAIL, in upper or lower case.' } a
 const phone = Type.String({
   pattern: '^[0-9 +().-]+$',
   description:
-    'A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear, and 7 to 15 ' +
-    'digits must remain. A server with a default region takes national spellings too.',
+    'A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A leading 00 ' +
+    'and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default region also accepts ' +
+    'national numbers; digits that are a valid E.164 number are read as that.',
 })
 const email = Type.String({
   format: 'idn-email',
   description:
-    'One mail address of at most 254 characters. Upper case and surrounding spaces make no difference.',
+    'One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case, surrounding spaces ' +
+    'and the spelling of an internationalized domain make no difference.',
 })
 
 const otpSendRequest = Type.Object(

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { email, type Nationalize, phone } from '../../domain/contact.ts'
+import type { Contacts } from '../../domain/contact.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { Clock, Outbox, OutboxQuery } from '../../domain/ports.ts'
@@ -19,7 +19,7 @@ export interface OutboxPorts {
   /** Aborts when the server stops, to end waiting readers. */
   readonly stopping: AbortSignal
   readonly access: OutboxAccess
-  readonly nationalize: Nationalize | undefined
+  readonly contacts: Contacts
 }
 
 /** Limits of a waiting read. */
@@ -46,7 +46,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       }),
     )
     .get('/outbox', async ({ query: { to } }) => {
-      const recipient = phone(to, outbox.nationalize) ?? email(to)
+      const recipient = outbox.contacts.phone(to) ?? outbox.contacts.email(to)
       const page = outboxPage({
         messages: await outbox.messages.list({ limit: maxMessages }),
         to: recipient?.identity ?? (to?.trim() || null),
@@ -58,7 +58,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
       return new Response(page, { headers })
     })
     .get('/outbox/messages', async ({ request, query, server }) => {
-      const wanted = readQuery(query, outbox.nationalize)
+      const wanted = readQuery(query, outbox.contacts)
       server?.timeout(request, 0)
       const signal = AbortSignal.any([request.signal, outbox.stopping])
       const messages = await outbox.messages.wait(wanted, waitSeconds(query.wait) * 1000, signal)
@@ -78,8 +78,8 @@ const mailPolicy =
 
 type Query = Readonly<Record<string, string | undefined>>
 
-function readQuery({ to, after, limit }: Query, nationalize: Nationalize | undefined): OutboxQuery {
-  const recipient = phone(to, nationalize) ?? email(to)
+function readQuery({ to, after, limit }: Query, contacts: Contacts): OutboxQuery {
+  const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to !== undefined && !recipient) {
     throw new Failure('validation_error', 'to must be a phone number or a mail address')
   }

@@ -16,12 +16,12 @@ const patienceMs = 3000
 export async function forget(
   database: Database,
   stores: StoreDatabase,
-  recipient: Recipient,
+  recipients: readonly Recipient[],
   subjects: ForgottenSubjects,
   by: { readonly now: number; readonly actor: Actor },
 ): Promise<Forgotten> {
   database.driver.pragma('secure_delete = ON')
-  const forgotten = await forgetRecipient(stores, recipient, subjects, by)
+  const forgotten = await forgetRecipient(stores, recipients, subjects, by)
   return { ...forgotten, traces: await eraseTraces(database) }
 }
 

@@ -12,7 +12,7 @@ import {
   type SQL,
   type Table,
 } from 'drizzle-orm'
-import { email, mask, type Recipient } from '../../domain/contact.ts'
+import { mask, type Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { hourName } from '../../domain/otp/limits.ts'
 import { auditRow } from './audit.ts'
@@ -27,16 +27,21 @@ const batch = 200
 /** Requests read in one step. */
 const scanBatch = 5000
 
-/** Erases a person from event log and records (`Storage.forget`). */
+/**
+ * Erases a person from event log and records (`Storage.forget`).
+ *
+ * @param recipients the person, under each identity that records may be kept by
+ */
 export async function forgetRecipient(
   database: StoreDatabase,
-  recipient: Recipient,
+  recipients: readonly Recipient[],
   { own, mailbox }: ForgottenSubjects,
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
   const { audit, codesAndLimits, outbox } = database.tables
   const { subject, name } = codesAndLimits
-  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipient, own)
+  const identities = recipients.map(({ identity }) => identity)
+  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipients, own)
   const events = await eraseAttempts(database, own)
   const erased: Erased = {
     ...events,
@@ -47,9 +52,8 @@ export async function forgetRecipient(
       subject,
       or(inArray(subject, [...own]), and(inArray(subject, [...mailbox]), eq(name, hourName))),
     ),
-    messages: await deleteWhere(database, outbox, outbox.id, eq(outbox.identity, recipient.identity)),
-    integrationRequests:
-      recipient.channel === 'EMAIL' ? await eraseIntegrationRequests(database, recipient) : 0,
+    messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
+    integrationRequests: await eraseIntegrationRequests(database, identities),
   }
   const entry = auditRow({
     at: now,
@@ -65,13 +69,13 @@ export async function forgetRecipient(
 /** Deletes this person's requests without a message. They have no index by recipient, so all requests are read. */
 async function eraseWithoutAttempt(
   database: StoreDatabase,
-  recipient: Recipient,
+  recipients: readonly Recipient[],
   hashes: readonly string[],
 ): Promise<{ readonly requests: number; readonly unclearRequests: number }> {
   const { orm, tables } = database
   const { requests } = tables
   const { requestId, recipientHash } = requests
-  const isUnclear = and(isNull(recipientHash), eq(requests.recipient, mask(recipient)))
+  const isUnclear = and(isNull(recipientHash), inArray(requests.recipient, recipients.map(mask)))
   let [erased, unclearRequests] = [0, 0]
   for (let after = ''; ; ) {
     const [last] = await orm
@@ -166,11 +170,15 @@ const noAttempt = {
   reportKey: null,
 } as const satisfies Partial<RequestRow>
 
-async function eraseIntegrationRequests(database: StoreDatabase, recipient: Recipient): Promise<number> {
+async function eraseIntegrationRequests(
+  database: StoreDatabase,
+  identities: readonly string[],
+): Promise<number> {
   const { integrationRequests } = database.tables
   const { id, contactEmail } = integrationRequests
   const all = await database.orm.select({ id, contactEmail }).from(integrationRequests)
-  const own = all.filter((request) => email(request.contactEmail)?.identity === recipient.identity)
+  // Earlier versions kept them as written.
+  const own = all.filter((request) => identities.includes(request.contactEmail.toLowerCase()))
   const ids = own.map((request) => request.id)
   return deleteWhere(database, integrationRequests, id, inArray(id, ids))
 }

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, asc, desc, eq, gt } from 'drizzle-orm'
-import { email, phone } from '../../domain/contact.ts'
 import type { Outbox, OutboxEntry, OutboxQuery } from '../../domain/ports.ts'
 import type { MessageRow, StoreDatabase } from './database.ts'
 
@@ -24,10 +23,8 @@ export function createOutbox({ orm, tables: { outbox }, now, saveMessage }: Stor
   }
   return {
     list,
-    add: ({ to, brandId, ...message }) => {
-      const identity = (message.channel === 'SMS' ? phone(to) : email(to))?.identity ?? to
-      return saveMessage({ ...message, recipient: to, identity, brandSlug: brandId, createdAt: now() })
-    },
+    add: ({ to, brandId, ...message }) =>
+      saveMessage({ ...message, recipient: to, identity: to, brandSlug: brandId, createdAt: now() }),
     get: async (id) => {
       const [row] = await orm.select().from(outbox).where(eq(outbox.id, id))
       return row && entryOf(row)

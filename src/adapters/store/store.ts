@@ -18,9 +18,11 @@ export interface Storage extends ReturnType<typeof createStores> {
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   /**
    * Erases a person from event log and records. It can be repeated, also after an interruption.
+   *
+   * @param recipients the person, under each identity that records may be kept by
    */
   forget(
-    recipient: Recipient,
+    recipients: readonly Recipient[],
     subjects: ForgottenSubjects,
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>

@@ -1,5 +1,5 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
-import { type Channel, email, parseChannel } from '../contact.ts'
+import { type Channel, type Contacts, parseChannel } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
@@ -44,6 +44,7 @@ export interface IntegrationRequests {
 
 export interface IntegrationPorts {
   readonly now: Clock
+  readonly contacts: Contacts
   readonly requests: IntegrationRequests
   readonly store: Pick<OtpStore, 'admit'>
   readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
@@ -64,7 +65,7 @@ export async function requestIntegration(
   context: RequestContext,
   body: Body,
 ): Promise<string> {
-  const fields = readRequest(body)
+  const fields = readRequest(ports.contacts, body)
   const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])
   const id = ports.secrets.newId()
@@ -72,8 +73,8 @@ export async function requestIntegration(
   return id
 }
 
-function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
-  const contactEmail = email(body.contactEmail)
+function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
+  const contactEmail = contacts.email(body.contactEmail)
   const names = {
     companyName: text('companyName', body.companyName ?? '', { max: requestSizes.companyName }),
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
@@ -84,7 +85,7 @@ function readRequest(body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
   if (!contactEmail) throw invalid('contactEmail must be an e-mail address')
   return {
     ...names,
-    contactEmail: contactEmail.address,
+    contactEmail: contactEmail.identity,
     channels: readChannels(body.channels),
     website: readWebsite(body.website),
     useCase: optionalText('useCase', body.useCase, { max: requestSizes.useCase, lines: 'many' }) ?? null,

@@ -1,14 +1,6 @@
 import { type Body, isGiven, isObject, text } from '../body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
-import {
-  type Channel,
-  email,
-  mask,
-  type Nationalize,
-  parseChannel,
-  phone,
-  type Recipient,
-} from '../contact.ts'
+import { type Channel, type Contacts, mask, parseChannel, type Recipient } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
@@ -35,7 +27,7 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
-  readonly nationalize?: Nationalize | undefined
+  readonly contacts: Contacts
   /** The plain text of a mail given as HTML, in at most so many bytes of UTF-8. */
   readonly textOf: (html: string, maxBytes: number) => string
   readonly isTopLevelDomain: IsTopLevelDomain
@@ -83,12 +75,12 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
     'message' in content ? { text: content.message, template: null } : templateSms(ports, content, brand)
-  const recipients = recipientsOf(to, 'phone number', (raw) => phone(raw, ports.nationalize))
+  const recipients = recipientsOf(to, 'phone number', ports.contacts.phone)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
   const { slug: brandSlug, displayName: brandName } = brand
   const common = { requestId: context.requestId, brandSlug, brandName, validitySeconds: null, ...message }
-  await deliverToAll(ports, context, 'SMS', recipients, ({ address: to }, subject, position) => {
+  await deliverToAll(ports, context, 'SMS', recipients, ({ identity: to }, subject, position) => {
     const sms = { ...common, id: ports.secrets.newId(), to, subject, position }
     return deliverSms(ports, context, sms, { routes })
   })
@@ -102,13 +94,13 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
-  const recipients = recipientsOf(to, 'e-mail address', email)
+  const recipients = recipientsOf(to, 'e-mail address', ports.contacts.email)
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) context.brand = brand.slug
   const { slug: brandSlug = null, displayName: brandName = null } = brand ?? {}
   const common = { requestId: context.requestId, brandSlug, brandName, template: null, ...content }
-  await deliverToAll(ports, context, 'EMAIL', recipients, ({ address: to }, recipientSubject, position) =>
+  await deliverToAll(ports, context, 'EMAIL', recipients, ({ identity: to }, recipientSubject, position) =>
     deliverMail(ports, context, { ...common, to, recipientSubject, position }),
   )
   return { channel: 'EMAIL' }

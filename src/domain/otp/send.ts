@@ -1,14 +1,6 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
-import {
-  type Channel,
-  email,
-  mailboxOf,
-  type Nationalize,
-  parseChannel,
-  phone,
-  type Recipient,
-} from '../contact.ts'
+import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
 import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
@@ -47,7 +39,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly smsMode: SmsMode
-  readonly nationalize?: Nationalize | undefined
+  readonly contacts: Contacts
 }
 
 /**
@@ -161,12 +153,12 @@ interface Order extends Addressee {
 
 /** Undefined where the body has no valid recipient. */
 function readAddressee(
-  { secrets, nationalize }: SendOtpPorts,
+  { secrets, contacts }: SendOtpPorts,
   context: RequestContext,
   body: Body,
 ): Addressee | undefined {
   const channel = channelOf(body)
-  const recipient = channel && (channel === 'SMS' ? phone(body.phone, nationalize) : email(body.email))
+  const recipient = channel && (channel === 'SMS' ? contacts.phone(body.phone) : contacts.email(body.email))
   if (!recipient) return undefined
   const subject = secrets.subjects(recipient.channel, recipient.identity)
   noteRecipient(context, recipient)
@@ -242,7 +234,7 @@ function deliver(
     requestId: context.requestId,
     brandSlug: brand.slug,
     brandName: brand.displayName,
-    to: recipient.address,
+    to: recipient.identity,
     position: null,
   }
   if (recipient.channel === 'EMAIL') {

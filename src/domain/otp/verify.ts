@@ -1,6 +1,6 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brands } from '../brands/brand.ts'
-import { email, type Nationalize, phone, type Recipient } from '../contact.ts'
+import type { Contacts, Recipient } from '../contact.ts'
 import { noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import type { Secrets } from '../ports.ts'
@@ -14,7 +14,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly limits: LimitSettings
-  readonly nationalize?: Nationalize | undefined
+  readonly contacts: Contacts
 }
 
 /** Spec 4.3: resolves when the code was right, and is consumed; throws for everything else. */
@@ -23,7 +23,7 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   const appId = await authenticate(ports, context, body)
   const brand = await approvedBrand(ports.brands, context, body)
   const claims = [globalLimit(ports.limits, appId)]
-  const answer = judged(() => readAnswer(body, appId, ports.nationalize))
+  const answer = judged(() => readAnswer(body, appId, ports.contacts))
   if (answer instanceof Failure) {
     await claim(ports, context, claims)
     throw answer
@@ -52,17 +52,13 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
 }
 
 /** Spec 4.3, in the order of design 5. */
-function readAnswer(
-  body: Body,
-  appId: string,
-  nationalize: Nationalize | undefined,
-): { recipient: Recipient; otp: string } {
+function readAnswer(body: Body, appId: string, contacts: Contacts): { recipient: Recipient; otp: string } {
   const { otp } = body
   if (!isGiven(otp)) throw invalid('otp is required')
   if (isGiven(body.phone) === isGiven(body.email)) throw invalid('exactly one of phone and email is required')
   if (typeof otp !== 'string') throw new Failure('invalid_input')
   if (!/^[0-9]{6}$/.test(otp)) throw new Failure('invalid_otp_format')
-  const recipient = isGiven(body.phone) ? phone(body.phone, nationalize) : email(body.email)
+  const recipient = isGiven(body.phone) ? contacts.phone(body.phone) : contacts.email(body.email)
   if (recipient === undefined) throw new Failure('invalid_contact')
   if (!isAppId(appId)) throw new Failure('invalid_app_id')
   return { recipient, otp }

@@ -1,4 +1,3 @@
-import { email, phone } from '../../../domain/contact.ts'
 import { explain } from '../../../domain/events/explain.ts'
 import { html, seeOther } from '../answers.ts'
 import { field, type PageHandler, pageLength } from '../page-handler.ts'
@@ -36,7 +35,7 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     const q = field(form, 'q')
     if (q === '') return seeOther('/admin/deliveries')
     if (uuid.test(q)) return seeOther(`/admin/deliveries?request=${q.toLowerCase()}`)
-    const recipient = phone(q, settings.nationalize) ?? email(q)
+    const recipient = settings.contacts.phone(q) ?? settings.contacts.email(q)
     if (!recipient) {
       const search = { requestId: null, recipient: null }
       const text = 'Search for a request id, a phone number or a mail address.'

@@ -1,0 +1,49 @@
+import parsePhoneNumber, { type CountryCode, isSupportedCountry } from 'libphonenumber-js/max'
+import type { ReadE164 } from '../../domain/contact.ts'
+import { isE164 } from './plans.ts'
+
+/** Whether a region code such as IN or US is one that numbers can be read in. */
+export function isRegion(code: string): code is CountryCode {
+  return isSupportedCountry(code)
+}
+
+/**
+ * Reads a number (design D5) as an international one; else as someone in the region dials it, with the region's own trunk and
+ * international prefixes; else as an international one behind zeros. Zeros come last, since they begin national numbers:
+ * 0157 12345678 is a mobile number in Germany, 1 571 234 5678 one in Virginia.
+ */
+export function e164In(region: CountryCode | undefined): ReadE164 {
+  return (digits) =>
+    international(digits) ??
+    (region && national(digits, region)) ??
+    international(digits.replace(/^0+/, '')) ??
+    digits
+}
+
+/** The valid number that the digits are, behind a trunk or former mobile prefix too. */
+function international(digits: string): string | undefined {
+  if (isE164(digits)) return digits
+  const number = parsePhoneNumber(`+${digits.replace(formerMexicanPrefix, '52')}`)
+  if (!number) return undefined
+  if (!number.isValid()) {
+    // Zeros that are no trunk prefix there, or read as a carrier's code with the digit behind them.
+    const { countryCallingCode, nationalNumber } = number
+    const zeros = nationalNumber.search(/[^0]/)
+    const shorter = Array.from(
+      { length: zeros },
+      (_, at) => countryCallingCode + nationalNumber.slice(at + 1),
+    )
+    return shorter.find(isE164)
+  }
+  const e164 = number.number.slice(1)
+  // Rarely a second prefix is left.
+  return e164 === digits ? digits : (international(e164) ?? e164)
+}
+
+/** Mobile and trunk prefixes until 2019, which networks still accept; the numbering plan no longer has them. */
+const formerMexicanPrefix = /^52(?:1|0(?:[12]|4[45]))(?=\d{10}$)/
+
+function national(digits: string, region: CountryCode): string | undefined {
+  const number = parsePhoneNumber(digits, region)?.number
+  return number && international(number.slice(1))
+}
