@@ -470,7 +470,10 @@ describe.concurrent('request', () => {
     const { env, run, ok } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     const refused = await run('request', 'reject', id, '--reason', '\x1b[31mno')
-    expect([refused.code, complaint(refused)]).toEqual([1, expect.stringContaining('control characters')])
+    expect([refused.code, complaint(refused)]).toEqual([
+      1,
+      expect.stringContaining('U+001B, a control character'),
+    ])
     expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({ status: 'pending' })
   })
 

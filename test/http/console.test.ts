@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
+import fc from 'fast-check'
+import { deviceOf, signedInCookies } from '../../src/adapters/console/access.ts'
 import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator/operator.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
@@ -436,6 +438,28 @@ describe('under a flood of wrong passwords', () => {
       await other.close()
     }
   })
+})
+
+test('a device cookie counts only as the server signed it, for the present password hash', () => {
+  const hash = fc.string({ minLength: 1 })
+  const deviceIn = (text: string, passwordHash: string) =>
+    deviceOf(
+      new Request('http://localhost', { headers: { cookie: `otpost_device=${text}` } }),
+      undefined,
+      passwordHash,
+    )
+  const change = fc.record({ at: fc.nat(65), to: fc.constantFrom(...'AZaz09-_.') })
+  fc.assert(
+    fc.property(hash, hash, change, (passwordHash, another, { at, to }) => {
+      const [, cookie = ''] = signedInCookies(undefined, 'token', passwordHash)
+      const [value = ''] = cookie.slice('otpost_device='.length).split(';')
+      expect(deviceIn(value, passwordHash)).toBe(value.split('.')[0])
+      if (another !== passwordHash) expect(deviceIn(value, another)).toBeUndefined()
+      const changed = value.slice(0, at) + to + value.slice(at + 1)
+      if (changed !== value) expect(deviceIn(changed, passwordHash)).toBeUndefined()
+      expect(deviceIn(value.slice(0, at), passwordHash)).toBeUndefined()
+    }),
+  )
 })
 
 describe('a session', () => {
