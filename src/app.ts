@@ -25,6 +25,7 @@ import { type Config, localUrl } from './config/config.ts'
 import { type ContextOverrides, openContext, silent } from './context.ts'
 import { ActiveLimits } from './domain/events/active-limits.ts'
 import { createEventLog } from './domain/events/event-log-writer.ts'
+import { ignoredForwardedStat } from './domain/events/stats.ts'
 import { Breakers } from './domain/messages/breaker.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
@@ -90,7 +91,13 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     stopwatch,
   }
 
-  const httpRequests = new HttpRequests(config.trustedProxies, now)
+  const httpRequests = new HttpRequests(config.trustedProxies, now, (network) => {
+    log.warn(
+      { network },
+      'X-Forwarded-For is ignored: its sender is not in TRUSTED_PROXIES, and counts as the client',
+    )
+    context.eventLog.count(now(), ignoredForwardedStat(network))
+  })
   const contextOf = (request: Request) => httpRequests.of(request)
   const passwordHash = config.adminPasswordHash
   const consolePorts = { ...context, passwordHash, limited, providerStates: () => providerHealth(ports) }

@@ -192,6 +192,9 @@ describe('what is set', () => {
 
 describe('what can not be used is refused by name', () => {
   test.each<[string, Environment]>([
+    ...['0.0.0.0/0', '::/0', '::ffff:0:0/96', '1.2.3.4/0', '127.0.0.1, 0.0.0.0/0'].map(
+      (proxies): [string, Record<string, string>] => ['TRUSTED_PROXIES', { TRUSTED_PROXIES: proxies }],
+    ),
     ['REUSE_PORT', { REUSE_PORT: 'canary' }],
     ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@localhost/otpost' }],
     ['DATABASE_URL', { DATABASE_URL: 'canary.db' }],

@@ -253,7 +253,14 @@ function readTrustedProxies(settings: Settings): readonly Network[] {
   if (settings.optional('TRUSTED_PROXIES') === undefined) return []
   return settings.list('TRUSTED_PROXIES', '').flatMap((text) => {
     const proxies = network(text)
-    if (proxies) return [proxies]
+    if (proxies && proxies[1] > 0) return [proxies]
+    if (proxies) {
+      settings.refuse(
+        'TRUSTED_PROXIES',
+        'must not have a network of /0, since every caller could then choose its IP address: name your proxies alone',
+      )
+      return []
+    }
     settings.refuse(
       'TRUSTED_PROXIES',
       'must be IP addresses or networks such as 10.0.0.0/8, separated by commas',

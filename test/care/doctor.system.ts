@@ -151,6 +151,26 @@ describe.concurrent('otpost doctor', () => {
     expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
   })
 
+  test('warns of X-Forwarded-For from outside TRUSTED_PROXIES, which the server has noted', async () => {
+    using here = await kept()
+    const env = { ...here.env, TRUSTED_PROXIES: '10.0.0.0/8' }
+    expect((await examined(env)).of('TRUSTED_PROXIES')).toEqual([])
+    const server = await startServer(env)
+    for (let count = 0; count < 3; count++) {
+      await server.request('GET', '/health/live', { headers: { 'x-forwarded-for': '203.0.113.5' } })
+    }
+    await server.stop()
+    const told = server.lines.map((line) => JSON.parse(line)).filter(({ network }) => network !== undefined)
+    expect(told).toMatchObject([
+      { level: 40, network: '127.0.0.0/24', msg: expect.stringContaining('TRUSTED_PROXIES') },
+    ])
+    expect((await examined(env)).of('TRUSTED_PROXIES')).toEqual([
+      expect.stringMatching(
+        /^warn: .*127\.0\.0\.0\/24 .*ignored.* → .*add its IP address to TRUSTED_PROXIES/,
+      ),
+    ])
+  })
+
   test('changes nothing in the database, also where that is of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {
@@ -377,6 +397,7 @@ describe('findings', () => {
     poolSize: 10,
     clock: { at: 0, askedAt: 0 },
     lastRequestAt: null,
+    ignoredForwarders: [],
   }
 
   test.each([
@@ -471,6 +492,7 @@ describe('findings', () => {
     logBytes: 0,
     keyFingerprints: [],
     lastRequestAt: null,
+    ignoredForwarders: [],
   } as const
   test.each([
     [whole, []],

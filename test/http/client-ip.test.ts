@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { clientIp, type Network, network } from '../../src/adapters/http/client-ip.ts'
+import { clientIp, type Network, network, untrustedNetwork } from '../../src/adapters/http/client-ip.ts'
 
 function networks(...texts: readonly string[]): Network[] {
   return texts.map((text) => {
@@ -102,6 +102,20 @@ describe('the client IP (D21)', () => {
       expect(clientIp('10.0.0.1', forwardedFor, trusted)).toMatch(/^[0-9a-f.:]+(\/64)?$/)
     }
   })
+})
+
+test('the network of a peer that is no proxy', () => {
+  const proxies = [network('10.0.0.0/8'), network('2001:db8::/32')].filter((each) => each !== undefined)
+  for (const [peer, expected] of [
+    ['172.18.0.5', '172.18.0.0/24'],
+    ['::ffff:172.18.0.5', '172.18.0.0/24'],
+    ['2001:db9:1:2:3::4', '2001:db9:1:2::/64'],
+    ['10.1.2.3', undefined],
+    ['2001:db8::1', undefined],
+    [undefined, undefined],
+  ] as const) {
+    expect(untrustedNetwork(peer, proxies)).toBe(expected)
+  }
 })
 
 describe('a trusted network', () => {

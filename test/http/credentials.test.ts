@@ -310,6 +310,30 @@ describe('failed credentials (D22)', () => {
     await direct.close()
   })
 
+  test('X-Forwarded-For of a peer outside TRUSTED_PROXIES is logged and counted, once an hour', async () => {
+    for (const [proxies, expected] of [
+      ['', 1],
+      ['10.0.0.0/8', 1],
+      ['127.0.0.0/8', 0],
+    ] as const) {
+      const server = await createTestApp({ PORT: '0', TRUSTED_PROXIES: proxies })
+      const url = server.app.listen()
+      const ask = async () => {
+        const headers = { 'x-forwarded-for': '203.0.113.5' }
+        await (await fetch(new URL('/health/live', url), { headers })).body?.cancel()
+      }
+      const warnings = () => server.lines.filter((line) => 'network' in line)
+      await fetch(new URL('/health/live', url))
+      expect(warnings()).toEqual([])
+      for (let count = 0; count < 3; count++) await ask()
+      expect(warnings()).toEqual(expected ? [{ network: '127.0.0.0/24' }] : [])
+      server.advance(3600)
+      await ask()
+      expect(warnings()).toHaveLength(2 * expected)
+      await server.close()
+    }
+  })
+
   test('are no requests of the application: its global limit does not count them', async () => {
     const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '2' })
     for (let count = 0; count < 10; count++) {

@@ -1126,7 +1126,12 @@ export class Run {
       if (Number(entry.level) >= 50) wrong('a log line of an error')
       if (entry.requestId === undefined) {
         const isOfProcess = ['listening', 'stopped'].includes(String(entry.msg))
-        if (!isOfProcess && entry.signal === undefined && entry.setting === undefined) {
+        if (
+          !isOfProcess &&
+          entry.signal === undefined &&
+          entry.setting === undefined &&
+          entry.network === undefined
+        ) {
           wrong('a log line of no request')
         }
         continue

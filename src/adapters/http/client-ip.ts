@@ -44,6 +44,14 @@ export function clientIp(
   return client.kind() === 'ipv4' ? client.toString() : prefix64(client as ipaddr.IPv6)
 }
 
+/** The network of a peer that is no trusted proxy, /24 or /64; undefined: the peer is one, or there is none. */
+export function untrustedNetwork(peer: string | undefined, trusted: readonly Network[]): string | undefined {
+  const address = parse(peer)
+  if (address === undefined || isTrusted(address, trusted)) return undefined
+  if (address.kind() === 'ipv6') return prefix64(address as ipaddr.IPv6)
+  return `${address.toString().replace(/\d+$/, '0')}/24`
+}
+
 /** Some proxies write the port too: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
 function withoutPort(hop: string): string {
   const [, bracketed, dotted] = /^\[(.+)\](?::\d+)?$|^([0-9.]+):\d+$/.exec(hop) ?? []

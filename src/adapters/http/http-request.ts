@@ -1,7 +1,7 @@
 import { newRequestContext, type RequestContext } from '../../domain/events/request-context.ts'
 import type { Failure } from '../../domain/failures.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { clientIp, type Network } from './client-ip.ts'
+import { clientIp, type Network, untrustedNetwork } from './client-ip.ts'
 
 /** A request from its headers to its answer. */
 export interface HttpRequest extends RequestContext {
@@ -23,9 +23,13 @@ export class HttpRequests {
   /** Whether each answer closes its connection. */
   isClosing = false
 
+  private ignoredNextAt = Number.NEGATIVE_INFINITY
+
+  /** @param ignored receives the network of a peer whose X-Forwarded-For is ignored, at most once an hour (design D21) */
   constructor(
     private readonly trustedProxies: readonly Network[],
     private readonly now: Clock,
+    private readonly ignored: (network: string) => void = () => {},
   ) {}
 
   begin(request: Request, peer: string | undefined): HttpRequest {
@@ -45,15 +49,31 @@ export class HttpRequests {
   }
 
   private clientIp(peer: string | undefined, { headers }: Request): string {
-    // Without trusted proxies the result depends on the peer alone and can be cached.
-    if (this.trustedProxies.length > 0)
-      return clientIp(peer, headers.get('x-forwarded-for'), this.trustedProxies)
+    const own = this.ipOf(peer)
+    const forwardedFor = headers.get('x-forwarded-for')
+    if (forwardedFor === null) return own
+    const ip = this.trustedProxies.length > 0 ? clientIp(peer, forwardedFor, this.trustedProxies) : own
+    if (ip === own) this.noteIgnored(peer)
+    return ip
+  }
+
+  /** The IP address that a peer counts as without X-Forwarded-For. */
+  private ipOf(peer: string | undefined): string {
     const known = peer === undefined ? undefined : this.peers.get(peer)
     if (known !== undefined) return known
     const ip = clientIp(peer, null, [])
     if (this.peers.size >= 1000) this.peers.clear()
     if (peer !== undefined) this.peers.set(peer, ip)
     return ip
+  }
+
+  private noteIgnored(peer: string | undefined): void {
+    const at = this.now()
+    if (at < this.ignoredNextAt) return
+    const network = untrustedNetwork(peer, this.trustedProxies)
+    if (network === undefined) return
+    this.ignoredNextAt = at + 3_600_000
+    this.ignored(network)
   }
 
   /** The body of a request has been received. */

@@ -1,5 +1,5 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
-import { type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
+import { ignoredForwardersQuery, type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
@@ -32,7 +32,7 @@ async function factsOf(pool: Pool) {
         current_setting('max_connections')::int, (SELECT count(*)::int FROM pg_stat_activity),
         floor(extract(epoch FROM clock_timestamp()) * 1000)::float8,
         to_regclass('__drizzle_migrations') IS NOT NULL, to_regclass('requests') IS NOT NULL,
-        to_regclass('secret_marks') IS NOT NULL`,
+        to_regclass('secret_marks') IS NOT NULL, to_regclass('stats') IS NOT NULL`,
     [],
   )
   // Without pg_monitor only the number of standbys is visible.
@@ -44,6 +44,8 @@ async function factsOf(pool: Pool) {
   const lastId =
     row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
+  const forwarders =
+    row[12] === true ? await pool.rows(ignoredForwardersQuery('$1'), [askedAt - 86_400_000]) : []
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
@@ -61,6 +63,7 @@ async function factsOf(pool: Pool) {
     schema: await schemaOf(pool, row[9] === true),
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
+    ignoredForwarders: forwarders.map(([network]) => String(network)),
   }
 }
 

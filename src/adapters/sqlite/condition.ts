@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import { type DatabaseFacts, schemaState } from '../store/condition.ts'
+import { type DatabaseFacts, ignoredForwardersQuery, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
@@ -9,6 +9,7 @@ import { missingColumns } from './migrate.ts'
 
 /** No table check starts after this time. */
 const checkMs = 2000
+const dayMs = 86_400_000
 
 /**
  * Reads the facts for `otpost doctor` beside other processes; writes nothing.
@@ -46,6 +47,12 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
         ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
         : [],
       lastRequestAt: last ? timeOfId(last) : null,
+      ignoredForwarders: tables.includes('stats')
+        ? driver
+            .prepare<[number], string>(ignoredForwardersQuery('?'))
+            .pluck()
+            .all(Date.now() - dayMs)
+        : [],
     }
   } catch (error) {
     throw new DatabaseError(file, error)

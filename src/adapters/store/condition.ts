@@ -14,6 +14,8 @@ export interface DatabaseFacts {
   readonly keyFingerprints: readonly string[]
   /** Epoch milliseconds; null: no requests. */
   readonly lastRequestAt: number | null
+  /** Networks outside TRUSTED_PROXIES whose X-Forwarded-For was ignored in the last day. */
+  readonly ignoredForwarders: readonly string[]
 }
 
 export type ServerDatabaseFacts =
@@ -38,6 +40,7 @@ export type ServerDatabaseFacts =
       /** The server's clock and this machine's at the same moment; epoch milliseconds. */
       readonly clock: { readonly at: number; readonly askedAt: number }
       readonly lastRequestAt: number | null
+      readonly ignoredForwarders: readonly string[]
     }
 
 export interface StandbyFacts {
@@ -46,6 +49,10 @@ export interface StandbyFacts {
   readonly connected: number
   readonly isHidden: boolean
 }
+
+/** Selects `ignoredForwarders`; the parameter is the time a day ago, epoch milliseconds. */
+export const ignoredForwardersQuery = (parameter: '?' | '$1') =>
+  `SELECT DISTINCT detail FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000 AND at >= ${parameter} ORDER BY detail LIMIT 10`
 
 /** Compares the times of the applied migrations with those that this program has. */
 export function schemaState(

@@ -68,3 +68,15 @@ export function secretFindings(
       ),
   )
 }
+
+/** @param networks whose X-Forwarded-For the server has ignored in the last day (design D21) */
+export function forwarderFindings(networks: readonly string[]): readonly Finding[] {
+  return found(
+    networks.length > 0 &&
+      warn(
+        'TRUSTED_PROXIES',
+        `X-Forwarded-For came from ${networks.join(', ')} within 24 h and was ignored: its sender counts as the client of every request`,
+        'if your proxy is there, add its IP address to TRUSTED_PROXIES; if not, let only your proxy connect to otpost',
+      ),
+  )
+}

@@ -16,11 +16,11 @@ import {
 
 // Events are counted as they happen: the event log may have millions of rows.
 
-export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time'
+export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time' | 'forwarded-ignored'
 
 /**
  * `detail` is an error code or `ok`, the outcome and class of an attempt, the status of a delivery report, or a bin of
- * seconds. Unknown fields are empty.
+ * seconds, or the network whose X-Forwarded-For was ignored. Unknown fields are empty.
  */
 export interface StatKey {
   readonly kind: StatKind
@@ -87,6 +87,10 @@ export function reportStat(provider: string, status: keyof typeof reportRanks): 
 
 /** Upper bounds in seconds of the time from the message to the right code. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
+
+export function ignoredForwardedStat(network: string): StatKey {
+  return { kind: 'forwarded-ignored', channel: '', brand: '', provider: '', detail: network }
+}
 
 /** A stat's count in one step. */
 export interface Counted extends StatKey {
