@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { demoIn } from '../src/commands/demo.ts'
 import { commitOf } from '../src/version.ts'
 import { codeIn, temporaryFolder } from './support/app.ts'
 import { binary, programEnv } from './support/program.ts'
@@ -75,7 +76,7 @@ describe.skipIf(binary === undefined)(
       const cwd = newFolder('alone')
       const server = await start(['demo'], cwd, { PORT: '0' })
       const post = async (path: string, fields: object) => {
-        const credentials = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' }
+        const credentials = demoIn(join(cwd, 'data'))
         const response = await fetch(new URL(path, server.url), {
           method: 'POST',
           headers: { 'content-type': 'application/json' },

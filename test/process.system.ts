@@ -1,6 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { demoIn } from '../src/commands/demo.ts'
 import { readConfig } from '../src/config/config.ts'
 import { openContext } from '../src/context.ts'
 import { putBrand } from '../src/domain/operator/operator.ts'
@@ -330,6 +331,14 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     expect(code).toBeDefined()
     expect(JSON.parse(verified)).toMatchObject({ success: true })
     expect(existsSync(join(folder.path, 'data', 'demo.db'))).toBe(true)
+
+    // Made once, and for this demo alone.
+    const keyFile = join(folder.path, 'data', 'demo.apikey')
+    const key = readFileSync(keyFile, 'utf8').trim()
+    expect(welcome).toContain(`"apiKey":"${key}"`)
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600)
+    expect(demoIn(join(folder.path, 'data')).apiKey).toBe(key)
+    expect(demoIn(join(folder.path, 'other')).apiKey).not.toBe(key)
 
     demo.kill('SIGINT')
     expect(await demo.exited).toBe(0)

@@ -1,20 +1,32 @@
 import { join } from 'node:path'
+import { secretsFrom } from '../adapters/crypto/secret-file.ts'
+import type { Demo } from '../adapters/outbox/page.tsx'
 import type { App } from '../app.ts'
 import { notifyTemplateKeys } from '../domain/messages/templates.ts'
 import { putBrand } from '../domain/operator/operator.ts'
 import { makeLink } from '../domain/operator/sessions.ts'
 
-/** The demo's application and brand. The key is no secret: it opens a server of this machine that sends nothing. */
-export const demo = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' } as const
+/**
+ * The demo's application and brand. Each folder has an API key of its own, made once: the API answers to any Host name, so a web
+ * site in a browser on this machine could use a key that it knows (DNS rebinding).
+ */
+export function demoIn(folder: string): Demo {
+  const [apiKey] = secretsFrom(join(folder, 'demo.apikey')).secrets
+  return { appId: 'demo', apiKey, brandId: 'acme' }
+}
+
+/** Where the demo keeps its database and its API key. */
+export const demoFolder = 'data'
 
 /** The demo's settings: a database of its own and the outbox for everything, whatever else the environment says. */
 export function demoEnv(
   env: Readonly<Record<string, string | undefined>>,
+  demo: Demo,
 ): Record<string, string | undefined> {
   return {
     HOST: '127.0.0.1',
     PORT: env.PORT,
-    DATABASE_URL: `file:${join('data', 'demo.db')}`,
+    DATABASE_URL: `file:${join(demoFolder, 'demo.db')}`,
     APP_CREDENTIALS: JSON.stringify({ [demo.appId]: demo.apiKey }),
     LOG_LEVEL: env.LOG_LEVEL ?? 'warn',
   }
@@ -24,17 +36,17 @@ export function demoEnv(
 const operator = { by: 'command', name: 'demo' } as const
 
 /** Makes the demo brand, starts, and tells a newcomer what to try. */
-export async function prepareDemo(app: App, listen: () => URL): Promise<void> {
+export async function prepareDemo(app: App, listen: () => URL, demo: Demo): Promise<void> {
   await putBrand(app.context.acting(operator), demo.brandId, {
     displayName: 'Acme',
     notifyTemplates: notifyTemplateKeys,
     loginIdEnabled: true,
   })
   const url = listen()
-  process.stdout.write(welcome(url, await makeLink(app.context, operator)))
+  process.stdout.write(welcome(url, await makeLink(app.context, operator), demo))
 }
 
-function welcome(url: URL, linkToken: string): string {
+function welcome(url: URL, linkToken: string, demo: Demo): string {
   const base = url.origin
   const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
   const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`

@@ -18,8 +18,10 @@ export function serveCommands(program: Command, env: Env): void {
     .command('demo')
     .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
     .action(async () => {
-      const { readConfig, demo, demoEnv, prepareDemo } = await parts()
-      await serve(readConfig(demoEnv(env)), { demo, prepare: prepareDemo })
+      const { readConfig, demoIn, demoFolder, demoEnv, prepareDemo } = await parts()
+      const demo = demoIn(demoFolder)
+      const prepare = (app: App, listen: () => URL) => prepareDemo(app, listen, demo)
+      await serve(readConfig(demoEnv(env, demo)), { demo, prepare })
     })
   program
     .command('migrate')

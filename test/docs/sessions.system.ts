@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { temporaryFolder } from '../support/app.ts'
 import { programEnv, programLine } from '../support/program.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -127,7 +128,7 @@ test('the comparison knows what differs', () => {
 })
 
 describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
-  let demo: string
+  let demo: Awaited<ReturnType<typeof startDemo>>
   let sandbox: Awaited<ReturnType<typeof startSandbox>>
   beforeAll(async () => {
     ;[demo, sandbox] = await Promise.all([startDemo(), startSandbox()])
@@ -136,7 +137,11 @@ describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
 
   test.each(['README.md', 'docs/quick-start.md'])('%s is answered by the demo as it says', async (path) => {
     expect(
-      await problemsOf(path, { 'http://127.0.0.1:3000': demo, 'https://otp.example.com': demo }),
+      await problemsOf(path, {
+        'http://127.0.0.1:3000': demo.origin,
+        'https://otp.example.com': demo.origin,
+        'data/demo.apikey': join(demo.folder, 'data', 'demo.apikey'),
+      }),
     ).toEqual([])
   })
 
@@ -153,7 +158,7 @@ describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
 })
 
 /** The demo as a newcomer starts it, in a folder of its own; resolves to where it listens. */
-async function startDemo(): Promise<string> {
+async function startDemo(): Promise<{ readonly origin: string; readonly folder: string }> {
   const folder = temporaryFolder()
   const child = Bun.spawn(programLine(['demo']), {
     cwd: folder.path,
@@ -171,7 +176,7 @@ async function startDemo(): Promise<string> {
   for await (const chunk of child.stdout) {
     welcome += decoder.decode(chunk, { stream: true })
     const [, origin] = /(http:\/\/\S+)\/outbox\n/.exec(welcome) ?? []
-    if (origin !== undefined) return origin
+    if (origin !== undefined) return { origin, folder: folder.path }
   }
   throw new Error(`the demo did not start: ${welcome}`)
 }

@@ -198,7 +198,7 @@ describe('a request example', () => {
   let app: TestApp
 
   beforeAll(async () => {
-    app = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ demo: 'otp_demo_key' }) })
+    app = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ demo: 'otp_example_key' }) })
     await app.brand('acme', {
       displayName: 'Acme',
       loginIdEnabled: true,

@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Request } from 'playwright-core'
-import { demo } from '../../src/commands/demo.ts'
+import { demoIn } from '../../src/commands/demo.ts'
 import { temporaryFolder } from './app.ts'
 import { freePorts } from './ports.ts'
 import { programEnv, programLine } from './program.ts'
@@ -78,7 +79,7 @@ export async function startDemo() {
       const response = await fetch(new URL(path, page), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ...demo, ...fields }),
+        body: JSON.stringify({ ...demoIn(join(folder.path, 'data')), ...fields }),
       })
       if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     },

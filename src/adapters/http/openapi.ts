@@ -117,7 +117,7 @@ const branded: Failures = {
   brand_suspended: 'The brand is suspended.',
 }
 
-const demo = { appId: 'demo', apiKey: 'otp_demo_key', brandId: 'acme' } as const
+const demo = { appId: 'demo', apiKey: 'otp_example_key', brandId: 'acme' } as const
 const { brandId: _, ...demoApp } = demo
 const somePhone = '+1 202 555 0143'
 const someRequestId = '3f2b8f0e-6c1d-4a53-9f57-0d6a2c9e41b7'
