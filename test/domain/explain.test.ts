@@ -156,7 +156,7 @@ describe('a whole story', () => {
       '  kannel could not take it (HTTP 503): look whether it has trouble.',
       '  sns does not accept us (no credit): look at its credentials, credit and permissions.',
       '  webhook did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.',
-      '  Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
+      '  Its code is void: should a message arrive after all, it does not verify. The person has to ask anew. It stays counted in the minute and hour of the recipient.',
     ])
   })
 

@@ -428,6 +428,20 @@ describe.each(processes)('%d server processes on one database', (count) => {
     expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 18 })
   })
 
+  test('wrong answers to the codes of several brands never pass the failure budget of their recipient', async () => {
+    for (const email of ['brands1@example.com', 'brands2@example.com', 'brands3@example.com']) {
+      const press = { appId: 'press', apiKey: 'key-of-the-press', email }
+      const some = manyBrands.slice(0, 6)
+      for (const brandId of some) await post('/otp/send', { ...press, channel: 'EMAIL', brandId })
+      const answers = await atOnce(36, (index) =>
+        // No code is this one but once in a million.
+        post('/otp/verify', { ...press, brandId: some[index % some.length], otp: '000000' }),
+      )
+      expect(statKey(answers)).toMatchObject({ '401 mismatch': 5 })
+      expect(answers.every(({ status }) => status === 401 || status === 429)).toBe(true)
+    }
+  })
+
   test('an application gets no more requests through than the global limit', async () => {
     const kiosk = { appId: 'kiosk', apiKey: 'key-of-the-kiosk' }
     const answers = await atOnce(globalLimit + 50, () =>

@@ -188,7 +188,7 @@ function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Deli
   const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
     lines.add(
-      'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew.',
+      'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew. It stays counted in the minute and hour of the recipient.',
     )
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))
