@@ -167,6 +167,32 @@ describe('POST /integrations/requests (D18)', () => {
   })
 })
 
+test('at most 1,000 integration requests are pending: then 429 rate_limited, which no limit counts (D18)', async () => {
+  const full = await createTestApp()
+  const request = {
+    companyName: 'Example Ltd',
+    contactName: 'Jane Doe',
+    contactEmail: 'jane@example.com',
+    brandName: 'Example',
+  }
+  const { requests } = full.app.context
+  for (let index = 0; index < 999; index++) {
+    const fields = { ...request, channels: [], website: null, useCase: null }
+    await requests.add({ id: `request ${index}`, createdAt: full.clock.now, ...fields }, 1000)
+  }
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => full.postRaw('/integrations/requests', request)),
+  )
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 429, 429, 429, 429])
+  for (let count = 0; count < 6; count++) {
+    const refused = await full.postRaw('/integrations/requests', request)
+    expectError(refused, 429, 'rate_limited')
+    expect(retryAfter(refused)).toBe(3600)
+  }
+  expect(await requests.pendingCount()).toBe(1000)
+  await full.close()
+})
+
 describe('GET /platform/brands (D19)', () => {
   test('lists active brands, for anyone, with exactly these fields', async () => {
     const shop = await createTestApp()

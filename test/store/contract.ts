@@ -782,8 +782,8 @@ function testRequests(stores: () => Stores): void {
         website: null,
         useCase: null,
       }
-      await requests.add(request)
-      await requests.add(other)
+      await requests.add(request, 1000)
+      await requests.add(other, 1000)
       expect(await requests.list()).toEqual([
         { ...other, status: 'pending', ...undecided },
         { ...request, status: 'pending', ...undecided },
@@ -794,10 +794,24 @@ function testRequests(stores: () => Stores): void {
       expect(await requests.pendingCount()).toBe(2)
     })
 
+    test('of many at once no more are kept than may be pending, and a decision makes room', async () => {
+      const { requests, operator } = stores()
+      const add = (index: number) => requests.add({ ...request, id: `request ${index}` }, 5)
+      const kept = await Promise.all(Array.from({ length: 20 }, (_, index) => add(index)))
+      expect(kept.filter(Boolean)).toHaveLength(5)
+      expect(await requests.pendingCount()).toBe(5)
+      const [{ id: requestId } = expect.unreachable()] = await requests.list()
+      await operator.change({ requestId }, { actor: tester, now: start + 5 }, () => ({
+        verdict: { status: 'rejected', reason: null, appId: null, brandSlug: null },
+        entry: null,
+      }))
+      expect([await add(20), await add(21)]).toEqual([true, false])
+    })
+
     test('an id is used once', async () => {
       const { requests } = stores()
-      await requests.add(request)
-      const again = requests.add({ ...request, companyName: 'Other' })
+      await requests.add(request, 1000)
+      const again = requests.add({ ...request, companyName: 'Other' }, 1000)
       expect(
         await again.then(
           () => 'kept',
@@ -809,7 +823,7 @@ function testRequests(stores: () => Stores): void {
 
     test('a verdict is kept with who decided and when; of two at once, the second sees the first', async () => {
       const { requests, operator } = stores()
-      await requests.add(request)
+      await requests.add(request, 1000)
       const seen: (string | undefined)[] = []
       const decide = (status: 'approved' | 'rejected') =>
         operator.change({ requestId: 'request 1' }, { actor: tester, now: start + 5 }, (current) => {

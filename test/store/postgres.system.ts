@@ -202,8 +202,8 @@ test('what the database refuses is told without the values that it was given', a
     ...{ id: 'id', createdAt: 0, companyName: 'a company', contactName: 'Jane', brandName: 'Acme' },
     ...{ contactEmail: 'jane@example.com', channels: [], website: null, useCase: null },
   }
-  await add(request)
-  const problem: unknown = await add(request).catch((error: unknown) => error)
+  await add(request, 1000)
+  const problem: unknown = await add(request, 1000).catch((error: unknown) => error)
   await opened.close()
   expect(problem).toBeInstanceOf(StatementError)
   expect(problem).toMatchObject({ code: '23505' })

@@ -95,12 +95,8 @@ export async function setUp(context: Context): Promise<void> {
   for (const [index, request] of asked.entries()) {
     const id = context.secrets.newId()
     const channels: Channel[] = index === 1 ? ['SMS'] : ['SMS', 'EMAIL']
-    await context.requests.add({
-      ...request,
-      id,
-      createdAt: context.now() - (3 - index) * 3 * 3_600_000,
-      channels,
-    })
+    const createdAt = context.now() - (3 - index) * 3 * 3_600_000
+    await context.requests.add({ ...request, id, createdAt, channels }, 1000)
     ids.push(id)
   }
   const [first = '', second = ''] = ids

@@ -1,7 +1,7 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
 import { type Channel, type Contacts, parseChannel } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { invalid } from '../failures.ts'
+import { Failure, invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
 import { mixedScripts, mixesScripts } from '../messages/words.ts'
@@ -38,9 +38,13 @@ export interface IntegrationRequestRecord extends IntegrationRequest {
 }
 
 export interface IntegrationRequests {
-  /** Saves a pending request; durable when it resolves. */
-  add(request: IntegrationRequest): Promise<void>
+  /** Saves a pending request, durable when it resolves; false where `maxPending` are pending. Atomic. */
+  add(request: IntegrationRequest, maxPending: number): Promise<boolean>
+  pendingCount(): Promise<number>
 }
+
+/** Of all integrators together (design D18). */
+export const maxPendingRequests = 1000
 
 export interface IntegrationPorts {
   readonly now: Clock
@@ -66,11 +70,20 @@ export async function requestIntegration(
   body: Body,
 ): Promise<string> {
   const fields = readRequest(ports.contacts, body)
+  // Counted by no limit.
+  if ((await ports.requests.pendingCount()) >= maxPendingRequests) throw tooManyPending()
   const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])
   const id = ports.secrets.newId()
-  await ports.requests.add({ id, createdAt: ports.now(), ...fields })
+  const isSaved = await ports.requests.add({ id, createdAt: ports.now(), ...fields }, maxPendingRequests)
+  if (!isSaved) throw tooManyPending()
   return id
+}
+
+function tooManyPending(): Failure {
+  return new Failure('rate_limited', 'Too many integration requests are pending. Try again later.', {
+    retryAfterSeconds: 3600,
+  })
 }
 
 function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
