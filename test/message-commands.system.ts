@@ -226,7 +226,7 @@ describe.concurrent('what the journal says', () => {
       operation: 'send',
       channel: 'EMAIL',
       recipient: 'j***@example.com',
-      limits: [{ limit: 'recipient-hour', used: 1 }, { limit: 'app-minute' }],
+      limits: [{ limit: 'recipient-hour', used: 1 }, { limit: 'failures' }, { limit: 'app-minute' }],
       deliveries: [{ requestId: idOf('mail'), provider: 'outbox', status: 'accepted' }],
     })
   })
