@@ -34,6 +34,17 @@ setDefaultTimeout(120_000)
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
+test('every image but its own is named by a digest', () => {
+  const files = readdirSync(deploy, { recursive: true, encoding: 'utf8' })
+  const images = files
+    .filter((file) => /(?:^|\/)Dockerfile$|\.yml$/.test(file))
+    .flatMap((file) => [...read(file).matchAll(/^\s*(?:FROM (?:--\S+ )?|(?:- )?image: |# syntax=)(\S+)/gm)])
+    .map(([, image = '']) => image)
+    .filter((image) => !/^(?:registry\.example\.com\/)?otpost(?::|$)/.test(image))
+  expect(images.length).toBeGreaterThan(5)
+  expect(images.filter((image) => !/^\S+:[\w.-]+@sha256:[0-9a-f]{64}$/.test(image))).toEqual([])
+})
+
 describe('the Dockerfile', () => {
   test('has nothing that its linter finds, which would find a slip', () => {
     expect(problemsOfDockerfile(dockerfile)).toEqual([])
@@ -46,7 +57,9 @@ describe('the Dockerfile', () => {
   })
 
   test('builds with the Bun that the program is made for, and its binaries are those that are built', async () => {
-    expect(dockerfile).toContain(`/oven/bun:${packageJson.engines.bun.replace('>=', '')} AS build`)
+    expect(dockerfile).toContain(
+      `RUN npm install --global bun@${packageJson.engines.bun.replace('>=', '')}\n`,
+    )
     const { targets } = await import('../../release/build.ts')
     const named = [...dockerfile.matchAll(/target=([\w-]+) ;;/g)].map(([, target = '']) => target)
     expect(named).toEqual(['linux-x64', 'linux-arm64'])
