@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { requestLog } from '../../src/adapters/log/request-log.ts'
+import { newRequestContext } from '../../src/domain/events/request-context.ts'
 import { createTestApp, credentials, type TestApp, temporaryFolder } from '../support/app.ts'
 import { sqliteOnly, store } from '../support/database.ts'
 import {
@@ -599,6 +601,22 @@ describe('the log tells why', () => {
       { status: 200, clientIp: undefined },
     ])
     await app.close()
+  })
+
+  test('a page of the console was refused, with the IP address of the client', () => {
+    const lines: unknown[] = []
+    const log = (fields: object, message: string) => void lines.push({ ...fields, message })
+    const listener = requestLog({ info: log, warn: log, error: log })
+    const context = newRequestContext({ requestId: 'r', at: 0, clientIp: '192.0.2.1' })
+    for (const status of [200, 303, 403]) {
+      const ended = { context, method: 'POST', route: '/admin/login', status, durationMs: 1 }
+      listener({ ...ended, failure: undefined, error: undefined })
+    }
+    expect(lines).toMatchObject([
+      { status: 200, message: 'ok', clientIp: undefined },
+      { status: 303, message: 'ok', clientIp: undefined },
+      { status: 403, message: 'rejected', clientIp: '192.0.2.1' },
+    ])
   })
 
   test('a brand was refused, by its name', async () => {

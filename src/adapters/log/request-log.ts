@@ -33,7 +33,7 @@ export function requestLog(log: Log): RequestListener {
       ...(cause === undefined ? {} : { err: cause }),
     }
     if (status >= 500) log.error(line, failure?.message ?? 'failed')
-    else log.info(line, failure?.kind ?? 'ok')
+    else log.info(line, failure?.kind ?? (status < 400 ? 'ok' : 'rejected'))
   }
 }
 
