@@ -154,7 +154,7 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
   expect(traces.map(({ children }) => names(children))).toEqual([
     ['store beginSend', 'send outbox'],
     ['store beginSend', 'store lastProviderOf', 'send webhook', 'store reschedule'],
-    ['store admit', 'store saveRequest'],
+    ['store pendingCount', 'store admit', 'store saveRequest'],
   ])
   expect(traces[0]?.children.at(1)?.attributes).toEqual({
     'otpost.provider': 'outbox',

@@ -443,7 +443,9 @@ const outboxOperation = operation({
   },
   failures: {
     validation_error: 'A parameter is wrong.',
-    route_not_found: 'This server keeps no messages.',
+    unauthorized: 'OUTBOX_TOKEN is set, and the request does not show it as Authorization: Bearer.',
+    route_not_found:
+      'This server keeps no messages, listens beyond its own machine without OUTBOX_TOKEN, or is not known by the Host name of the request.',
     ...anyCall,
   },
 })

@@ -51,7 +51,7 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
   return {
     ...ports,
     store: withMethods(store, stored),
-    requests: withMethods(requests, (_, work) => stored('saveRequest', work)),
+    requests: withMethods(requests, (name, work) => stored(name === 'add' ? 'saveRequest' : name, work)),
     deliveryReports: withMethods(deliveryReports, stored),
     lastProviderOf: (...args) => stored('lastProviderOf', () => lastProviderOf(...args)),
     checkDatabase: () => stored('checkDatabase', checkDatabase),
