@@ -325,6 +325,9 @@ async function tour(): Promise<void> {
   await visit({ ...failing, SMS_PLAIN: 'webhook', SMS_TEMPLATE: 'webhook' }, withoutProviders)
   await receiver.stop()
   await visit({}, withoutTables)
+  await visit({ OUTBOX_TOKEN: 'a-token-of-the-outbox' }, (app) =>
+    look(app, [['/outbox/messages', '401 unauthorized']]),
+  )
 }
 
 async function visit(
