@@ -660,7 +660,7 @@ describe.concurrent('outbox', () => {
     expect(all.map(({ channel, to, text, subject }) => [channel, to, subject ?? text])).toEqual([
       ['SMS', '12025550143', 'one'],
       ['SMS', '12025550144', 'two'],
-      ['EMAIL', 'Jane@example.com', 'three'],
+      ['EMAIL', 'jane@example.com', 'three'],
     ])
     const some = await Promise.all(
       ['+1 (202) 555-0144', 'jane@EXAMPLE.com', '12025550145'].map((to) => ok('outbox', '--to', to)),

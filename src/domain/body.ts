@@ -16,7 +16,7 @@ export function isGiven(value: unknown): boolean {
  * Invisible characters, such as bidirectional controls, which change how a message reads (design D30). Words and emoji need
  * ZWNJ, ZWJ and variation selectors.
  */
-export const invisible = /[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Variation_Selector}\u200C\u200D]]/v
+const invisible = /[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Variation_Selector}\u200C\u200D]]/v
 
 /** By `TextRule.lines`. */
 const forbidden = {

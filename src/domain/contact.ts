@@ -13,8 +13,12 @@ export interface Contacts {
   email(raw: unknown): Recipient | undefined
 }
 
-/** E.164 digits of a number that a numbering plan has; the digits themselves otherwise (design D5). */
-export type ReadE164 = (digits: string) => string
+/**
+ * E.164 digits of a number that a numbering plan has; the digits themselves otherwise (design D5).
+ *
+ * @param dialed the digits with a leading `00`, if there is one
+ */
+export type ReadE164 = (digits: string, dialed: string) => string
 
 /** A domain in ASCII, by UTS 46; an empty string for an invalid one (design D6). */
 export type ToAsciiDomain = (domain: string) => string
@@ -33,9 +37,10 @@ export function parseChannel(value: unknown): Channel | undefined {
  */
 export function phone(raw: unknown, e164: ReadE164): Recipient | undefined {
   if (typeof raw !== 'string' || !/^[0-9 +\-().]*$/.test(raw)) return undefined
-  const digits = raw.replace(/[^0-9]/g, '').replace(/^(?:00)+/, '')
+  const dialed = raw.replace(/[^0-9]/g, '')
+  const digits = dialed.replace(/^(?:00)+/, '')
   if (digits.length > longestSpelling) return undefined
-  const identity = e164(digits)
+  const identity = e164(digits, dialed)
   return identity.length < 7 || identity.length > 15 ? undefined : { channel: 'SMS', identity }
 }
 

@@ -120,6 +120,8 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
       row('200', `the customerName ${text}`, withVariable('customerName', text)),
       row('200', `the subject ${text}`, { ...template, subject: text, data: { a: text } }),
     ]),
+    row('400 validation_error', 'a control character in data', { ...template, data: { a: 'a\u0000b' } }),
+    row('400 validation_error', 'half a surrogate pair in data', { ...template, data: { a: 'a\ud83d' } }),
     row('200', 'line breaks and tabs in message', { ...legacy, message: 'a\r\n\tb' }),
     row('200', 'invisible characters in html, which is as it was given', {
       ...html,

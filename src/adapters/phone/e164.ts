@@ -13,9 +13,10 @@ export function isRegion(code: string): code is CountryCode {
  * 0157 12345678 is a mobile number in Germany, 1 571 234 5678 one in Virginia.
  */
 export function e164In(region: CountryCode | undefined): ReadE164 {
-  return (digits) =>
+  return (digits, dialed) =>
     international(digits) ??
-    (region && national(digits, region)) ??
+    // Some international prefixes begin with 00, such as Australia's 0011.
+    (region && (national(digits, region) ?? national(dialed, region))) ??
     international(digits.replace(/^0+/, '')) ??
     digits
 }

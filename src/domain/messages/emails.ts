@@ -1,4 +1,4 @@
-import { type Body, invisible, isGiven } from '../body.ts'
+import { type Body, isGiven, textProblem } from '../body.ts'
 import { Failure, invalid } from '../failures.ts'
 import { lifetimeInWords } from './templates.ts'
 
@@ -68,7 +68,8 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
       : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
   const html = frame(subject, paragraphs + table, { heading: subject, preheader: '' })
   const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
-  if (invisible.test(text)) throw invalid('data must not contain invisible characters')
+  const problem = textProblem('data', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
+  if (problem !== undefined) throw invalid(problem)
   if (bytes(text) > mailRoom(html)) throw tooLarge()
   return { html, text }
 }
