@@ -4,7 +4,7 @@ import type { PostgresTarget } from '../adapters/postgres/pool.ts'
 import type { Transferred } from '../adapters/store/transfer.ts'
 import type { DatabaseConfig } from '../config/store.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
-import type { Clock } from '../domain/ports.ts'
+import type { Clock } from '../domain/time.ts'
 import { type Env, print, printTable } from './common.ts'
 
 /** `otpost move` */

@@ -1,6 +1,5 @@
 import { Failure, invalid } from './failures.ts'
 
-/** A JSON object from a caller. */
 export type Body = Readonly<Record<string, unknown>>
 
 export function isObject(value: unknown): value is Body {
@@ -12,20 +11,16 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/**
- * Invisible characters, such as bidirectional controls, which change how a message reads (design D30). Words and emoji need
- * ZWNJ, ZWJ and variation selectors.
- */
+/** Bidirectional controls and the like (design D30). Words and emoji need the excepted characters. */
 const invisible = /[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Variation_Selector}\u200C\u200D]]/v
 
-/** By `TextRule.lines`. */
 const forbidden = {
   one: new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${invisible.source}]`, 'v'),
   many: new RegExp(`[[\\p{Cc}--[\\t\\n\\r]]${invisible.source}]`, 'v'),
   html: /[\p{Cc}--[\t\n\r]]/v,
 } as const
 
-/** Code points, the unit of every size in design D4. */
+/** In code points, the unit of design D4. */
 export function characters(text: string): number {
   let count = 0
   for (const _ of text) count++
@@ -34,11 +29,10 @@ export function characters(text: string): number {
 
 export interface TextRule {
   readonly max: number
-  /** `many`: tabs and line breaks are allowed; `html`: invisible characters too. */
+  /** `many` also allows tabs and line breaks; `html` also allows invisible characters. */
   readonly lines?: keyof typeof forbidden
 }
 
-/** What is wrong with a text field; undefined: nothing. */
 export function textProblem(name: string, value: unknown, rule: TextRule): string | undefined {
   if (typeof value !== 'string') return `${name} must be a string`
   if (value.trim() === '') return `${name} must not be empty`
@@ -50,7 +44,7 @@ export function textProblem(name: string, value: unknown, rule: TextRule): strin
   return character === undefined ? undefined : `${name} must not contain ${inWords(character)}`
 }
 
-/** Without the character itself, which would not be seen. */
+/** The character itself would be invisible. */
 function inWords(character: string): string {
   if (/[\n\r\p{Zl}\p{Zp}]/u.test(character)) return 'line breaks'
   const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
@@ -67,7 +61,7 @@ export function optionalText(name: string, value: unknown, rule: TextRule): stri
   return isGiven(value) ? text(name, value, rule) : undefined
 }
 
-/** The result of `read`, or the Failure that it threw, for a check whose turn comes later. */
+/** Returns a thrown Failure, for a check that is reported later. */
 export function judged<T>(read: () => T): T | Failure {
   try {
     return read()

@@ -1,7 +1,4 @@
-/**
- * Every failure that crosses the process boundary, with its default message: spec section 7, then three of design section 5.
- * Codes are the contract; messages may change.
- */
+/** Spec section 7, then three of design section 5. The codes are the contract. */
 export const failureMessages = {
   validation_error: 'Invalid request',
   brand_id_required: 'brandId is required',
@@ -35,7 +32,7 @@ export const failureMessages = {
 export type FailureKind = keyof typeof failureMessages
 
 export interface FailureDetails {
-  /** After how many seconds the same request may pass; on every 429. */
+  /** On every 429. */
   readonly retryAfterSeconds?: number
   /** On notification_failed (spec 4.4, rule 11). */
   readonly channel?: 'SMS' | 'EMAIL'
@@ -43,7 +40,7 @@ export interface FailureDetails {
   readonly cause?: unknown
 }
 
-/** A rejected request or a failed delivery; one place makes the error envelope of it. */
+/** `http/errors.ts` converts it to the error envelope. */
 export class Failure extends Error {
   override readonly name = 'Failure'
 

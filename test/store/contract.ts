@@ -12,13 +12,8 @@ import type {
 import type { ConsoleSession, ConsoleStore } from '../../src/domain/operator/sessions.ts'
 import type { Claim, Grant, Subject } from '../../src/domain/otp/limits.ts'
 import type { GuessAttempt, NewCode, OtpStore } from '../../src/domain/otp/store.ts'
-import {
-  type Apps,
-  type Clock,
-  clockToleranceMs,
-  type Outbox,
-  type OutboxMessage,
-} from '../../src/domain/ports.ts'
+import { type Apps, clockToleranceMs, type Outbox, type OutboxMessage } from '../../src/domain/ports.ts'
+import type { Clock } from '../../src/domain/time.ts'
 import { storeBrand, tester } from '../support/operator.ts'
 
 // What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.

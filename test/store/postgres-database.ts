@@ -2,7 +2,7 @@ import { type Database, openDatabase } from '../../src/adapters/postgres/databas
 import { storeDatabase } from '../../src/adapters/postgres/stores.ts'
 import { readPostgresUrl } from '../../src/adapters/postgres/url.ts'
 import { createStores } from '../../src/adapters/store/stores.ts'
-import type { Clock } from '../../src/domain/ports.ts'
+import type { Clock } from '../../src/domain/time.ts'
 import { freshDatabase } from '../support/postgres.ts'
 
 /** How a test's database is reached: with patience, since its server shares the machine with all other tests. */

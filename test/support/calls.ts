@@ -2,7 +2,7 @@ import type { EventLog } from '../../src/domain/events/event-log.ts'
 import { newRequestContext, type RequestContext } from '../../src/domain/events/request-context.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { DeliveryPorts } from '../../src/domain/messages/delivery.ts'
-import type { Clock } from '../../src/domain/ports.ts'
+import type { Clock } from '../../src/domain/time.ts'
 
 /** A request that has just come. */
 export function newContext(properties: Partial<RequestContext> = {}): RequestContext {

@@ -1,6 +1,6 @@
 import { newRequestContext, type RequestContext } from '../../domain/events/request-context.ts'
 import type { Failure } from '../../domain/failures.ts'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { clientIp, type Network, untrustedNetwork } from './client-ip.ts'
 
 /** A request from its headers to its answer. */

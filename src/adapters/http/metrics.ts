@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { Failure } from '../../domain/failures.ts'
-import type { Clock, Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { challenge, showsToken } from '../pages/bearer.ts'
 import { answerHeaders, errorAnswer } from './errors.ts'
 import { HttpRequests, pathOf } from './http-request.ts'

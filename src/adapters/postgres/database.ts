@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { Changes } from './changes.ts'
 import { DatabaseClock, serverTime } from './clock.ts'
 import { migrate, requireSchema } from './migrate.ts'

@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { Clock, Log } from '../../domain/ports.ts'
+import type { Log } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { isHashOf } from '../crypto/secrets.ts'
 import { forgetRecipient } from '../store/forget.ts'
 import type { OpenStore, Storage } from '../store/store.ts'

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.ts'
 import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
-import type { Clock, Outbox } from '../../domain/ports.ts'
+import type { Outbox } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 
 export interface ProviderTools {
   readonly now: Clock

@@ -2,7 +2,7 @@ import { realpathSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import {
   columnsByTable,
   comparedKeys,

@@ -1,5 +1,5 @@
 import { ExecuteResultSync } from 'drizzle-orm/sqlite-core'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Statement, Steps } from '../store/statements.ts'
 import type { Database } from './database.ts'

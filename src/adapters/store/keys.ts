@@ -2,7 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { AppKey, AppStore, IssuedApp } from '../../domain/operator/operator.ts'
 import { isAppId, maxApiKeyLength } from '../../domain/otp/credentials.ts'
-import type { Apps, Clock } from '../../domain/ports.ts'
+import type { Apps } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {

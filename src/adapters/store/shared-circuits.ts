@@ -1,5 +1,5 @@
 import type { Breakers } from '../../domain/messages/breaker.ts'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import type { OpenCircuits } from './store.ts'
 
 /** Shares open circuits with the other servers. A server that misses a change finds out by itself. */

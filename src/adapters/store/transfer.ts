@@ -1,5 +1,5 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 
 // Moves all data from one database to another as plain rows.
 

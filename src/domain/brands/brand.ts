@@ -15,13 +15,12 @@ export interface Brand {
   readonly displayName: string
   readonly status: BrandStatus
   readonly notifyTemplates: readonly string[]
-  /** Whether its SMS take the registered-template route, if OTP_SMS_MODE allows (design D14). */
+  /** Sends SMS on the registered-template route if OTP_SMS_MODE allows it (design D14). */
   readonly dltEnabled: boolean
-  /** Whether OTP messages include the caller's loginId (design D13). */
+  /** Adds the caller's loginId to OTP messages (design D13). */
   readonly loginIdEnabled: boolean
-  /** The host of the web site, for WebOTP. */
   readonly domain: string | null
-  /** Principal entity id (India's DLT). */
+  /** Principal entity ID (India's DLT). */
   readonly entityId: string | null
   /** By template key. */
   readonly registrations: Readonly<Record<string, TemplateRegistration>>
@@ -34,25 +33,23 @@ export function registrationOf({ entityId, registrations }: Brand, templateKey: 
   return { id: null, ids: {}, senderId: null, ...own, entityId }
 }
 
-/** Reads are current: a change by the operator takes effect at the next request. */
 export interface Brands {
   bySlug(slug: string): Promise<Brand | undefined>
-  /** Compares `nameKey`. Of several, an active brand first, then the first by slug. */
+  /** Compares `nameKey`. Active brands take precedence, then the lowest slug. */
   byName(nameKey: string): Promise<Brand | undefined>
 }
 
-/** The comparable form of a slug or display name (design D7, D9). A text that is too long for either stays as it is. */
+/** The comparable form of a slug or display name (design D7, D9). Longer texts are returned unchanged. */
 export function nameKey(name: string): string {
   const trimmed = name.trim()
   return trimmed.length > longestName ? trimmed : trimmed.normalize('NFC').toLowerCase()
 }
 
-/** In UTF-16 code units: a name of 40 characters has at most 240 in any form. */
+/** In UTF-16 units: a 40-character name has at most 240 in any Unicode form. */
 const longestName = 256
 
 const slugPattern = /^[a-z0-9][a-z0-9-]{0,62}$/
 
-/** Undefined unless it is a non-empty string (design D7). */
 export function brandIdOf(value: unknown): string | undefined {
   const slug = typeof value === 'string' ? nameKey(value) : ''
   return slug === '' ? undefined : slug
@@ -65,17 +62,15 @@ export async function approvedBrand(brands: Brands, context: RequestContext, bod
   return approved(context, await bySlug(brands, slug))
 }
 
-/** Undefined without a look-up where no brand can have this slug. */
 async function bySlug(brands: Brands, slug: string): Promise<Brand | undefined> {
   return slugPattern.test(slug) ? brands.bySlug(slug) : undefined
 }
 
-/** Undefined without a look-up where no brand can have this name. */
 async function byName(brands: Brands, name: string): Promise<Brand | undefined> {
   return name.length <= longestName ? brands.byName(name) : undefined
 }
 
-/** The brand check of SMS on /notify (spec 4.4 rule 8, design D9): by brandId, else variables.businessName. */
+/** The brand check of /notify (spec 4.4 rule 8, design D9): brandId, or else variables.businessName. */
 export async function notifyBrand(
   brands: Brands,
   context: RequestContext,
@@ -89,13 +84,12 @@ export async function notifyBrand(
   return approved(context, (await bySlug(brands, name)) ?? (await byName(brands, name)))
 }
 
-/** By slug or display name (design D9). */
 export function isNamed(brand: Brand, businessName: string): boolean {
   const name = nameKey(businessName)
   return name === brand.slug || name === nameKey(brand.displayName)
 }
 
-/** The brand is in the log line of a rejected request too. */
+/** The log line of a rejected request names the brand too. */
 function approved(context: RequestContext, brand: Brand | undefined): Brand {
   if (brand) context.brand = brand.slug
   if (!brand || brand.status === 'pending') throw new Failure('brand_not_approved')
@@ -108,7 +102,6 @@ export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
   return to === (from === 'active' ? 'suspended' : 'active')
 }
 
-/** Messages for the operator; empty when the brand is valid. */
 export function brandProblems(brand: Brand): string[] {
   const problems: string[] = []
   if (!slugPattern.test(brand.slug)) {
@@ -133,11 +126,11 @@ export function brandProblems(brand: Brand): string[] {
   return problems
 }
 
-/** At least two labels; the last is not a number, as in an IPv4 address. */
+/** At least two labels. The last one is not a number, as in an IPv4 address. */
 const hostName =
   /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?![0-9]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Safe in headers and forms of providers. */
+/** Safe in headers and form fields of providers. */
 const registeredId = /^[A-Za-z0-9._-]{1,64}$/
 const registeredIdInWords = '1 to 64 letters, digits and . _ -'
 

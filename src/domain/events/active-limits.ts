@@ -1,10 +1,10 @@
 import type { RequestListener } from './request-ended.ts'
 import type { Limited } from './statistics.ts'
 
-/** Callers determine how many limits there are. */
+/** Bounds memory, since callers can open any number of windows. */
 const maxEntries = 500
 
-/** The limits that reject requests now, as seen by this process; for display only. */
+/** For display only: rejections by this process. */
 export class ActiveLimits {
   private readonly known = new Map<string, Limited>()
 
@@ -35,7 +35,6 @@ export class ActiveLimits {
     }
   }
 
-  /** The active limits, the last to reset first. */
   list(now: number): Limited[] {
     for (const [key, { endsAt }] of this.known) if (endsAt <= now) this.known.delete(key)
     return [...this.known.values()].sort((a, b) => b.endsAt - a.endsAt)

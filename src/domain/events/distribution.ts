@@ -1,8 +1,8 @@
-/** Counts of values between bounds, and their sum. Plain data, for another thread. */
+/** Plain data, for transfer to another thread. */
 export interface Distribution {
-  /** Ascending upper bounds, inclusive. */
+  /** Ascending and inclusive. */
   readonly bounds: readonly number[]
-  /** One for each bound, and one for greater values. */
+  /** One per bound, and one for greater values. */
   readonly counts: number[]
   sum: number
 }

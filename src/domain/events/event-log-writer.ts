@@ -3,7 +3,6 @@ import type { RequestContext } from './request-context.ts'
 import type { RequestEnded, RequestListener } from './request-ended.ts'
 import { attemptStat, requestStats, type StatKey } from './stats.ts'
 
-/** Undefined where the request is not of an application. */
 function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace | undefined {
   const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
   const { recipients = null, recipientSubject = null, limits } = context
@@ -12,7 +11,7 @@ function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace 
   return { ...about, recipient, recipients, recipientSubject, limits, end }
 }
 
-/** Only messages that name our own fields are stored, without the caller's text. */
+/** Only messages that name otpost's own fields are stored, since others may contain caller data. */
 function endOf({ status, failure, error, durationMs, context: { channel } }: RequestEnded): RequestEnd {
   const kind = failure?.kind
   const isOurs = kind === 'validation_error' || (kind === 'missing_variable' && channel === 'SMS')
@@ -24,22 +23,16 @@ function endOf({ status, failure, error, durationMs, context: { channel } }: Req
   }
 }
 
-/** Uncounted rejected requests of one application a minute that are stored. */
+/** Rejections that no limit counts are stored up to this number per application and minute. */
 const savedRefusals = 60
 
-/**
- * The event log of a server. Requests without valid credentials are not stored, and few of those that no limit counts, so
- * that nobody can fill the disk.
- *
- * @param count receives the stats of every ended request, stored or not, and the time of the request
- */
+/** @param count receives the stats of every ended request, stored or not, and its time */
 export function createEventLog(
   saveTrace: SaveTrace,
   count: (at: number, statKey: StatKey) => void,
 ): EventLog & { readonly ended: RequestListener } {
   const refusals = new Map<string, number>()
   let minute = 0
-  /** Attempts that are saved already, by request under way. */
   const taken = new WeakMap<RequestContext, number>()
 
   function save(context: RequestContext, trace: RequestTrace): void {
@@ -48,7 +41,6 @@ export function createEventLog(
     if (trace.end === null) taken.set(context, attempts.length)
   }
 
-  /** Whether too many uncounted requests of an application were rejected in this minute. */
   function isTooMany({ at, app = '', limits }: RequestContext): boolean {
     const isCounted = limits.length > 0 && !limits.some(({ refused }) => refused)
     if (isCounted) return false

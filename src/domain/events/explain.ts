@@ -4,7 +4,6 @@ import type { LimitName } from '../otp/limits.ts'
 import { type Delivery, type RequestTrace, statusOf } from './event-log.ts'
 import type { LimitStatus, Operation } from './request-context.ts'
 
-/** `otpost explain`: a request in plain words, line by line. */
 export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): readonly string[] {
   return [
     ...opening(trace),
@@ -48,7 +47,6 @@ const paths: Readonly<Record<Operation, string>> = {
   notify: 'POST /notify',
 }
 
-/** The stages of a request, in order. */
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
@@ -74,7 +72,6 @@ const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: s
   sms_failed: ['delivery'],
   notification_failed: ['delivery'],
   internal_error: ['inside'],
-  // Not in the event log.
   unauthorized: ['inside'],
   forbidden: ['inside'],
   route_not_found: ['inside'],

@@ -1,26 +1,24 @@
 import { type Channel, mask, type Recipient } from '../contact.ts'
 import type { Outcome, RejectionScope, Segments, SmsRoute } from '../messages/providers.ts'
 import type { LimitName } from '../otp/limits.ts'
+import type { EpochMs } from '../time.ts'
 
 export type Operation = 'send' | 'resend' | 'verify' | 'notify'
 
-/** What a request has done so far, for the log line and the request trace: no key, no code, no full recipient, no text. */
+/** For the log line and the request trace: no API key, code, full recipient or text. */
 export interface RequestContext {
   readonly requestId: string
-  /** Epoch milliseconds at which it was received. */
-  readonly at: number
+  readonly at: EpochMs
   readonly clientIp: string
-  /** Undefined: not traced. */
   traceId?: string
   operation?: Operation
   app?: string
   brand?: string
   channel?: Channel
   recipient?: string
-  /** Keyed hash. */
   recipientSubject?: string
   recipients?: number
-  /** An error that did not change the answer. */
+  /** An error that did not change the response. */
   fault?: unknown
   readonly limits: LimitStatus[]
   attemptsBegun: number
@@ -40,42 +38,34 @@ export function noteRecipient(context: RequestContext, recipient: Recipient): vo
   context.recipient = mask(recipient)
 }
 
-/** A limit as a request found it. */
 export interface LimitStatus {
   readonly limit: LimitName
   readonly max: number
-  /** Counted requests with this one; null: not known, below `max`. */
+  /** Counted requests including this one. Null: unknown, but below `max`. */
   readonly used: number | null
-  /** Epoch milliseconds; null: not known. */
-  readonly endsAt: number | null
+  readonly endsAt: EpochMs | null
   readonly refused: boolean
 }
 
-/** One provider call of a request, or a skipped one. */
 export interface Attempt {
-  /** From 1. */
   readonly attempt: number
-  /** Epoch milliseconds. */
-  readonly at: number
+  readonly at: EpochMs
   readonly channel: Channel
   readonly route: SmsRoute | null
   readonly provider: string
   readonly template: string | null
-  /** Masked. */
   readonly recipient: string
-  /** Which of the request's recipients it is, from 1; null: the only one. */
+  /** The recipient's number within the request, from 1. Null: the only recipient. */
   readonly position: number | null
-  /** Keyed hash. */
   readonly recipientSubject: string
   readonly segments: Segments | null
-  /** `skipped`: not called, because its circuit was open or no time was left. */
+  /** `skipped`: not called, because the circuit was open or too little time was left. */
   readonly outcome: Outcome['kind'] | 'skipped'
   readonly errorClass: RejectionScope | 'retryable' | 'unknown' | null
   readonly reason: string | null
   readonly providerMessageId: string | null
-  /** The key of its delivery reports; null: none is expected. */
+  /** The key of its delivery reports. Null: none is expected. */
   readonly reportKey: string | null
   readonly durationMs: number
-  /** An exception of the provider, for the log line. */
   readonly error?: unknown
 }

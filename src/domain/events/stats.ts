@@ -1,5 +1,6 @@
 import type { Channel } from '../contact.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
+import type { EpochMs } from '../time.ts'
 import type { RequestTrace } from './event-log.ts'
 import type { Attempt, Operation } from './request-context.ts'
 import {
@@ -14,14 +15,11 @@ import {
   type VerifyTimes,
 } from './statistics.ts'
 
-// Events are counted as they happen: the event log may have millions of rows.
+// Events are counted as they happen, since the event log may have millions of rows.
 
 export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time' | 'forwarded-ignored'
 
-/**
- * `detail` is an error code or `ok`, the outcome and class of an attempt, the status of a delivery report, or a bin of
- * seconds, or the network whose X-Forwarded-For was ignored. Unknown fields are empty.
- */
+/** `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a forwarder. */
 export interface StatKey {
   readonly kind: StatKind
   readonly channel: Channel | ''
@@ -36,14 +34,13 @@ export const statSteps = [
   { stepMs: 86_400_000, retentionMs: 400 * 86_400_000 },
 ] as const
 
-/** In the order of `periods`. */
 export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; readonly count: number }>> = {
   hour: { stepMs: 60_000, count: 60 },
   day: { stepMs: 3_600_000, count: 24 },
   month: { stepMs: 86_400_000, count: 30 },
 }
 
-/** None while it is under way. A right code is counted by `verifiedStats`. */
+/** Empty while the request is in progress. `verifiedStats` counts right codes. */
 export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]): StatKey[] {
   const { operation, channel, brand, end } = trace
   if (!end || isVerified(trace)) return []
@@ -66,10 +63,10 @@ export function isVerified({ operation, end }: Pick<RequestTrace, 'operation' | 
   return operation === 'verify' && end?.error === null
 }
 
-/** @param sent the last message with a code for the recipient */
+/** @param sent the latest message with a code for the recipient */
 export function verifiedStats(
   { at, brand, channel }: Pick<RequestTrace, 'at' | 'brand' | 'channel'>,
-  sent: { readonly provider: string; readonly at: number } | undefined,
+  sent: { readonly provider: string; readonly at: EpochMs } | undefined,
 ): StatKey[] {
   const about = { channel: channel ?? '', brand: brand ?? '', provider: sent?.provider ?? '' } as const
   const verified: StatKey = { kind: 'verify', ...about, detail: 'ok' }
@@ -79,27 +76,24 @@ export function verifiedStats(
   return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
 }
 
-/** Undefined for a report that is not final. */
+/** Returns undefined for a report that is not final. */
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
 }
 
-/** Upper bounds in seconds of the time from the message to the right code. */
+/** Upper bounds in seconds, from the message to the right code. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
 export function ignoredForwardedStat(network: string): StatKey {
   return { kind: 'forwarded-ignored', channel: '', brand: '', provider: '', detail: network }
 }
 
-/** A stat's count in one step. */
 export interface Counted extends StatKey {
-  /** Start of the step, epoch milliseconds. */
-  readonly at: number
+  readonly at: EpochMs
   readonly count: number
 }
 
-/** The figure of each kind and detail; an error class after the outcome of an attempt does not count. */
 const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
   ['send ok', 'sends'],
   ['send sms_failed', 'sendsFailed'],
@@ -120,22 +114,19 @@ const figureNames: ReadonlyMap<string, keyof Figures> = new Map([
 const brandErrors = new Set(['brand_not_approved', 'brand_suspended', 'template_not_allowed'])
 const limitErrors = new Set(['rate_limited', 'cooldown_active'])
 
-/** Undefined: counted in no figure, such as a missing field. */
 function figureOf({ kind, detail }: Pick<StatKey, 'kind' | 'detail'>): keyof Figures | undefined {
   if (limitErrors.has(detail)) return 'limited'
   if (brandErrors.has(detail)) return 'refused'
   return figureNames.get(`${kind === 'resend' ? 'send' : kind} ${detail.split(' ')[0]}`)
 }
 
-/** The start of a period's first step. */
 export function periodStart(period: Period, now: number): number {
   const { stepMs, count } = periodSteps[period]
   return Math.floor(now / stepMs) * stepMs - (count - 1) * stepMs
 }
 
-/** Sums the stats of a period: steps from `periodStart` on, in any order. */
 export class StatisticsSum {
-  private readonly from: number
+  private readonly from: EpochMs
   private readonly totals: typeof noFigures = { ...noFigures }
   private readonly steps: ReadonlyMap<number, typeof noFigures>
   private readonly channels = new Shares()
@@ -190,7 +181,7 @@ export class StatisticsSum {
   }
 }
 
-/** By channel and provider (`wayName`), since the outbox has both channels. */
+/** By channel and provider (`wayName`), since `outbox` serves both channels. */
 export function lastHourOf(counted: readonly Counted[]): ReadonlyMap<string, LastHour> {
   const ways = new Map<string, { accepted: number; failed: number; unknown: number }>()
   for (const statKey of counted) {
@@ -208,7 +199,6 @@ export function wayName(channel: Channel | '', provider: string): string {
   return `${channel} ${provider}`
 }
 
-/** Figures by name; an empty name has none. */
 class Shares {
   private readonly byName = new Map<string, typeof noFigures>()
 
@@ -221,7 +211,6 @@ class Shares {
     return fresh
   }
 
-  /** The busiest first. */
   list(): Share[] {
     const busy = ({ sends, notified, accepted, limited, refused }: Figures) =>
       sends + notified + accepted + limited + refused

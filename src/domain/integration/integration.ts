@@ -8,13 +8,13 @@ import { mixedScripts, mixesScripts } from '../messages/words.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
-import type { Clock, Secrets } from '../ports.ts'
+import type { Secrets } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
 
 /** Design D18. */
 export interface IntegrationRequest {
   readonly id: string
-  /** Epoch milliseconds. */
-  readonly createdAt: number
+  readonly createdAt: EpochMs
   readonly companyName: string
   readonly contactName: string
   readonly contactEmail: string
@@ -26,24 +26,21 @@ export interface IntegrationRequest {
 
 export interface IntegrationRequestRecord extends IntegrationRequest {
   readonly status: 'pending' | 'approved' | 'rejected'
-  /** Epoch milliseconds. */
-  readonly decidedAt: number | null
-  /** As in the audit log. */
+  readonly decidedAt: EpochMs | null
   readonly decidedBy: string | null
-  /** Of the rejection; null: none was given. */
+  /** Null: not rejected, or rejected without a reason. */
   readonly reason: string | null
-  /** Of an approved request. */
   readonly appId: string | null
   readonly brandSlug: string | null
 }
 
 export interface IntegrationRequests {
-  /** Saves a pending request, durable when it resolves; false where `maxPending` are pending. Atomic. */
+  /** Atomic and durable. Returns false if `maxPending` requests are pending. */
   add(request: IntegrationRequest, maxPending: number): Promise<boolean>
   pendingCount(): Promise<number>
 }
 
-/** Of all integrators together (design D18). */
+/** Over all callers (design D18). */
 export const maxPendingRequests = 1000
 
 export interface IntegrationPorts {
@@ -54,7 +51,6 @@ export interface IntegrationPorts {
   readonly secrets: Pick<Secrets, 'newId' | 'subjects'>
 }
 
-/** In characters. */
 export const requestSizes = {
   companyName: 100,
   contactName: 100,
@@ -63,14 +59,14 @@ export const requestSizes = {
   useCase: 2000,
 } as const
 
-/** POST /integrations/requests (design D18): resolves to the id of the request. */
+/** POST /integrations/requests (design D18). */
 export async function requestIntegration(
   ports: IntegrationPorts,
   context: RequestContext,
   body: Body,
 ): Promise<string> {
   const fields = readRequest(ports.contacts, body)
-  // Counted by no limit.
+  // This rejection does not count toward a limit.
   if ((await ports.requests.pendingCount()) >= maxPendingRequests) throw tooManyPending()
   const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])
@@ -93,7 +89,6 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
-  // It becomes the name of a brand.
   if (mixesScripts(names.brandName)) throw invalid(`brandName ${mixedScripts}`)
   if (!contactEmail) throw invalid('contactEmail must be an e-mail address')
   return {

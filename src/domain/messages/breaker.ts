@@ -1,10 +1,8 @@
-import type { Clock } from '../ports.ts'
+import type { Stopwatch } from '../time.ts'
 import type { Outcome } from './providers.ts'
 
-/** In a row. */
 const failuresToOpen = 5
 
-/** Doubled after each failed probe. */
 const firstOpenMs = 10_000
 const longestOpenMs = 300_000
 
@@ -14,7 +12,7 @@ export type BreakerChange =
 
 export interface BreakerState {
   readonly provider: string
-  /** `closed`: used in its turn. `open`: skipped where there is another provider. `half-open`: one probe decides. */
+  /** `closed`: in use. `open`: skipped if another provider exists. `half-open`: one probe decides. */
   readonly state: 'closed' | 'open' | 'half-open'
   readonly failuresInARow: number
   /** Until half-open; 0 unless open. */
@@ -24,14 +22,12 @@ export interface BreakerState {
 interface Breaker {
   failures: number
   openMs: number
-  /** Undefined: closed. */
   openUntil: number | undefined
   probing: boolean
-  /** Opened because another server reported it. */
+  /** Opened on the report of another server. */
   isHearsay: boolean
 }
 
-/** An open circuit that another server has reported. */
 export interface HeardOpenCircuit {
   readonly provider: string
   readonly failures: number
@@ -40,19 +36,15 @@ export interface HeardOpenCircuit {
   readonly leftMs: number
 }
 
-/**
- * Circuit breakers by provider. Five failures in a row open a circuit; then one message probes the provider, and closes the
- * circuit or opens it for twice as long. `delivery.ts` skips an open circuit only where there is another provider.
- */
+/** Five failures in a row open a circuit; then one probe closes it, or opens it for twice as long. */
 export class Breakers {
   private readonly breakers = new Map<string, Breaker>()
 
   private readonly listeners: ((change: BreakerChange) => void)[] = []
 
-  /** @param stopwatch monotonic milliseconds */
-  constructor(private readonly stopwatch: Clock) {}
+  constructor(private readonly stopwatch: Stopwatch) {}
 
-  /** Receives the changes that this server has found itself. */
+  /** Reports only changes that this server detected. */
   onChange(listener: (change: BreakerChange) => void): void {
     this.listeners.push(listener)
   }
@@ -63,7 +55,7 @@ export class Breakers {
     return breaker.probing || this.stopwatch() < breaker.openUntil
   }
 
-  /** Call the result with the outcome. */
+  /** Returns a function to call with the outcome. */
   begin(provider: string): (outcome: Outcome) => void {
     const breaker = this.breakers.get(provider)
     const isDue =
@@ -73,10 +65,7 @@ export class Breakers {
     return (outcome) => this.end(provider, outcome, breaker)
   }
 
-  /**
-   * Applies the shared circuits of all servers: an open one opens here too, and one that is no longer open closes here unless
-   * this server opened it.
-   */
+  /** Applies the open circuits of all servers. Others close, unless this server opened them. */
   hear(openCircuits: readonly HeardOpenCircuit[]): void {
     for (const [provider, breaker] of this.breakers) {
       if (breaker.isHearsay && !openCircuits.some((each) => each.provider === provider))
@@ -85,16 +74,15 @@ export class Breakers {
     for (const { provider, failures, openMs, leftMs } of openCircuits) {
       const known = this.breakers.get(provider)
       const openUntil = this.stopwatch() + leftMs
-      // The circuit known here may be open for longer.
+      // The circuit may be open for longer here.
       if (leftMs <= 0 || (known?.openUntil ?? 0) >= openUntil) continue
       const isHearsay = known?.openUntil === undefined || known.isHearsay
-      // The same object: a probe under way compares it.
+      // Keep the object: a probe in progress compares it.
       const breaker = Object.assign(known ?? { probing: false }, { failures, openMs, openUntil, isHearsay })
       this.breakers.set(provider, breaker)
     }
   }
 
-  /** Providers that have failed since their last success. */
   states(): readonly BreakerState[] {
     const now = this.stopwatch()
     return Array.from(this.breakers, ([provider, { failures, openUntil, probing }]) => {
@@ -108,7 +96,6 @@ export class Breakers {
     for (const listener of this.listeners) listener(change)
   }
 
-  /** @param probed the breaker that this call probes, unless it has been closed meanwhile */
   private end(provider: string, outcome: Outcome, probed?: Breaker): void {
     const known = this.breakers.get(provider)
     const isProbe = known !== undefined && known === probed
@@ -129,7 +116,7 @@ export class Breakers {
     this.breakers.set(provider, breaker)
     breaker.failures++
     if (isProbe) breaker.openMs = Math.min(2 * breaker.openMs, longestOpenMs)
-    // Calls that were under way when it opened do not count.
+    // Calls started before it opened do not count.
     if (isProbe || (breaker.openUntil === undefined && breaker.failures >= failuresToOpen)) {
       const { openMs, failures } = breaker
       breaker.openUntil = this.stopwatch() + openMs
@@ -139,7 +126,7 @@ export class Breakers {
   }
 }
 
-/** Whether an outcome counts against the provider rather than the message. */
+/** Whether an outcome is the provider's fault, not the message's. */
 export function isFailing(outcome: Outcome): boolean {
   return outcome.kind === 'rejected' ? outcome.scope === 'account' : outcome.kind !== 'accepted'
 }

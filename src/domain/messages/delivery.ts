@@ -1,7 +1,7 @@
 import { maskEmail, maskPhone } from '../contact.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Attempt, RequestContext } from '../events/request-context.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock, Stopwatch } from '../time.ts'
 import { type Breakers, isFailing } from './breaker.ts'
 import { attemptKey, isProviderMessageId, providerReportKey } from './delivery-reports.ts'
 import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, SmsRoute } from './providers.ts'
@@ -10,15 +10,13 @@ import type { Mail, Mailer, Outcome, Segments, Sms, SmsMessage, SmsProvider, Sms
 export type SmsMode = 'plain' | 'template' | 'hybrid'
 
 export interface DeliveryPorts {
-  /** In the order they are tried. */
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Breakers
   readonly eventLog: EventLog
   readonly now: Clock
-  /** Monotonic milliseconds, for durations. */
-  readonly stopwatch: Clock
-  /** For one provider call (design D26). */
+  readonly stopwatch: Stopwatch
+  /** Per provider call (design D26). */
   readonly providerTimeoutMs: number
   readonly segmentsOf: (text: string) => Segments
   /** Null: this server has no public URL. */
@@ -31,26 +29,19 @@ export function routesOf(mode: SmsMode, dltEnabled: boolean): readonly SmsRoute[
   return mode === 'template' ? ['template'] : ['template', 'plain']
 }
 
-/** Over all routes of one message (design D26). */
+/** Over all routes of a message (design D26). */
 export function longestDeliveryMs(providerTimeoutMs: number): number {
   return 2 * providerTimeoutMs
 }
 
 export interface Routing {
   readonly routes: readonly SmsRoute[]
-  /** A provider to try last on each route. */
   readonly avoid?: string | undefined
 }
 
 /**
- * Sends an SMS, provider by provider and route by route, within one deadline (design D26), until
- *
- * - one accepts it, or rejects the recipient: the end;
- * - one times out or is otherwise `unknown`: the next route may send the same code, but no other provider of this
- *   route, and not this provider;
- * - one rejects or fails otherwise: the next one is tried.
- *
- * Providers with an open circuit come last. A provider is skipped when too little time is left for its answer.
+ * Design D26. Open circuits come last. A provider is skipped if too little time is left for its response.
+ * After `unknown`, which may have been sent, only the next route continues, without this provider.
  */
 export async function deliverSms(
   ports: DeliveryPorts,
@@ -86,7 +77,7 @@ export async function deliverSms(
       unknown.routes.add(route)
       unknown.providers.add(provider.name)
     }
-    // A failing provider is likely to fail on the next route too: others first.
+    // A failing provider is likely to fail on the next route too.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
@@ -95,7 +86,6 @@ export async function deliverSms(
   return last
 }
 
-/** The share of the time-out that must be left for a call. */
 const leastShare = 0.25
 
 interface Step {
@@ -225,7 +215,7 @@ type CallResult = Pick<
   'outcome' | 'errorClass' | 'reason' | 'providerMessageId' | 'at' | 'durationMs' | 'error'
 >
 
-/** Calls a provider. One that throws may have sent the message before. */
+/** A provider that throws may have sent the message. */
 async function call(
   { now, stopwatch }: DeliveryPorts,
   to: string,
@@ -246,7 +236,7 @@ async function call(
     outcome: kind,
     errorClass: kind === 'accepted' ? null : kind === 'rejected' ? outcome.scope : kind,
     reason: kind === 'accepted' ? null : outcome.reason,
-    // Some ids contain the recipient.
+    // Some IDs contain the recipient.
     providerMessageId: id !== undefined && isProviderMessageId(id) && !id.includes(to) ? id : null,
     at,
     durationMs: Math.round(stopwatch() - startedAt),

@@ -29,8 +29,8 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
 }
 
 /**
- * A mail of the template mode (spec 4.4 rule 9, design D11). A placeholder without data is missing_variable. A mail that would
- * be too large fails while it is put together: a small request can fill in one value many times, or have thousands of rows.
+ * Spec 4.4 rule 9, design D11. The size is checked during rendering: a small request can expand to a huge
+ * mail.
  */
 export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
   const used = new Map<string, string>()
@@ -74,17 +74,16 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
   return { html, text }
 }
 
-/** Of both parts, in UTF-8 (design D30). */
+/** Both parts in UTF-8 (design D30). */
 const maxMailBytes = 256 * 1024
 
-/** The bytes that the text part of a mail may have. */
 export function mailRoom(html: string): number {
   const room = maxMailBytes - bytes(html)
   if (room < 0) throw tooLarge()
   return room
 }
 
-/** Adds up parts, and fails at the first that is too much. A UTF-16 code unit takes a byte at least. */
+/** Adds up sizes; throws at the limit. The UTF-16 length is a quick lower bound of the bytes. */
 function sizeLimit(): (part: string) => string {
   let size = 0
   return (part) => {
@@ -131,7 +130,7 @@ const paragraph = `margin:0 0 16px;font:400 16px/1.6 ${fonts};color:#10131a`
 const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6ec;font:400 13px/1.6 ${fonts};color:#5b6372`
 const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
 
-/** Styled inline, since mail clients drop style sheets. */
+/** Inline styles, since mail clients drop style sheets. */
 function frame(title: string, content: string, words: { heading: string; preheader: string }): string {
   const preheader =
     words.preheader === ''

@@ -28,12 +28,10 @@ export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly contacts: Contacts
-  /** The plain text of a mail given as HTML, in at most so many bytes of UTF-8. */
   readonly textOf: (html: string, maxBytes: number) => string
   readonly isTopLevelDomain: IsTopLevelDomain
 }
 
-/** The fields of the success envelope (spec 2.4). */
 export interface Notified {
   readonly channel: Channel
   readonly templateKey?: string
@@ -42,14 +40,13 @@ export interface Notified {
 /** Design D4 and D11, in characters and elements. */
 export const notifySizes = { to: 100, message: 1600, subject: 255, html: 200_000, template: 10_000 } as const
 
-/** The fields that SMS alone has, and those that e-mail alone has (design D37). */
+/** Fields of one channel only (design D37). */
 export const smsFields: readonly string[] = ['message', 'templateKey', 'variables']
 export const mailFields: readonly string[] = ['subject', 'html', 'template', 'data']
 
-/** Concurrent messages of one request (design D12). */
+/** Concurrent messages per request (design D12). */
 const concurrency = 8
 
-/** For the most recipients. */
 export function longestNotifyMs(providerTimeoutMs: number): number {
   return Math.ceil(notifySizes.to / concurrency) * longestDeliveryMs(providerTimeoutMs)
 }
@@ -69,7 +66,7 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   context.channel = 'SMS'
   const variables = isObject(body.variables) ? body.variables : {}
   const brand = await notifyBrand(ports.brands, context, body.brandId, variables.businessName)
-  refuseTemplateOfOthers(body, brand)
+  refuseDisabledTemplate(body, brand)
   await claim(ports, context, [globalLimit(ports.limits, appId)])
   const { to, ...content } = readSms(body)
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
@@ -106,8 +103,8 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
   return { channel: 'EMAIL' }
 }
 
-/** A template that this brand has not enabled; where both modes are given, the mode check comes first. */
-function refuseTemplateOfOthers(body: Body, brand: Brand): void {
+/** A request with both modes fails in the mode check instead. */
+function refuseDisabledTemplate(body: Body, brand: Brand): void {
   if (isGiven(body.message) || typeof body.templateKey !== 'string') return
   const template = templateOf(body.templateKey)
   if (template?.audience === 'notify' && !brand.notifyTemplates.includes(template.key)) {
@@ -115,7 +112,6 @@ function refuseTemplateOfOthers(body: Body, brand: Brand): void {
   }
 }
 
-/** The fields of an SMS (spec 4.4, modes and rules 1, 2 and 12). */
 function readSms(
   body: Body,
 ): { to: readonly string[] } & ({ message: string } | { templateKey: string; variables: Body }) {
@@ -155,7 +151,6 @@ function templateSms(
   }
 }
 
-/** Design D9. */
 function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
   if (typeof businessName !== 'string' || businessName.trim() === '' || isNamed(brand, businessName)) return
   throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
@@ -168,7 +163,6 @@ function notifyTemplate(templateKey: string): Template {
   return template
 }
 
-/** The fields of an e-mail (spec 4.4, modes and rule 3). */
 function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subject' | 'html' | 'text'> {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
@@ -185,7 +179,6 @@ function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subjec
   return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }
 }
 
-/** Design D37. */
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {
   for (const name of names) {
     if (isGiven(body[name]))
@@ -206,13 +199,12 @@ function readTo(to: unknown): readonly string[] {
   return to
 }
 
-/** A recipient with its position in `to`, from 1. */
 interface Addressee {
   readonly recipient: Recipient
   readonly position: number
 }
 
-/** Recipients that are the same after normalization become one, at the first position (design D30). */
+/** Duplicates after normalization become one recipient, at the first position (design D30). */
 function recipientsOf(
   to: readonly string[],
   kind: string,
@@ -228,14 +220,14 @@ function recipientsOf(
   return [...byIdentity.values()]
 }
 
-/** Mail is not brand-gated: any brandId that is not of an active brand is ignored. */
+/** Mail needs no brand: an unknown or inactive brandId is ignored. */
 async function senderBrand(brands: Brands, brandId: unknown): Promise<Brand | undefined> {
   const slug = brandIdOf(brandId)
   const brand = slug === undefined ? undefined : await brands.bySlug(slug)
   return brand?.status === 'active' ? brand : undefined
 }
 
-/** Tries every recipient; throws notification_failed after all of them (design D12). */
+/** Tries every recipient, then throws notification_failed if any failed (design D12). */
 async function deliverToAll(
   ports: NotifyPorts,
   context: RequestContext,
@@ -265,7 +257,7 @@ async function deliverToAll(
   throw new Failure('notification_failed', message, { channel })
 }
 
-/** As much of a caller's text as an error message may repeat. */
+/** Bounds caller text in error messages. */
 function excerpt(value: string): string {
   return value.length > 64 ? `${value.slice(0, 64)}…` : value
 }

@@ -12,7 +12,7 @@ import {
 } from './templates.ts'
 import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
-/** A template as a recipient of a brand would read it, with sample values. */
+/** A template as a brand's recipient reads it, with sample values. */
 export interface Preview {
   readonly templateKey: string
   readonly audience: Template['audience']
@@ -22,7 +22,7 @@ export interface Preview {
     readonly value: string
     readonly description: string
   }[]
-  /** Null where a value is invalid; `problem` says which. */
+  /** Null: a value is invalid, as `problem` describes. */
   readonly text: string | null
   readonly problem: string | null
   readonly segments: Segments | null
@@ -54,11 +54,6 @@ export function previewsOf(brand: Brand, settings: PreviewSettings): Preview[] {
     .map((template) => previewOf(brand, template, {}, settings))
 }
 
-/**
- * On the plain route.
- *
- * @param given values by variable; the others are samples
- */
 export function previewOf(
   brand: Brand,
   template: Template,

@@ -2,7 +2,6 @@ import type { ProviderHealth } from '../events/statistics.ts'
 import type { Breakers } from './breaker.ts'
 import type { Mailer, SmsProvider, SmsRoute } from './providers.ts'
 
-/** The circuit of each provider in use, SMS first. */
 export function providerHealth({
   smsRoutes,
   mailer,

@@ -5,22 +5,20 @@ import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
 export interface VariableRule {
   readonly name: string
-  /** For the catalog and for error messages. */
+  /** For the catalog and error messages. */
   readonly description: string
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
-  /** Begins with an existing day. */
+  /** Must start with an existing date. */
   readonly dated?: true
 }
 
-/** A registered SMS text (spec 4.4 rules 5 and 6, design D10). */
 export interface Template {
   readonly key: string
   readonly audience: 'otp' | 'notify'
-  /** Variables are `{name}`. */
+  /** Variables are written `{name}`. */
   readonly text: string
-  /** From the caller; businessName is filled from the brand. */
   readonly variables: readonly VariableRule[]
 }
 
@@ -87,7 +85,7 @@ export const templates: readonly Template[] = [
   },
 ]
 
-// Not an object literal: a key such as "constructor" must be unknown.
+// Not an object literal, in which a key such as "constructor" exists.
 const byKey = new Map(templates.map((template) => [template.key, template]))
 
 export const notifyTemplates = templates.filter((template) => template.audience === 'notify')
@@ -133,7 +131,7 @@ export function templateVariables(
   return values
 }
 
-/** One pass: a value that looks like a variable is not replaced. */
+/** One pass: variables inside values are not replaced. */
 export function render(template: Template, variables: Rendered['variables']): Rendered {
   const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = variables[name]
@@ -158,9 +156,8 @@ export function renderOtp(otp: {
 }
 
 /**
- * The text of a code on the plain route. If the brand has a domain, its last line is `@host #code` for the browser (WICG
- * "Origin-bound one-time codes delivered via SMS"). If that line would need a second segment, the last one or two sentences
- * are dropped.
+ * Adds the last line `@host #code` for a brand with a domain (WICG origin-bound codes).
+ * Drops the last sentences if that line needs a second segment.
  */
 export function boundText(
   text: string,

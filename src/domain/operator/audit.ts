@@ -1,7 +1,6 @@
-/** A user of the operating system at a command, or a console session. */
+import type { EpochMs } from '../time.ts'
 export interface Actor {
   readonly by: 'command' | 'console'
-  /** The user, or the beginning of the session's id. */
   readonly name: string
 }
 
@@ -23,13 +22,12 @@ export type AuditAction =
   | 'data.forgotten'
   | 'data.restored'
 
-/** No key, no code, no recipient. */
+/** Contains no API key, code or recipient. */
 export interface AuditEntry {
-  /** Epoch milliseconds. */
-  readonly at: number
+  readonly at: EpochMs
   readonly actor: Actor
   readonly action: AuditAction
-  /** A brand's slug, an appId, the id of a request or session. */
+  /** The slug, the appId, or the ID of the request or session. */
   readonly target: string
   /** `before → after` for a changed field. */
   readonly details: Readonly<Record<string, string>>
@@ -40,10 +38,9 @@ export interface AuditRecord extends AuditEntry {
 }
 
 export interface AuditReader {
-  /** The latest `limit` entries, before an id where one is given. */
   list(query: {
     readonly before?: number
-    readonly since?: number
+    readonly since?: EpochMs
     readonly limit: number
   }): Promise<readonly AuditRecord[]>
 }

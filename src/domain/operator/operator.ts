@@ -12,43 +12,40 @@ import {
 } from '../brands/brand.ts'
 import type { IntegrationRequestRecord } from '../integration/integration.ts'
 import { isAppId } from '../otp/credentials.ts'
-import type { ApiKey, Clock, Secrets } from '../ports.ts'
+import type { ApiKey, Secrets } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
-/** A change that is not possible; the message says why and what to do. */
+/** A rejected change. The message gives the reason and the remedy. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
 export interface BrandStore extends Brands {
-  /** By slug. */
   list(): Promise<readonly Brand[]>
 }
 
-/** Instants are epoch milliseconds. */
 export interface AppKey {
   /** `unknown` for keys created before it was stored. */
   readonly lastFour: string
-  readonly createdAt: number
-  readonly revokedAt: number | null
-  /** To the minute; null: never, or before it was stored. */
-  readonly lastUsedAt: number | null
+  readonly createdAt: EpochMs
+  readonly revokedAt: EpochMs | null
+  /** To the minute. Null: never, or before it was stored. */
+  readonly lastUsedAt: EpochMs | null
 }
 
-/** With the creation of its first key, and the revocation of its last key unless one is active. */
 export interface IssuedApp extends Pick<AppKey, 'createdAt' | 'revokedAt'> {
   readonly appId: string
-  /** At least one, maybe revoked. */
+  /** At least one; revoked keys included. */
   readonly keys: readonly AppKey[]
 }
 
 export interface AppStore {
-  /** By appId, with revoked ones. */
+  /** Includes revoked apps. */
   list(): Promise<readonly IssuedApp[]>
 }
 
 export interface IntegrationRequestStore {
-  /** The latest first. */
   list(query?: {
     readonly isPending?: boolean
     readonly limit?: number
@@ -62,7 +59,7 @@ type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId',
 
 interface CurrentState {
   readonly brand: Brand | undefined
-  /** Of the app, with revoked ones, in the order of creation. */
+  /** Keys of the app in order of creation; revoked keys included. */
   readonly keys: readonly AppKey[]
   readonly request: IntegrationRequestRecord | undefined
 }
@@ -70,26 +67,20 @@ interface CurrentState {
 export interface Decision {
   readonly brand?: Brand
   readonly newKey?: Omit<ApiKey, 'key'>
-  /** By their last four characters. */
   readonly revokedKeys?: readonly string[]
   readonly verdict?: Pick<IntegrationRequestRecord, 'reason' | 'appId' | 'brandSlug'> & {
     status: 'approved' | 'rejected'
   }
-  /** Null: nothing changes. */
   readonly entry: Pick<AuditEntry, 'action' | 'target' | 'details'> | null
 }
 
 export interface OperatorStore {
-  /**
-   * Calls `decide` with the current state, and stores its decision and audit entry in one atomic step. `decide` must be
-   * synchronous and may be called twice; when it throws, nothing is stored.
-   */
+  /** Atomic. `decide` must be synchronous and may run twice; if it throws, nothing is stored. */
   change<D extends Decision>(
     about: ChangeTarget,
     by: { readonly actor: Actor; readonly now: number },
     decide: (current: CurrentState) => D,
   ): Promise<D>
-  /** Adds an audit entry for a change made elsewhere. */
   note(entry: AuditEntry): Promise<void>
 }
 
@@ -110,10 +101,9 @@ function change<D extends Decision>(
   return operator.change(about, { actor, now: now() }, decide)
 }
 
-/** Undefined fields stay as they are, or have their default in a new brand. */
+/** Undefined fields stay unchanged; in a new brand they get their defaults. */
 export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Brand[Field] | undefined }
 
-/** `brand put`: creates or changes a brand. */
 export async function putBrand(
   ports: ChangePorts,
   slugAsGiven: string,
@@ -126,7 +116,7 @@ export async function putBrand(
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
     if (!current && asked.displayName === undefined) {
-      // First the problems that a name would not solve.
+      // Report invalid fields first: --name would not correct them.
       requireValid({ ...fresh, ...fields, displayName: 'any' })
       throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
     }
@@ -172,7 +162,6 @@ function requireValid(brand: Brand): void {
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
 }
 
-/** `before → after` of each changed field. */
 function differences(before: object, after: object): Record<string, string> {
   const earlier = new Map<string, unknown>(Object.entries(before))
   const pairs = Object.entries(after).map(([field, value]) => {
@@ -200,7 +189,7 @@ async function changeBrand(
   return brand
 }
 
-/** `brand template`: undefined fields stay as they are unless it `replaces`; null removes the registration. */
+/** `brand template`: undefined fields stay unchanged unless it `replaces`. Null removes the registration. */
 export async function registerTemplate(
   ports: ChangePorts,
   slug: string,
@@ -225,7 +214,6 @@ export async function registerTemplate(
   })
 }
 
-/** `brand status`: the transitions of design D8. */
 export async function setBrandStatus(ports: ChangePorts, slug: string, status: BrandStatus): Promise<Brand> {
   return changeBrand(ports, slug, (current) => {
     refuseTransition(current, status)
@@ -250,7 +238,7 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
 }
 
-/** One in use, and one to change over to. */
+/** Two during a rotation. */
 const maxKeys = 2
 
 function activeKeys(keys: readonly AppKey[]): readonly AppKey[] {
@@ -267,14 +255,13 @@ function requireAppId(appId: string): void {
 }
 
 function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
-  // Probability 1 in 14 million.
   if (keys.some(({ lastFour }) => lastFour === newKey.lastFour)) {
     throw new OperatorError('the new key ends as an older one does: ask for it again')
   }
   return newKey
 }
 
-/** `app issue`: resolves to the new key, which is not stored. */
+/** `app issue`: returns the new key, which is not stored. */
 export async function issueApp(ports: OperatorPorts, appId: string): Promise<string> {
   requireAppId(appId)
   const apiKey = ports.secrets.newApiKey()
@@ -294,7 +281,7 @@ function firstKey(appId: string, apiKey: ApiKey, keys: readonly AppKey[]): Omit<
   return addKey(apiKey, keys)
 }
 
-/** `app rotate`: resolves to a second key; the first stays active until it is revoked. */
+/** `app rotate`: returns a second key. The first stays active until it is revoked. */
 export async function rotateApp(ports: OperatorPorts, appId: string): Promise<string> {
   const apiKey = ports.secrets.newApiKey()
   await change(ports, { appId }, ({ keys }) => {
@@ -315,7 +302,7 @@ export async function rotateApp(ports: OperatorPorts, appId: string): Promise<st
   return apiKey.key
 }
 
-/** `app revoke-key`: resolves to the number of keys left. */
+/** `app revoke-key`: returns the number of active keys left. */
 export async function revokeKey(ports: ChangePorts, appId: string, ending: string): Promise<number> {
   const { left } = await change(ports, { appId }, ({ keys }) => {
     const active = activeKeys(keys)
@@ -336,12 +323,7 @@ export async function revokeKey(ports: ChangePorts, appId: string, ending: strin
   return left
 }
 
-/**
- * `app revoke`: revokes every key of an app.
- *
- * @param configured the known apps of APP_CREDENTIALS
- * @returns a warning about a key in APP_CREDENTIALS
- */
+/** @returns a warning if APP_CREDENTIALS also has a key of the app */
 export async function revokeApp(
   ports: ChangePorts,
   appId: string,
@@ -363,7 +345,7 @@ export async function revokeApp(
   return warning
 }
 
-/** `request approve`: creates the app and, unless it exists, the brand. The resulting key is not stored. */
+/** `request approve`: creates the app and, if missing, the brand. The returned key is not stored. */
 export async function approveRequest(
   ports: OperatorPorts,
   idAsGiven: string,
@@ -391,7 +373,6 @@ export async function approveRequest(
   return { key: apiKey.key, brand, brandExisted }
 }
 
-/** `request reject` */
 export async function rejectRequest(
   ports: ChangePorts,
   idAsGiven: string,
@@ -405,13 +386,12 @@ export async function rejectRequest(
     requirePending(requestId, request)
     return {
       verdict: { status: 'rejected', reason, appId: null, brandSlug: null },
-      // Without the applicant and the reason, so that they can be forgotten.
+      // The applicant and the reason are left out, so that `forget` can delete them.
       entry: { action: 'request.rejected', target: requestId, details: {} },
     }
   })
 }
 
-/** People paste it with spaces around it or in capitals. */
 export function requestIdOf(text: string): string {
   return text.trim().toLowerCase()
 }
@@ -425,7 +405,7 @@ function requirePending(
   throw new OperatorError(`request ${requestId} is ${request.status} already`)
 }
 
-/** Such as `acme-shop` for `Acme Shop!`; may be empty. */
+/** `acme-shop` for `Acme Shop!`; may be empty. */
 export function suggestedSlug(name: string): string {
   return name
     .normalize('NFKD')

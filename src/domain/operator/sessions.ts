@@ -2,62 +2,58 @@ import type { RequestContext } from '../events/request-context.ts'
 import { claim, granted } from '../otp/claims.ts'
 import { consoleLinkAttempts, consoleLogins } from '../otp/limits.ts'
 import type { OtpStore } from '../otp/store.ts'
-import type { Clock, Secrets } from '../ports.ts'
+import type { Secrets } from '../ports.ts'
+import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
-/** Instants are epoch milliseconds. */
 export interface ConsoleSession {
-  /** Of the token in the cookie. */
   readonly tokenSha256: string
-  readonly startedAt: number
-  readonly lastSeenAt: number
-  readonly expiresAt: number
+  readonly startedAt: EpochMs
+  readonly lastSeenAt: EpochMs
+  readonly expiresAt: EpochMs
   readonly by: 'password' | 'link'
 }
 
 /** Every change is one atomic step with its audit entry. */
 export interface ConsoleStore {
   addLink(tokenSha256: string, expiresAt: number, entry: AuditEntry): Promise<void>
-  /** Starts a session and removes its link; false where the link is used or expired. */
+  /** Starts a session and removes its link. Returns false if the link is used or expired. */
   useLink(tokenSha256: string, session: ConsoleSession, entry: AuditEntry): Promise<boolean>
   begin(session: ConsoleSession, entry: AuditEntry): Promise<void>
-  /** Undefined for an expired session. */
+  /** Returns undefined for an expired session. */
   find(tokenSha256: string, now: number): Promise<ConsoleSession | undefined>
-  /** The active sessions, the last seen first. */
   list(now: number): Promise<readonly ConsoleSession[]>
   prolong(tokenSha256: string, lastSeenAt: number, expiresAt: number): Promise<void>
-  /** False where it had ended. */
+  /** Returns false if the session had already ended. */
   end(tokenSha256: string, entry: AuditEntry): Promise<boolean>
-  /** Resolves to the number of sessions. */
+  /** Returns the number of ended sessions. */
   endAll(entry: AuditEntry): Promise<number>
 }
 
 export const linkMs = 10 * 60_000
 
-/** Unused, and at most. */
 const idleMs = 30 * 60_000
 const sessionMs = 8 * 3_600_000
 
-/** At most one write of `lastSeenAt` in this time. */
+/** Minimum time between two writes of `lastSeenAt`. */
 const seenMs = 60_000
 
 export interface ConsoleSecrets {
   /** 256 random bits, and their SHA-256. */
   newToken(): { readonly token: string; readonly sha256: string }
   sha256(token: string): string
-  /** Slow on purpose; throws rate_limited while too many wait. The password may be in any Unicode form. */
+  /** Slow on purpose. Accepts any Unicode form. Throws rate_limited if too many checks wait. */
   isPassword(password: string, hash: string): Promise<boolean>
 }
 
 export interface ConsolePorts {
   readonly sessions: ConsoleStore
   readonly consoleSecrets: ConsoleSecrets
-  /** Undefined: there is no password. */
   readonly passwordHash: string | undefined
   readonly now: Clock
 }
 
-/** The displayed part of a session's id; useless as a token. */
+/** The part of a session ID that is displayed. It cannot be used as a token. */
 export function sessionId({ tokenSha256 }: Pick<ConsoleSession, 'tokenSha256'>): string {
   return tokenSha256.slice(0, 8)
 }
@@ -66,7 +62,6 @@ export function sessionActor(session: Pick<ConsoleSession, 'tokenSha256'>): Acto
   return { by: 'console', name: sessionId(session) }
 }
 
-/** `admin link`: resolves to the token of a new link. */
 export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor: Actor): Promise<string> {
   const { token, sha256 } = ports.consoleSecrets.newToken()
   const at = ports.now()
@@ -87,9 +82,7 @@ export interface LoginPorts extends ConsolePorts {
 }
 
 /**
- * Resolves to the token of a new session; undefined where the link is used, expired or unknown. An active link is always
- * accepted; only other tokens count on the limit.
- *
+ * Returns undefined if the link is used, expired or unknown. An active link is always accepted.
  * @throws Failure rate_limited
  */
 export async function enterByLink(
@@ -105,10 +98,8 @@ export async function enterByLink(
 }
 
 /**
- * Resolves to the token of a new session; undefined for a wrong password. An attempt counts before it is checked, so that
- * simultaneous ones can't pass a limit; a success clears the counts.
- *
- * @param device the id of a browser that signed in before
+ * Counts attempts before the check, so that simultaneous attempts cannot exceed the limit.
+ * @param device the ID of a browser that signed in before
  * @throws Failure rate_limited
  */
 export async function enterByPassword(
@@ -120,7 +111,6 @@ export async function enterByPassword(
   const { passwordHash, now } = ports
   if (passwordHash === undefined) return undefined
   const grants = await claimLogin(ports, context, device)
-  // A long password would cost CPU.
   if (password.length > maxPasswordLength) return undefined
   if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
   await Promise.all(grants.map((grant) => ports.store.reschedule(grant, 0, now())))
@@ -129,7 +119,7 @@ export async function enterByPassword(
   return token
 }
 
-/** A known browser has a limit of its own, which nobody else can use up. */
+/** A known browser has its own limit, so that other clients cannot lock it out. */
 async function claimLogin(ports: LoginPorts, context: RequestContext, device: string | undefined) {
   if (device !== undefined) return claim(ports, context, [consoleLogins([`console-device:${device}`]).own])
   const { own, usual, slow } = consoleLogins(ports.secrets.subjects('ip', context.clientIp))
@@ -138,7 +128,7 @@ async function claimLogin(ports: LoginPorts, context: RequestContext, device: st
   return isSlow ? claim(ports, context, [own, slow]) : granted(context, [own, usual], decision)
 }
 
-/** In UTF-16 units; `otpost admin password` accepts 256 characters, which have at most as many in any Unicode form. */
+/** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */
 const maxPasswordLength = 2048
 
 function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: ConsoleSession['by']) {
@@ -164,13 +154,13 @@ function newSession(ports: ConsolePorts, { clientIp }: RequestContext, by: Conso
   return { token, session, entry }
 }
 
-/** The stored hash of a session's token. A password session is bound to the password, and ends when that changes. */
+/** A password session ends when the password changes, since its stored hash includes the password hash. */
 function storedTokens({ consoleSecrets, passwordHash }: ConsolePorts, token: string) {
   const { sha256 } = consoleSecrets
   return { link: sha256(token), password: sha256(`${token} ${passwordHash}`) }
 }
 
-/** @param isUse whether a person uses the session now, which prolongs it */
+/** @param isUse whether a person uses the session now, which extends it */
 export async function currentSession(
   ports: ConsolePorts,
   token: string | undefined,
@@ -184,13 +174,12 @@ export async function currentSession(
   if (!session) return undefined
   if (isUse && now - session.lastSeenAt >= seenMs) {
     const endsAt = Math.min(now + idleMs, session.startedAt + sessionMs)
-    // The console must stay readable while the database is read-only.
+    // The console stays readable while the database is read-only.
     await sessions.prolong(session.tokenSha256, now, endsAt).catch(() => undefined)
   }
   return session
 }
 
-/** False where there is no such session. */
 export async function endSession(
   ports: ConsolePorts,
   { clientIp }: RequestContext,

@@ -1,10 +1,10 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../time.ts'
 import type { Claim, Grant, LimitDecision, Refusal } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
-/** Takes all claims, or none and throws the failure of the first exhausted one. */
+/** Takes all claims, or throws the failure of the first exhausted limit and takes none. */
 export async function claim(
   ports: { readonly store: Pick<OtpStore, 'admit'>; readonly now: Clock },
   context: RequestContext,
@@ -13,7 +13,6 @@ export async function claim(
   return granted(context, claims, await ports.store.admit(claims, ports.now()))
 }
 
-/** Adds a decision to the request trace; throws the failure of the limit that refused. */
 export function granted(
   context: RequestContext,
   claims: readonly Claim[],
@@ -24,7 +23,6 @@ export function granted(
   return decision.grants
 }
 
-/** Adds the checked limits to the request trace. */
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
   for (const claim of claims) {
     const about = { limit: claim.limit, max: claim.max }

@@ -1,7 +1,8 @@
 import type { Body } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
-import type { Apps, Clock, Secrets } from '../ports.ts'
+import type { Apps, Secrets } from '../ports.ts'
+import type { Clock } from '../time.ts'
 import { claim } from './claims.ts'
 import { credentialFailures } from './limits.ts'
 import type { OtpStore } from './store.ts'
@@ -13,10 +14,7 @@ export interface CredentialPorts {
   readonly now: Clock
 }
 
-/**
- * The credential check of every protected call (spec 5): 401 without credentials, 403 with wrong ones, and 429 from the 300th
- * failure of an IP address within a minute (design D22). Right credentials always pass. Resolves to the appId.
- */
+/** Spec 5, design D22. Valid credentials are never rate-limited. Returns the appId. */
 export async function authenticate(
   ports: CredentialPorts,
   context: RequestContext,
@@ -37,10 +35,9 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** 1 to 64 visible ASCII characters without a colon (design D28; spec 4.3, invalid_app_id). */
+/** 1 to 64 visible ASCII characters without a colon (design D28, spec 4.3). */
 export function isAppId(appId: string): boolean {
   return /^[!-9;-~]{1,64}$/.test(appId)
 }
 
-/** In characters. */
 export const maxApiKeyLength = 512

@@ -1,6 +1,7 @@
 import type { Channel } from '../contact.ts'
 import { type FailureKind, failureMessages } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
+import type { EpochMs } from '../time.ts'
 
 /** As in the request trace and the metrics. */
 export const limitNames = [
@@ -16,25 +17,18 @@ export const limitNames = [
 
 export type LimitName = (typeof limitNames)[number]
 
-/**
- * The key of the records of a recipient, app or IP address: its name, or its keyed hashes under the present and each previous
- * secret key.
- */
+/** The key of records: a name, or the hashed identifiers under each secret key, present key first. */
 export type Subject = readonly [string, ...string[]]
 
-/**
- * At most `max` counted requests in a fixed window, which opens with the first counted one (spec 8, design D3). The SMS
- * cooldown is a limit of one.
- */
+/** At most `max` requests in a fixed window that opens with the first counted one (spec 8, design D3). */
 export interface Claim {
   readonly limit: LimitName
   readonly subject: Subject
-  /** The limit's name within its subject, such as `minute` or `cooldown:acme`. */
+  /** Unique within the subject, such as `minute` or `cooldown:acme`. */
   readonly name: string
   readonly max: number
-  /** The length of a window that this request opens. */
   readonly windowMs: number
-  /** False: the request is checked, and not counted. */
+  /** False: checked but not counted. */
   readonly counted: boolean
   readonly failure: FailureKind
   readonly message: string
@@ -42,11 +36,11 @@ export interface Claim {
 
 export interface LimitCount {
   readonly count: number
-  /** Epoch milliseconds; exclusive. */
-  readonly expiresAt: number
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
 }
 
-/** One counted claim. It can only be given back to the window that counted it. */
+/** A counted claim. It can be given back only to the window that counted it. */
 export interface Grant extends LimitCount {
   readonly subject: Subject
   readonly name: string
@@ -55,18 +49,15 @@ export interface Grant extends LimitCount {
 export interface Refusal {
   readonly allowed: false
   readonly refusedBy: Claim
-  /** Epoch milliseconds. */
-  readonly expiresAt: number
+  readonly expiresAt: EpochMs
   readonly resetsInMs: number
 }
 
 export type LimitDecision = { readonly allowed: true; readonly grants: readonly Grant[] } | Refusal
 
 /**
- * Decides claims in order, all or nothing: the first one whose window is full refuses all of them. `changes` are the counters
- * to store. A window that ends too late is from before the clock was set back, and is shortened, also by a refusal.
- *
- * @param openWindow the stored counter of a claim; undefined where there is none or it has expired
+ * All or nothing. A window that ends too late (clock set back) is shortened.
+ * @param openWindow the stored counter of a claim; undefined if missing or expired
  */
 export function decide(
   claims: readonly Claim[],
@@ -110,16 +101,11 @@ function rateLimit(limit: LimitName, subject: Subject, name: string, max: number
   return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
 }
 
-/** All calls of one app (spec 8, global). */
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
   return rateLimit('app-minute', [`app:${appId}`], 'minute', settings.globalPerMinute, minuteMs)
 }
 
-/**
- * The limits of a send to one recipient, in the order of spec 4.1, then the failure budget, which is checked only (design
- * D23). E-mail is counted per mailbox (design D24). The cooldown is first a lease of `leaseMs`, longer than any delivery, and
- * becomes the real cooldown after it.
- */
+/** Spec 4.1, design D23 and D24. The cooldown starts as a lease of `leaseMs`, longer than any delivery. */
 export function sendLimits(
   settings: LimitSettings,
   send: {
@@ -151,14 +137,13 @@ export function sendLimits(
   ]
 }
 
-/** The name of the hour's count of a phone or mailbox. */
 export const hourName = 'hour'
 
 export function cooldownOf(grants: readonly Grant[], brandSlug: string): Grant | undefined {
   return grants.find((grant) => grant.name === cooldownName(brandSlug))
 }
 
-/** The limits that count codes sent, for one more attempt of a send. It went out already, so nothing refuses it (design D26). */
+/** No limit rejects a further attempt, since its message is already sent (design D26). */
 export function furtherAttempt(claims: readonly Claim[]): Claim[] {
   return claims
     .filter(({ limit }) => limit === 'phone-minute' || limit === 'recipient-hour')
@@ -169,20 +154,19 @@ function cooldownName(brandSlug: string): string {
   return `cooldown:${brandSlug}`
 }
 
-/** Wrong codes of one recipient, over all brands and codes (design D23); undefined when turned off. */
+/** Wrong codes of one recipient over all brands and codes (design D23). Undefined: turned off. */
 export function failureBudget(settings: LimitSettings, subject: Subject): Claim | undefined {
   if (settings.failureBudgetPerDay === 0) return undefined
   return rateLimit('failures', subject, 'failures', settings.failureBudgetPerDay, dayMs)
 }
 
-/** Of one IP address (design D22). */
+/** Design D22. */
 export function credentialFailures(ipSubject: Subject): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
 }
 
 /**
- * Attempts at the console password: of one IP address or known browser, and of all others together. Those are 200 an hour, and
- * then one in 20 s: at most 9,120 a day, and nobody locks operators out for long.
+ * The slow limit, one attempt per 20 s once the usual one is used up, prevents a long lock-out of operators.
  */
 export function consoleLogins(subject: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
@@ -194,12 +178,10 @@ export function consoleLogins(subject: Subject) {
   }
 }
 
-/** Wrong tokens of sign-in links, of one IP address. */
 export function consoleLinkAttempts(ipSubject: Subject): Claim {
   return rateLimit('console-logins', ipSubject, 'console-links', 10, 10 * minuteMs)
 }
 
-/** Of one IP address (design D18). */
 export function integrationRequests(ipSubject: Subject): Claim {
   return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs)
 }

@@ -42,12 +42,7 @@ export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly contacts: Contacts
 }
 
-/**
- * Send and resend (spec 4.1, 4.2) are one operation: a send replaces the code of its brand and recipient. A resend avoids the
- * last code's provider. The limits need the recipient: fields are read before the limits, and fail after them.
- *
- * @returns the seconds until the code expires
- */
+/** Send and resend (spec 4.1, 4.2). Returns the seconds until the code expires. */
 export async function sendOtp(
   ports: SendOtpPorts,
   context: RequestContext,
@@ -62,23 +57,23 @@ export async function sendOtp(
   const global = globalLimit(ports.limits, appId)
   const limits = to ? limitsOf(ports, brand, to) : []
   if (order instanceof Failure) {
-    // Refused by each limit, but counted by the global one only.
+    // An invalid request counts only on the global limit, but any limit may reject it.
     await claim(ports, context, [...limits.map((limit) => ({ ...limit, counted: false })), global])
     throw order
   }
 
-  // From here on the code is active: a concurrent verify succeeds (design D15).
+  // The code is active from here on: a concurrent verify succeeds (design D15).
   const { code, record } = newCode(ports, brand, order)
   const claims = [...limits, global]
   const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
-  // The trace exists even if the process ends during the delivery.
+  // The trace is saved even if the process ends during the delivery.
   ports.eventLog.note(context)
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
   const cooldown = cooldownOf(grants, brand.slug)
   const sentTimes = context.attempts.filter(mayBeSent).length
   if (outcome.kind !== 'accepted') {
-    // The global limit counts calls and keeps this one; the others count codes that may have been sent.
+    // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
       (grant) => grant === cooldown || (sentTimes === 0 && grant.subject[0] !== global.subject[0]),
     )
@@ -90,18 +85,16 @@ export async function sendOtp(
     await countFurther(ports, limits, sentTimes)
     await startCooldown(ports, cooldown)
   } catch (error) {
-    // The code is sent and active, and the lease lasts as long as the cooldown.
+    // The code is sent, and the lease replaces the cooldown.
     context.fault = error
   }
   return { expiresIn: ports.otpTtlSeconds }
 }
 
-/** Whether a provider has the code, or may have it. */
 function mayBeSent({ outcome }: Attempt): boolean {
   return outcome === 'accepted' || outcome === 'unknown'
 }
 
-/** Counts each attempt after the first that may have sent the code (design D26). */
 async function countFurther(
   { store, now }: SendOtpPorts,
   limits: readonly Claim[],
@@ -110,7 +103,7 @@ async function countFurther(
   for (let time = 2; time <= sentTimes; time++) await store.admit(furtherAttempt(limits), now())
 }
 
-/** Undefined where no route has another provider; an error does not stop the send. */
+/** Undefined if no route has another provider. An error does not stop the send. */
 async function lastProvider(
   { lastProviderOf, smsMode, smsRoutes }: SendOtpPorts,
   context: RequestContext,
@@ -125,10 +118,7 @@ async function lastProvider(
   })
 }
 
-/**
- * The cooldown starts at the end of the delivery (spec 3.2). After a quick delivery the lease is long enough already, which
- * saves most sends a second write.
- */
+/** The cooldown starts after the delivery (spec 3.2), unless the lease is long enough. */
 async function startCooldown(
   { store, now, limits }: SendOtpPorts,
   cooldown: Grant | undefined,
@@ -142,7 +132,7 @@ async function startCooldown(
 interface Addressee {
   readonly recipient: Recipient
   readonly subject: Subject
-  /** Of a phone: the same. */
+  /** Same as the subject for a phone number. */
   readonly mailboxSubject: Subject
 }
 
@@ -151,7 +141,6 @@ interface Order extends Addressee {
   readonly businessName: string | undefined
 }
 
-/** Undefined where the body has no valid recipient. */
 function readAddressee(
   { secrets, contacts }: SendOtpPorts,
   context: RequestContext,
@@ -202,10 +191,8 @@ function limitsOf(
   })
 }
 
-/** By how much a cooldown may be too short. */
 const cooldownToleranceMs = 500
 
-/** A delivery's time beyond its provider calls: queueing, and a busy machine. */
 const leaseMarginMs = 2000
 
 function newCode(
@@ -249,7 +236,7 @@ function deliver(
   const { loginId } = order
   const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
   const plain = render(businessName)
-  // The registered text has the brand's name (design D31).
+  // The registered text contains the brand's name (design D31).
   const registered = order.businessName === undefined ? plain : render(brand.displayName)
   const { templateKey: key, text, variables } = registered
   const message: SmsMessage = {

@@ -1,4 +1,5 @@
 import { clockToleranceMs } from '../ports.ts'
+import type { EpochMs } from '../time.ts'
 import {
   type Claim,
   decide,
@@ -16,32 +17,25 @@ import {
   type Verdict,
 } from './store.ts'
 
-// Each step of `OtpStore` as a plain function. A store loads the records of the step's subjects, runs one of these and writes
-// the changes, in one transaction.
+// The steps of `OtpStore` as plain functions. A store runs each with its records in one transaction.
 
 export interface Code {
-  /** 128 random bits in base64url; the salt of the hash. */
+  /** The salt of the hash: 128 random bits in base64url. */
   readonly id: string
-  /** SHA-256 of the id and the keyed code, in base64url. */
+  /** SHA-256 of the ID and the keyed code, in base64url. */
   readonly hash: string
-  /** Guesses so far. */
   readonly attempts: number
-  /** Epoch milliseconds. */
-  readonly createdAt: number
-  /** Epoch milliseconds; exclusive. */
-  readonly expiresAt: number
+  readonly createdAt: EpochMs
+  /** Exclusive. */
+  readonly expiresAt: EpochMs
 }
 
-/**
- * The records that steps read and change. Expired records are absent. Records under previous secret keys are the subject's
- * own; a change moves them to the present key.
- */
+/** The records of a step, without expired ones. */
 export interface State {
   limit(subject: Subject, name: string, now: number): LimitCount | undefined
   /** Undefined removes it. */
   setLimit(subject: Subject, name: string, limit: LimitCount | undefined): void
   code(subject: Subject, brandSlug: string, now: number): Code | undefined
-  /** Undefined removes it. */
   setCode(subject: Subject, brandSlug: string, code: Code | undefined): void
 }
 
@@ -54,14 +48,14 @@ export type Steps = {
   ) => Awaited<ReturnType<OtpStore[Name]>>
 }
 
-/** @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time */
+/** @param isHashOf compares in constant time */
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
   return { admit, beginSend, reschedule, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
     const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
     const code = state.code(subject, brandSlug, now)
-    // Checked with the other limits, and counted only for a wrong code.
+    // Checked with the other limits, but counted only for a wrong code.
     const budget = failureBudget && { ...failureBudget, counted: false }
     const decision = admit(state, budget ? [...claims, budget] : claims, now)
     if (!decision.allowed) return { kind: 'refused', refusal: decision }
@@ -78,7 +72,6 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
   }
 }
 
-/** The subjects whose records a step reads and changes. */
 export const stepSubjects: {
   readonly [Name in StepName]: (...input: Parameters<OtpStore[Name]>) => readonly Subject[]
 } = {
@@ -114,7 +107,7 @@ function reschedule(state: State, grant: Grant, durationMs: number, now: number)
   const limit = state.limit(subject, name, now)
   const isOwn = limit?.expiresAt === grant.expiresAt
   const expiresAt = now + durationMs
-  // A window of a later grant is not shortened.
+  // Never shorten the window of a later grant.
   if (limit && !isOwn && limit.expiresAt >= expiresAt) return
   state.setLimit(subject, name, { count: limit?.count ?? 1, expiresAt })
 }
@@ -125,10 +118,10 @@ function abandonSend(state: State, code: CodeRef, grants: readonly Grant[]): voi
   for (const { subject, name, expiresAt } of grants) {
     const limit = state.limit(subject, name, always)
     if (limit?.expiresAt !== expiresAt) continue
-    // An empty window closes: it opens with the first counted request (design D3).
+    // An empty window closes: a window opens with its first counted request (design D3).
     state.setLimit(subject, name, limit.count === 1 ? undefined : { ...limit, count: limit.count - 1 })
   }
 }
 
-/** Nothing has expired at this time; the clock may be set back. */
+/** Before any expiry time, since the clock may be set back. */
 const always = 0

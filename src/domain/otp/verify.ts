@@ -17,7 +17,7 @@ export interface VerifyOtpPorts extends CredentialPorts {
   readonly contacts: Contacts
 }
 
-/** Spec 4.3: resolves when the code was right, and is consumed; throws for everything else. */
+/** Spec 4.3: consumes the code if it is right; throws otherwise. */
 export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, body: Body): Promise<void> {
   context.operation = 'verify'
   const appId = await authenticate(ports, context, body)
@@ -51,7 +51,6 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   throw new Failure(verdict.kind === 'absent' ? 'not_found' : 'mismatch')
 }
 
-/** Spec 4.3, in the order of design 5. */
 function readAnswer(body: Body, appId: string, contacts: Contacts): { recipient: Recipient; otp: string } {
   const { otp } = body
   if (!isGiven(otp)) throw invalid('otp is required')
