@@ -33,15 +33,16 @@ export interface TextRule {
   readonly lines?: keyof typeof forbidden
 }
 
+/** A sentence that begins with `name`; undefined: the text is valid. */
 export function textProblem(name: string, value: unknown, rule: TextRule): string | undefined {
-  if (typeof value !== 'string') return `${name} must be a string`
-  if (value.trim() === '') return `${name} must not be empty`
+  if (typeof value !== 'string') return `${name} must be a string.`
+  if (value.trim() === '') return `${name} must not be empty.`
   if (value.length > rule.max && characters(value) > rule.max) {
-    return `${name} must be at most ${rule.max} characters`
+    return `${name} must have at most ${rule.max} characters.`
   }
-  if (!value.isWellFormed()) return `${name} must be well-formed Unicode`
+  if (!value.isWellFormed()) return `${name} must be well-formed Unicode.`
   const [character] = forbidden[rule.lines ?? 'one'].exec(value) ?? []
-  return character === undefined ? undefined : `${name} must not contain ${inWords(character)}`
+  return character === undefined ? undefined : `${name} must not contain ${inWords(character)}.`
 }
 
 /** The character itself would be invisible. */
@@ -52,7 +53,7 @@ function inWords(character: string): string {
 }
 
 export function text(name: string, value: unknown, rule: TextRule): string {
-  const problem = textProblem(name, value, rule)
+  const problem = textProblem(`\`${name}\``, value, rule)
   if (problem !== undefined) throw invalid(problem)
   return value as string
 }

@@ -1,32 +1,33 @@
-/** Spec section 7, then three of design section 5. The codes are the contract. */
+/** Spec section 7, whose typical message each one begins with, then three of design section 5. The codes are the contract. */
 export const failureMessages = {
-  validation_error: 'Invalid request',
-  brand_id_required: 'brandId is required',
-  invalid_channel: 'channel must be one of: EMAIL, SMS',
-  unsupported_business: 'Unsupported business',
-  invalid_template: 'Unknown templateKey',
-  otp_template_not_supported: 'OTP must use the OTP endpoints',
-  missing_variable: 'Missing required variable',
-  invalid_input: 'Invalid request',
-  invalid_contact: 'Invalid phone number or email',
-  invalid_app_id: 'Invalid app id',
-  invalid_otp_format: 'OTP must be exactly 6 digits',
-  unauthorized: 'Credentials are required',
-  mismatch: 'Invalid OTP',
-  forbidden: 'Invalid app credentials',
-  brand_not_approved: 'Brand is not registered or not approved',
-  brand_suspended: 'Brand is suspended',
-  template_not_allowed: 'Template not enabled for brand',
+  validation_error: 'Invalid request.',
+  brand_id_required: 'brandId is required. GET /platform/brands lists the active brands.',
+  invalid_channel: 'channel must be one of: EMAIL, SMS.',
+  unsupported_business: 'Unsupported business.',
+  invalid_template: 'Unknown templateKey.',
+  otp_template_not_supported: 'OTP must use the OTP endpoints. Send codes with POST /otp/send.',
+  missing_variable: 'Missing required variable.',
+  invalid_input: 'Invalid request. `otp` must be a string of 6 digits.',
+  invalid_contact: 'Invalid phone number or email.',
+  invalid_app_id: 'Invalid app id. `appId` must be 1 to 64 visible ASCII characters without a colon.',
+  invalid_otp_format: 'OTP must be exactly 6 digits.',
+  unauthorized: 'Credentials are required.',
+  mismatch: 'Invalid OTP. Three wrong attempts lock a code.',
+  forbidden: 'Invalid app credentials. Check `appId` and `apiKey`.',
+  brand_not_approved:
+    'Brand is not registered or not approved. GET /platform/brands lists the active brands.',
+  brand_suspended: 'Brand is suspended. The operator of this server can activate it again.',
+  template_not_allowed: 'Template not enabled for brand. The operator of this server can enable it.',
   not_found: 'No active OTP for this contact. Request a new code.',
   rate_limited: 'Too many requests. Please try again later.',
-  cooldown_active: 'Please wait before requesting another OTP',
+  cooldown_active: 'Please wait before requesting another OTP.',
   max_attempts: 'Too many failed attempts. Request a new code.',
-  notification_failed: 'Failed to send notification',
-  internal_error: 'An unexpected error occurred',
+  notification_failed: 'Failed to send notification.',
+  internal_error: 'An unexpected error occurred. Report the `requestId` to the operator of this server.',
   sms_failed: 'Failed to send OTP. Please try again.',
-  route_not_found: 'No such route',
-  method_not_allowed: 'Method not allowed',
-  body_too_large: 'The request body is too large',
+  route_not_found: 'No such path. GET /docs describes the API.',
+  method_not_allowed: 'Method not allowed.',
+  body_too_large: 'The request body is too large.',
 } as const
 
 export type FailureKind = keyof typeof failureMessages
@@ -53,6 +54,7 @@ export class Failure extends Error {
   }
 }
 
+/** @param message a sentence without text of the caller, since the event log stores it */
 export function invalid(message: string): Failure {
   return new Failure('validation_error', message)
 }

@@ -103,7 +103,7 @@ describe('the frame of a template mail (design D11)', () => {
   test.each(missing)('a placeholder whose value is %s is missing', (_, data) => {
     expect(failureOf(() => frameMail('Hi', 'Hello {{name}}', data))).toEqual({
       kind: 'missing_variable',
-      message: 'Missing required variable: name',
+      message: 'Missing required variable: name. `data` needs a value for {{name}}.',
     })
   })
 
@@ -133,7 +133,7 @@ describe('the frame of a template mail (design D11)', () => {
 })
 
 describe('data that would make a mail of any size', () => {
-  const tooLarge = { kind: 'validation_error', message: 'the mail would be larger than 256 KiB' }
+  const tooLarge = { kind: 'validation_error', message: 'The rendered e-mail must have at most 256 KiB.' }
   const rows = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]))
   const sizes: readonly (readonly [
@@ -186,8 +186,8 @@ describe('data that would make a mail of any size', () => {
 
   test.each([
     [100, 'none'],
-    [101, { kind: 'validation_error', message: 'data is nested too deeply' }],
-    [100_000, { kind: 'validation_error', message: 'data is nested too deeply' }],
+    [101, { kind: 'validation_error', message: '`data` must be nested at most 100 levels deep.' }],
+    [100_000, { kind: 'validation_error', message: '`data` must be nested at most 100 levels deep.' }],
   ])('data may be nested 100 deep (%p)', (depth, outcome) => {
     const a = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
     for (const template of ['{{a}}', 'no placeholder']) {

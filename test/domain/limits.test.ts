@@ -31,7 +31,7 @@ function claim(name: string, properties: Partial<Claim> = {}): Claim {
     windowMs: 60_000,
     counted: true,
     failure: 'rate_limited',
-    message: `${name} is used up`,
+    scope: `per minute for ${name}`,
     ...properties,
   }
 }
@@ -150,7 +150,7 @@ describe('the refusal', () => {
   })
 
   test('it is the failure of its limit, with the time until it frees', () => {
-    const refusedBy = claim('a', { failure: 'cooldown_active', message: 'wait' })
+    const refusedBy = claim('a', { failure: 'cooldown_active', scope: '' })
     let failure: unknown
     try {
       granted(context, [], { allowed: false, refusedBy, expiresAt: now + 1500, resetsInMs: 1500 })
@@ -160,7 +160,7 @@ describe('the refusal', () => {
     expect(failure).toBeInstanceOf(Failure)
     expect(failure).toMatchObject({
       kind: 'cooldown_active',
-      message: 'wait',
+      message: 'Please wait before requesting another OTP. Try again in 2 seconds.',
       details: { retryAfterSeconds: 2 },
     })
   })

@@ -603,7 +603,7 @@ describe('Requests, brands, apps and deliveries', () => {
   test('a value that is refused is told instead of a message', async () => {
     const refused = previewOf(brand, templateNamed('ORDER_PLACED'), { orderDate: '2026-02-30' }, settings)
     const text = await words(previewFragment(refused))
-    expect(text).toContain('variables.orderDate must be a date that exists')
+    expect(text).toContain('`variables.orderDate` must be a date that exists')
     expect(text).not.toContain('segment')
   })
 

@@ -369,7 +369,7 @@ describe('the story of a request', () => {
       'validation_error',
       'acme',
       ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'],
-      'businessName must be a string',
+      '`businessName` must be a string.',
     ],
     ['/otp/send', {}, 'validation_error', 'acme', ['app-minute'], null],
     [

@@ -66,7 +66,7 @@ function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<C
     counted: fc.constantFrom(true, true, true, false),
     limit: fc.constant('app-minute' as const),
     failure: fc.constant('rate_limited' as const),
-    message: fc.constant('Too many.'),
+    scope: fc.constant('per minute'),
   })
   return isUsual
     ? claim.map((each) => ({ ...each, ...usualLimits[each.name as LimitKey], counted: true }))

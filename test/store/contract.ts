@@ -103,7 +103,7 @@ function claim(properties: Partial<Claim> = {}): Claim {
     windowMs: 60_000,
     counted: true,
     failure: 'rate_limited',
-    message: 'too many',
+    scope: 'per minute',
     ...properties,
   }
 }

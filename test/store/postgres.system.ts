@@ -216,7 +216,7 @@ test('a caller is told how long a limit and a locked code last, wherever its clo
   const now = opened.now() - 3_600_000
   const minute: Claim = {
     ...{ limit: 'phone-minute', subject: ['someone'], name: 'minute', max: 1, windowMs: 60_000 },
-    ...{ counted: true, failure: 'rate_limited', message: 'too many' },
+    ...{ counted: true, failure: 'rate_limited', scope: 'per minute' },
   }
   const hash = saltedHash('id', 'right')
   const code: NewCode = { subject: ['another'], brandSlug: 'acme', id: 'id', hash, ttlMs: 60_000 }
@@ -238,7 +238,7 @@ test('a row that is held stops the requests of its own application alone', async
   const { admit } = createOtpStore(opened, isHashOf)
   const claimOf = (appId: string): Claim => ({
     ...{ limit: 'app-minute', subject: [`app:${appId}`], name: 'minute', max: 100, windowMs: 60_000 },
-    ...{ counted: true, failure: 'rate_limited', message: 'too many' },
+    ...{ counted: true, failure: 'rate_limited', scope: 'per minute' },
   })
   await admit([claimOf('held')], 0)
   const [isHeld, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

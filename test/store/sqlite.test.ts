@@ -269,7 +269,7 @@ describe('SQLite', () => {
         windowMs: 1,
         counted: true,
       } as const
-      const writing = store.admit([{ ...claim, failure: 'rate_limited', message: '' }], 1)
+      const writing = store.admit([{ ...claim, failure: 'rate_limited', scope: '' }], 1)
       await database.close()
       expect((await writing).allowed).toBe(true)
       database = openDatabase(file)
@@ -450,7 +450,7 @@ describe('SQLite', () => {
         windowMs: 1,
         counted: true,
         failure: 'rate_limited',
-        message: '',
+        scope: '',
       } as const
       const other = new Driver(file)
       other.exec('BEGIN IMMEDIATE')
@@ -497,7 +497,7 @@ describe('SQLite', () => {
       windowMs: 60_000,
       counted: true,
       failure: 'rate_limited',
-      message: '',
+      scope: '',
       ...properties,
     })
     const rows = () => all('SELECT name, count, attempts, expires_at FROM codes_and_limits ORDER BY name')

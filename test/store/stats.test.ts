@@ -109,7 +109,7 @@ describe('the thread of a database', () => {
             windowMs: 60_000,
             counted: true,
             failure: 'rate_limited',
-            message: 'too many',
+            scope: 'per minute',
           },
         ],
         1,

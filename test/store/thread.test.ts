@@ -62,7 +62,7 @@ describe('the thread of a database', () => {
     windowMs: 60_000,
     counted: true,
     failure: 'rate_limited',
-    message: 'too many',
+    scope: 'per minute',
   }
 
   test('is started by the first call, once', async () => {

@@ -1,4 +1,4 @@
-import { Failure } from '../../domain/failures.ts'
+import { Failure, failureMessages } from '../../domain/failures.ts'
 import { pathOf } from './http-request.ts'
 
 interface KnownRoute {
@@ -63,7 +63,10 @@ export class KnownRoutes {
     const route = this.of(request.url)
     if (!route || route.methods.includes(request.method)) return new Failure('route_not_found')
     headers.allow = route.methods.join(', ')
-    return new Failure('method_not_allowed', `${route.path} takes ${route.methods.join(', ')}`)
+    return new Failure(
+      'method_not_allowed',
+      `${failureMessages.method_not_allowed} ${route.path} accepts ${route.methods.join(', ')}.`,
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { Failure } from '../../domain/failures.ts'
+import { Failure, failureMessages } from '../../domain/failures.ts'
 import type { Log } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { challenge, showsToken } from '../pages/bearer.ts'
@@ -66,9 +66,13 @@ export class MetricsListener {
 
   private async answer(request: Request, requestId: string): Promise<Response> {
     try {
-      if (pathOf(request.url) !== path) throw new Failure('route_not_found')
+      if (pathOf(request.url) !== path)
+        throw new Failure('route_not_found', `No such path. This port serves only ${path}.`)
       if (request.method !== 'GET' && request.method !== 'HEAD') {
-        throw new Failure('method_not_allowed', `${path} takes GET, HEAD`)
+        throw new Failure(
+          'method_not_allowed',
+          `${failureMessages.method_not_allowed} ${path} accepts GET, HEAD.`,
+        )
       }
       return await scraped(this.metrics, request)
     } catch (error) {
@@ -83,7 +87,10 @@ export class MetricsListener {
 
 async function scraped(metrics: MetricsPorts, request: Request): Promise<Response> {
   if (!isAllowed(metrics, request)) {
-    throw new Failure('unauthorized', 'The metrics token is required: Authorization: Bearer METRICS_TOKEN')
+    throw new Failure(
+      'unauthorized',
+      'The metrics token is required. Send the header Authorization: Bearer METRICS_TOKEN.',
+    )
   }
   const { contentType, text } = await metrics.scrape()
   return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })

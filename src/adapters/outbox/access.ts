@@ -20,7 +20,7 @@ export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Reque
   if (!isOpen) {
     throw new Failure(
       'route_not_found',
-      'The outbox is closed: HOST listens beyond this machine. Set OUTBOX_TOKEN to open it.',
+      'The outbox is closed, because this server listens beyond this machine. Set OUTBOX_TOKEN to open it.',
     )
   }
   if (token === undefined || showsToken(request, token)) return undefined
@@ -40,7 +40,7 @@ export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Reque
   if (given === null && cookie !== undefined && isSame(cookie, cookieValue(token))) return undefined
   throw new Failure(
     'unauthorized',
-    'The outbox token is required: Authorization: Bearer OUTBOX_TOKEN, or in a browser once /outbox?token=OUTBOX_TOKEN',
+    'The outbox token is required. Send the header Authorization: Bearer OUTBOX_TOKEN, or open /outbox?token=OUTBOX_TOKEN once in a browser.',
   )
 }
 

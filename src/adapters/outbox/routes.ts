@@ -68,7 +68,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     .get('/outbox/messages/:id/html', async ({ params }) => {
       const id = Number(params.id)
       const entry = Number.isSafeInteger(id) ? await outbox.messages.get(id) : undefined
-      if (!entry?.html) throw new Failure('route_not_found', 'No such mail')
+      if (!entry?.html) throw new Failure('route_not_found', 'No such e-mail.')
       return new Response(entry.html, { headers: headersOf('text/html', mailPolicy) })
     })
 }
@@ -82,7 +82,7 @@ type Query = Readonly<Record<string, string | undefined>>
 function readQuery({ to, after, limit }: Query, contacts: Contacts): OutboxQuery {
   const recipient = contacts.phone(to) ?? contacts.email(to)
   if (to !== undefined && !recipient) {
-    throw new Failure('validation_error', 'to must be a phone number or a mail address')
+    throw new Failure('validation_error', '`to` must be a phone number or an e-mail address.')
   }
   return {
     ...(recipient ? { identity: recipient.identity } : {}),
@@ -98,5 +98,5 @@ function waitSeconds(wait: string | undefined): number {
 function readNumber(name: string, value: string, max: number): number {
   const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN
   if (number <= max) return number
-  throw new Failure('validation_error', `${name} must be a whole number from 0 to ${max}`)
+  throw new Failure('validation_error', `\`${name}\` must be a whole number from 0 to ${max}.`)
 }

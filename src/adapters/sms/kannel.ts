@@ -91,7 +91,7 @@ function dlrUrl(callbackUrl: string): string {
 function readCallback({ fields, url }: CallbackRequest): readonly DeliveryReport[] {
   const { type = '', answer = '' } = fields
   const status = statuses.get(type)
-  if (!status) throw invalid('type must be one of Kannel')
+  if (!status) throw invalid('`type` must be a delivery report type of Kannel.')
   return [{ status, reason: status === 'failed' ? reasonOf(type, answer, url) : null }]
 }
 

@@ -124,7 +124,7 @@ const reportStatuses = wordTable({ delivered: '1', failed: '2 9 16 17 25' })
 function readReports({ fields, body }: CallbackRequest): readonly DeliveryReport[] {
   const reports = [reportJson(fields.data ?? body)].flat().flatMap(reportsOf)
   if (reports.length > 0) return reports
-  throw invalid('requestId and status are required, as versions v2 and v3 have them')
+  throw invalid('`requestId` and `status` are required, as in versions v2 and v3 of the webhook.')
 }
 
 function reportsOf(request: unknown): DeliveryReport[] {

@@ -16,7 +16,7 @@ export function reportJson(body: Uint8Array | string): unknown {
   try {
     return JSON.parse(Buffer.from(body as Uint8Array).toString())
   } catch {
-    throw invalid('the receipt must be JSON')
+    throw invalid('The delivery report must be JSON.')
   }
 }
 

@@ -150,7 +150,7 @@ const maxUnpackedBytes = 16 * 1024 * 1024
 /** A Firehose delivery has CloudWatch Logs events; each is the "delivery status log" of one message. */
 function readReports(call: CallbackRequest, accessKey: string | undefined): readonly DeliveryReport[] {
   if (accessKey !== undefined && !isSame(call.headers['x-amz-firehose-access-key'] ?? '', accessKey)) {
-    throw new Failure('forbidden', 'the access key is wrong')
+    throw new Failure('forbidden', 'The access key is wrong.')
   }
   let left = maxUnpackedBytes
   return deliveryOf(call).records.flatMap((record) => {
@@ -250,5 +250,5 @@ function reportsOf(log: unknown): readonly DeliveryReport[] {
 }
 
 function noDelivery(): Failure {
-  return invalid('this is no delivery of Amazon Data Firehose')
+  return invalid('The request is not a delivery of Amazon Data Firehose.')
 }

@@ -115,9 +115,9 @@ function readCallback({ url, headers, body }: CallbackRequest, token: string): r
   const fields = new URLSearchParams(Buffer.from(body).toString())
   const given = headers['x-twilio-signature'] ?? ''
   const isSigned = signedUrls(url).some((signed) => isSame(given, signature(token, signed, fields)))
-  if (!isSigned) throw new Failure('forbidden', 'the signature is wrong')
+  if (!isSigned) throw new Failure('forbidden', 'The signature is wrong.')
   const status = statuses.get(fields.get('MessageStatus') ?? '')
-  if (!status) throw invalid('MessageStatus must be one of Twilio')
+  if (!status) throw invalid('`MessageStatus` must be a message status of Twilio.')
   const code = fields.get('ErrorCode') ?? ''
   return [{ status, reason: status === 'failed' && /^[0-9]{1,6}$/.test(code) ? code : null }]
 }

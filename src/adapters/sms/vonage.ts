@@ -120,10 +120,10 @@ const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 function readCallback(call: CallbackRequest, signature: Signature | undefined): readonly DeliveryReport[] {
   const isJson = /^application\/json\b/i.test(call.headers['content-type'] ?? '')
   const fields: Fields = isJson ? Object(reportJson(call.body)) : call.fields
-  if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'the signature is wrong')
+  if (signature && !isSigned(fields, signature)) throw new Failure('forbidden', 'The signature is wrong.')
   const { messageId, status, 'err-code': code } = fields
   if (typeof messageId !== 'string' || typeof status !== 'string') {
-    throw invalid('messageId and status are required')
+    throw invalid('`messageId` and `status` are required.')
   }
   if (status === 'delivered') return [{ status, reason: null }]
   if (!failed.has(status)) return [{ status: 'pending', reason: null }]

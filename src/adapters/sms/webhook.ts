@@ -65,10 +65,10 @@ function readCallback(
   const signatures = (headers['webhook-signature'] ?? '').split(' ')
   const isSigned = signatures.some((signature) => isSame(signature, expected))
   const isRecent = Math.abs(now - Number(timestamp) * 1000) <= reportToleranceMs
-  if (!isSigned || !isRecent) throw new Failure('forbidden', 'the signature is wrong, or too old')
+  if (!isSigned || !isRecent) throw new Failure('forbidden', 'The signature is wrong or too old.')
   const { id: providerMessageId, status, reason } = Object(reportJson(raw))
   if (typeof providerMessageId !== 'string' || typeof status !== 'string') {
-    throw invalid('id and status are required')
+    throw invalid('`id` and `status` are required.')
   }
   return [
     {

@@ -80,7 +80,11 @@ export async function notifyBrand(
   const slug = brandIdOf(brandId)
   if (slug !== undefined) return approved(context, await bySlug(brands, slug))
   const name = brandIdOf(businessName)
-  if (!name) throw new Failure('brand_id_required', 'brandId or variables.businessName is required')
+  if (!name)
+    throw new Failure(
+      'brand_id_required',
+      'brandId or variables.businessName is required. GET /platform/brands lists the active brands.',
+    )
   return approved(context, (await bySlug(brands, name)) ?? (await byName(brands, name)))
 }
 

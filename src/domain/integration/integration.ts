@@ -1,5 +1,5 @@
 import { type Body, isGiven, optionalText, text } from '../body.ts'
-import { type Channel, type Contacts, parseChannel } from '../contact.ts'
+import { type Channel, type Contacts, parseChannel, recipientProblem } from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
@@ -77,9 +77,13 @@ export async function requestIntegration(
 }
 
 function tooManyPending(): Failure {
-  return new Failure('rate_limited', 'Too many integration requests are pending. Try again later.', {
-    retryAfterSeconds: 3600,
-  })
+  return new Failure(
+    'rate_limited',
+    'Too many requests. Please try again later. This server has too many pending integration requests.',
+    {
+      retryAfterSeconds: 3600,
+    },
+  )
 }
 
 function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
@@ -89,8 +93,8 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
-  if (mixesScripts(names.brandName)) throw invalid(`brandName ${mixedScripts}`)
-  if (!contactEmail) throw invalid('contactEmail must be an e-mail address')
+  if (mixesScripts(names.brandName)) throw invalid(`\`brandName\` ${mixedScripts}`)
+  if (!contactEmail) throw invalid(recipientProblem('contactEmail', body.contactEmail, 'EMAIL'))
   return {
     ...names,
     contactEmail: contactEmail.identity,
@@ -104,7 +108,7 @@ function readChannels(value: unknown): Channel[] {
   if (!isGiven(value)) return []
   const channels = Array.isArray(value) ? value.map(parseChannel) : [undefined]
   const known = channels.filter((channel) => channel !== undefined)
-  if (known.length < channels.length) throw invalid('channels must be an array of SMS and EMAIL')
+  if (known.length < channels.length) throw invalid('`channels` must be an array of SMS and EMAIL.')
   return [...new Set(known)]
 }
 
@@ -112,7 +116,7 @@ function readWebsite(value: unknown): string | null {
   const website = optionalText('website', value, { max: requestSizes.website })
   if (website === undefined) return null
   if (!/^https?:\/\/[^\s/]+/i.test(website) || !URL.canParse(website)) {
-    throw invalid('website must be an http or https URL')
+    throw invalid('`website` must be an http or https URL.')
   }
   return website
 }

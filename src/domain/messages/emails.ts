@@ -39,7 +39,10 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
   const filled = template.replace(/\{\{([^{}\r\n]{1,80})\}\}/g, (_, placeholder: string) => {
     const name = placeholder.trim()
     if (!Object.hasOwn(data, name) || !isGiven(data[name])) {
-      throw new Failure('missing_variable', `Missing required variable: ${name}`)
+      throw new Failure(
+        'missing_variable',
+        `Missing required variable: ${name}. \`data\` needs a value for {{${name}}}.`,
+      )
     }
     const words = used.get(name) ?? inWords(data[name])
     used.set(name, words)
@@ -68,7 +71,7 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
       : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
   const html = frame(subject, paragraphs + table, { heading: subject, preheader: '' })
   const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
-  const problem = textProblem('data', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
+  const problem = textProblem('`data`', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
   if (problem !== undefined) throw invalid(problem)
   if (bytes(text) > mailRoom(html)) throw tooLarge()
   return { html, text }
@@ -94,7 +97,7 @@ function sizeLimit(): (part: string) => string {
 }
 
 function tooLarge(): Failure {
-  return invalid(`the mail would be larger than ${maxMailBytes / 1024} KiB`)
+  return invalid(`The rendered e-mail must have at most ${maxMailBytes / 1024} KiB.`)
 }
 
 function bytes(text: string): number {
@@ -113,7 +116,7 @@ export function escapeHtml(text: string): string {
 function inWords(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
-  if (isDeeper(value, maxDepth)) throw invalid('data is nested too deeply')
+  if (isDeeper(value, maxDepth)) throw invalid(`\`data\` must be nested at most ${maxDepth} levels deep.`)
   return JSON.stringify(value)
 }
 

@@ -1,8 +1,15 @@
 import { type Body, isGiven, isObject, text } from '../body.ts'
 import { type Brand, type Brands, brandIdOf, isNamed, notifyBrand, registrationOf } from '../brands/brand.ts'
-import { type Channel, type Contacts, mask, parseChannel, type Recipient } from '../contact.ts'
+import {
+  type Channel,
+  type Contacts,
+  mask,
+  parseChannel,
+  type Recipient,
+  recipientProblem,
+} from '../contact.ts'
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure, invalid } from '../failures.ts'
+import { Failure, failureMessages, invalid } from '../failures.ts'
 import { claim } from '../otp/claims.ts'
 import { authenticate, type CredentialPorts } from '../otp/credentials.ts'
 import { globalLimit, type LimitSettings } from '../otp/limits.ts'
@@ -18,7 +25,7 @@ import {
 } from './delivery.ts'
 import { frameMail, mailRoom } from './emails.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
-import { render, type Template, templateOf, templateVariables } from './templates.ts'
+import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
 
 export interface NotifyPorts extends CredentialPorts, DeliveryPorts {
@@ -72,7 +79,7 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
   if ('message' in content) refuseOtherBusiness(variables.businessName, brand)
   const message =
     'message' in content ? { text: content.message, template: null } : templateSms(ports, content, brand)
-  const recipients = recipientsOf(to, 'phone number', ports.contacts.phone)
+  const recipients = recipientsOf(to, 'SMS', ports.contacts.phone)
 
   const routes = message.template ? routesOf(ports.smsMode, brand.dltEnabled) : (['plain'] as const)
   const { slug: brandSlug, displayName: brandName } = brand
@@ -86,12 +93,12 @@ const notifyBySms: Handler = async (ports, context, body, appId) => {
 
 const notifyByMail: Handler = async (ports, context, body, appId) => {
   await claim(ports, context, [globalLimit(ports.limits, appId)])
-  if (!isGiven(body.channel) || body.channel === '') throw invalid('channel is required')
+  if (!isGiven(body.channel) || body.channel === '') throw invalid('`channel` is required: SMS or EMAIL.')
   if (parseChannel(body.channel) !== 'EMAIL') throw new Failure('invalid_channel')
   context.channel = 'EMAIL'
   const to = readTo(body.to)
   const content = readMail(body, ports.textOf)
-  const recipients = recipientsOf(to, 'e-mail address', ports.contacts.email)
+  const recipients = recipientsOf(to, 'EMAIL', ports.contacts.email)
 
   const brand = await senderBrand(ports.brands, body.brandId)
   if (brand) context.brand = brand.slug
@@ -108,7 +115,10 @@ function refuseDisabledTemplate(body: Body, brand: Brand): void {
   if (isGiven(body.message) || typeof body.templateKey !== 'string') return
   const template = templateOf(body.templateKey)
   if (template?.audience === 'notify' && !brand.notifyTemplates.includes(template.key)) {
-    throw new Failure('template_not_allowed')
+    throw new Failure(
+      'template_not_allowed',
+      `Template not enabled for brand. The operator of this server can enable ${template.key}.`,
+    )
   }
 }
 
@@ -119,13 +129,15 @@ function readSms(
   refuseFields(body, mailFields, 'EMAIL')
   refuseOtp(body)
   const { message, templateKey, variables } = body
-  if (isGiven(message) && isGiven(templateKey)) throw invalid('give either message or templateKey, not both')
+  if (isGiven(message) && isGiven(templateKey))
+    throw invalid('Send either `message` or `templateKey`, not both.')
   if (isGiven(templateKey)) {
-    if (typeof templateKey !== 'string' || templateKey === '') throw invalid('templateKey must be a string')
-    if (!isObject(variables)) throw invalid('variables must be an object')
+    if (typeof templateKey !== 'string' || templateKey === '')
+      throw invalid('`templateKey` must be a non-empty string.')
+    if (!isObject(variables)) throw invalid('`variables` must be an object.')
     return { to, templateKey, variables }
   }
-  if (!isGiven(message)) throw invalid('message is required')
+  if (!isGiven(message)) throw invalid('`message` is required, or `templateKey` with `variables`.')
   return { to, message: text('message', message, { max: notifySizes.message, lines: 'many' }) }
 }
 
@@ -140,7 +152,7 @@ function templateSms(
   const values = templateVariables(template, content.variables, isTopLevelDomain)
   const { businessName } = content.variables
   if (isGiven(businessName) && typeof businessName !== 'string') {
-    throw invalid('variables.businessName must be a string')
+    throw invalid('`variables.businessName` must be a string.')
   }
   const { key } = template
   try {
@@ -153,13 +165,22 @@ function templateSms(
 
 function refuseOtherBusiness(businessName: unknown, brand: Brand): void {
   if (typeof businessName !== 'string' || businessName.trim() === '' || isNamed(brand, businessName)) return
-  throw new Failure('unsupported_business', `Unsupported business: ${excerpt(businessName)}`)
+  throw new Failure(
+    'unsupported_business',
+    `Unsupported business: ${excerpt(businessName)}. It must name the same brand as \`brandId\`.`,
+  )
 }
 
 function notifyTemplate(templateKey: string): Template {
   const template = templateOf(templateKey)
   if (template?.audience === 'otp') throw new Failure('otp_template_not_supported')
-  if (!template) throw new Failure('invalid_template', `Unknown templateKey: ${excerpt(templateKey)}`)
+  if (!template) {
+    const known = notifyTemplateKeys.join(', ')
+    throw new Failure(
+      'invalid_template',
+      `Unknown templateKey: ${excerpt(templateKey)}. The templates are ${known}.`,
+    )
+  }
   return template
 }
 
@@ -168,13 +189,14 @@ function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subjec
   refuseOtp(body)
   const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
   const { html, template, data } = body
-  if (isGiven(html) === isGiven(template)) throw invalid('give exactly one of html and template')
+  if (isGiven(html) === isGiven(template)) throw invalid('Send exactly one of `html` and `template`.')
   if (isGiven(html)) {
-    if (isGiven(data)) throw invalid('data belongs to template; remove it or give template instead of html')
+    if (isGiven(data))
+      throw invalid('`data` is only for `template`. Remove `data`, or replace `html` with `template`.')
     const source = text('html', html, { max: notifySizes.html, lines: 'html' })
     return { subject, html: source, text: textOf(source, mailRoom(source)) }
   }
-  if (isGiven(data) && !isObject(data)) throw invalid('data must be an object')
+  if (isGiven(data) && !isObject(data)) throw invalid('`data` must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
   return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }
 }
@@ -182,19 +204,19 @@ function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subjec
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {
   for (const name of names) {
     if (isGiven(body[name]))
-      throw invalid(`${name} belongs to channel ${channel}; remove it or change channel`)
+      throw invalid(`\`${name}\` is only for channel ${channel}. Remove it, or change \`channel\`.`)
   }
 }
 
 function refuseOtp(body: Body): void {
-  if (isGiven(body.otp)) throw invalid('otp is not accepted on /notify')
+  if (isGiven(body.otp)) throw invalid('`otp` is not accepted on /notify.')
 }
 
 function readTo(to: unknown): readonly string[] {
-  if (!Array.isArray(to) || to.length === 0) throw invalid('to must be a non-empty array')
-  if (to.length > notifySizes.to) throw invalid(`to must have at most ${notifySizes.to} elements`)
+  if (!Array.isArray(to) || to.length === 0) throw invalid('`to` must be a non-empty array.')
+  if (to.length > notifySizes.to) throw invalid(`\`to\` must have at most ${notifySizes.to} elements.`)
   if (!to.every((element) => typeof element === 'string')) {
-    throw invalid('each element of to must be a string')
+    throw invalid('Each element of `to` must be a string.')
   }
   return to
 }
@@ -207,13 +229,13 @@ interface Addressee {
 /** Duplicates after normalization become one recipient, at the first position (design D30). */
 function recipientsOf(
   to: readonly string[],
-  kind: string,
+  channel: Channel,
   normalize: (raw: string) => Recipient | undefined,
 ): Addressee[] {
   const byIdentity = new Map<string, Addressee>()
   for (const [index, raw] of to.entries()) {
     const recipient = normalize(raw)
-    if (!recipient) throw invalid(`to[${index}] is not a valid ${kind}`)
+    if (!recipient) throw invalid(recipientProblem(`to[${index}]`, raw, channel))
     if (byIdentity.has(recipient.identity)) continue
     byIdentity.set(recipient.identity, { recipient, position: index + 1 })
   }
@@ -253,7 +275,8 @@ async function deliverToAll(
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))
   if (failed === 0) return
-  const message = `Failed to send notification: ${failed} of ${recipients.length} could not be sent`
+  const which = recipients.length === 1 ? 'the message' : `${failed} of ${recipients.length} messages`
+  const message = `${failureMessages.notification_failed} No provider accepted ${which}.`
   throw new Failure('notification_failed', message, { channel })
 }
 

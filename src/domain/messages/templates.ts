@@ -116,15 +116,19 @@ export function templateVariables(
 ): Record<string, string> {
   for (const { name } of template.variables) {
     if (!isGiven(own(given, name))) {
-      throw new Failure('missing_variable', `Missing required variable: ${name}`)
+      const names = template.variables.map((each) => `\`${each.name}\``).join(', ')
+      throw new Failure(
+        'missing_variable',
+        `Missing required variable: ${name}. ${template.key} requires ${names}.`,
+      )
     }
   }
-  if (isGiven(own(given, 'otp'))) throw invalid('variables must not contain otp')
+  if (isGiven(own(given, 'otp'))) throw invalid('`variables` must not contain `otp`.')
   const values: Record<string, string> = {}
   for (const rule of template.variables) {
     const value = own(given, rule.name)
     if (typeof value !== 'string' || !satisfies(rule, value, isTopLevelDomain)) {
-      throw invalid(`variables.${rule.name} must be ${rule.description}`)
+      throw invalid(`\`variables.${rule.name}\` must be ${rule.description}.`)
     }
     values[rule.name] = value
   }
@@ -135,7 +139,8 @@ export function templateVariables(
 export function render(template: Template, variables: Rendered['variables']): Rendered {
   const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = variables[name]
-    if (value === undefined) throw new Error(`the text of ${template.key} has {${name}}, which nothing fills`)
+    if (value === undefined)
+      throw new Error(`The text of ${template.key} has {${name}}, but no variable has that name.`)
     return value
   })
   return { templateKey: template.key, text, variables }

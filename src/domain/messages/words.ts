@@ -19,9 +19,9 @@ export function optionalWords(name: string, value: unknown, rule: TextRule): str
   if (words === undefined) return undefined
   const folded = fold(words)
   if ([prefix, hostWithPath, ipAddressWithPath].some((shape) => shape.test(folded))) {
-    throw invalid(`${name} must not contain a URL`)
+    throw invalid(`\`${name}\` must not contain a URL.`)
   }
-  if (mixesScripts(words)) throw invalid(`${name} ${mixedScripts}`)
+  if (mixesScripts(words)) throw invalid(`\`${name}\` ${mixedScripts}`)
   return words
 }
 
@@ -33,7 +33,7 @@ export function mixesScripts(text: string): boolean {
   )
 }
 
-export const mixedScripts = 'must not mix Latin, Cyrillic and Greek letters in one word'
+export const mixedScripts = 'must not mix Latin, Cyrillic and Greek letters in one word.'
 
 const ascii = /^[\0-\x7f]*$/
 const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u]

@@ -1,5 +1,5 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure } from '../failures.ts'
+import { Failure, failureMessages } from '../failures.ts'
 import type { Clock } from '../time.ts'
 import type { Claim, Grant, LimitDecision, Refusal } from './limits.ts'
 import type { OtpStore } from './store.ts'
@@ -45,9 +45,31 @@ function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | '
 }
 
 export function refused({ refusedBy, resetsInMs }: Refusal): Failure {
-  return new Failure(refusedBy.failure, refusedBy.message, {
-    retryAfterSeconds: retryAfterSeconds(resetsInMs),
-  })
+  const seconds = retryAfterSeconds(resetsInMs)
+  const message = `${openingOf(refusedBy)} ${lastSentence(refusedBy, durationInWords(seconds))}`
+  return new Failure(refusedBy.failure, message, { retryAfterSeconds: seconds })
+}
+
+/** The typical message of spec 7. */
+function openingOf({ limit, failure }: Claim): string {
+  const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
+  return isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
+}
+
+function lastSentence({ limit, max, scope }: Claim, time: string): string {
+  if (limit === 'failures') return `This recipient had too many wrong codes; resets in ${time}.`
+  return scope === '' ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`
+}
+
+/** Rounded up: 90 is "90 seconds", 200 is "4 minutes". */
+function durationInWords(seconds: number): string {
+  const [count, unit] =
+    seconds < 120
+      ? [seconds, 'second']
+      : seconds < 7200
+        ? [Math.ceil(seconds / 60), 'minute']
+        : [Math.ceil(seconds / 3600), 'hour']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
 /** Retry-After: rounded up, at least 1 (RFC 9110 section 10.2.3). */

@@ -24,8 +24,12 @@ export async function authenticate(
     await claim(ports, context, [credentialFailures(ports.secrets.subjects('ip', context.clientIp))])
     throw failure
   }
-  if (!isText(appId)) return failed(new Failure('unauthorized', 'appId is required'))
-  if (!isText(apiKey)) return failed(new Failure('unauthorized', 'API key is required'))
+  if (!isText(appId))
+    return failed(
+      new Failure('unauthorized', 'appId is required. Send `appId` and `apiKey` in the JSON body.'),
+    )
+  if (!isText(apiKey))
+    return failed(new Failure('unauthorized', 'API key is required. Send it as `apiKey` in the JSON body.'))
   if (!(await ports.apps.accepts(appId, apiKey))) return failed(new Failure('forbidden'))
   context.app = appId
   return appId

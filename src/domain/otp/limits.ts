@@ -1,5 +1,5 @@
 import type { Channel } from '../contact.ts'
-import { type FailureKind, failureMessages } from '../failures.ts'
+import type { FailureKind } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 
@@ -31,7 +31,8 @@ export interface Claim {
   /** False: checked but not counted. */
   readonly counted: boolean
   readonly failure: FailureKind
-  readonly message: string
+  /** Follows `max` in the failure's message, such as `per minute for this phone`; empty: the message does not say `max`. */
+  readonly scope: string
 }
 
 export interface LimitCount {
@@ -96,13 +97,20 @@ const minuteMs = 60_000
 const hourMs = 3_600_000
 const dayMs = 86_400_000
 
-function rateLimit(limit: LimitName, subject: Subject, name: string, max: number, windowMs: number): Claim {
-  const message = failureMessages.rate_limited
-  return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', message }
+function rateLimit(
+  limit: LimitName,
+  subject: Subject,
+  name: string,
+  max: number,
+  windowMs: number,
+  scope = '',
+): Claim {
+  return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', scope }
 }
 
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
-  return rateLimit('app-minute', [`app:${appId}`], 'minute', settings.globalPerMinute, minuteMs)
+  const max = settings.globalPerMinute
+  return rateLimit('app-minute', [`app:${appId}`], 'minute', max, minuteMs, 'per minute for this app')
 }
 
 /** Spec 4.1, design D23 and D24. The cooldown starts as a lease of `leaseMs`, longer than any delivery. */
@@ -120,19 +128,17 @@ export function sendLimits(
   const budget = failureBudget(settings, subject)
   const checked = budget ? [{ ...budget, counted: false }] : []
   if (channel === 'EMAIL') {
-    return settings.emailPerHour === 0
-      ? checked
-      : [rateLimit('recipient-hour', mailboxSubject, hourName, settings.emailPerHour, hourMs), ...checked]
+    const max = settings.emailPerHour
+    if (max === 0) return checked
+    const scope = 'per hour for this mailbox'
+    return [rateLimit('recipient-hour', mailboxSubject, hourName, max, hourMs, scope), ...checked]
   }
-  const message = 'Too many OTP requests. Try later.'
+  const { phonePerMinute, phonePerHour } = settings
+  const cooldown = rateLimit('cooldown', subject, cooldownName(brandSlug), 1, send.leaseMs)
   return [
-    {
-      ...rateLimit('cooldown', subject, cooldownName(brandSlug), 1, send.leaseMs),
-      failure: 'cooldown_active',
-      message: failureMessages.cooldown_active,
-    },
-    { ...rateLimit('phone-minute', subject, 'minute', settings.phonePerMinute, minuteMs), message },
-    { ...rateLimit('recipient-hour', subject, hourName, settings.phonePerHour, hourMs), message },
+    { ...cooldown, failure: 'cooldown_active' },
+    rateLimit('phone-minute', subject, 'minute', phonePerMinute, minuteMs, 'per minute for this phone'),
+    rateLimit('recipient-hour', subject, hourName, phonePerHour, hourMs, 'per hour for this phone'),
     ...checked,
   ]
 }
@@ -162,7 +168,8 @@ export function failureBudget(settings: LimitSettings, subject: Subject): Claim 
 
 /** Design D22. */
 export function credentialFailures(ipSubject: Subject): Claim {
-  return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs)
+  const scope = 'requests with wrong credentials per minute for this IP address'
+  return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs, scope)
 }
 
 /**
@@ -183,5 +190,6 @@ export function consoleLinkAttempts(ipSubject: Subject): Claim {
 }
 
 export function integrationRequests(ipSubject: Subject): Claim {
-  return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs)
+  const scope = 'per hour for this IP address'
+  return rateLimit('integration-requests', ipSubject, 'integration-requests', 5, hourMs, scope)
 }

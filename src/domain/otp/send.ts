@@ -1,6 +1,13 @@
 import { type Body, isGiven, judged } from '../body.ts'
 import { approvedBrand, type Brand, type Brands, registrationOf } from '../brands/brand.ts'
-import { type Channel, type Contacts, mailboxOf, parseChannel, type Recipient } from '../contact.ts'
+import {
+  type Channel,
+  type Contacts,
+  mailboxOf,
+  parseChannel,
+  type Recipient,
+  recipientProblem,
+} from '../contact.ts'
 import type { EventLogReader } from '../events/event-log.ts'
 import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
@@ -163,10 +170,10 @@ function mailboxSubjectOf(secrets: Secrets, recipient: Recipient, subject: Subje
 
 function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
   const channel = channelOf(body)
-  if (channel === undefined) throw invalid('channel must be SMS or EMAIL')
+  if (channel === undefined) throw invalid('`channel` must be SMS or EMAIL.')
   const field = channel === 'SMS' ? 'phone' : 'email'
-  if (!isGiven(body[field])) throw invalid(`${field} is required when channel is ${channel}`)
-  if (to === undefined) throw invalid(`${field} is not valid`)
+  if (!isGiven(body[field])) throw invalid(`\`${field}\` is required when \`channel\` is ${channel}.`)
+  if (to === undefined) throw invalid(recipientProblem(field, body[field], channel))
   const loginId = brand.loginIdEnabled ? optionalWords('loginId', body.loginId, { max: 64 }) : undefined
   const businessName = optionalWords('businessName', body.businessName, { max: 40 })
   return { ...to, loginId, businessName }

@@ -88,7 +88,8 @@ export function sessionRoutes({
       readonly limited: (wait: string) => Response
     },
   ): Promise<Response> {
-    if (isFromElsewhere(request, publicUrl)) throw new Failure('forbidden', 'another site has sent this form')
+    if (isFromElsewhere(request, publicUrl))
+      throw new Failure('forbidden', 'This form was sent by another site.')
     const context = contextOf(request)
     try {
       const token = await enter(context)
