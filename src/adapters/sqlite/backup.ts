@@ -11,10 +11,9 @@ export interface BackupOptions {
 }
 
 /**
- * Copies the database to a file while others use it. VACUUM INTO copies rows, not pages: the copy contains no deleted data and
- * has the smallest size. It gets its name after it was checked and synced.
- * | @returns the size of the copy, in bytes
- * @throws OperatorError when the file can't be used or the copy is damaged; DatabaseError when the database can't be read
+ * VACUUM INTO copies rows, not pages, so that the copy contains no deleted data.
+ * @returns the size of the copy, in bytes
+ * @throws OperatorError or DatabaseError
  */
 export async function backUp(
   databaseFile: string,
@@ -47,10 +46,10 @@ export async function backUp(
   }
 }
 
-/** Syncs a file from another thread while `work` fills it: one sync of everything at the end would delay a server's commits. */
+/** Syncs in small portions: one sync at the end would delay a server's commits. */
 async function withFsync(path: string, work: () => void): Promise<void> {
   const thread = new Worker(new URL('./syncer.ts', import.meta.url).href)
-  // Without the thread only the commits of a server take longer.
+  // Without the thread, only the commits of a server take longer.
   const failed = Promise.withResolvers<void>()
   thread.onerror = () => failed.resolve()
   const told = (message: string | null) => {

@@ -1,9 +1,6 @@
 import type Driver from 'better-sqlite3'
 
-/**
- * Detects changes of cached rows: by other connections with `PRAGMA data_version`, read once per turn of the event loop,
- * and by this connection with `tell`.
- */
+/** Detects changes of cached rows: PRAGMA data_version for other connections, `tell` for this one. */
 export class Changes {
   private version = 0
   private polledThisTurn = false
@@ -15,7 +12,7 @@ export class Changes {
     this.dataVersion.pluck()
   }
 
-  /** A different number after a change. */
+  /** Differs after a change. */
   token(): number {
     if (!this.polledThisTurn) {
       const version = this.dataVersion.get() ?? 0

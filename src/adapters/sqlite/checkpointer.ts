@@ -1,7 +1,5 @@
 import Driver from 'better-sqlite3'
 
-// The thread of `checkpoints.ts`, on its own connection.
-
 declare const self: Worker
 
 let driver: Driver.Database | undefined
@@ -10,9 +8,9 @@ self.onmessage = ({ data: file }: MessageEvent<string>) => {
   let problem: string | undefined
   try {
     driver ??= new Driver(file, { timeout: 0, fileMustExist: true })
-    // PASSIVE blocks nobody.
+    // PASSIVE does not block writers.
     driver.pragma('wal_checkpoint(PASSIVE)')
-    // RESTART lets writers start again at the beginning of the log; little is left to copy, so its lock is short.
+    // RESTART reuses the log from its beginning. Little is left to copy, so its lock is short.
     driver.pragma('wal_checkpoint(RESTART)')
   } catch (error) {
     driver?.close()

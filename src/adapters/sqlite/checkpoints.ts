@@ -6,13 +6,13 @@ export interface CheckpointLog {
 
 const commitsBetween = 8
 
-/** Pages in the log that start a checkpoint: half of what it may grow to. Repeated pages are copied once. */
+/** Pages in the log that start a checkpoint. Repeated pages are copied once. */
 const enoughPages = 2000
 
-/** Pages in the log at which SQLite runs the checkpoint within a commit: limits the log to 16 MiB if the thread is late. */
+/** Above this many pages SQLite runs the checkpoint within a commit, which limits the log to 16 MiB. */
 export const brakePages = 3500
 
-/** Runs checkpoints on another thread. SQLite would run them within a commit, which would block the event loop. */
+/** On another thread: within a commit, a checkpoint would block the event loop. */
 export class Checkpoints {
   private readonly thread = new Worker(new URL('./checkpointer.ts', import.meta.url).href)
   private readonly measure: Driver.Statement<[], { log: number; checkpointed: number }>

@@ -11,11 +11,7 @@ import { missingColumns } from './migrate.ts'
 const checkMs = 2000
 const dayMs = 86_400_000
 
-/**
- * Reads the facts for `otpost doctor` beside other processes; writes nothing.
- * | @param full also checks every index and reference, without a time limit
- * @throws DatabaseError when the file can't be opened or read
- */
+/** For `otpost doctor`; writes nothing. `full` has no time limit. @throws DatabaseError */
 export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
   let driver: Driver.Database | undefined
   try {

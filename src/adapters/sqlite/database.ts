@@ -14,33 +14,28 @@ export interface Database {
   readonly driver: Driver.Database
   readonly writer: Writer
   readonly changes: Changes
-  /** Whether the file was missing or empty. */
   readonly isNew: boolean
   readonly identity: FileIdentity
   /** Rejects if the database can't be read and written. */
   check(): Promise<void>
-  /** Returns some free pages to the file system if there are many; returns whether it did. */
+  /** Returns free pages to the file system if there are many; false if there are few. */
   readonly shrink: () => boolean
   /** Leaves checkpoints to another connection, unless the log grows too long. */
   leaveCheckpoints(): void
-  /** Starts the checkpoint thread, for a server. */
   startCheckpoints(log: CheckpointLog): Checkpoints
   close(): Promise<void>
 }
 
 const vacuumPages = 100
 
-/** Free pages that are always kept. */
 const sparePages = 256
 
 /** SQLite 3.51.3 fixed a corruption of the write-ahead log. */
 const oldestSqlite = [3, 51, 3] as const
 
 /**
- * Opens the file, creates it if it is missing, and migrates it. Concurrent starts wait for each other.
- * | @param file a path, or `:memory:`
+ * Creates and migrates the file if needed. Concurrent starts wait for each other. @throws DatabaseError
  * @param known opens only the file with this identity
- * @throws DatabaseError when the file is unusable or newer than this program
  */
 export function openDatabase(file: string, known?: FileIdentity): Database {
   let driver: Driver.Database | undefined
@@ -50,7 +45,7 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
       requireNotMoved(file)
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     }
-    // SQLite would wait for a lock by blocking the event loop; the writer does not block.
+    // SQLite would block the event loop while it waits for a lock.
     const opened = new Driver(file, { timeout: 0, fileMustExist: known !== undefined })
     driver = opened
     let isNew = false
@@ -64,7 +59,7 @@ export function openDatabase(file: string, known?: FileIdentity): Database {
   }
 }
 
-/** Does not recreate a file that `otpost move` renamed: the server would continue with an empty database. */
+/** After `otpost move` a server must not continue with an empty database. */
 function requireNotMoved(file: string): void {
   if (fileAt(file)) return
   const aside = movedAside(file)
@@ -127,7 +122,7 @@ function prepare(driver: Driver.Database): boolean {
   driver.pragma('synchronous = FULL')
   driver.pragma('foreign_keys = ON')
   driver.pragma('trusted_schema = OFF')
-  // Deleted data is overwritten where that needs no further page: `forget` relies on it.
+  // Overwrites deleted data where no further page is needed; `forget` relies on it.
   driver.pragma('secure_delete = FAST')
   driver.pragma('journal_size_limit = 16777216')
   return migrate(driver)
@@ -137,7 +132,7 @@ const proofMs = 1000
 
 export type FileIdentity = readonly string[]
 
-/** Empty for a database in memory. Throws if a file is missing. */
+/** Empty for a database in memory. */
 function identityOf(file: string): FileIdentity {
   if (file === ':memory:') return []
   // The log exists while the database is open.
@@ -147,7 +142,7 @@ function identityOf(file: string): FileIdentity {
   })
 }
 
-/** Throws if the open files were replaced or deleted: what is written to them would be lost. */
+/** Writes to replaced or deleted files would be lost. */
 function requireSameFile(file: string, identity: FileIdentity): void {
   if (identity.length === 0) return
   let found: FileIdentity

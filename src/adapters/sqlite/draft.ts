@@ -25,14 +25,10 @@ export interface Draft {
   readonly path: string
   /** Syncs the draft and renames it to the file; durable when it returns. */
   publish(): void
-  /** Removes the draft, unless it was published. */
   discard(): void
 }
 
-/**
- * Creates an empty draft of mode 0600 beside a file, and removes drafts of dead processes.
- * | @throws OperatorError when the folder can't be written
- */
+/** Also removes drafts of dead processes. @throws OperatorError if the folder can't be written */
 export function draftBeside(
   file: string,
   owner: DraftOwner,
@@ -66,7 +62,6 @@ export function draftBeside(
   }
 }
 
-/** The process id in the name of a draft; undefined for other names. */
 function draftPid(name: string, of: string): number | undefined {
   const pid = name.startsWith(`${of}.`) ? /^\.(\d{1,10})\.draft$/.exec(name.slice(of.length))?.[1] : undefined
   return pid === undefined ? undefined : Number(pid)
@@ -76,7 +71,6 @@ function remove(path: string): void {
   for (const end of ['', ...companions]) rmSync(path + end, { force: true })
 }
 
-/** Endings of the files that SQLite keeps beside a database. */
 export const companions = ['-wal', '-shm', '-journal'] as const
 
 export function syncToDisk(path: string): void {
@@ -88,7 +82,7 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** The latest file that `otpost move` set aside; undefined: none. */
+/** The latest file that `otpost move` set aside. */
 export function movedAside(file: string): string | undefined {
   const [folder, start] = [dirname(file), `${basename(file)}${movedEnding}`]
   if (!fileAt(folder)?.isDirectory()) return undefined
@@ -121,7 +115,6 @@ export function fileAt(path: string) {
   }
 }
 
-/** The path with the links of its folder resolved. */
 function placeOf(path: string): string {
   const whole = resolve(path)
   try {
@@ -131,7 +124,7 @@ function placeOf(path: string): string {
   }
 }
 
-/** At most a hundred damages; empty: none. */
+/** At most a hundred entries. */
 export function damageIn(driver: Driver.Database): readonly string[] {
   const pages = driver.prepare<[], string>('PRAGMA integrity_check').pluck().all()
   const keys = driver.prepare<[], { table: string }>('PRAGMA foreign_key_check').all()
@@ -142,7 +135,7 @@ export function damageIn(driver: Driver.Database): readonly string[] {
   ]
 }
 
-/** Rejects anything but an intact database of this program; `advice` is for a damaged one. */
+/** `advice` is for a damaged database. */
 export function requireIntact(driver: Driver.Database, file: string, advice: string): void {
   driver.pragma('trusted_schema = OFF')
   const columns = columnsOf(driver)

@@ -8,7 +8,6 @@ import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { attempts, deliveryReports, requests } from './schema.ts'
 import { statTable } from './stats.ts'
 
-/** Writes the event log and delivery reports in SQLite. */
 export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
   const { writer } = database
   const write = prepareWrites(database)

@@ -26,10 +26,7 @@ export interface HeldFile extends TransferSource {
   close(): void
 }
 
-/**
- * Opens a file to move its data.
- * | @throws OperatorError when it is missing or open in another process; DatabaseError when it can't be used
- */
+/** @throws OperatorError if it is missing or open in another process; DatabaseError if it can't be used */
 export function holdFile(file: string, now: Clock): HeldFile {
   requireFileThere(file)
   // The file itself, not a link to it.
@@ -80,7 +77,7 @@ export function holdFile(file: string, now: Clock): HeldFile {
   }
 }
 
-/** The fingerprints of the secret keys of a file's server; empty: unknown. */
+/** Empty: unknown. */
 export function fingerprintsIn(file: string): readonly string[] {
   let driver: Driver.Database | undefined
   try {
@@ -114,7 +111,6 @@ function prepare(driver: Driver.Database, file: string): void {
   migrate(driver)
 }
 
-/** Turns errors of SQLite into messages for the operator. */
 function known<T>(file: string, work: () => T): T {
   try {
     return work()
@@ -133,7 +129,6 @@ function missing(file: string): string {
   return `there is no database at ${file}${hint}`
 }
 
-/** @throws OperatorError if the file is missing */
 export function requireFileThere(file: string): void {
   if (!fileAt(file)?.isFile()) throw new OperatorError(missing(file))
 }

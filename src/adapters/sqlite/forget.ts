@@ -6,13 +6,12 @@ import { forgetRecipient } from '../store/forget.ts'
 import type { Forgotten, ForgottenSubjects } from '../store/store.ts'
 import type { Database } from './database.ts'
 
-/** Pages given back to the disk in one step. */
 const vacuumPages = 200
 
-/** How long a moment is waited for in which nobody reads the log. */
+/** How long to wait for a moment without readers of the log. */
 const patienceMs = 3000
 
-/** Erases a person from event log and records, beside a server that goes on (`Storage.forget`); overwrites what it removes. */
+/** `Storage.forget`, beside a running server. Overwrites what it deletes. */
 export async function forget(
   database: Database,
   stores: StoreDatabase,
@@ -25,20 +24,20 @@ export async function forget(
   return { ...forgotten, traces: await eraseTraces(database) }
 }
 
-/** Removes what was erased from where nothing refers to it any more: unused pages, and the log. */
+/** Deleted data remains in free pages and in the log. */
 async function eraseTraces({ driver, writer }: Database): Promise<Forgotten['traces']> {
   const unusedPages = () => Number(driver.pragma('freelist_count', { simple: true }))
   for (let [before, left] = [Number.POSITIVE_INFINITY, unusedPages()]; left > 0 && left < before; ) {
     before = left
-    // Not by a prepared statement: of those the driver takes the first step only, which is one page.
+    // A prepared statement would free one page only.
     left = await writer.write(() => {
       driver.exec(`PRAGMA incremental_vacuum(${vacuumPages})`)
       return unusedPages()
     })
   }
-  // The bulk of it while nobody has to wait.
+  // Most of it, without blocking writers.
   driver.pragma('wal_checkpoint(PASSIVE)')
-  if (writeAnew(driver)) return 'nothing'
+  if (rewriteFile(driver)) return 'nothing'
   const giveUpAt = performance.now() + patienceMs
   while (performance.now() < giveUpAt) {
     if (isLogEmptied(driver)) return 'gaps'
@@ -47,10 +46,10 @@ async function eraseTraces({ driver, writer }: Database): Promise<Forgotten['tra
   return 'log'
 }
 
-/** Where no other process has the database open: writes all of its file anew, since earlier changes left traces too. */
-function writeAnew(driver: Database['driver']): boolean {
+/** Earlier changes left traces too, so the file is rewritten if no other process has it open. */
+function rewriteFile(driver: Database['driver']): boolean {
   try {
-    // Succeeds only for a process that is alone.
+    // Fails while another process has the database open.
     driver.pragma('journal_mode = DELETE')
   } catch {
     return false
@@ -59,14 +58,14 @@ function writeAnew(driver: Database['driver']): boolean {
     driver.exec('VACUUM')
     return true
   } catch {
-    // On a full disk, for one; what was to be erased is.
+    // For example on a full disk. The rows are deleted already.
     return false
   } finally {
     driver.pragma('journal_mode = WAL')
   }
 }
 
-/** Folds the log back and cuts it to nothing, where nobody reads or writes it at this moment. */
+/** Checkpoints and truncates the log if no connection reads or writes it now. */
 function isLogEmptied(driver: Database['driver']): boolean {
   try {
     const [result] = driver.pragma('wal_checkpoint(TRUNCATE)') as readonly { busy: number }[]

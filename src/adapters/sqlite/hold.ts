@@ -1,17 +1,13 @@
 import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
 
-/**
- * Opens a database exclusively and writes its log to the file.
- * | @throws OperatorError when another process has it open, or an error of SQLite
- */
+/** Also writes the log to the file. @throws OperatorError if another process has the database open */
 export function holdAlone(file: string): Driver.Database {
   let driver: Driver.Database | undefined
   try {
     requireReadable(file)
     driver = new Driver(file, { timeout: 0, fileMustExist: true })
-    // Checkpoints and removes the log, which fails while another process has the database open. Without a log SQLite
-    // notices before it writes that an open file was moved.
+    // Removes the log, after which SQLite detects a moved file. Fails while another process has it open.
     driver.pragma('journal_mode = DELETE')
     driver.pragma('locking_mode = EXCLUSIVE')
     driver.exec('BEGIN EXCLUSIVE; COMMIT')
@@ -24,7 +20,7 @@ export function holdAlone(file: string): Driver.Database {
   }
 }
 
-/** Throws if the file is not a database; read-only, since a writable connection removes the log of such a file. */
+/** Read-only, since a writable connection removes the log of a file that is not a database. */
 function requireReadable(file: string): void {
   const driver = new Driver(file, { readonly: true, fileMustExist: true, timeout: 0 })
   try {

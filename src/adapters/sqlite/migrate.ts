@@ -4,9 +4,8 @@ import { migrations } from '../../../drizzle/sqlite/migrations.ts'
 import { version } from '../../version.ts'
 
 /**
- * Applies missing migrations in one transaction under the write lock, and records them in drizzle-kit's table.
- * | @returns whether there was no schema before
- * @throws SQLITE_BUSY while another process has the lock, and an error when the schema is newer than this program
+ * Returns whether there was no schema before.
+ * @throws SQLITE_BUSY while another process has the lock; an error if the schema is newer than this program
  */
 export function migrate(driver: Driver.Database, known: readonly Migration[] = migrations): boolean {
   const context = `CREATE TABLE IF NOT EXISTS __drizzle_migrations
@@ -22,7 +21,7 @@ export function migrate(driver: Driver.Database, known: readonly Migration[] = m
   }
 }
 
-/** Missing columns of an up-to-date schema as `table.column`, independent of the recorded migrations. */
+/** As `table.column`, independent of the recorded migrations. */
 export function missingColumns(driver: Driver.Database): readonly string[] {
   const model = new Driver(':memory:')
   try {
@@ -34,7 +33,7 @@ export function missingColumns(driver: Driver.Database): readonly string[] {
   }
 }
 
-/** Every column as `table.column`. */
+/** As `table.column`. */
 export function columnsOf(driver: Driver.Database): readonly string[] {
   return driver
     .prepare<[], string>(
@@ -44,7 +43,7 @@ export function columnsOf(driver: Driver.Database): readonly string[] {
     .all()
 }
 
-/** Returns a check that throws after a newer program has upgraded the open database. */
+/** The returned check throws after a newer program has upgraded the open database. */
 export function upgradeCheck(driver: Driver.Database): () => void {
   const newer = driver
     .prepare<[number], string>('SELECT hash FROM __drizzle_migrations WHERE created_at > ?')

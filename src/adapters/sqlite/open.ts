@@ -38,7 +38,7 @@ export function openSqlite(
     openCircuits: undefined,
     stats: {
       version: () => `SQLite ${sqliteVersion(database)}`,
-      // Calls that wait for the thread, or writes if there is none.
+      // Calls that wait for the thread, or else for the writer.
       queueLength: thread?.queueLength ?? (() => database.writer.stats().queue),
       writer: work.stats,
       files: () => fileStats(database),

@@ -8,10 +8,7 @@ import { placeholders } from './prepared.ts'
 import { codesAndLimits } from './schema.ts'
 import type { Unit } from './writer.ts'
 
-/**
- * Codes and limits in SQLite.
- * | @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time
- */
+/** @param isHashOf compares in constant time */
 export function createOtpStore(
   database: Pick<Database, 'orm' | 'driver' | 'writer'>,
   isHashOf: Parameters<typeof otpSteps>[0],
@@ -33,10 +30,7 @@ const mostRows = 16
 
 const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof RecordRow)[]
 
-/**
- * The records of a transaction, which its steps share and which are written before the commit. The statements come from
- * Drizzle and run on the driver, since they are most of the database's work.
- */
+/** Shared by the steps of a transaction, and written before its commit. */
 class RecordTable implements Unit {
   records: Records
   private readonly select: Driver.Statement<[string], RecordRow>

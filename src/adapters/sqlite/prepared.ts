@@ -3,7 +3,7 @@ import { getTableColumns, is, Param, Placeholder, sql, type Table } from 'drizzl
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
-/** Prepares a statement built by Drizzle for the driver, which takes half the time. Values are passed by placeholder name. */
+/** Built by Drizzle, run by the driver in half the time. Values are passed by placeholder name. */
 export function prepared<Values extends object, Row = unknown>(
   driver: Driver.Database,
   query: { toSQL(): { sql: string; params: unknown[] } },
@@ -25,7 +25,6 @@ export function prepared<Values extends object, Row = unknown>(
   }
 }
 
-/** A placeholder for each column, by property name. */
 export function placeholders<Given extends Table>(table: Given) {
   const names = Object.keys(getTableColumns(table))
   return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as {
@@ -33,7 +32,7 @@ export function placeholders<Given extends Table>(table: Given) {
   }
 }
 
-/** Upserts rows with their non-null columns only, as binding a null takes time. Each set of columns has a statement. */
+/** Upserts only non-null columns, since binding a null takes time. Each set of columns has a statement. */
 export function preparedUpsert<Given extends SQLiteTable>(
   { orm, driver }: { readonly orm: BetterSQLite3Database; readonly driver: Driver.Database },
   table: Given,

@@ -28,10 +28,9 @@ import { audit } from './schema.ts'
 const fewestFreeBytes = 64 * 1024
 
 export interface RestoreOptions {
-  /** Replaces a database that can't be read, although a server may have it open. */
+  /** Replaces an unreadable database, although a server may have it open. */
   readonly force: boolean
   readonly owner: DraftOwner
-  /** Epoch milliseconds. */
   readonly now: number
   readonly actor: Actor
   readonly onStep?: (step: RestoreStep) => void
@@ -42,23 +41,21 @@ type User = Pick<Stats, 'uid' | 'gid'>
 export type RestoreStep = 'hold' | 'copy' | 'prepare' | 'set aside' | 'publish' | 'done'
 
 export interface Restored {
-  /** The previous database; null: there was none. */
+  /** Null: there was no database. */
   readonly asideFile: string | null
-  /** The user who should own the database but could not be set as its owner; else null. */
+  /** The user who could not be set as the owner of the database. */
   readonly ownerUid: number | null
   readonly droppedCodes: number
   /** Sessions and sign-in links. */
   readonly droppedSessions: number
-  /** Epoch milliseconds; null: no requests. */
+  /** Null: no requests. */
   readonly lastRequestAt: number | null
-  /** Revoked keys (by appId) and suspended brands (by slug) that are valid again. */
+  /** Revoked appIds and suspended brand slugs that are valid again. */
   readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
 }
 
 /**
- * Replaces the database with a copy of a backup, in one step even after a crash. The copy is migrated, and its live codes are
- * deleted, since they may have been used after the backup.
- * | @throws OperatorError when the file is not a usable backup, or a process has the database open
+ * Restores in one step, even after a crash. @throws OperatorError, as while a process has the database open
  */
 export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
   const { owner, force, now, onStep = () => {} } = options
@@ -90,7 +87,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   }
 }
 
-/** Locks the present database. Undefined: it is missing, or unreadable and `force` is set. */
+/** Undefined: missing, or unreadable and `force` is set. */
 function holdPresent(file: string, force: boolean): Driver.Database | undefined {
   if (!fileAt(file)) return undefined
   try {
@@ -112,10 +109,7 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
   }
 }
 
-/**
- * Copies a backup and its log without changing them.
- * | @param user the owner of the copy; undefined: this user
- */
+/** Copies a backup with its write-ahead log. The copy belongs to `user`. */
 function copyBackup(draftPath: string, path: string, user: User | undefined): void {
   for (const end of ['', '-wal', '-journal']) {
     try {
@@ -131,7 +125,7 @@ function copyBackup(draftPath: string, path: string, user: User | undefined): vo
   }
 }
 
-/** Copies to a new file of mode 0600. Uses descriptors: another user could replace a name in their folder by a link. */
+/** Uses descriptors, since another user could replace a name in their folder by a link. */
 function copyFile(from: string, to: string, user: User | undefined): void {
   rmSync(to, { force: true })
   const source = openSync(from, 'r')
@@ -159,7 +153,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Sets the owner, unless the system does not permit that, as in some containers and on network drives. */
+/** Some containers and network drives do not permit a change of owner. */
 function give(descriptor: number, { uid, gid }: User): void {
   try {
     fchownSync(descriptor, uid, gid)
@@ -193,7 +187,7 @@ function prepare(
   }
 }
 
-/** Deletes codes and sessions, and records that in the audit log, in one transaction. */
+/** Deletes codes and sessions and records that in the audit log. */
 function takeOut(
   draft: Driver.Database,
   present: Driver.Database | undefined,
@@ -228,7 +222,6 @@ function takeOut(
   })()
 }
 
-/** Rejects a database with missing tables or columns, independent of its recorded migrations. */
 function requireColumns(draft: Driver.Database, path: string): void {
   const [missing] = missingColumns(draft)
   if (missing !== undefined) {
@@ -236,7 +229,7 @@ function requireColumns(draft: Driver.Database, path: string): void {
   }
 }
 
-/** Names of rows that are revoked or suspended in the present database but not in the restored one. */
+/** Names of rows that were revoked or suspended before the restore but not after it. */
 function withdrawn(
   present: Driver.Database | undefined,
   draft: Driver.Database,
@@ -244,7 +237,6 @@ function withdrawn(
   [key, name]: readonly [key: string, name: string],
   isWithdrawn: string,
 ): readonly string[] {
-  // None, or an older version.
   if (!present || !columnsOf(present).includes(`${table}.${key}`)) return []
   const restored = new Map(
     draft
@@ -256,7 +248,7 @@ function withdrawn(
   return [...new Set(before.flatMap((each) => restored.get(each) ?? []))].sort()
 }
 
-/** Keeps the database under a second name, with its log, which SQLite would otherwise apply to the new file. */
+/** Moves the log too: SQLite would apply it to the new file. */
 function setAside(databaseFile: string, aside: string): string | null {
   const isThere = fileAt(databaseFile) !== undefined
   if (isThere) linkSync(databaseFile, aside)

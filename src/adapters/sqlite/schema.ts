@@ -4,18 +4,15 @@ import type { TemplateRegistration } from '../../domain/brands/brand.ts'
 import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 
-// Instants are epoch milliseconds. Recipients and IP addresses are stored as keyed hashes (`subject`), except in the outbox.
+// Instants are epoch milliseconds. `subject` is a keyed hash. Only the outbox has readable recipients.
 
-/**
- * One row for each live code and each open limit, clustered by subject. No index by time, since every write would update it:
- * expired rows are deleted by key.
- */
+/** Clustered by subject. Without an index by time, which every write would update; deleted by key. */
 export const codesAndLimits = sqliteTable(
   'codes_and_limits',
   {
     /** The keyed hash of a recipient or IP address, or an application. */
     subject: text().notNull(),
-    /** The name of a limit, or `code:` and the slug of the brand. */
+    /** A limit's name, or `code:` and the brand's slug. */
     name: text().notNull(),
     count: integer(),
     codeId: text('code_id'),
@@ -26,7 +23,6 @@ export const codesAndLimits = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),
-    // A row is either a limit or a code, and has all columns of its kind.
     check(
       'codes_and_limits_kind',
       sql`(${table.count} IS NULL) <> (${table.codeHash} IS NULL)
@@ -62,7 +58,6 @@ export const brands = sqliteTable(
   ],
 )
 
-/** API keys of apps: SHA-256 and last four characters. */
 export const appKeys = sqliteTable(
   'app_keys',
   {
@@ -104,13 +99,13 @@ export const integrationRequests = sqliteTable(
   ],
 )
 
-// A request's id begins with its time: rows are added at the end and deleted at the beginning, without an index by time.
+// A request ID begins with its time, so requests need no index by time.
 
-/** Columns of an attempt; null in a request without one. */
+/** Null in a request without an attempt. */
 const attemptDetails = {
   route: text({ enum: ['plain', 'template'] }),
   template: text(),
-  /** The recipient's number within the request, from 1; null: the only one. */
+  /** The recipient's number within the request, from 1. Null: the only recipient. */
   position: integer(),
   segments: integer(),
   encoding: text({ enum: ['GSM-7', 'UCS-2'] }),
@@ -132,9 +127,8 @@ export const requests = sqliteTable(
     channel: text({ enum: ['SMS', 'EMAIL'] }),
     recipient: text(),
     recipients: integer(),
-    /** 132 bits of the keyed hash. */
     recipientHash: text('recipient_hash'),
-    /** The checked limits and their counts at that time: `limit used/max until expiry`, separated by commas. */
+    /** `limit used/max until expiry`, separated by commas. */
     limits: text().notNull(),
     /** Null until the request has ended. */
     status: integer(),
@@ -162,7 +156,7 @@ export const attempts = sqliteTable(
   'attempts',
   {
     requestId: text('request_id').notNull(),
-    /** From 1; the first is in `requests`, unless that row was deleted. */
+    /** From 1. The first is in `requests`, unless that row was deleted. */
     attempt: integer().notNull(),
     at: integer().notNull(),
     app: text().notNull(),
@@ -186,7 +180,7 @@ export const attempts = sqliteTable(
   ],
 )
 
-/** The latest delivery report of each message; it may arrive before its attempt is saved. */
+/** The latest report of each message; it may arrive before its attempt is saved. */
 export const deliveryReports = sqliteTable(
   'delivery_reports',
   {
@@ -201,7 +195,7 @@ export const deliveryReports = sqliteTable(
   ],
 )
 
-/** Counters by minute, hour and day, for the console. No part of a key comes from a caller. */
+/** Counters by minute, hour and day. No part of a key comes from a caller. */
 export const stats = sqliteTable(
   'stats',
   {
@@ -246,7 +240,6 @@ export const consoleSessions = sqliteTable('console_sessions', {
   by: text({ enum: ['password', 'link'] }).notNull(),
 })
 
-/** Fingerprints of the secret keys that the server uses with this file. */
 export const keyFingerprints = sqliteTable('secret_marks', {
   mark: text().primaryKey().notNull(),
 })
@@ -256,7 +249,6 @@ export const consoleLinks = sqliteTable('console_links', {
   expiresAt: integer('expires_at').notNull(),
 })
 
-/** Messages of the provider `outbox`, kept for a day. */
 export const outbox = sqliteTable(
   'outbox',
   {

@@ -5,7 +5,6 @@ import type { Database } from './database.ts'
 import { placeholders, prepared } from './prepared.ts'
 import { stats } from './schema.ts'
 
-/** Adds to what was counted; part of the step that calls it. */
 export function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   const add = prepared<StatRow>(
     driver,
@@ -32,10 +31,8 @@ export function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   }
 }
 
-/** Rows removed of each step of time in one step of the sweep. */
 const batch = 500
 
-/** Removes some that are older than they are stored for; returns how many. Part of the step that calls it. */
 export function sweepStats({ orm }: Pick<Database, 'orm'>, now: number): number {
   let removed = 0
   for (const { stepMs, retentionMs } of statSteps) {

@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 import * as tables from './schema.ts'
 import type { DatabaseWork } from './thread.ts'
 
-/** @param work runs the statements of `write`: the server's database thread, or this connection */
+/** @param work the server's database thread, or this connection */
 export function storeDatabase(
   { orm: drizzle, writer, changes }: Pick<Database, 'orm' | 'writer' | 'changes'>,
   { write }: Pick<DatabaseWork, 'write'>,

@@ -5,13 +5,12 @@ import type { Database } from './database.ts'
 import { codesAndLimits } from './schema.ts'
 import { sweepStats } from './stats.ts'
 
-/** Rows visited per step; small, so that concurrent requests do not wait noticeably. */
+/** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
 
-/** Rows of any other table removed per step. */
 const otherBatch = 200
 
-/** Creates the expiry cleanup; the result takes one small step. Codes and limits are visited by key, round after round. */
+/** The returned function takes one step. Codes and limits are visited by key, round after round. */
 export function createSweep({
   orm,
   writer,

@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 
-// The thread of `withFsync` in `backup.ts`: syncs a file at short intervals while it is written.
+// Syncs a file at short intervals while `withFsync` of `backup.ts` writes it.
 
 declare const self: Worker
 

@@ -2,7 +2,7 @@ import { openDatabase } from './database.ts'
 import { serveThread } from './thread.ts'
 import { databaseWork } from './work.ts'
 
-// The thread that writes a server's database, on its own connection.
+// Writes a server's database on its own connection.
 
 declare const self: Worker
 

@@ -3,7 +3,7 @@ import type { EventLogStore } from '../store/event-log.ts'
 import type { RetainAfter, SweepStep, WriterStats } from '../store/store.ts'
 import type { FileIdentity } from './database.ts'
 
-/** All writes of requests. Arguments and results are plain data, as they may cross to a thread. */
+/** All writes of requests. Arguments and results are plain data, since they may cross to a thread. */
 export interface DatabaseWork extends OtpStore {
   write(statements: readonly { readonly sql: string; readonly params: readonly unknown[] }[]): Promise<void>
   saveEntries: EventLogStore['saveEntries']
@@ -13,7 +13,7 @@ export interface DatabaseWork extends OtpStore {
   stats(): Promise<WriterStats>
 }
 
-// Calls and answers cross as JSON text in batches, which costs a fraction of transferring objects.
+// JSON text in batches costs a fraction of transferring objects.
 
 type Call = readonly [id: number, name: keyof DatabaseWork, args: readonly unknown[]]
 type Answer = readonly [id: number, value: unknown, error?: ThrownError]
@@ -32,7 +32,7 @@ export interface ThreadDatabase {
 
 const farewell = 'end'
 
-/** Runs in the thread and answers calls. `open` opens the database; the other side waits for `close`. */
+/** Runs in the thread. `open` opens the database; the other side waits for `close`. */
 export function serveThread(
   port: Pick<Worker, 'postMessage' | 'onmessage'>,
   open: (database: ThreadDatabase) => { work: DatabaseWork; close: () => Promise<void> },
@@ -42,7 +42,7 @@ export function serveThread(
     const answer = gathered((answers) => port.postMessage(answers))
     port.onmessage = ({ data }: MessageEvent<string>) => {
       if (data === farewell) {
-        // The last answers are posted in this turn.
+        // The last replies are posted in this turn.
         void close().finally(() => setImmediate(() => port.postMessage(farewell)))
         return
       }
@@ -57,10 +57,9 @@ export function serveThread(
   }
 }
 
-/** Size of a batch: the other thread can begin before the turn ends. */
+/** The other thread can begin before the turn ends. */
 const enough = 16
 
-/** Joins what one turn of the event loop produces into JSON arrays. */
 function gathered(handOn: (together: string) => void): (json: string) => void {
   let together: string[] = []
   const handOnNow = () => {
@@ -76,7 +75,6 @@ function gathered(handOn: (together: string) => void): (json: string) => void {
   }
 }
 
-/** Longer than the writer waits for another process's lock. */
 const patienceMs = 10_000
 const checkPatienceMs = 2000
 
@@ -88,10 +86,8 @@ interface Waiting extends PromiseWithResolvers<unknown> {
 }
 
 /**
- * Runs on the server's main thread, which neither disk nor checkpoints may block. A call that is rejected because the thread
- * failed or did not answer may or may not have been done.
- * | @param start starts the thread, at the first call and again after a failure
- * @param answered called after answers
+ * A call that is rejected because the thread failed may have been done.
+ * @param start starts the thread, at the first call and again after a failure
  * @param failed called with the reason why the thread ended
  */
 export function startThread(
@@ -137,7 +133,7 @@ export function startThread(
   return {
     work,
     queueLength: () => waiting.size,
-    /** Waits for pending calls and ends the thread; throws if that takes too long. */
+    /** Waits for pending calls; throws if that takes too long. */
     async close(): Promise<void> {
       clearInterval(polling)
       // Calls of this turn may not have been sent yet.

@@ -6,7 +6,6 @@ import { createWrite } from './stores.ts'
 import { createSweep } from './sweep.ts'
 import type { DatabaseWork } from './thread.ts'
 
-/** `DatabaseWork` on this connection. */
 export function databaseWork(database: Database): DatabaseWork {
   const { saveEntries, saveReports } = createEventLogWriter(database)
   return {

@@ -2,7 +2,7 @@ import Driver from 'better-sqlite3'
 import { newDistribution, observe } from '../../domain/events/distribution.ts'
 import type { WriterStats } from '../store/store.ts'
 
-/** Not a promise: a transaction can't wait for one. */
+/** A transaction can't wait for a promise. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
 const lockPatienceMs = 5000
@@ -22,14 +22,11 @@ interface Job {
   readonly step: () => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
-  /** When the job fails if another process still has the lock. */
+  /** The job fails then if another process still has the lock. */
   readonly giveUpAt: number
 }
 
-/**
- * Group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT` and are answered after it. A write that throws fails
- * alone. Waiting for another process's lock does not block the event loop.
- */
+/** Group commit: concurrent writes share a transaction. A write that throws fails alone. */
 export class Writer {
   private lostBy: unknown
   private committedAt = Number.NEGATIVE_INFINITY
@@ -61,9 +58,8 @@ export class Writer {
   }
 
   /**
-   * Runs a synchronous step in the next transaction; resolves to its result after the commit. Rejects with the error of the
-   * step or the transaction. The step may run twice (once rolled back), so it must have no other effects.
-   * | @param patienceMs how long to wait for another process's lock
+   * Resolves to the step's result after the commit. The step may run twice, so it must have no other effects.
+   * @param patienceMs how long to wait for another process's lock
    */
   write<T>(step: () => Sync<T>, patienceMs = lockPatienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -87,7 +83,6 @@ export class Writer {
     return new Promise((resolve) => this.waiters.push(resolve))
   }
 
-  /** Flushes a unit with every transaction from now on. */
   attach(unit: Unit): void {
     this.units.push(unit)
   }
@@ -139,17 +134,14 @@ export class Writer {
     this.wake()
   }
 
-  /** Rolls back, unless SQLite has done so. */
   private undo(): void {
     this.reset()
     try {
       if (this.driver.inTransaction) this.sql.rollback.run()
-    } catch {
-      // The caller reports the original error.
-    }
+    } catch {}
   }
 
-  /** Takes the write lock. If another process has it, tries again later and rejects jobs that waited too long. */
+  /** If another process has the lock, tries again later and rejects jobs that waited too long. */
   private begin(): boolean {
     try {
       this.guard()
@@ -174,7 +166,7 @@ export class Writer {
     }
   }
 
-  /** Runs all steps in one savepoint; rolls back and returns undefined if one throws. Throws if the transaction is lost. */
+  /** Returns undefined if a step throws, after a rollback. Throws if the transaction is lost. */
   private together(jobs: readonly Job[]): readonly (() => void)[] | undefined {
     return this.inSavepoint(
       () => {
@@ -224,7 +216,7 @@ function answerOf(job: Job): () => void {
   return () => job.resolve(value as never)
 }
 
-/** Repeats `work` while another process has the lock; for start-up. `work` must be repeatable. */
+/** For start-up only. `work` must be repeatable. */
 export function withBusyRetry(work: () => void): void {
   const giveUpAt = performance.now() + 2 * lockPatienceMs
   for (;;) {

@@ -4,7 +4,6 @@ import type { Migration } from '../../../drizzle/migration.ts'
 
 export interface DatabaseFacts {
   readonly journalMode: string
-  /** Empty: no damage found. */
   readonly damage: readonly string[]
   /** `full`: every page and index; `quick`: every page; `part`: the tables that two seconds allowed. */
   readonly checked: 'full' | 'quick' | 'part'
@@ -12,7 +11,7 @@ export interface DatabaseFacts {
   readonly logBytes: number
   /** Empty: no server has used the database yet. */
   readonly keyFingerprints: readonly string[]
-  /** Epoch milliseconds; null: no requests. */
+  /** Null: no requests. */
   readonly lastRequestAt: number | null
   /** Networks outside TRUSTED_PROXIES whose X-Forwarded-For was ignored in the last day. */
   readonly ignoredForwarders: readonly string[]
@@ -29,7 +28,6 @@ export type ServerDatabaseFacts =
       readonly fullPageWrites: boolean
       readonly synchronousCommit: string
       readonly standbys: StandbyFacts
-      /** Empty: no server has used the database yet. */
       readonly keyFingerprints: readonly string[]
       readonly hasTls: boolean
       readonly isLocal: boolean
@@ -37,7 +35,7 @@ export type ServerDatabaseFacts =
       readonly mostConnections: number
       readonly connections: number
       readonly poolSize: number
-      /** The server's clock and this machine's at the same moment; epoch milliseconds. */
+      /** The clocks of server and client at the same moment, in epoch milliseconds. */
       readonly clock: { readonly at: number; readonly askedAt: number }
       readonly lastRequestAt: number | null
       readonly ignoredForwarders: readonly string[]
@@ -50,11 +48,10 @@ export interface StandbyFacts {
   readonly isHidden: boolean
 }
 
-/** Selects `ignoredForwarders`; the parameter is the time a day ago, epoch milliseconds. */
+/** The parameter is the time a day ago, in epoch milliseconds. */
 export const ignoredForwardersQuery = (parameter: '?' | '$1') =>
   `SELECT DISTINCT detail FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000 AND at >= ${parameter} ORDER BY detail LIMIT 10`
 
-/** Compares the times of the applied migrations with those that this program has. */
 export function schemaState(
   applied: readonly number[],
   known: readonly Migration[],

@@ -13,7 +13,6 @@ import type { Orm, Statement, Steps, StoreTable } from './statements.ts'
 
 export type BrandRow = Brand & { readonly nameKey: string }
 
-/** SHA-256 in base64url. */
 export type KeyRow = AppKey & { readonly keySha256: string; readonly appId: string }
 
 export type AuditRow = Omit<AuditRecord, 'actor'> & Actor
@@ -48,16 +47,16 @@ export interface StoreDatabase {
   readonly changes: Changes
   /** Runs statements in one transaction; resolves after the commit. */
   write(...statements: readonly Statement<unknown>[]): Promise<void>
-  /** Runs the statements of `steps` in one transaction. `steps` may be called again after a rollback. */
+  /** `steps` may run again after a rollback. */
   transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
-  /** Same as `transaction`. The serial transactions of all servers run one after another. */
+  /** The serial transactions of all servers run one after another. */
   serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
-  /** Inserts a message. A reader sees an id only after every lower id. */
+  /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
 }
 
 export interface Changes {
-  /** A different number after a change. Rejects if the database does not answer. */
+  /** Differs after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>
   tell(): void
 }
@@ -82,7 +81,6 @@ export function cached<Value>(
     if (known.size >= mostKeys) known.clear()
     const reading = read(key)
     known.set(key, reading)
-    // An error is not cached.
     reading.catch(() => known.delete(key))
     return reading
   }

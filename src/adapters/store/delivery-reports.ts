@@ -6,7 +6,7 @@ import {
 } from '../../domain/messages/delivery-reports.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
-/** The report with the highest rank of each message, sorted by key: the order in which all servers lock them. */
+/** Sorted by key, the order in which all servers lock them. */
 export function bestReports(reports: readonly MessageReport[]): readonly MessageReport[] {
   const best = new Map<string, MessageReport>()
   for (const report of reports) {
@@ -27,7 +27,7 @@ export interface SavedReport {
   readonly before: Pick<DeliveryReportState, 'status' | 'at'> | undefined
 }
 
-/** Changes of the statistics: each message counts once, by its latest report. */
+/** Each message counts once, by its latest report. */
 export function reportCounts(provider: string, saved: readonly SavedReport[]): readonly Counted[] {
   const counted = new StatBuffer()
   for (const { report, before } of saved) {

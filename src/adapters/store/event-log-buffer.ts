@@ -5,40 +5,36 @@ import type { EventLogStore } from './event-log.ts'
 import { eventLogEntry } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
-/** How long an entry waits for others: what a crash may lose of the event log, beside the log's last lines. */
+/** How long entries wait to be written together. A crash can lose this much of the event log. */
 const gatherMs = 25
 
-/** How many requests and attempts wait while the database does not take them. */
+/** Bounds memory while the database accepts no writes. */
 const mostWaiting = 20_000
 
-/** How many are written in one step, so that requests beside it don't wait noticeably. */
+/** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
 
 /**
- * Gathers what the requests of a moment leave for the event log and has it written in one step: alone, each would cost as
- * much as the request itself. Of a request that begins and ends within a moment the end alone is written. One step is
- * under way at a time, and entries go in their order.
- *
- * @param failed is told what could not be written, and of how many requests
+ * A write per request would cost as much as the request itself.
+ * @param failed receives the error and the number of lost requests
  */
 export function createEventLogBuffer(
   save: EventLogStore['saveEntries'],
   failed: (error: unknown, requests: number) => void,
 ) {
   const statCounts = new StatBuffer()
-  /** By request, in the order in which they came; `number` is what `taken` was by then. */
+  /** By request, in order of arrival; `number` is the value of `taken` at that time. */
   const waiting = new Map<string, { number: number; trace: RequestTrace; attempts: readonly Attempt[] }>()
-  /** Requests and attempts in it. */
+  /** Requests and attempts in `waiting`. */
   let size = 0
-  /** Requests and counts so far, and how many of the first of them have been written, or told as lost. */
+  /** Requests and counts so far, and how many of them are written or lost. */
   let taken = 0
   let written = 0
   let isWriting = false
-  /** Resolves after the step that is under way or comes next. */
+  /** Resolves after the current or next step. */
   let round = Promise.withResolvers<void>()
-  /** Lets the next step begin at once. */
+  /** Starts the next step at once. */
   let hurry = () => {}
-  /** Requests whose entries could not be written. */
   let lost = 0
 
   function lose(error: unknown, requests: number): void {
@@ -51,7 +47,7 @@ export function createEventLogBuffer(
     waiting.delete(requestId)
   }
 
-  /** Resolves when others have had time to come, or somebody waits for what is here. */
+  /** Resolves after `gatherMs`, or at once if a caller waits in `flush`. */
   function gathered(): Promise<void> {
     return new Promise((resolve) => {
       hurry = resolve
@@ -80,7 +76,7 @@ export function createEventLogBuffer(
       round.resolve()
       round = Promise.withResolvers()
     }
-    // In the turn in which nothing was left: what comes after it begins anew.
+    // In the same turn, so that the next entry starts a new round.
     isWriting = false
   }
 
@@ -101,15 +97,13 @@ export function createEventLogBuffer(
       }
       if (!isWriting) void write()
     }) satisfies SaveTrace,
-    /** Counts something that happened, to be written with the next entries. */
     count(at: number, statKey: StatKey): void {
       taken++
       statCounts.add(at, statKey)
       if (!isWriting) void write()
     },
-    /** Requests and attempts that wait to be written, and requests whose were lost since the start. */
     stats: () => ({ waiting: size, lost }),
-    /** Resolves when all that was taken so far has been written, or told as lost; what comes later does not hold it up. */
+    /** Resolves when all entries so far are written or lost; later entries do not delay it. */
     async flush(): Promise<void> {
       const upTo = taken
       while (isWriting && written < upTo) {
@@ -117,7 +111,7 @@ export function createEventLogBuffer(
         await round.promise
       }
     },
-    /** Resolves when nothing is left to be written, for whoever closes the store then. */
+    /** Resolves when nothing is left to write; for closing the store. */
     async drain(): Promise<void> {
       while (isWriting) {
         hurry()

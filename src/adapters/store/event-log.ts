@@ -15,23 +15,18 @@ import {
 } from './event-rows.ts'
 import { StatBuffer } from './stat-buffer.ts'
 
-/** The event log of a database. */
 export interface EventLogStore extends EventLogReader, EventLogWriter {}
 
 export interface EventLogWriter extends DeliveryReportStore {
-  /**
-   * Saves requests, each at most once, and adds up what happened, in one atomic step. What a row has already and an entry
-   * does not know stays. A right code is counted here, with the message that carried it.
-   */
+  /** Atomic; saves each request at most once. An entry never removes known values. */
   saveEntries(entries: readonly EventLogEntry[], counts: readonly Counted[]): Promise<void>
 }
 
-/** The reading side of the event log. */
 export function createEventLogReader({
   orm,
   tables: { requests, attempts, deliveryReports },
 }: Pick<StoreDatabase, 'orm' | 'tables'>): EventLogReader {
-  /** The latest attempts that meet a condition on each table, oldest first. */
+  /** Oldest first. */
   async function read(
     ofRequests: SQL | undefined,
     ofAttempts: SQL | undefined,
@@ -118,7 +113,7 @@ function matching(
 
 type CodeColumns = Readonly<Record<'recipientHash' | 'brand' | 'outcome' | 'template', Column>>
 
-/** The condition that an attempt sent a code that may have arrived. */
+/** Matches attempts that sent a code that may have arrived. */
 export function carriesCode({ outcome, template }: Pick<CodeColumns, 'outcome' | 'template'>) {
   return and(
     inArray(outcome, sql.raw("('accepted', 'unknown')")),
@@ -126,7 +121,6 @@ export function carriesCode({ outcome, template }: Pick<CodeColumns, 'outcome' |
   )
 }
 
-/** A message with a code, as a right code is counted by it. */
 export interface SentCode {
   readonly requestId: string
   readonly attempt: number
@@ -134,12 +128,7 @@ export interface SentCode {
   readonly at: number
 }
 
-/**
- * What is counted of right codes.
- *
- * @param sentTo messages with a code to the recipient of a request in its brand, none sent after it: the last first
- *   attempt and the last further attempt
- */
+/** @param sentTo the last first attempt and the last further attempt with a code for the person and brand */
 export function rightCodeStats(
   verified: readonly VerifiedRequest[],
   sentTo: (request: VerifiedRequest) => readonly SentCode[],

@@ -3,10 +3,9 @@ import type { Attempt, LimitStatus, Operation } from '../../domain/events/reques
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
 
-// The event log as both databases store it: table `requests` has a row for each request with its first attempt, table
-// `attempts` the further ones. The delivery log is the union of both.
+// `requests` also has each first attempt. The delivery log is the union of both tables.
 
-/** What both tables have of an attempt; in `requests` all of it is null where there was none. */
+/** All null in a request without attempts. */
 interface AttemptDetails {
   readonly route: Attempt['route']
   readonly template: string | null
@@ -19,7 +18,6 @@ interface AttemptDetails {
   readonly reportKey: string | null
 }
 
-/** A row of `requests`. */
 export interface RequestRow extends AttemptDetails {
   readonly requestId: string
   readonly at: number
@@ -27,11 +25,11 @@ export interface RequestRow extends AttemptDetails {
   readonly app: string
   readonly brand: string | null
   readonly channel: RequestTrace['channel']
-  /** Of the request; of the first attempt where it had several recipients. So is the hash. */
+  /** The first attempt's recipient if there are several, as is the hash. */
   readonly recipient: string | null
   readonly recipients: number | null
   readonly recipientHash: string | null
-  /** The checked limits as text, such as `cooldown 1/1 until 1795354130973, app-minute 10/10 until 1795354130973 refused`. */
+  /** Such as `cooldown 1/1 until 1795354130973, app-minute 10/10 until 1795354130973 refused`. */
   readonly limits: string
   readonly status: number | null
   readonly error: string | null
@@ -43,7 +41,6 @@ export interface RequestRow extends AttemptDetails {
   readonly attemptDurationMs: number | null
 }
 
-/** A row of `attempts`. */
 export interface AttemptRow extends AttemptDetails {
   readonly requestId: string
   readonly attempt: number
@@ -58,18 +55,16 @@ export interface AttemptRow extends AttemptDetails {
   readonly durationMs: number
 }
 
-/** A row to save; columns without a value are left out, as most rows have many. */
+/** Columns without a value are left out, since most rows have many. */
 type NewRow<Row> = { readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name] } & {
   readonly [Name in keyof Row as null extends Row[Name] ? Name : never]?: Row[Name] | undefined
 }
 
-/** What is saved of a request at a time: its row, and those of its further attempts that are new. */
 export interface EventLogEntry {
   readonly request: NewRow<RequestRow>
   readonly attempts: readonly NewRow<AttemptRow>[]
 }
 
-/** The rows for what is known of a request, and for these of its attempts. */
 export function eventLogEntry(trace: RequestTrace, attempts: readonly Attempt[]): EventLogEntry {
   const { requestId, app, end } = trace
   const brand = trace.brand ?? undefined
@@ -155,7 +150,6 @@ function limitIn({
   }
 }
 
-/** Whether the recipient of a row is that of its first attempt only. */
 function hasSeveralRecipients({ recipients }: Pick<RequestRow, 'recipients'>): boolean {
   return (recipients ?? 1) > 1
 }
@@ -181,7 +175,6 @@ export function traceOf(row: RequestRow): RequestTrace {
   }
 }
 
-/** The first attempt of a request as a row of its own; undefined where it had none. */
 export function firstAttemptOf(row: RequestRow): AttemptRow | undefined {
   const { attemptAt: at, channel, recipient, recipientHash, provider, outcome } = row
   if (at === null || channel === null || recipient === null || recipientHash === null) return undefined
@@ -225,10 +218,8 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
   }
 }
 
-/** A request whose code was right. */
 export type VerifiedRequest = Pick<RequestRow, 'requestId' | 'at' | 'brand' | 'channel' | 'recipientHash'>
 
-/** The requests whose codes were right. */
 export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedRequest[] {
   return entries
     .filter(({ request: { operation, status, error } }) => {
@@ -239,13 +230,13 @@ export function verifiedIn(entries: readonly EventLogEntry[]): readonly Verified
     })
 }
 
-/** The least id that a request of this instant may have: the 48 bits of its time, and nothing else. */
+/** The lowest ID that a request at this time may have: 48 bits of time. */
 export function firstIdOf(epochMs: number): string {
   const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-`
 }
 
-/** When a request came, by its id: epoch milliseconds. */
+/** In epoch milliseconds. */
 export function timeOfId(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
 }

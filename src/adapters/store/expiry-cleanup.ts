@@ -4,10 +4,9 @@ import type { Log } from '../../domain/ports.ts'
 import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
-/** Pause after a round, and between steps that found little. */
+/** After a round, and between steps that found little. */
 const pauseMs = { round: 5000, step: 20 } as const
 
-/** Deletes expired rows step by step until the signal aborts. */
 export async function runExpiryCleanup(
   sweep: () => Promise<SweepStep>,
   signal: AbortSignal,
@@ -28,9 +27,7 @@ export async function runExpiryCleanup(
 const outboxRetentionMs = 86_400_000
 
 /**
- * Deletes expired rows of every table but those of codes, limits and statistics.
- *
- * @param batch rows that a statement deletes at most; sessions and links are few
+ * For all tables except codes, limits and statistics.
  * @param lock a locking clause for the selected rows
  */
 export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: number, lock = sql``): SQL[] {
@@ -46,7 +43,7 @@ export function expiredDeletions(now: number, retainAfter: RetainAfter, batch: n
        ORDER BY request_id, attempt ${limit} ${lock})`,
     sql`DELETE FROM delivery_reports WHERE key IN
       (SELECT key FROM delivery_reports WHERE at < ${retainAfter.eventLog} ORDER BY at ${limit} ${lock})`,
-    // Ids follow the order of time.
+    // IDs are in order of time.
     sql`DELETE FROM audit WHERE id IN
       (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${limit}) AS oldest WHERE at < ${retainAfter.audit})`,
     sql`DELETE FROM integration_requests WHERE id IN

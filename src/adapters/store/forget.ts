@@ -21,17 +21,12 @@ import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 import type { Erased, Forgotten, ForgottenSubjects } from './store.ts'
 
-/** Rows changed in one transaction. A larger number would delay the requests of a running server. */
+/** A larger number would delay the requests of a running server. */
 const batch = 200
 
-/** Requests read in one step. */
 const scanBatch = 5000
 
-/**
- * Erases a person from event log and records (`Storage.forget`).
- *
- * @param recipients the person, under each identity that records may be kept by
- */
+/** `Storage.forget` */
 export async function forgetRecipient(
   database: StoreDatabase,
   recipients: readonly Recipient[],
@@ -66,7 +61,7 @@ export async function forgetRecipient(
   return { erased, unclearRequests }
 }
 
-/** Deletes this person's requests without a message. They have no index by recipient, so all requests are read. */
+/** Requests have no index by recipient, so all are read. */
 async function eraseWithoutAttempt(
   database: StoreDatabase,
   recipients: readonly Recipient[],
@@ -97,7 +92,7 @@ async function eraseWithoutAttempt(
 
 type ErasedEvents = Pick<Erased, 'requests' | 'deliveries' | 'deliveryReports'>
 
-/** Deletes messages to this person, their requests and reports. A request to several recipients loses its attempts only. */
+/** A request to several recipients loses only its attempts to this person. */
 async function eraseAttempts(
   { tables, transaction }: StoreDatabase,
   hashes: readonly string[],
@@ -151,7 +146,6 @@ async function eraseAttempts(
   }
 }
 
-/** Removes the first attempt and its recipient from a row of `requests`. */
 const noAttempt = {
   recipient: null,
   recipientHash: null,
@@ -177,13 +171,13 @@ async function eraseIntegrationRequests(
   const { integrationRequests } = database.tables
   const { id, contactEmail } = integrationRequests
   const all = await database.orm.select({ id, contactEmail }).from(integrationRequests)
-  // Earlier versions kept them as written.
+  // Earlier versions stored addresses as written.
   const own = all.filter((request) => identities.includes(request.contactEmail.toLowerCase()))
   const ids = own.map((request) => request.id)
   return deleteWhere(database, integrationRequests, id, inArray(id, ids))
 }
 
-/** Deletes rows in batches until none is left. Resolves to their number. */
+/** In batches. Resolves to the number of deleted rows. */
 async function deleteWhere(
   { transaction }: StoreDatabase,
   table: Table,

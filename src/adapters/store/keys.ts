@@ -9,7 +9,7 @@ import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 export interface KeyStore extends AppStore {
   /** SHA-256 in base64url. */
   liveKeys(appId: string): Promise<readonly string[]>
-  /** Stores when a key was last used, in epoch milliseconds. A later call wins, as a clock may have been set back. */
+  /** A later call wins, since a clock may have been set back. */
   saveUse(keySha256: string, at: number): Promise<void>
 }
 
@@ -32,13 +32,12 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
 
 const useMs = 60_000
 
-/** At least so many comparisons, so that the time does not depend on the number of keys. */
+/** Minimum comparisons, so that the time does not depend on the number of keys. */
 const comparedKeys = 2
 
 /**
- * Checks the API keys of calls against the store and APP_CREDENTIALS.
  * @param credentials appId → API key
- * @param uses saves the last use of a key, at most once a minute; undefined: not saved
+ * @param uses saves the last use of a key, at most once a minute
  */
 export function createApps(
   store: KeyStore,
@@ -47,7 +46,7 @@ export function createApps(
   uses: { readonly now: Clock; readonly save: KeyStore['saveUse'] } | undefined = undefined,
 ): AppStore & Apps & { readonly configured: readonly string[] } {
   const configured = new Map([...credentials].map(([appId, apiKey]) => [appId, Buffer.from(sha256(apiKey))]))
-  // Compared one by one: a look-up would read the whole of a long appId.
+  // Compared one by one, since hashing a long appId would take time.
   const unusual = [...configured.keys()].filter((appId) => !isAppId(appId))
   // No key has this hash. An unknown app is compared with it, so that it takes as long as a known one.
   const nobody = Buffer.alloc(sha256('').length, 'A')
@@ -87,7 +86,7 @@ export function listedKey({ lastFour, createdAt, revokedAt, lastUsedAt }: AppKey
   return { lastFour, createdAt, revokedAt, lastUsedAt }
 }
 
-/** Groups keys by application. The keys must be sorted by appId and creation. */
+/** The keys must be sorted by appId and creation. */
 export function listedApps(rows: readonly KeyRow[]): readonly IssuedApp[] {
   return Array.from(
     Map.groupBy(rows, ({ appId }) => appId),

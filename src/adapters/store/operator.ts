@@ -8,7 +8,6 @@ import type { StoreDatabase } from './database.ts'
 import { listedKey } from './keys.ts'
 import { run } from './statements.ts'
 
-/** Changes by operators. Each is one transaction, with its entry of the audit log. */
 export function createOperatorStore({
   orm,
   tables: { appKeys, audit, brands, integrationRequests },

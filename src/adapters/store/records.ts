@@ -2,10 +2,10 @@ import { type Column, type SQL, sql } from 'drizzle-orm'
 import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
 
-/** A row of `codes_and_limits`: a limit has a count, a code has the other columns. Instants are epoch milliseconds. */
+/** A limit has a count, a code has the other columns. Instants are epoch milliseconds. */
 export interface RecordRow {
   readonly subject: string
-  /** The name of a limit, or `code:` and the slug of the brand. */
+  /** A limit's name, or `code:` and the brand's slug. */
   readonly name: string
   readonly count: number | null
   readonly codeId: string | null
@@ -15,25 +15,25 @@ export interface RecordRow {
   readonly expiresAt: number
 }
 
-/** Changes of rows. In `updates`, counters of the same window or code are increments. */
+/** In `updates`, counters of the same window or code are increments. */
 export interface RecordChanges {
   readonly inserts: readonly RecordRow[]
   readonly updates: readonly RecordRow[]
   readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
 }
 
-/** A stored row and its replacement; undefined: none. */
+/** A stored row and its replacement. Undefined: none. */
 interface Slot {
   stored: RecordRow | undefined
   current: RecordRow | undefined
 }
 
-/** The records of one transaction: each subject is read once, and each row is written once. */
+/** Reads each subject of a transaction once, and writes each row once. */
 export class Records implements State {
   private readonly subjects = new Map<string, Map<string, Slot>>()
   private readonly changed = new Set<Slot>()
 
-  /** @param load returns the stored rows of a subject, expired ones included */
+  /** @param load returns a subject's stored rows, expired ones included */
   constructor(private readonly load: (subject: string) => readonly RecordRow[]) {}
 
   limit(subject: Subject, name: string, now: number): LimitCount | undefined {
@@ -78,7 +78,7 @@ export class Records implements State {
     return { inserts, updates, deletes }
   }
 
-  /** The rows of this name under the subject's present and previous keys. */
+  /** The rows of this name under each secret key, present first. */
   private slots(subject: Subject, name: string): Slot[] {
     return subject.map((key) => this.slot(key, name))
   }
@@ -97,7 +97,7 @@ export class Records implements State {
     return slot
   }
 
-  /** Stores a record under the present key, and deletes it under previous keys. */
+  /** Deletes the record under previous keys. */
   private set(
     subject: Subject,
     name: string,
@@ -149,7 +149,7 @@ type RecordColumns = Readonly<
   Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt', Column>
 >
 
-/** How an upsert merges a row of `RecordChanges.updates`: counters of the same window or code are incremented. */
+/** The upsert for `RecordChanges.updates`. */
 export function incremented({ count, codeId, attempts, expiresAt }: RecordColumns) {
   return {
     count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,

@@ -5,7 +5,6 @@ import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import { run } from './statements.ts'
 
-/** Console sessions and sign-in links, valid on every server of the database. */
 export function createConsoleStore({
   orm,
   tables: { audit, consoleLinks, consoleSessions: sessions },
@@ -50,7 +49,7 @@ export function createConsoleStore({
     endAll: (entry) => end(undefined, entry),
   }
 
-  /** Ends sessions and records it; resolves to their number. */
+  /** Resolves to the number of ended sessions. */
   function end(which: SQL | undefined, entry: AuditEntry): Promise<number> {
     return transaction(function* (inside) {
       const ended = yield* run(inside.delete(sessions).where(which).returning({ by: sessions.by }))

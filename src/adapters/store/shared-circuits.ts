@@ -2,7 +2,7 @@ import type { Breakers } from '../../domain/messages/breaker.ts'
 import type { Clock } from '../../domain/time.ts'
 import type { OpenCircuits } from './store.ts'
 
-/** Shares open circuits with the other servers. A server that misses a change finds out by itself. */
+/** Best effort: a server that misses a change detects the failure itself. */
 export function shareCircuits(openCircuits: OpenCircuits, breakers: Breakers, now: Clock): void {
   breakers.onChange((change) => {
     const { provider } = change

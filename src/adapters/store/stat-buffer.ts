@@ -1,13 +1,10 @@
 import { type Counted, type StatKey, statSteps } from '../../domain/events/stats.ts'
 
-/** Gathers what was counted until it is written, so that what is the same in a minute costs one row. */
+/** Equal events of a minute share a row. */
 export class StatBuffer {
   private counts = new Map<string, { readonly at: number; readonly statKey: StatKey; count: number }>()
 
-  /**
-   * @param at when it happened, epoch milliseconds
-   * @param times how often; -1 takes back what was counted before
-   */
+  /** @param times -1 undoes an earlier count */
   add(at: number, statKey: StatKey, times = 1): void {
     const minute = at - (at % statSteps[0].stepMs)
     const key = `${minute}\n${textOf(statKey)}`
@@ -20,7 +17,6 @@ export class StatBuffer {
     return this.counts.size === 0
   }
 
-  /** What has gathered; begins anew. */
   take(): readonly Counted[] {
     const { counts } = this
     if (counts.size === 0) return []
@@ -29,17 +25,15 @@ export class StatBuffer {
   }
 }
 
-/** A few with every request: this takes a third of the time of a JSON array, and no part has a line break. */
+/** Takes a third of the time of a JSON array. No part contains a line break. */
 function textOf({ kind, channel, brand, provider, detail }: StatKey): string {
   return `${kind}\n${channel}\n${brand}\n${provider}\n${detail}`
 }
 
-/** A row of `stats`, to be added to the one that is there. */
 export interface StatRow extends Counted {
   readonly stepMs: number
 }
 
-/** The rows for what was counted, of each step of time, each key once. */
 export function statRows(counts: readonly Counted[]): readonly StatRow[] {
   const rows = new Map<string, StatRow>()
   for (const counted of counts) {

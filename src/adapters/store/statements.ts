@@ -1,6 +1,6 @@
 import type { Column, SQL, Table } from 'drizzle-orm'
 
-// The common types of Drizzle's builders for SQLite and PostgreSQL, which have the same methods.
+// The common types of Drizzle's builders for SQLite and PostgreSQL.
 
 type ColumnOf<Value> = Column & {
   readonly _: { readonly data: NonNullable<Value>; readonly notNull: null extends Value ? false : true }
@@ -12,7 +12,7 @@ export type StoreTable<Row> = Table & { readonly $inferSelect: Row } & {
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row]
 
-/** A row to insert: nullable columns and generated numbers are optional. */
+/** Nullable columns and generated numbers are optional. */
 type NewRow<Row> = Omit<Row, Nullable<Row> | (Row extends { id: number } ? 'id' : never)> & Partial<Row>
 
 type Fields = Readonly<Record<string, Column | SQL<unknown>>>
@@ -24,7 +24,7 @@ type FieldsOf<Selected extends Fields> = {
       : never
 }
 
-/** A statement that runs when it is awaited. */
+/** Runs when it is awaited. */
 export interface Statement<Result> extends PromiseLike<Result> {
   toSQL(): { readonly sql: string; readonly params: readonly unknown[] }
   /** Builds the statement once, with placeholders. */
@@ -60,6 +60,6 @@ export interface Orm {
 export type Steps<Result> = Generator<Statement<unknown>, Result>
 
 export function* run<Result>(statement: Statement<Result>): Steps<Result> {
-  // The store that runs the transaction passes in the statement's result.
+  // The store that runs the transaction passes in the result.
   return (yield statement) as Result
 }

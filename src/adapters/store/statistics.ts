@@ -9,12 +9,11 @@ import {
 } from '../../domain/events/stats.ts'
 import type { StoreDatabase } from './database.ts'
 
-/** What the service did, added up from what was counted. */
 export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase, 'orm' | 'tables'>) {
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
 
-  /** Reads what was counted in one step of time, added up over the parts of all processes. */
+  /** Adds up the parts of all processes. */
   async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
     return orm
       .select({ ...columns, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
@@ -23,10 +22,7 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       .groupBy(...Object.values(columns))
   }
 
-  /**
-   * The rows of a period, step by step, with a turn of the event loop between steps: where hundreds of brands are busy
-   * there are thousands in each, and whoever looks must not hold up what the service is there for.
-   */
+  /** With a turn of the event loop between steps, since a step may have thousands of rows. */
   async function* steps(period: Period, now: number, kind?: 'attempt'): AsyncGenerator<readonly Counted[]> {
     const { stepMs } = periodSteps[period]
     for (let at = periodStart(period, now); at <= now; at += stepMs) {
@@ -43,7 +39,7 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       for await (const rows of steps(period, now)) for (const statKey of rows) sum.add(statKey)
       return sum.statistics
     },
-    /** What each way to send was asked within the last hour, by `wayName`. */
+    /** By `wayName`. */
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []
       for await (const rows of steps('hour', now, 'attempt')) counted.push(...rows)

@@ -7,7 +7,7 @@ import type { EventLogStore } from './event-log.ts'
 import type { createStatistics } from './statistics.ts'
 import type { createStores } from './stores.ts'
 
-/** Everything that an adapter for a database implements. */
+/** Everything that a database adapter implements. */
 export interface Storage extends ReturnType<typeof createStores> {
   /** The time that codes and limits use: this machine's, or the database server's. */
   readonly now: Clock
@@ -17,9 +17,7 @@ export interface Storage extends ReturnType<typeof createStores> {
   /** Takes one step of the expiry cleanup. */
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
   /**
-   * Erases a person from event log and records. It can be repeated, also after an interruption.
-   *
-   * @param recipients the person, under each identity that records may be kept by
+   * Repeatable, also after an interruption. `recipients`: each identity that the person's records may have.
    */
   forget(
     recipients: readonly Recipient[],
@@ -34,7 +32,7 @@ export interface Storage extends ReturnType<typeof createStores> {
   close(): Promise<void>
 }
 
-/** Older rows are deleted; epoch milliseconds. */
+/** Rows older than these instants are deleted. */
 export interface RetainAfter {
   readonly eventLog: number
   readonly audit: number
@@ -51,9 +49,8 @@ export interface SweepStep {
 
 /** Keyed hashes under every secret key. */
 export interface ForgottenSubjects {
-  /** Of the recipient. */
   readonly own: readonly string[]
-  /** Of the mailbox behind an e-mail address, whose count of codes is erased too (design D24). */
+  /** The mailbox behind an e-mail address, whose count of codes is erased too (design D24). */
   readonly mailbox: readonly string[]
 }
 
@@ -71,9 +68,8 @@ export interface Forgotten {
   /** Requests that may be of this person or of others with the same masked recipient. */
   readonly unclearRequests: number
   /**
-   * What may be left in the bytes of the files. `nothing`: they were rewritten. `gaps`: data overwritten earlier. `log`: also
-   * what was erased now, in the write-ahead log; both because another process has the database open. `server`: the files are
-   * those of a database server.
+   * `gaps`: the files may contain data overwritten earlier; `log`: also the data erased now, since another
+   * process has the database open. `server`: the files belong to a database server.
    */
   readonly traces: 'nothing' | 'gaps' | 'log' | 'server'
 }
@@ -82,7 +78,6 @@ export interface OpenCircuit {
   readonly provider: string
   readonly failures: number
   readonly openMs: number
-  /** By the storage's clock. */
   readonly openUntil: number
 }
 
@@ -94,7 +89,6 @@ export interface OpenCircuits {
   listen(changed: (openCircuits: readonly OpenCircuit[]) => void): void
 }
 
-/** The noted fingerprints of the secret keys that the servers of a database use. */
 export interface KeyFingerprints {
   noted(): Promise<readonly string[]>
   /** Atomic. `check` receives the fingerprints noted so far, and may throw. */
@@ -132,7 +126,6 @@ export interface WriterStats {
 export interface FileStats {
   readonly main: number
   readonly wal: number
-  /** What this user may still write. */
   readonly diskFree: number
 }
 

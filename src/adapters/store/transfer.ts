@@ -1,9 +1,7 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
 import type { Clock } from '../../domain/time.ts'
 
-// Moves all data from one database to another as plain rows.
-
-/** Tables that are moved, by their names in both databases. */
+/** Table names are the same in both databases. */
 export const movedTables = [
   'brands',
   'app_keys',
@@ -27,7 +25,7 @@ export function columnsByTable(schema: readonly unknown[]): (table: MovedTable) 
   return (table) => byName.get(table) ?? []
 }
 
-/** Tables with sequential ids. */
+/** Tables with sequential IDs. */
 export const numberedTables = ['audit', 'outbox'] as const
 
 export type NumberedTable = (typeof numberedTables)[number]
@@ -40,7 +38,7 @@ export type ComparedTable = keyof typeof comparedKeys
 /** By column name: instants in epoch milliseconds, flags as booleans, JSON parsed. */
 export type PlainRow = Readonly<Record<string, unknown>>
 
-/** The source of a move, which no other process writes. It may be read repeatedly. */
+/** No other process writes it. It may be read repeatedly. */
 export interface TransferSource {
   readonly now: Clock
   /** Migrates the schema. Throws if it is not an intact database of this program. */
@@ -49,7 +47,7 @@ export interface TransferSource {
   /** Expired rows included. */
   rows(table: MovedTable): Iterable<PlainRow>
   keys(table: ComparedTable): readonly string[]
-  /** The highest id ever used; 0: none. */
+  /** The highest ID ever used; 0: none. */
   lastNumber(table: NumberedTable): number
 }
 
