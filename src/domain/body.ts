@@ -42,11 +42,11 @@ export function textProblem(name: string, value: unknown, rule: TextRule): strin
   }
   if (!value.isWellFormed()) return `${name} must be well-formed Unicode.`
   const [character] = forbidden[rule.lines ?? 'one'].exec(value) ?? []
-  return character === undefined ? undefined : `${name} must not contain ${inWords(character)}.`
+  return character === undefined ? undefined : `${name} must not contain ${characterName(character)}.`
 }
 
 /** The character itself would be invisible. */
-function inWords(character: string): string {
+function characterName(character: string): string {
   if (/[\n\r\p{Zl}\p{Zp}]/u.test(character)) return 'line breaks'
   const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
   return `U+${code}, ${invisible.test(character) ? 'an invisible' : 'a control'} character`

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import fc from 'fast-check'
 import { deviceOf, signedInCookies } from '../../src/adapters/console/access.ts'
+import { consoleSecrets } from '../../src/adapters/crypto/console-secrets.ts'
 import { approveRequest, issueApp, putBrand, registerTemplate } from '../../src/domain/operator/operator.ts'
 import { makeLink } from '../../src/domain/operator/sessions.ts'
 import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
@@ -374,6 +375,34 @@ describe('under a flood of wrong passwords', () => {
     expect(await flood(200)).toEqual(Array(200).fill(401))
   })
 
+  test('a sign-in of an unknown browser gives strangers no more tries', async () => {
+    await flood(199)
+    expect((await attempt('198.51.100.1', password)).status).toBe(303)
+    const statuses = []
+    for (const ip of ['203.0.113.1', '203.0.113.2', '203.0.113.3']) {
+      statuses.push((await attempt(ip, 'wrong')).status)
+    }
+    expect(statuses).toEqual([401, 429, 429])
+  })
+
+  test('a try that is rejected because too many wait does not count', async () => {
+    await visitor.enter()
+    visitor.cookies.delete('otpost_console')
+    const slowHash = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 16_384, timeCost: 2 })
+    for (const cookies of [new Map<string, string>(), visitor.cookies]) {
+      const queue = Array.from({ length: 16 }, () => consoleSecrets.isPassword('x', slowHash))
+      for (let count = 0; count < 2; count++) {
+        expect(await attempt('203.0.113.1', 'wrong', cookies)).toEqual({ status: 429, retryAfter: 10 })
+      }
+      await Promise.all(queue)
+      const statuses = []
+      for (let count = 0; count < 11; count++) {
+        statuses.push((await attempt('203.0.113.1', 'wrong', cookies)).status)
+      }
+      expect(statuses).toEqual([...Array(10).fill(401), 429])
+    }
+  })
+
   test('of many at once few wait to be checked', async () => {
     const tries = Array.from({ length: 200 }, (_, index) => attempt(`192.0.2.${index}`, 'wrong'))
     const statuses = new Set((await Promise.all(tries)).map(({ status }) => status))
@@ -536,6 +565,17 @@ describe('a session', () => {
     })
     expect((await other.get('/admin')).status).toBe(303)
     expect((await visitor.get('/admin')).status).toBe(200)
+  })
+
+  test('that is ended by itself is signed out, in the log as in the audit log', async () => {
+    const [own] = await app.app.context.sessions.list(app.clock.now)
+    await visitor.get('/admin/settings')
+    expect((await visitor.post(`/admin/sessions/${own?.tokenSha256.slice(0, 8)}/revoke`)).status).toBe(303)
+    const { clientIp, requestId } = { clientIp: 'unknown', requestId: expect.any(String) }
+    expect(app.lines.at(-1)).toEqual({ event: 'console.signed-out', by: 'password', clientIp, requestId })
+    const [last] = await app.app.context.audit.list({ limit: 1 })
+    expect(last?.action).toBe('console.logout')
+    expect((await visitor.get('/admin')).status).toBe(303)
   })
 
   test('does nothing by a form that is not its own', async () => {

@@ -20,29 +20,13 @@ describe('a path over a socket', () => {
 
   for (const path of [
     '/x/../admin/login',
-    '/docs/%2e%2e/admin/login',
-    '/docs/%2E%2e/admin/login',
-    '/docs/.%2e/admin/login',
+    '/docs/.%2E/admin/login',
     '/./admin/login',
     '/%2e/admin/login',
-    '/admin/./login',
-    '/admin/x/../login',
-    '/admin\\login',
     '/docs\\..\\admin\\login',
-    '/docs/..%2fadmin/login',
-    '/docs%2f..%2fadmin%2flogin',
-    '/docs%5c..%5cadmin%5clogin',
-    '/admin%2flogin',
-    '/../../admin/login',
+    '/docs%2f..%5cadmin/login',
     'http://localhost/x/../admin/login',
-    '/x/../outbox',
-    '/x/../outbox/messages',
-    '/outbox/x/../messages?limit=1',
-    '/outbox/messages/%2e%2e/html',
     '/outbox/messages/a\\..\\1/html',
-    '/outbox/messages/1%2fhtml/html',
-    '/x/../health',
-    '/x/%2e%2e/',
     '/..',
   ]) {
     test(`GET ${path}: 404`, async () => {
@@ -51,7 +35,7 @@ describe('a path over a socket', () => {
     })
   }
 
-  for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+  for (const method of ['HEAD', 'POST']) {
     test(`${method} of a path with dot segments: 404`, async () => {
       const { status } = await rawRequest(url, `${method} /x/../health`, [
         'Host: localhost',
@@ -157,7 +141,7 @@ describe('the Host name of /outbox and /admin (D29)', () => {
   })
 
   test('that is missing, doubled or invalid over a socket: 404', async () => {
-    const url = app.app.context && (await listening())
+    const url = await listening()
     for (const headers of [
       ['Host: '],
       ['Host: a b'],
@@ -216,74 +200,78 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
     })
   }
 
-  for (const HOST of ['0.0.0.0', '127.0.0.1']) {
-    describe(`with OUTBOX_TOKEN, at ${HOST}`, () => {
-      let app: TestApp
-      beforeAll(async () => {
-        app = await appWith({ HOST, OUTBOX_TOKEN: token, PUBLIC_URL: 'https://otp.example.com' })
-        await app.post('/otp/send', { phone: freshPhone() })
-      })
-      const get = (path: string, headers: Record<string, string> = {}) =>
-        app.request('GET', path, { headers })
-      const cookieOf = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? ''
-
-      for (const [name, headers] of [
-        ['nothing', {}],
-        ['another token', { authorization: 'Bearer another-token' }],
-        ['the token without a scheme', { authorization: token }],
-        ['another scheme', { authorization: `Basic ${token}` }],
-        ['an empty token', { authorization: 'Bearer ' }],
-        ['a cookie of another value', { cookie: 'otpost_outbox=AAAA' }],
-        ['the token as cookie', { cookie: `otpost_outbox=${token}` }],
-      ] as const) {
-        test(`${name}: 401, with the challenge`, async () => {
-          for (const path of pages) {
-            const answer = await get(path, headers)
-            expectError(answer, 401, 'unauthorized')
-            expect(answer.headers.get('www-authenticate')).toBe('Bearer')
-          }
-        })
-      }
-
-      test('the bearer token: 200', async () => {
-        for (const path of pages.filter((page) => !page.endsWith('html'))) {
-          expect((await get(path, { authorization: `Bearer ${token}` })).status, path).toBe(200)
-        }
-      })
-
-      test('?token= once: a redirect without it, and a cookie that opens every page', async () => {
-        const answer = await get(`/outbox?to=12025550143&token=${token}`)
-        expect(answer.status).toBe(303)
-        expect(answer.headers.get('location')).toBe('/outbox?to=12025550143')
-        expect(answer.headers.get('cache-control')).toBe('no-store')
-        const cookie = answer.headers.get('set-cookie') ?? ''
-        expect(cookie).toMatch(/^otpost_outbox=[\w-]{43}; Path=\/outbox; HttpOnly; SameSite=Strict$/)
-        expect(cookie).not.toContain(token)
-        for (const path of pages.filter((page) => !page.endsWith('html'))) {
-          expect((await get(path, { cookie: `a=b; ${cookieOf(answer)}; c=d` })).status, path).toBe(200)
-        }
-      })
-
-      test('?token= with another token: 401, also with the cookie', async () => {
-        const cookie = cookieOf(await get(`/outbox?token=${token}`))
-        expectError(await get('/outbox?token=another', { cookie }), 401, 'unauthorized')
-        expectError(await get('/outbox?token='), 401, 'unauthorized')
-      })
-
-      test('the cookie is Secure at PUBLIC_URL', async () => {
-        const request = new Request(`https://otp.example.com/outbox?token=${token}`)
-        const response = await app.app.handle(request)
-        expect(response.headers.get('set-cookie')).toContain('; Secure; HttpOnly; SameSite=Strict')
-      })
-
-      test('the token is never in the log', async () => {
-        await get(`/outbox?token=${token}`)
-        await new Promise((resolve) => setImmediate(resolve))
-        expect(app.lines.length).toBeGreaterThan(0)
-        expect(JSON.stringify(app.lines)).not.toContain(token)
-      })
+  describe('with OUTBOX_TOKEN', () => {
+    let app: TestApp
+    beforeAll(async () => {
+      app = await appWith({ HOST: '0.0.0.0', OUTBOX_TOKEN: token })
+      await app.post('/otp/send', { phone: freshPhone() })
     })
-  }
+    const get = (path: string, headers: Record<string, string> = {}) => app.request('GET', path, { headers })
+    const cookieOf = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? ''
+
+    for (const [name, headers] of [
+      ['nothing', {}],
+      ['another token', { authorization: 'Bearer another-token' }],
+      ['the token without a scheme', { authorization: token }],
+      ['another scheme', { authorization: `Basic ${token}` }],
+      ['an empty token', { authorization: 'Bearer ' }],
+      ['a cookie of another value', { cookie: 'otpost_outbox=AAAA' }],
+      ['the token as cookie', { cookie: `otpost_outbox=${token}` }],
+    ] as const) {
+      test(`${name}: 401, with the challenge`, async () => {
+        for (const path of pages) {
+          const answer = await get(path, headers)
+          expectError(answer, 401, 'unauthorized')
+          expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+        }
+      })
+    }
+
+    test('the bearer token: 200', async () => {
+      for (const path of pages.filter((page) => !page.endsWith('html'))) {
+        expect((await get(path, { authorization: `Bearer ${token}` })).status, path).toBe(200)
+      }
+    })
+
+    test('?token= once: a redirect without it, and a cookie that opens every page', async () => {
+      const answer = await get(`/outbox?to=12025550143&token=${token}`)
+      expect(answer.status).toBe(303)
+      expect(answer.headers.get('location')).toBe('/outbox?to=12025550143')
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      const cookie = answer.headers.get('set-cookie') ?? ''
+      expect(cookie).toMatch(/^otpost_outbox=[\w-]{43}; Path=\/outbox; HttpOnly; SameSite=Strict$/)
+      expect(cookie).not.toContain(token)
+      for (const path of pages.filter((page) => !page.endsWith('html'))) {
+        expect((await get(path, { cookie: `a=b; ${cookieOf(answer)}; c=d` })).status, path).toBe(200)
+      }
+    })
+
+    test('?token= with another token: 401, also with the cookie', async () => {
+      const cookie = cookieOf(await get(`/outbox?token=${token}`))
+      expectError(await get('/outbox?token=another', { cookie }), 401, 'unauthorized')
+      expectError(await get('/outbox?token='), 401, 'unauthorized')
+    })
+
+    test('the cookie is Secure where PUBLIC_URL is https, whatever the Host', async () => {
+      for (const [PUBLIC_URL, isSecure] of [
+        ['https://otp.example.com', true],
+        ['http://localhost:3000', false],
+      ] as const) {
+        const { app } = await appWith({ HOST: '0.0.0.0', OUTBOX_TOKEN: token, PUBLIC_URL })
+        // As behind a proxy that changes Host.
+        const request = new Request(`http://localhost:3000/outbox?token=${token}`)
+        const cookie = (await app.handle(request)).headers.get('set-cookie') ?? ''
+        expect(cookie.includes('; Secure; HttpOnly; SameSite=Strict')).toBe(isSecure)
+      }
+    })
+
+    test('the token is never in the log', async () => {
+      await get(`/outbox?token=${token}`)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(app.lines.length).toBeGreaterThan(0)
+      expect(JSON.stringify(app.lines)).not.toContain(token)
+    })
+  })
 })
 
 describe('the headers of JSON answers', () => {

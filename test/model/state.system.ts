@@ -23,6 +23,7 @@ function storeInMemory(): OtpStore & { rows(): readonly object[] } {
     admit: async (...input) => steps.admit(records, ...input),
     beginSend: async (...input) => steps.beginSend(records, ...input),
     reschedule: async (...input) => steps.reschedule(records, ...input),
+    giveBack: async (...input) => steps.giveBack(records, ...input),
     abandonSend: async (...input) => steps.abandonSend(records, ...input),
     guess: async (...input) => steps.guess(records, ...input),
     rows: () => records.changes().inserts,
@@ -103,11 +104,16 @@ function stepOf(isUsual: boolean) {
     kind: fc.constant('abandonSend' as const),
     ...{ sent: place, grants: fc.array(place, { maxLength: 4 }), shiftMs },
   })
+  const giveBack = fc.record({
+    kind: fc.constant('giveBack' as const),
+    ...{ grants: fc.array(place, { maxLength: 4 }), shiftMs },
+  })
   const step = fc.oneof(
     { weight: 3, arbitrary: admit },
     { weight: 4, arbitrary: beginSend },
     { weight: 5, arbitrary: guess },
     { weight: 2, arbitrary: reschedule },
+    { weight: 1, arbitrary: giveBack },
     { weight: 2, arbitrary: abandonSend },
   )
   return { step, beginSend, guess, claim: claimOf(limitName, isUsual) }
@@ -155,6 +161,10 @@ class Past {
       case 'reschedule': {
         const grant = this.grant(step.grant, step.shiftMs)
         return async (store) => void (await store.reschedule(grant, step.durationMs, now))
+      }
+      case 'giveBack': {
+        const grants = step.grants.map((place) => this.grant(place, step.shiftMs))
+        return async (store) => void (await store.giveBack(grants, now))
       }
       case 'abandonSend': {
         const code = this.sent.at(-1 - step.sent) ?? { id: 'no code', subject: ['ann'], brandSlug: 'acme' }
@@ -278,6 +288,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         'abandonSend: done',
         ...['admit: allowed', 'admit: refused', 'beginSend: allowed', 'beginSend: refused'],
         ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
+        'giveBack: done',
         'reschedule: done',
       ])
     }, 180_000)

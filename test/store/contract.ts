@@ -397,6 +397,16 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
+    test('a grant that is given back leaves the code and later windows as they are', async () => {
+      const grants = await begin(store(), {}, [claim({ max: 1 })])
+      await store().giveBack(grants, start)
+      const [later] = await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 10_000)
+      expect(later?.expiresAt).toBe(start + 70_000)
+      await store().giveBack(grants, start)
+      expect((await check(store(), claim({ max: 1 }), start + 10_000)).allowed).toBe(false)
+      expect(await store().guess(guessing('wrong'), start + 10_000)).toEqual({ kind: 'mismatch' })
+    })
+
     test('a moved end holds for the window of the taking', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
       if (!grant) throw new Error('nothing was taken')

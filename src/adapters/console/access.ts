@@ -1,5 +1,6 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { type ConsolePorts, type ConsoleSession, currentSession } from '../../domain/operator/sessions.ts'
+import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 import type { Flash } from './models.ts'
 
 // Cookies, sessions in them, and protection against forms of other sites (CSRF).
@@ -12,11 +13,6 @@ const cookieNames = {
   plain: { session: 'otpost_console', flash: 'otpost_flash', device: 'otpost_device' },
 } as const
 
-/** Whether browsers use TLS. Only PUBLIC_URL decides: any client can send X-Forwarded-Proto. */
-function isSecure(publicUrl: string | undefined): boolean {
-  return publicUrl?.startsWith('https:') === true
-}
-
 /** Hidden from scripts and from requests of other sites. Without a maximum age it ends with the browser. */
 export function cookie(
   publicUrl: string | undefined,
@@ -24,16 +20,14 @@ export function cookie(
   value: string,
   maxAgeSeconds?: number,
 ): string {
-  const start = isSecure(publicUrl)
+  const start = usesTls(publicUrl)
     ? `${cookieNames.secure[name]}=${value}; Path=/; Secure; HttpOnly; SameSite=Strict`
     : `${cookieNames.plain[name]}=${value}; Path=/admin; HttpOnly; SameSite=Strict`
   return maxAgeSeconds === undefined ? start : `${start}; Max-Age=${maxAgeSeconds}`
 }
 
-function cookieOf({ headers }: Request, publicUrl: string | undefined, name: CookieName): string | undefined {
-  const prefix = `${cookieNames[isSecure(publicUrl) ? 'secure' : 'plain'][name]}=`
-  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
-  return pairs.find((pair) => pair.startsWith(prefix))?.slice(prefix.length)
+function cookieOf(request: Request, publicUrl: string | undefined, name: CookieName): string | undefined {
+  return cookieIn(request, cookieNames[usesTls(publicUrl) ? 'secure' : 'plain'][name])
 }
 
 export interface Visit {
@@ -138,10 +132,4 @@ function verified(key: string, purpose: string, text: string): string | undefine
 
 function hmac(key: string, text: string): string {
   return createHmac('sha256', key).update(text).digest('base64url')
-}
-
-/** Compares in constant time. */
-function isSame(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }

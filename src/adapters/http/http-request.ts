@@ -19,7 +19,7 @@ export class HttpRequests {
   private readonly underWay = new Set<HttpRequest>()
   private readonly waiting: (() => void)[] = []
   /** Requests so far. */
-  begun = 0
+  requestCount = 0
   /** Whether each answer closes its connection. */
   isClosing = false
 
@@ -33,7 +33,7 @@ export class HttpRequests {
   ) {}
 
   begin(request: Request, peer: string | undefined): HttpRequest {
-    this.begun++
+    this.requestCount++
     const at = this.now()
     const httpRequest: HttpRequest = {
       ...newRequestContext({ requestId: newRequestId(at), at, clientIp: this.clientIp(peer, request) }),

@@ -27,12 +27,12 @@ export async function closeConnections({ server }: Application, httpRequests: Ht
   if (!server) return
   const startedAt = performance.now()
   httpRequests.isClosing = true
-  let [seen, quietTurns] = [httpRequests.begun, 0]
+  let [seen, quietTurns] = [httpRequests.requestCount, 0]
   while (quietTurns < lullTurns * (1 - (performance.now() - startedAt) / longestLeaveMs)) {
     // Turns rather than time: on a busy machine the clients are as slow as this loop.
     await pause(1)
-    quietTurns = httpRequests.begun === seen ? quietTurns + 1 : 0
-    seen = httpRequests.begun
+    quietTurns = httpRequests.requestCount === seen ? quietTurns + 1 : 0
+    seen = httpRequests.requestCount
   }
 }
 

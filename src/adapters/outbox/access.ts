@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '../../domain/failures.ts'
-import { isSame, showsToken } from '../pages/bearer.ts'
+import { showsToken } from '../pages/bearer.ts'
+import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 
 /** Who may read the outbox (design D29). */
 export interface OutboxAccess {
@@ -31,12 +32,12 @@ export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Reque
     const location = url.pathname + url.search
     const headers = {
       location,
-      'set-cookie': cookieFor(url, token, publicUrl),
+      'set-cookie': cookieFor(token, publicUrl),
       'referrer-policy': 'no-referrer',
     }
     return new Response(null, { status: 303, headers })
   }
-  const cookie = /(?:^|;)\s*otpost_outbox=([^;\s]*)/.exec(request.headers.get('cookie') ?? '')?.[1]
+  const cookie = cookieIn(request, cookieName)
   if (given === null && cookie !== undefined && isSame(cookie, cookieValue(token))) return undefined
   throw new Failure(
     'unauthorized',
@@ -45,10 +46,12 @@ export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Reque
 }
 
 /** Hidden from scripts and from requests of other sites; ends with the browser. */
-function cookieFor({ hostname }: URL, token: string, publicUrl: string | undefined): string {
-  const isSecure = publicUrl?.startsWith('https:') && new URL(publicUrl).hostname === hostname
-  return `otpost_outbox=${cookieValue(token)}; Path=/outbox; ${isSecure ? 'Secure; ' : ''}HttpOnly; SameSite=Strict`
+function cookieFor(token: string, publicUrl: string | undefined): string {
+  const secure = usesTls(publicUrl) ? 'Secure; ' : ''
+  return `${cookieName}=${cookieValue(token)}; Path=/outbox; ${secure}HttpOnly; SameSite=Strict`
 }
+
+const cookieName = 'otpost_outbox'
 
 /** The token itself stays out of the browser's cookie store. */
 function cookieValue(token: string): string {

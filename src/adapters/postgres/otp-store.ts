@@ -27,6 +27,11 @@ export function createOtpStore(
         subjects: stepSubjects.reschedule(grant, durationMs, now),
         run: (state, serverNow) => steps.reschedule(state, grant, durationMs, given(now) ?? serverNow),
       }),
+    giveBack: (grants, now) =>
+      take({
+        subjects: stepSubjects.giveBack(grants, now),
+        run: (state, serverNow) => steps.giveBack(state, grants, given(now) ?? serverNow),
+      }),
     abandonSend: (code, grants, now) =>
       take({
         subjects: stepSubjects.abandonSend(code, grants, now),

@@ -121,6 +121,7 @@ export function startThread(
     admit: call('admit'),
     beginSend: call('beginSend'),
     reschedule: call('reschedule'),
+    giveBack: call('giveBack'),
     abandonSend: call('abandonSend'),
     guess: call('guess'),
     write: call('write'),

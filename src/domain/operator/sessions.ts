@@ -78,7 +78,7 @@ export async function makeLink(ports: Omit<ConsolePorts, 'passwordHash'>, actor:
 
 export interface LoginPorts extends ConsolePorts {
   readonly secrets: Pick<Secrets, 'subjects'>
-  readonly store: Pick<OtpStore, 'admit' | 'reschedule'>
+  readonly store: Pick<OtpStore, 'admit' | 'reschedule' | 'giveBack'>
 }
 
 /**
@@ -98,7 +98,7 @@ export async function enterByLink(
 }
 
 /**
- * Counts attempts before the check, so that simultaneous attempts cannot exceed the limit.
+ * Counts attempts before the check, so that simultaneous attempts cannot exceed the limit. A full queue gives the grants back.
  * @param device the ID of a browser that signed in before
  * @throws Failure rate_limited
  */
@@ -112,20 +112,28 @@ export async function enterByPassword(
   if (passwordHash === undefined) return undefined
   const grants = await claimLogin(ports, context, device)
   if (password.length > maxPasswordLength) return undefined
-  if (!(await ports.consoleSecrets.isPassword(password, passwordHash))) return undefined
-  await Promise.all(grants.map((grant) => ports.store.reschedule(grant, 0, now())))
+  const isRight = await ports.consoleSecrets.isPassword(password, passwordHash).catch(async (error) => {
+    await ports.store.giveBack(grants, now())
+    throw error
+  })
+  if (!isRight) return undefined
+  const [own] = grants
+  if (own) await ports.store.reschedule(own, 0, now())
   const { token, session, entry } = newSession(ports, context, 'password')
   await ports.sessions.begin(session, entry)
   return token
 }
 
-/** A known browser has its own limit, so that other clients cannot lock it out. */
+/** The first grant is the sender's own. A known browser has its own limit, so that other clients cannot lock it out. */
 async function claimLogin(ports: LoginPorts, context: RequestContext, device: string | undefined) {
-  if (device !== undefined) return claim(ports, context, [consoleLogins([`console-device:${device}`]).own])
-  const { own, usual, slow } = consoleLogins(ports.secrets.subjects('ip', context.clientIp))
-  const decision = await ports.store.admit([own, usual], ports.now())
-  const isSlow = !decision.allowed && decision.refusedBy.name === usual.name
-  return isSlow ? claim(ports, context, [own, slow]) : granted(context, [own, usual], decision)
+  if (device !== undefined)
+    return claim(ports, context, [consoleLogins([`console-device:${device}`]).ofSender])
+  const { ofSender, ofAllHourly, ofAllSlow } = consoleLogins(ports.secrets.subjects('ip', context.clientIp))
+  const decision = await ports.store.admit([ofSender, ofAllHourly], ports.now())
+  const isSlow = !decision.allowed && decision.refusedBy.name === ofAllHourly.name
+  return isSlow
+    ? claim(ports, context, [ofSender, ofAllSlow])
+    : granted(context, [ofSender, ofAllHourly], decision)
 }
 
 /** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */

@@ -179,9 +179,9 @@ export function consoleLogins(subject: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
     rateLimit('console-logins', ['console'], name, max, windowMs)
   return {
-    own: rateLimit('console-logins', subject, 'console-logins', 10, 10 * minuteMs),
-    usual: all('console-hour', 200, hourMs),
-    slow: all('console-slow', 1, 20_000),
+    ofSender: rateLimit('console-logins', subject, 'console-logins', 10, 10 * minuteMs),
+    ofAllHourly: all('console-hour', 200, hourMs),
+    ofAllSlow: all('console-slow', 1, 20_000),
   }
 }
 

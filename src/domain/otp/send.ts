@@ -78,18 +78,18 @@ export async function sendOtp(
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
   const cooldown = cooldownOf(grants, brand.slug)
-  const sentTimes = context.attempts.filter(mayBeSent).length
+  const possiblySent = context.attempts.filter(mayBeSent).length
   if (outcome.kind !== 'accepted') {
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
-      (grant) => grant === cooldown || (sentTimes === 0 && grant.subject[0] !== global.subject[0]),
+      (grant) => grant === cooldown || (possiblySent === 0 && grant.subject[0] !== global.subject[0]),
     )
     await ports.store.abandonSend(record, unused, ports.now())
-    await countFurther(ports, limits, sentTimes)
+    await countFurther(ports, limits, possiblySent)
     throw new Failure('sms_failed')
   }
   try {
-    await countFurther(ports, limits, sentTimes)
+    await countFurther(ports, limits, possiblySent)
     await startCooldown(ports, cooldown)
   } catch (error) {
     // The code is sent, and the lease replaces the cooldown.
@@ -105,9 +105,9 @@ function mayBeSent({ outcome }: Attempt): boolean {
 async function countFurther(
   { store, now }: SendOtpPorts,
   limits: readonly Claim[],
-  sentTimes: number,
+  possiblySent: number,
 ): Promise<void> {
-  for (let time = 2; time <= sentTimes; time++) await store.admit(furtherAttempt(limits), now())
+  for (let time = 2; time <= possiblySent; time++) await store.admit(furtherAttempt(limits), now())
 }
 
 /** Undefined if no route has another provider. An error does not stop the send. */

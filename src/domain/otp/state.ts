@@ -50,7 +50,7 @@ export type Steps = {
 
 /** @param isHashOf compares in constant time */
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
-  return { admit, beginSend, reschedule, abandonSend, guess }
+  return { admit, beginSend, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
     const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
@@ -78,6 +78,7 @@ export const stepSubjects: {
   admit: (claims) => claims.map(({ subject }) => subject),
   beginSend: (claims, code) => [...claims.map(({ subject }) => subject), code.subject],
   reschedule: ({ subject }) => [subject],
+  giveBack: (grants) => grants.map(({ subject }) => subject),
   abandonSend: ({ subject }, grants) => [subject, ...grants.map((grant) => grant.subject)],
   guess: ({ claims, failureBudget, subject }) => [
     ...claims.map((claim) => claim.subject),
@@ -115,6 +116,10 @@ function reschedule(state: State, grant: Grant, durationMs: number, now: number)
 function abandonSend(state: State, code: CodeRef, grants: readonly Grant[]): void {
   const { subject, brandSlug, id } = code
   if (state.code(subject, brandSlug, always)?.id === id) state.setCode(subject, brandSlug, undefined)
+  giveBack(state, grants)
+}
+
+function giveBack(state: State, grants: readonly Grant[]): void {
   for (const { subject, name, expiresAt } of grants) {
     const limit = state.limit(subject, name, always)
     if (limit?.expiresAt !== expiresAt) continue

@@ -43,6 +43,8 @@ export interface OtpStore {
   beginSend(claims: readonly Claim[], code: NewCode, now: number): Promise<LimitDecision>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
   reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
+  /** Decrements the counts, unless their windows have ended. */
+  giveBack(grants: readonly Grant[], now: number): Promise<void>
   /** Gives the grants back, and removes this code unless it was replaced. */
   abandonSend(code: CodeRef, grants: readonly Grant[], now: number): Promise<void>
   /** Counts the attempt and consumes a matching code. A match also resets `failureBudget`. */

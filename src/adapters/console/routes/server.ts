@@ -1,13 +1,13 @@
 import { type ProviderHealth, periods } from '../../../domain/events/statistics.ts'
 import { wayName } from '../../../domain/events/stats.ts'
-import { endSession, sessionId } from '../../../domain/operator/sessions.ts'
-import { done, html } from '../answers.ts'
+import { sessionId } from '../../../domain/operator/sessions.ts'
+import { html } from '../answers.ts'
 import { type PageHandler, pageLength } from '../page-handler.ts'
 import { auditPage } from '../pages/audit.tsx'
 import { overviewPage } from '../pages/overview.tsx'
 import { settingsPage } from '../pages/settings.tsx'
 
-export function serverRoutes({ get, post, ports, settings, contextOf, missing }: PageHandler): void {
+export function serverRoutes({ get, ports, settings }: PageHandler): void {
   get('/admin', async ({ url }, pageContext) => {
     const period = periods.find((known) => known === url.searchParams.get('period')) ?? 'day'
     const { now } = pageContext
@@ -45,13 +45,5 @@ export function serverRoutes({ get, post, ports, settings, contextOf, missing }:
     }))
     const { inForce, databaseName, bun } = settings
     return html(settingsPage(pageContext, { settings: inForce, sessions, databaseName, bun }))
-  })
-  post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
-    if (!(await endSession(ports, contextOf(request), visit.session, id)))
-      return missing(pageContext, 'There is no such session')
-    const { requestId, clientIp } = contextOf(request)
-    const event = 'console.session-revoked'
-    settings.log.info({ event, session: id, clientIp, requestId }, 'an operator ended a console session')
-    return done(visit, '/admin/settings', `The session ${id} is ended.`)
   })
 }

@@ -8,7 +8,7 @@ import {
   sessionId,
 } from '../../../domain/operator/sessions.ts'
 import { cookie, deviceOf, isFromElsewhere, signedInCookies, visitOf } from '../access.ts'
-import { html, seeOther } from '../answers.ts'
+import { done, html, seeOther } from '../answers.ts'
 import type { PageHandler } from '../page-handler.ts'
 import { linkPage, loginPage } from '../pages/login.tsx'
 import { problemPage } from '../pages/problem.tsx'
@@ -22,6 +22,7 @@ export function sessionRoutes({
   settings: { publicUrl, log },
   contextOf,
   problem,
+  missing,
   off,
   broken,
   hasLogin,
@@ -39,7 +40,7 @@ export function sessionRoutes({
     return signIn(request, 'password', {
       enter: (context) => enterByPassword(ports, context, password, device),
       wrong: () => html(loginPage('That is not the password.'), 401),
-      limited: (wait) => html(loginPage(`Too many attempts. Wait ${wait}, or use ${link}.`), 429),
+      limited: (wait) => html(loginPage(`Too many attempts. Wait ${wait}, or use ${linkAdvice}.`), 429),
     })
   })
   // After signing in: checks that the browser accepted the cookie.
@@ -60,20 +61,30 @@ export function sessionRoutes({
         const text = 'A link works once, and for ten minutes. Make another with: otpost admin link'
         return problem(null, 401, 'This link does not work', text)
       },
-      limited: (wait) => problem(null, 429, 'Too many attempts', `Wait ${wait}, or use ${link}.`),
+      limited: (wait) => problem(null, 429, 'Too many attempts', `Wait ${wait}, or use ${linkAdvice}.`),
     })
   })
   post('/admin/logout', async ({ request, visit: { session } }) => {
     const context = contextOf(request)
     await endSession(ports, context, session, sessionId(session))
-    note(context, 'console.signed-out', session.by)
+    note(context, 'console.signed-out', { by: session.by })
     const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
     if (hasLogin) return seeOther('/admin/login', cookies)
     const text = 'To come back, make a link with: otpost admin link'
     return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
   })
 
-  const link = 'a new link of otpost admin link'
+  post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
+    const context = contextOf(request)
+    const { session } = visit
+    if (!(await endSession(ports, context, session, id)))
+      return missing(pageContext, 'There is no such session')
+    if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
+    else note(context, 'console.session-revoked', { session: id })
+    return done(visit, '/admin/settings', `The session ${id} is ended.`)
+  })
+
+  const linkAdvice = 'a new link of otpost admin link'
 
   async function signIn(
     request: Request,
@@ -93,15 +104,15 @@ export function sessionRoutes({
     const context = contextOf(request)
     try {
       const token = await enter(context)
-      note(context, token === undefined ? 'console.sign-in-failed' : 'console.signed-in', by)
+      note(context, token === undefined ? 'console.sign-in-failed' : 'console.signed-in', { by })
       if (token === undefined) return wrong()
-      // The browser gets a new session, and its former one ends.
-      const former = await visitOf(ports, request, publicUrl)
-      if (former) await endSession(ports, context, former.session, sessionId(former.session))
+      // The browser gets a new session, and its previous one ends.
+      const previous = await visitOf(ports, request, publicUrl)
+      if (previous) await endSession(ports, context, previous.session, sessionId(previous.session))
       return seeOther('/admin/entered', signedInCookies(publicUrl, token, passwordHash))
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'rate_limited') return broken(request, error)
-      note(context, 'console.sign-in-limited', by)
+      note(context, 'console.sign-in-limited', { by })
       const { retryAfterSeconds = 1 } = error.details
       const minutes = Math.ceil(retryAfterSeconds / 60)
       const answer = limited(minutes === 1 ? 'a minute' : `${minutes} minutes`)
@@ -110,18 +121,23 @@ export function sessionRoutes({
     }
   }
 
-  /** Logs a sign-in or sign-out with the IP address (design D21), never with the password or a token. */
-  function note({ requestId, clientIp }: RequestContext, event: SessionEvent, by: By): void {
-    const isFine = event === 'console.signed-in' || event === 'console.signed-out'
-    log[isFine ? 'info' : 'warn']({ event, by, clientIp, requestId }, sessionEvents[event])
+  /** Logs what happens to sessions with the IP address (design D21), never with the password or a token. */
+  function note(
+    { requestId, clientIp }: RequestContext,
+    event: SessionEvent,
+    about: { readonly by: By } | { readonly session: string },
+  ): void {
+    const { level, message } = sessionEvents[event]
+    log[level]({ event, ...about, clientIp, requestId }, message)
   }
 }
 
 const sessionEvents = {
-  'console.signed-in': 'an operator signed in to the console',
-  'console.signed-out': 'an operator signed out of the console',
-  'console.sign-in-failed': 'a sign-in to the console failed',
-  'console.sign-in-limited': 'a sign-in to the console was rate-limited',
+  'console.signed-in': { level: 'info', message: 'an operator signed in to the console' },
+  'console.signed-out': { level: 'info', message: 'an operator signed out of the console' },
+  'console.session-revoked': { level: 'info', message: 'an operator ended a console session' },
+  'console.sign-in-failed': { level: 'warn', message: 'a sign-in to the console failed' },
+  'console.sign-in-limited': { level: 'warn', message: 'a sign-in to the console was rate-limited' },
 } as const
 
 type SessionEvent = keyof typeof sessionEvents
