@@ -7,8 +7,24 @@ import { OperatorError } from '../domain/operator/operator.ts'
 
 // What the commands share: how they open the context, and how they print.
 
-/** What the process ends with: sysexits.h where it has a word for it. */
-export const exit = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+/** The exit statuses; 78 is EX_CONFIG of sysexits.h. */
+export const exitStatuses = {
+  ok: { code: 0, meaning: 'The command succeeded. For `otpost serve`: it stopped after SIGTERM or SIGINT.' },
+  failed: {
+    code: 1,
+    meaning:
+      'The command failed or was rejected; the message on standard error says why. For `otpost doctor`: at least one check failed. For `otpost health`: the server is not ready.',
+  },
+  usage: { code: 2, meaning: 'The command, an argument or an option is wrong.' },
+  config: { code: 78, meaning: 'A setting is wrong or missing; the message names each one.' },
+} as const
+
+export const exit = {
+  ok: exitStatuses.ok.code,
+  failed: exitStatuses.failed.code,
+  usage: exitStatuses.usage.code,
+  config: exitStatuses.config.code,
+} as const
 
 /** The environment that a command reads its settings from. */
 export type Env = Readonly<Record<string, string | undefined>>

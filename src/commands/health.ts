@@ -1,5 +1,6 @@
 import { get } from 'node:http'
 import type { Command } from 'commander'
+import { serverSettings } from '../config/server-settings.ts'
 import { Settings } from '../config/settings.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import { type Env, print, wholeNumber } from './common.ts'
@@ -23,8 +24,8 @@ export function healthCommands(program: Command, env: Env): void {
 
 /** Where this machine reaches the server that has the same settings. */
 function originOf(settings: Settings): string {
-  const host = settings.text('HOST', '127.0.0.1').trim()
-  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const host = settings.text(serverSettings.HOST).trim()
+  const port = settings.integer(serverSettings.PORT)
   if (port === 0) settings.refuse('PORT', 'is 0, a port of chance: name the one that the server logged')
   // Who listens on all addresses listens on the machine's own.
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host

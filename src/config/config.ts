@@ -1,16 +1,25 @@
 import { isIP } from 'node:net'
 import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
-import { smtpSettings } from '../adapters/email/smtp-settings.ts'
+import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { type Network, network } from '../adapters/http/client-ip.ts'
 import { isThisMachine } from '../adapters/http/known-hosts.ts'
-import { type LogLevel, logLevels } from '../adapters/log/logger.ts'
+import type { LogLevel } from '../adapters/log/logger.ts'
 import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
 import { type TracingSettings, tracingSettings } from '../adapters/tracing/settings.ts'
 import { routesOf, type SmsMode } from '../domain/messages/delivery.ts'
 import type { SmsProvider, SmsRoute } from '../domain/messages/providers.ts'
 import type { LimitSettings } from '../domain/otp/limits.ts'
+import {
+  codeSettings,
+  consoleSettings,
+  messageSettings,
+  metricsSettings,
+  retentionSettings,
+  serverSettings,
+} from './server-settings.ts'
+import type { TextSetting } from './setting.ts'
 import { type SettingInForce, Settings } from './settings.ts'
 import { readStoreSettings, type StoreConfig } from './store.ts'
 
@@ -60,19 +69,19 @@ export interface MetricsConfig {
 /** @throws ConfigError naming every variable that is wrong */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const settings = new Settings(env)
-  const smsMode = settings.oneOf('OTP_SMS_MODE', ['plain', 'template', 'hybrid'], 'plain')
+  const smsMode = settings.oneOf(messageSettings.OTP_SMS_MODE)
   const plain = readRoute(settings, 'plain', true)
   const template = readRoute(settings, 'template', routesOf(smsMode, true).includes('template'))
   const smtp = smtpSettings(settings)
   refuseOutboxInProduction(settings, { SMS_PLAIN: plain, SMS_TEMPLATE: template, SMTP_URL: smtp })
-  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
-  const host = readHost(settings, 'HOST')
+  const port = settings.integer(serverSettings.PORT)
+  const host = readHost(settings, serverSettings.HOST)
   const publicUrl = readPublicUrl(settings)
-  const outboxToken = readToken(settings, 'OUTBOX_TOKEN')
+  const outboxToken = readToken(settings, messageSettings.OUTBOX_TOKEN)
   const config: Config = {
     host,
     port,
-    reusePort: settings.flag('REUSE_PORT'),
+    reusePort: settings.flag(serverSettings.REUSE_PORT),
     ...readStoreSettings(settings),
     smsMode,
     smsRoutes: { plain: plain.providers, template: template.providers },
@@ -88,33 +97,31 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       publicUrl,
     },
     limits: {
-      globalPerMinute: settings.integer('GLOBAL_LIMIT_PER_MINUTE', 10, { min: 1, max: count }),
-      phonePerMinute: settings.integer('PHONE_LIMIT_PER_MINUTE', 3, { min: 1, max: count }),
-      phonePerHour: settings.integer('PHONE_LIMIT_PER_HOUR', 10, { min: 1, max: count }),
-      smsCooldownSeconds: settings.integer('SMS_COOLDOWN_SECONDS', 30, { min: 0, max: 86_400 }),
-      failureBudgetPerDay: settings.integer('FAILURE_BUDGET_PER_DAY', 100, { min: 0, max: count }),
-      emailPerHour: settings.integer('EMAIL_LIMIT_PER_HOUR', 30, { min: 0, max: count }),
+      globalPerMinute: settings.integer(codeSettings.GLOBAL_LIMIT_PER_MINUTE),
+      phonePerMinute: settings.integer(codeSettings.PHONE_LIMIT_PER_MINUTE),
+      phonePerHour: settings.integer(codeSettings.PHONE_LIMIT_PER_HOUR),
+      smsCooldownSeconds: settings.integer(codeSettings.SMS_COOLDOWN_SECONDS),
+      failureBudgetPerDay: settings.integer(codeSettings.FAILURE_BUDGET_PER_DAY),
+      emailPerHour: settings.integer(codeSettings.EMAIL_LIMIT_PER_HOUR),
     },
-    otpTtlSeconds: settings.integer('OTP_TTL_SECONDS', 300, { min: 1, max: 600 }),
-    providerTimeoutMs: settings.integer('PROVIDER_TIMEOUT_MS', 4000, { min: 1, max: 60_000 }),
+    otpTtlSeconds: settings.integer(codeSettings.OTP_TTL_SECONDS),
+    providerTimeoutMs: settings.integer(messageSettings.PROVIDER_TIMEOUT_MS),
     publicUrl,
     retentionDays: {
-      eventLog: settings.integer('DELIVERY_LOG_DAYS', 30, { min: 1, max: 3650 }),
-      audit: settings.integer('AUDIT_LOG_DAYS', 365, { min: 1, max: 3650 }),
-      requests: settings.integer('INTEGRATION_REQUEST_DAYS', 365, { min: 1, max: 3650 }),
+      eventLog: settings.integer(retentionSettings.DELIVERY_LOG_DAYS),
+      audit: settings.integer(retentionSettings.AUDIT_LOG_DAYS),
+      requests: settings.integer(retentionSettings.INTEGRATION_REQUEST_DAYS),
     },
     trustedProxies: readTrustedProxies(settings),
     metrics: readMetrics(settings, port),
-    logLevel: settings.oneOf('LOG_LEVEL', logLevels, 'info'),
+    logLevel: settings.oneOf(serverSettings.LOG_LEVEL),
     tracing: tracingSettings(settings),
-    shutdownDelaySeconds: settings.integer('SHUTDOWN_DELAY_SECONDS', 0, { min: 0, max: 300 }),
+    shutdownDelaySeconds: settings.integer(serverSettings.SHUTDOWN_DELAY_SECONDS),
     adminPasswordHash: readPasswordHash(settings),
     inForce: [],
   }
   return settings.checked({ ...config, inForce: settings.inForce() })
 }
-
-const count = 1_000_000_000
 
 /** Where a browser reaches this server: its public address, if it has one, and where it listens. */
 export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
@@ -124,8 +131,8 @@ export function readConsoleOrigins(env: Readonly<Record<string, string | undefin
 } {
   const settings = new Settings(env)
   const publicUrl = readPublicUrl(settings)
-  const host = readHost(settings, 'HOST')
-  const port = settings.integer('PORT', 3000, { min: 0, max: 65_535 })
+  const host = readHost(settings, serverSettings.HOST)
+  const port = settings.integer(serverSettings.PORT)
   return settings.checked({ publicUrl, local: localUrl(host, port), port })
 }
 
@@ -143,8 +150,9 @@ interface Route {
 
 /** @param used whether OTP_SMS_MODE ever leads here */
 function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
-  const name = route === 'plain' ? 'SMS_PLAIN' : 'SMS_TEMPLATE'
-  const names = [...new Set(settings.list(name, 'outbox'))]
+  const setting = route === 'plain' ? messageSettings.SMS_PLAIN : messageSettings.SMS_TEMPLATE
+  const { name } = setting
+  const names = [...new Set(settings.list(setting))]
   const providerSpecs = names.flatMap((word) => {
     const provider = providerNamed(word)
     if (!provider) {
@@ -172,8 +180,8 @@ function refuseOutboxInProduction(
   settings: Settings,
   ways: { SMS_PLAIN: Route; SMS_TEMPLATE: Route; SMTP_URL: SmtpSettings | undefined },
 ): void {
-  const allowed = settings.flag('OUTBOX_IN_PRODUCTION')
-  if (settings.optional('NODE_ENV') !== 'production' || allowed) return
+  const allowed = settings.flag(messageSettings.OUTBOX_IN_PRODUCTION)
+  if (settings.optional(serverSettings.NODE_ENV) !== 'production' || allowed) return
   const remedy =
     'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that (to try otpost out: otpost demo)'
   for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
@@ -184,7 +192,7 @@ function refuseOutboxInProduction(
       )
     }
   }
-  if (settings.optional('SMTP_URL') === undefined) {
+  if (settings.optional(emailSettings.SMTP_URL) === undefined) {
     settings.refuse(
       'SMTP_URL',
       `is unset, so that mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
@@ -192,13 +200,13 @@ function refuseOutboxInProduction(
   }
 }
 
-function readHost(settings: Settings, name: 'HOST' | 'METRICS_HOST'): string {
-  const host = settings.text(name, '127.0.0.1').trim()
+function readHost(settings: Settings, setting: TextSetting): string {
+  const host = settings.text(setting).trim()
   // What looks like an IPv4 address has to be one; a name is tried when the server listens.
   const isName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)*\.?$/i.test(host) && !/^[0-9.]+$/.test(host)
   if (isIP(host) === 0 && !isName) {
     settings.refuse(
-      name,
+      setting.name,
       'must be an IP address or a host name of this machine, such as 127.0.0.1 or 0.0.0.0',
     )
   }
@@ -206,12 +214,12 @@ function readHost(settings: Settings, name: 'HOST' | 'METRICS_HOST'): string {
 }
 
 function readMetrics(settings: Settings, usualPort: number): MetricsConfig | undefined {
-  const token = readToken(settings, 'METRICS_TOKEN')
-  const host = readHost(settings, 'METRICS_HOST')
-  if (settings.optional('METRICS_PORT') === undefined) {
+  const token = readToken(settings, metricsSettings.METRICS_TOKEN)
+  const host = readHost(settings, metricsSettings.METRICS_HOST)
+  if (settings.optional(metricsSettings.METRICS_PORT) === undefined) {
     return token === undefined ? undefined : { token, listener: undefined }
   }
-  const port = settings.integer('METRICS_PORT', 0, { min: 0, max: 65_535 })
+  const port = settings.integer(metricsSettings.METRICS_PORT)
   // REUSE_PORT would let the two share it, and each request find one of them by chance.
   if (port !== 0 && port === usualPort) {
     settings.refuse(
@@ -222,16 +230,16 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
   return { token, listener: { host, port } }
 }
 
-function readToken(settings: Settings, name: 'METRICS_TOKEN' | 'OUTBOX_TOKEN'): string | undefined {
-  const token = settings.optional(name)?.trim()
+function readToken(settings: Settings, setting: TextSetting): string | undefined {
+  const token = settings.optional(setting)?.trim()
   if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    settings.refuse(name, 'must be ASCII without spaces, such as the output of: openssl rand -hex 32')
+    settings.refuse(setting.name, 'must be ASCII without spaces, such as the output of: openssl rand -hex 32')
   }
   return token
 }
 
 function readPasswordHash(settings: Settings): string | undefined {
-  const hash = settings.optional('ADMIN_PASSWORD_HASH')?.trim()
+  const hash = settings.optional(consoleSettings.ADMIN_PASSWORD_HASH)?.trim()
   if (hash !== undefined && !isPasswordHash(hash)) {
     settings.refuse(
       'ADMIN_PASSWORD_HASH',
@@ -242,16 +250,16 @@ function readPasswordHash(settings: Settings): string | undefined {
 }
 
 function readPublicUrl(settings: Settings): string | undefined {
-  if (settings.optional('PUBLIC_URL') === undefined) return undefined
-  const url = settings.baseUrl('PUBLIC_URL', '')
+  if (settings.optional(serverSettings.PUBLIC_URL) === undefined) return undefined
+  const url = settings.baseUrl(serverSettings.PUBLIC_URL)
   // Kannel fills in what follows a %.
   if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not hold %')
   return url
 }
 
 function readTrustedProxies(settings: Settings): readonly Network[] {
-  if (settings.optional('TRUSTED_PROXIES') === undefined) return []
-  return settings.list('TRUSTED_PROXIES', '').flatMap((text) => {
+  if (settings.optional(serverSettings.TRUSTED_PROXIES) === undefined) return []
+  return settings.list(serverSettings.TRUSTED_PROXIES).flatMap((text) => {
     const proxies = network(text)
     if (proxies && proxies[1] > 0) return [proxies]
     if (proxies) {

@@ -1,4 +1,6 @@
-/** Everything wrong with the environment, one problem a line. */
+import type { ChoiceSetting, FlagSetting, IntegerSetting, TextSetting } from './setting.ts'
+
+/** Every problem with the environment, one a line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 
@@ -7,20 +9,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** A setting in force, as it may be shown. */
+/** A setting in force, as the console shows it. */
 export interface SettingInForce {
   readonly name: string
   readonly source: 'environment' | 'default'
-  /** Null: it may be a secret, and is hidden. Empty: it is unset, and nothing stands in for it. */
+  /** Null: set, and secret. Empty: unset, without a default. */
   readonly value: string | null
 }
 
-/** Names of texts that are no secrets; numbers, choices, lists and addresses of services are none either. */
-const plainNames = /_(?:FROM|SENDER|SENDER_ID|REGION|SELECTOR|DOMAIN|FILE|METHOD|NAME)$|^NODE_ENV$/
-
 /**
- * Reads variables of an environment and collects what is wrong with them, so that an operator learns of everything at
- * once. A variable that is set to nothing counts as unset. Values never appear in a problem: they may be secrets.
+ * Reads variables of an environment and collects the problems, so that an operator sees all of them at once. A variable with
+ * an empty value counts as unset. Problems never contain values: those may be secrets.
  */
 export class Settings {
   readonly problems: string[] = []
@@ -33,21 +32,23 @@ export class Settings {
     this.problems.push(`${name} ${problem}`)
   }
 
-  /** What was read, if nothing was wrong with it; throws all problems otherwise. */
+  /** @throws ConfigError with all problems, if there are any */
   checked<T>(value: T): T {
     if (this.problems.length > 0) throw new ConfigError([...new Set(this.problems)])
     return value
   }
 
-  optional(name: string): string | undefined {
+  optional(setting: TextSetting | IntegerSetting): string | undefined {
+    const { name, secret } = setting
     const value = this.valueOf(name)
-    // What has been shown as something better stays.
-    if (!this.read.has(name)) this.note(name, plainNames.test(name) ? (value ?? '') : null)
+    // Keeps the value that `show` gave.
+    if (!this.read.has(name)) this.note(name, secret ? null : (value ?? ''))
     return value
   }
 
-  text(name: string, fallback: string): string {
-    const value = this.valueOf(name) ?? fallback
+  /** @param usual the default where it depends on other settings */
+  text({ name, default: declared }: TextSetting, usual = declared ?? ''): string {
+    const value = this.valueOf(name) ?? usual
     this.note(name, value)
     return value
   }
@@ -72,28 +73,28 @@ export class Settings {
   }
 
   /** A variable that must be set; `why` says what needs it. */
-  required(name: string, why: string): string {
-    const value = this.optional(name)
-    if (value === undefined) this.refuse(name, `is not set, but ${why}`)
+  required(setting: TextSetting, why: string): string {
+    const value = this.optional(setting)
+    if (value === undefined) this.refuse(setting.name, `is not set, but ${why}`)
     return value ?? ''
   }
 
-  /** Shows a variable that was read as this, which holds no secret. */
+  /** Replaces the value that the console shows. */
   show(name: string, shown: string): void {
     this.note(name, shown)
   }
 
-  integer(name: string, fallback: number, range: { min: number; max: number }): number {
+  integer({ name, default: usual, min, max }: IntegerSetting): number {
     const value = this.valueOf(name)
-    this.note(name, value?.trim() ?? String(fallback))
-    if (value === undefined) return fallback
+    this.note(name, value?.trim() ?? String(usual))
+    if (value === undefined) return usual
     const number = /^[0-9]{1,15}$/.test(value.trim()) ? Number(value) : Number.NaN
-    if (number >= range.min && number <= range.max) return number
-    this.refuse(name, `must be a whole number from ${range.min} to ${range.max}`)
-    return fallback
+    if (number >= min && number <= max) return number
+    this.refuse(name, `must be a whole number from ${min} to ${max}`)
+    return usual
   }
 
-  flag(name: string): boolean {
+  flag({ name }: FlagSetting): boolean {
     const value = this.valueOf(name)?.trim().toLowerCase()
     this.note(name, value ?? '0')
     if (value === undefined || value === '0' || value === 'false') return false
@@ -101,52 +102,60 @@ export class Settings {
     return true
   }
 
-  oneOf<const Choice extends string>(name: string, choices: readonly Choice[], fallback: Choice): Choice {
+  oneOf<Choice extends string>({ name, choices, default: usual }: ChoiceSetting<Choice>): Choice {
     const value = this.valueOf(name)?.trim()
-    this.note(name, value ?? fallback)
-    if (value === undefined) return fallback
+    this.note(name, value ?? usual)
+    if (value === undefined) return usual
     const choice = choices.find((known) => known === value)
     if (choice === undefined) this.refuse(name, `must be one of ${choices.join(', ')}`)
-    return choice ?? fallback
+    return choice ?? usual
   }
 
   /** Comma-separated words; at least one. */
-  list(name: string, fallback: string): string[] {
-    const words = this.text(name, fallback)
+  list(setting: TextSetting): string[] {
+    const words = this.text(setting)
       .split(',')
       .map((word) => word.trim())
       .filter((word) => word !== '')
-    return words.length > 0 ? words : [fallback]
+    return words.length > 0 ? words : [setting.default ?? '']
   }
 
-  /** The address of another service that must be set: https, or http on this machine. */
-  serviceUrl(name: string, why: string): string {
-    const value = this.required(name, why)
+  /** The URL of another service, which must be set: https, or http on this machine. */
+  serviceUrl(setting: TextSetting, why: string): string {
+    const { name } = setting
+    const value = this.required(setting, why)
     if (value !== '') this.requireSafe(name, value)
-    // Its path may be what keeps others out.
+    // The path may contain a secret.
     if (URL.canParse(value)) this.note(name, `${new URL(value).origin}/…`)
     return value
   }
 
-  /** The address of another service where it is not the usual one, without a slash at its end. */
-  baseUrl(name: string, usual: string): string {
-    const value = this.text(name, usual).trim()
+  /**
+   * The URL of another service, without a slash at its end.
+   *
+   * @param usual the default where it depends on other settings
+   */
+  baseUrl(setting: TextSetting, usual?: string): string {
+    const { name } = setting
+    const value = this.text(setting, usual).trim()
     this.requireSafe(name, value)
     if (/[?#]/.test(value)) this.refuse(name, 'must be a URL that a path can follow, without ? and #')
     return value.replace(/\/+$/, '')
   }
 
-  /** A credential that must be set, and goes into an HTTP header. */
-  credential(name: string, why: string): string {
-    const value = this.required(name, why)
-    if (!/^[ -~]*$/.test(value)) this.refuse(name, 'must be printable ASCII, since it becomes an HTTP header')
+  /** A credential that must be set; it becomes an HTTP header. */
+  credential(setting: TextSetting, why: string): string {
+    const value = this.required(setting, why)
+    if (!/^[ -~]*$/.test(value)) {
+      this.refuse(setting.name, 'must be printable ASCII, since it becomes an HTTP header')
+    }
     return value
   }
 
   private requireSafe(name: string, value: string): void {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url && url.username + url.password !== '') {
-      this.refuse(name, 'must not hold a user or password: proxies and logs would have it too')
+      this.refuse(name, 'must not contain a user or password: proxies and logs would record it')
     }
     if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
       this.refuse(name, 'must be an http or https URL')

@@ -1,10 +1,12 @@
 import { type SecretKeys, secretKeysIn } from '../adapters/crypto/secret-file.ts'
 import { toAsciiDomain } from '../adapters/email/domain.ts'
 import { e164In, isRegion } from '../adapters/phone/e164.ts'
-import { type DatabaseTarget, usualBatchSize } from '../adapters/postgres/target.ts'
+import type { DatabaseTarget } from '../adapters/postgres/target.ts'
 import { readPostgresUrl } from '../adapters/postgres/url.ts'
 import { type Contacts, email, phone } from '../domain/contact.ts'
 import { maxApiKeyLength } from '../domain/otp/credentials.ts'
+import { codeSettings, credentialSettings, databaseSettings } from './server-settings.ts'
+import type { TextSetting } from './setting.ts'
 import { Settings } from './settings.ts'
 
 /** What the environment says of the store: all that a command needs. */
@@ -48,9 +50,9 @@ export function readStoreConfig(env: Readonly<Record<string, string | undefined>
 
 /** What the server reads of it too. */
 export function readStoreSettings(settings: Settings): StoreConfig {
-  const database = readDatabase(settings, 'DATABASE_URL', 'file:data/otpost.db')
+  const database = readDatabase(settings, databaseSettings.DATABASE_URL)
   const secretKeys = readSecretKeys(settings)
-  if (database.kind === 'postgres' && settings.optional('SECRET_KEY') === undefined) {
+  if (database.kind === 'postgres' && settings.optional(credentialSettings.SECRET_KEY) === undefined) {
     settings.refuse(
       'SECRET_KEY',
       'must be set where DATABASE_URL is postgres://, since all servers on a database need the same: the output of openssl rand -base64 32, or what the .key file beside an SQLite database holds',
@@ -71,19 +73,19 @@ export function readDatabaseUrl(
   url: string,
 ): DatabaseConfig {
   const settings = new Settings({ ...env, [option]: url })
-  return settings.checked(readDatabase(settings, option, ''))
+  return settings.checked(
+    readDatabase(settings, { ...databaseSettings.DATABASE_URL, name: option, default: '' }),
+  )
 }
 
-function readDatabase(settings: Settings, name: string, usual: string): DatabaseConfig {
-  const url = (settings.optional(name) ?? usual).trim()
-  const poolSize = settings.integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 500 })
-  const connectTimeoutMs = settings.integer('DATABASE_CONNECT_TIMEOUT_MS', 2000, { min: 100, max: 60_000 })
-  const statementTimeoutMs = settings.integer('DATABASE_STATEMENT_TIMEOUT_MS', 5000, {
-    min: 100,
-    max: 60_000,
-  })
-  const isPooled = settings.flag('DATABASE_PGBOUNCER')
-  const batchSize = settings.integer('DATABASE_BATCH_SIZE', usualBatchSize, { min: 1, max: 256 })
+function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig {
+  const { name } = setting
+  const url = (settings.optional(setting) ?? setting.default ?? '').trim()
+  const poolSize = settings.integer(databaseSettings.DATABASE_POOL_SIZE)
+  const connectTimeoutMs = settings.integer(databaseSettings.DATABASE_CONNECT_TIMEOUT_MS)
+  const statementTimeoutMs = settings.integer(databaseSettings.DATABASE_STATEMENT_TIMEOUT_MS)
+  const isPooled = settings.flag(databaseSettings.DATABASE_PGBOUNCER)
+  const batchSize = settings.integer(databaseSettings.DATABASE_BATCH_SIZE)
   if (/^postgres(?:ql)?:/i.test(url)) {
     const read = readPostgresUrl(url)
     for (const problem of read.problems) settings.refuse(name, problem)
@@ -118,7 +120,7 @@ function readDatabase(settings: Settings, name: string, usual: string): Database
 const idleInTransactionTimeoutMs = 2000
 
 function readSecretKeys(settings: Settings): SecretKeys | undefined {
-  const text = settings.optional('SECRET_KEY')
+  const text = settings.optional(credentialSettings.SECRET_KEY)
   if (text === undefined) return undefined
   const keys = secretKeysIn(text)
   if (!keys) {
@@ -131,7 +133,7 @@ function readSecretKeys(settings: Settings): SecretKeys | undefined {
 }
 
 function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
-  const json = settings.optional('APP_CREDENTIALS')
+  const json = settings.optional(credentialSettings.APP_CREDENTIALS)
   if (json === undefined) return new Map()
   let pairs: [string, unknown][] = []
   try {
@@ -155,7 +157,7 @@ function readAppCredentials(settings: Settings): ReadonlyMap<string, string> {
 }
 
 function readContacts(settings: Settings): Contacts {
-  const region = settings.optional('PHONE_DEFAULT_REGION')?.trim().toUpperCase()
+  const region = settings.optional(codeSettings.PHONE_DEFAULT_REGION)?.trim().toUpperCase()
   const isKnown = region !== undefined && isRegion(region)
   if (region !== undefined && !isKnown) {
     settings.refuse('PHONE_DEFAULT_REGION', 'must be a country code of two letters, such as IN or US')

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { failure } from '../../src/adapters/sms/provider.ts'
 import { sns } from '../../src/adapters/sms/sns.ts'
+import type { TextSetting } from '../../src/config/setting.ts'
 import { Settings } from '../../src/config/settings.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import type { CallbackRequest, Outcome, Sms } from '../../src/domain/messages/providers.ts'
@@ -473,9 +474,9 @@ describe('its settings', () => {
   ])('of %s lead to %s', (region, host) => {
     const asked: [string, string][] = []
     const settings = new (class extends Settings {
-      override baseUrl(name: string, usual: string): string {
-        asked.push([name, usual])
-        return super.baseUrl(name, usual)
+      override baseUrl(setting: TextSetting, usual = ''): string {
+        asked.push([setting.name, usual])
+        return super.baseUrl(setting, usual)
       }
     })({ ...sound, AWS_REGION: region })
     sns.configure(settings, 'plain')

@@ -122,10 +122,10 @@ describe('settings', () => {
     expect([...new Set(unknown)]).toEqual([])
   })
 
-  test('that the program reads are all in the README', () => {
+  test('that the program reads are all on the reference page', () => {
     expect(known.size).toBeGreaterThan(70)
-    const text = pageAt('README.md').spans.join('\n')
-    expect([...known].filter((name) => !new RegExp(`(?<![A-Z_])${name}(?![A-Z_])`).test(text))).toEqual([])
+    const { spans } = pageAt('docs/settings.md')
+    expect([...known].filter((name) => !spans.includes(name))).toEqual([])
   })
 })
 

@@ -2,9 +2,46 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { declare, type TextSetting } from '../../config/setting.ts'
 import { isLoopback, type Settings } from '../../config/settings.ts'
 import { mailAddress } from './address.ts'
 import type { DkimSettings, MailAddress, SmtpServer, SmtpSettings } from './smtp.ts'
+
+export const emailSettings = declare('E-mail', {
+  SMTP_URL: {
+    unset: 'unset: mail stays in the outbox',
+    format: '`smtp://` or `smtps://` URL',
+    secret: true,
+    meaning:
+      'The mail server, such as `smtp://user:password@mail.example.com:587`. STARTTLS is required unless the server is on this machine or the URL says otherwise. Query parameters: `requireTLS`, `ignoreTLS`, `tls.servername`, `name`, `pool`, `maxConnections` (1 to 100, default 8) and `maxMessages` (1 to 100,000, default 100).',
+  },
+  MAIL_FROM: {
+    unset: 'unset; required with `SMTP_URL`',
+    format: '`address` or `Name <address>`',
+    meaning: 'The sender of mails.',
+  },
+  SMTP_CA_FILE: {
+    unset: 'unset',
+    format: 'path of a PEM file',
+    meaning:
+      'Certificates of your own certificate authority, if it signed the certificate of the mail server.',
+  },
+  DKIM_SELECTOR: {
+    unset: 'unset: mails are not signed',
+    format: 'name, such as `s1`',
+    meaning: 'The DKIM selector. It requires `DKIM_KEY_FILE`.',
+  },
+  DKIM_KEY_FILE: {
+    unset: 'unset',
+    format: 'path of a PEM file',
+    meaning: 'The RSA private key for DKIM: 1,024 to 4,096 bits, without a passphrase.',
+  },
+  DKIM_DOMAIN: {
+    unset: 'the domain of `MAIL_FROM`',
+    format: 'domain',
+    meaning: 'The domain that signs mails (DKIM).',
+  },
+})
 
 /** Reports everything wrong with SMTP_URL, SMTP_CA_FILE, MAIL_FROM and DKIM_*. Undefined without a valid SMTP_URL. */
 export function smtpSettings(settings: Settings): SmtpSettings | undefined {
@@ -15,11 +52,11 @@ export function smtpSettings(settings: Settings): SmtpSettings | undefined {
 }
 
 function readSender(settings: Settings): MailAddress | undefined {
-  const text = settings.optional('MAIL_FROM')
+  const text = settings.optional(emailSettings.MAIL_FROM)
   const from = text === undefined ? undefined : mailAddress(text)
   if (text !== undefined && from === undefined) {
     settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
-  } else if (text === undefined && settings.optional('SMTP_URL') !== undefined) {
+  } else if (text === undefined && settings.optional(emailSettings.SMTP_URL) !== undefined) {
     settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
   }
   return from
@@ -30,7 +67,7 @@ const form =
 
 function readServer(settings: Settings): SmtpServer | undefined {
   const ca = readCa(settings)
-  const text = settings.optional('SMTP_URL')?.trim()
+  const text = settings.optional(emailSettings.SMTP_URL)?.trim()
   if (text === undefined) return undefined
   const url = /^smtps?:\/\/[^/]/.test(text) && URL.canParse(text) ? new URL(text) : undefined
   // An unescaped password ends up in any part of the URL.
@@ -142,7 +179,7 @@ function isHostName(text: string): boolean {
 }
 
 function readCa(settings: Settings): string | undefined {
-  const pem = readFile(settings, 'SMTP_CA_FILE')
+  const pem = readFile(settings, emailSettings.SMTP_CA_FILE)
   if (pem === undefined) return undefined
   const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
   if (certificates.length > 0 && certificates.every(isCertificate)) return certificates.join('\n')
@@ -160,18 +197,19 @@ function isCertificate(pem: string): boolean {
 }
 
 function readDkim(settings: Settings, from: MailAddress | undefined): DkimSettings | undefined {
-  const given = ['DKIM_SELECTOR', 'DKIM_KEY_FILE', 'DKIM_DOMAIN'].some(
-    (name) => settings.optional(name) !== undefined,
+  const { DKIM_SELECTOR, DKIM_KEY_FILE, DKIM_DOMAIN } = emailSettings
+  const given = [DKIM_SELECTOR, DKIM_KEY_FILE, DKIM_DOMAIN].some(
+    (setting) => settings.optional(setting) !== undefined,
   )
   if (!given) return undefined
   const why = 'mails are signed (DKIM) with DKIM_SELECTOR and DKIM_KEY_FILE together'
-  const selector = settings.required('DKIM_SELECTOR', why).trim()
+  const selector = settings.required(emailSettings.DKIM_SELECTOR, why).trim()
   if (selector !== '' && !isHostName(selector)) {
     settings.refuse('DKIM_SELECTOR', 'must be a name such as s1: the one before ._domainkey in the DNS')
   }
-  settings.required('DKIM_KEY_FILE', why)
+  settings.required(emailSettings.DKIM_KEY_FILE, why)
   const privateKey = readKey(settings)
-  const ownDomain = settings.optional('DKIM_DOMAIN')?.trim()
+  const ownDomain = settings.optional(emailSettings.DKIM_DOMAIN)?.trim()
   const domain = domainToASCII(ownDomain ?? from?.address.slice(from.address.lastIndexOf('@') + 1) ?? '')
   if (ownDomain !== undefined && !(isHostName(domain) && domain.includes('.'))) {
     settings.refuse('DKIM_DOMAIN', 'must be a domain such as example.com')
@@ -187,7 +225,7 @@ function readKey(settings: Settings): string | undefined {
   const refuse = (problem: string): undefined => {
     settings.refuse('DKIM_KEY_FILE', problem)
   }
-  const pem = readFile(settings, 'DKIM_KEY_FILE')
+  const pem = readFile(settings, emailSettings.DKIM_KEY_FILE)
   if (pem === undefined) return undefined
   const make = `such as openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 makes`
   let key: KeyObject
@@ -210,15 +248,15 @@ function readKey(settings: Settings): string | undefined {
 }
 
 /** Undefined: not set, or not readable. */
-function readFile(settings: Settings, name: string): string | undefined {
-  const path = settings.optional(name)?.trim()
+function readFile(settings: Settings, setting: TextSetting): string | undefined {
+  const path = settings.optional(setting)?.trim()
   if (path === undefined) return undefined
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
     const { code = 'error' } = error as NodeJS.ErrnoException
     settings.refuse(
-      name,
+      setting.name,
       `names a file that can't be read (${code}): correct the path, or let this user read it`,
     )
     return undefined

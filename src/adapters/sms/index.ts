@@ -8,7 +8,7 @@ import { twilio } from './twilio.ts'
 import { vonage } from './vonage.ts'
 import { webhook } from './webhook.ts'
 
-const providerSpecs: readonly SmsProviderSpec[] = [
+export const providerSpecs: readonly SmsProviderSpec[] = [
   outbox,
   discard,
   webhook,

@@ -1,9 +1,42 @@
+import { declare, type TextSetting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { segmentsOf } from './segments.ts'
+
+const kannelSettings = declare('Kannel', {
+  KANNEL_URL: {
+    format: 'https URL, or http on this machine',
+    secret: true,
+    meaning:
+      'The URL of the smsbox, such as `http://127.0.0.1:13013`. Without a path, otpost uses `/cgi-bin/sendsms`.',
+  },
+  KANNEL_USERNAME: {
+    format: 'printable ASCII',
+    secret: true,
+    meaning: 'The user of a `sendsms-user` group.',
+  },
+  KANNEL_PASSWORD: { format: 'printable ASCII', secret: true, meaning: 'The password of that user.' },
+  KANNEL_FROM: { format: 'printable ASCII', meaning: 'The sender: a phone number or a name.' },
+  KANNEL_SMSC: {
+    default: '',
+    unset: 'unset: Kannel chooses',
+    format: 'printable ASCII',
+    meaning: 'The SMSC connection that Kannel must use.',
+  },
+  KANNEL_ENTITY_TLV: {
+    default: 'PE_ID',
+    format: 'letters, digits, `_` and `-`',
+    meaning: 'The name of the TLV for the entity id of the brand, as in the `smpp-tlv` group of Kannel.',
+  },
+  KANNEL_TEMPLATE_TLV: {
+    default: 'TEMPLATE_ID',
+    format: 'letters, digits, `_` and `-`',
+    meaning: 'The name of the TLV for the id of the registered template.',
+  },
+})
 
 /**
  * POST to `sendsms` of the smsbox with X-Kannel headers, so that neither password nor text is in a URL (Kannel 1.4.5 User's
@@ -12,15 +45,24 @@ import { segmentsOf } from './segments.ts'
 export const kannel: SmsProviderSpec = {
   name: 'kannel',
   routes: ['plain', 'template'],
+  settings: kannelSettings,
   configure(settings) {
     const why = 'the SMS provider kannel needs it'
-    const url = sendsmsUrl(settings.serviceUrl('KANNEL_URL', why))
-    const username = headerText(settings, 'KANNEL_USERNAME', settings.required('KANNEL_USERNAME', why))
-    const password = headerText(settings, 'KANNEL_PASSWORD', settings.required('KANNEL_PASSWORD', why))
-    const from = headerText(settings, 'KANNEL_FROM', settings.required('KANNEL_FROM', why))
-    const smsc = headerText(settings, 'KANNEL_SMSC', settings.text('KANNEL_SMSC', ''))
-    const entityTlv = tlvName(settings, 'KANNEL_ENTITY_TLV', 'PE_ID')
-    const templateTlv = tlvName(settings, 'KANNEL_TEMPLATE_TLV', 'TEMPLATE_ID')
+    const url = sendsmsUrl(settings.serviceUrl(kannelSettings.KANNEL_URL, why))
+    const username = headerText(
+      settings,
+      'KANNEL_USERNAME',
+      settings.required(kannelSettings.KANNEL_USERNAME, why),
+    )
+    const password = headerText(
+      settings,
+      'KANNEL_PASSWORD',
+      settings.required(kannelSettings.KANNEL_PASSWORD, why),
+    )
+    const from = headerText(settings, 'KANNEL_FROM', settings.required(kannelSettings.KANNEL_FROM, why))
+    const smsc = headerText(settings, 'KANNEL_SMSC', settings.text(kannelSettings.KANNEL_SMSC))
+    const entityTlv = tlvName(settings, kannelSettings.KANNEL_ENTITY_TLV)
+    const templateTlv = tlvName(settings, kannelSettings.KANNEL_TEMPLATE_TLV)
     return () => ({
       name: 'kannel',
       endpoint: url,
@@ -131,9 +173,10 @@ function headerText(settings: Settings, name: string, value: string): string {
   return value
 }
 
-function tlvName(settings: Settings, name: string, usual: string): string {
-  const value = settings.text(name, usual)
-  if (!/^[A-Za-z0-9_-]+$/.test(value)) settings.refuse(name, 'must be of letters, digits, "_" and "-"')
+function tlvName(settings: Settings, setting: TextSetting): string {
+  const value = settings.text(setting)
+  if (!/^[A-Za-z0-9_-]+$/.test(value))
+    settings.refuse(setting.name, 'must be of letters, digits, "_" and "-"')
   return value
 }
 

@@ -4,6 +4,7 @@ import type { SmsProviderSpec } from './provider.ts'
 export const outbox: SmsProviderSpec = {
   name: 'outbox',
   routes: ['plain', 'template'],
+  settings: {},
   developmentOnly: true,
   configure:
     () =>

@@ -1,3 +1,4 @@
+import type { Setting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Outcome, RejectionScope, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
 import type { Outbox } from '../../domain/ports.ts'
@@ -12,6 +13,8 @@ export interface ProviderTools {
 export interface SmsProviderSpec {
   readonly name: string
   readonly routes: readonly SmsRoute[]
+  /** Declares every setting that `configure` reads. */
+  readonly settings: Readonly<Record<string, Setting>>
   /** Its messages reach nobody, so it is refused in production (design 7). */
   readonly developmentOnly?: true
   /** Reads and checks the provider's settings for a route at start; the returned function creates the provider. */

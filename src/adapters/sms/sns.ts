@@ -1,11 +1,40 @@
 import { gunzipSync } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
+import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { isSame } from './reading.ts'
+
+const snsSettings = declare('AWS SNS', {
+  AWS_REGION: { format: 'region, such as `eu-west-1`', meaning: 'The AWS region.' },
+  AWS_ACCESS_KEY_ID: { format: 'text without spaces', secret: true, meaning: 'The access key id.' },
+  AWS_SECRET_ACCESS_KEY: { format: 'text', secret: true, meaning: 'The secret access key.' },
+  AWS_SESSION_TOKEN: {
+    unset: 'unset',
+    format: 'text without spaces',
+    secret: true,
+    meaning: 'The session token of temporary credentials.',
+  },
+  SNS_SENDER_ID: {
+    unset: 'unset: the account’s default',
+    format: '3 to 11 letters, digits and hyphens, at least one letter',
+    meaning: 'The sender id.',
+  },
+  SNS_FIREHOSE_ACCESS_KEY: {
+    unset: 'unset: the access key is not checked',
+    format: 'text',
+    secret: true,
+    meaning: 'The access key of the Firehose stream. otpost then rejects delivery reports without it.',
+  },
+  SNS_BASE_URL: {
+    unset: 'the URL of `AWS_REGION`',
+    format: 'https URL, or http on this machine',
+    meaning: 'The URL of the API, for a proxy or a test.',
+  },
+})
 
 /**
  * Amazon SNS, action Publish to a phone number. On the template route the rendered text has the ids of India's DLT.
@@ -14,13 +43,14 @@ import { isSame } from './reading.ts'
 export const sns: SmsProviderSpec = {
   name: 'sns',
   routes: ['plain', 'template'],
+  settings: snsSettings,
   configure(settings) {
     const region = readRegion(settings)
     const credentials = readCredentials(settings)
     const usualSender = readSenderId(settings)
     const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
-    const url = `${settings.baseUrl('SNS_BASE_URL', `https://sns.${region}.${domain}`)}/`
-    const accessKey = settings.optional('SNS_FIREHOSE_ACCESS_KEY')
+    const url = `${settings.baseUrl(snsSettings.SNS_BASE_URL, `https://sns.${region}.${domain}`)}/`
+    const accessKey = settings.optional(snsSettings.SNS_FIREHOSE_ACCESS_KEY)
     return ({ now }) => ({
       name: 'sns',
       endpoint: url,
@@ -54,7 +84,7 @@ export const sns: SmsProviderSpec = {
 const why = 'the SMS provider sns needs it'
 
 function readRegion(settings: Settings): string {
-  const region = settings.required('AWS_REGION', why).trim()
+  const region = settings.required(snsSettings.AWS_REGION, why).trim()
   if (/^[a-z0-9-]+$/.test(region)) return region
   if (region !== '') settings.refuse('AWS_REGION', 'must be a region such as eu-west-1')
   return 'us-east-1'
@@ -62,17 +92,17 @@ function readRegion(settings: Settings): string {
 
 function readCredentials(settings: Settings) {
   const credentials = {
-    accessKeyId: settings.required('AWS_ACCESS_KEY_ID', why).trim(),
-    secretAccessKey: settings.required('AWS_SECRET_ACCESS_KEY', why).trim(),
+    accessKeyId: settings.required(snsSettings.AWS_ACCESS_KEY_ID, why).trim(),
+    secretAccessKey: settings.required(snsSettings.AWS_SECRET_ACCESS_KEY, why).trim(),
   }
-  const sessionToken = settings.optional('AWS_SESSION_TOKEN')?.trim()
+  const sessionToken = settings.optional(snsSettings.AWS_SESSION_TOKEN)?.trim()
   if (/[^!-~]/.test(credentials.accessKeyId)) settings.refuse('AWS_ACCESS_KEY_ID', 'must be one word')
   if (/[^!-~]/.test(sessionToken ?? '')) settings.refuse('AWS_SESSION_TOKEN', 'must be one word')
   return sessionToken === undefined ? credentials : { ...credentials, sessionToken }
 }
 
 function readSenderId(settings: Settings): string | undefined {
-  const senderId = settings.optional('SNS_SENDER_ID')?.trim()
+  const senderId = settings.optional(snsSettings.SNS_SENDER_ID)?.trim()
   if (senderId === undefined || /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{1,9}[A-Za-z0-9]$/.test(senderId)) {
     return senderId
   }

@@ -1,9 +1,29 @@
 import { createHmac } from 'node:crypto'
+import { declare, type TextSetting } from '../../config/setting.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport, Outcome, Sms } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provider.ts'
 import { fieldsOf, isSame } from './reading.ts'
+
+const twilioSettings = declare('Twilio', {
+  TWILIO_ACCOUNT_SID: { format: '`AC` and 32 hexadecimal digits', secret: true, meaning: 'The account SID.' },
+  TWILIO_AUTH_TOKEN: {
+    format: 'text without spaces',
+    secret: true,
+    meaning: 'The auth token. It also checks the signatures of delivery reports.',
+  },
+  TWILIO_FROM: {
+    format: 'number with `+`, short code, sender id of up to 11 characters, or `MG…`',
+    meaning:
+      'The sender: a phone number, a short code, an alphanumeric sender id, or the SID of a messaging service.',
+  },
+  TWILIO_BASE_URL: {
+    default: 'https://api.twilio.com',
+    format: 'https URL, or http on this machine',
+    meaning: 'The URL of the API, for a region, a proxy or a test.',
+  },
+})
 
 /**
  * Twilio's Programmable Messaging, REST API 2010-04-01 ("Messages resource"). Whether Twilio redacts its copy of the text
@@ -12,25 +32,26 @@ import { fieldsOf, isSame } from './reading.ts'
 export const twilio: SmsProviderSpec = {
   name: 'twilio',
   routes: ['plain'],
+  settings: twilioSettings,
   configure(settings) {
     const why = 'the SMS provider twilio needs it'
-    const required = (name: string, pattern: RegExp, problem: string) => {
-      const value = settings.required(name, why)
-      if (value !== '' && !pattern.test(value)) settings.refuse(name, problem)
+    const required = (setting: TextSetting, pattern: RegExp, problem: string) => {
+      const value = settings.required(setting, why)
+      if (value !== '' && !pattern.test(value)) settings.refuse(setting.name, problem)
       return value
     }
     const account = required(
-      'TWILIO_ACCOUNT_SID',
+      twilioSettings.TWILIO_ACCOUNT_SID,
       /^AC[0-9a-fA-F]{32}$/,
       'must be AC and 32 hexadecimal digits',
     )
-    const token = required('TWILIO_AUTH_TOKEN', /^\S*$/, 'must not contain spaces')
+    const token = required(twilioSettings.TWILIO_AUTH_TOKEN, /^\S*$/, 'must not contain spaces')
     const from = required(
-      'TWILIO_FROM',
+      twilioSettings.TWILIO_FROM,
       anySender,
       'must be a number with + and country code, a short code, an alphanumeric sender id of up to 11 characters, or the SID (MG…) of a messaging service',
     )
-    const base = settings.baseUrl('TWILIO_BASE_URL', 'https://api.twilio.com')
+    const base = settings.baseUrl(twilioSettings.TWILIO_BASE_URL)
     const url = `${base}/2010-04-01/Accounts/${account}/Messages.json`
     const headers = {
       authorization: `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`,

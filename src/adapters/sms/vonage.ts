@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { serverSettings } from '../../config/server-settings.ts'
+import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
 import { attemptPathLength } from '../../domain/messages/delivery-reports.ts'
@@ -8,21 +10,48 @@ import { failure, type Meaning, type SmsProviderSpec, wordTable } from './provid
 import { type Fields, fieldsOf, isSame, reportJson } from './reading.ts'
 import { segmentsOf } from './segments.ts'
 
+const vonageSettings = declare('Vonage', {
+  VONAGE_API_KEY: { format: 'printable ASCII', secret: true, meaning: 'The API key.' },
+  VONAGE_API_SECRET: { format: 'printable ASCII', secret: true, meaning: 'The API secret.' },
+  VONAGE_FROM: {
+    format: 'number, or name of up to 11 characters',
+    meaning: 'The sender: a phone number, or an alphanumeric sender id.',
+  },
+  VONAGE_SIGNATURE_SECRET: {
+    unset: 'unset: signatures are not checked',
+    format: 'text',
+    secret: true,
+    meaning:
+      'The signature secret of the account. otpost then rejects delivery reports without a valid signature.',
+  },
+  VONAGE_SIGNATURE_METHOD: {
+    default: 'sha256',
+    choices: ['sha256', 'sha512', 'sha1', 'md5'],
+    meaning: 'The signature method of the account.',
+  },
+  VONAGE_BASE_URL: {
+    default: 'https://rest.nexmo.com',
+    format: 'https URL, or http on this machine',
+    meaning: 'The URL of the API, for a region, a proxy or a test.',
+  },
+})
+
 /** Vonage's SMS API. On the template route the rendered text has the ids of India's DLT. */
 export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
+  settings: vonageSettings,
   configure(settings) {
     const why = 'the SMS provider vonage needs it'
-    const key = settings.credential('VONAGE_API_KEY', why)
-    const secret = settings.credential('VONAGE_API_SECRET', why)
-    const from = settings.required('VONAGE_FROM', why).trim()
+    const key = settings.credential(vonageSettings.VONAGE_API_KEY, why)
+    const secret = settings.credential(vonageSettings.VONAGE_API_SECRET, why)
+    const from = settings.required(vonageSettings.VONAGE_FROM, why).trim()
     if (!/^(\+?[0-9]{3,15}|[A-Za-z0-9 ._&-]{0,11})$/.test(from)) {
       settings.refuse('VONAGE_FROM', 'must be a number, or a name of up to 11 letters and digits')
     }
-    const url = `${settings.baseUrl('VONAGE_BASE_URL', 'https://rest.nexmo.com')}/sms/json`
+    const url = `${settings.baseUrl(vonageSettings.VONAGE_BASE_URL)}/sms/json`
     const signature = readSignature(settings)
-    const publicUrl = settings.text('PUBLIC_URL', '').trim()
+    const publicUrl = settings.text(serverSettings.PUBLIC_URL).trim()
     const canReport = publicUrl.length + attemptPathLength('vonage') <= maxCallbackLength
     const headers = {
       authorization: `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}`,
@@ -108,8 +137,8 @@ interface Signature {
 }
 
 function readSignature(settings: Settings): Signature | undefined {
-  const secret = settings.optional('VONAGE_SIGNATURE_SECRET')
-  const method = settings.oneOf('VONAGE_SIGNATURE_METHOD', ['sha256', 'sha512', 'sha1', 'md5'], 'sha256')
+  const secret = settings.optional(vonageSettings.VONAGE_SIGNATURE_SECRET)
+  const method = settings.oneOf(vonageSettings.VONAGE_SIGNATURE_METHOD)
   return secret === undefined ? undefined : { secret, method }
 }
 

@@ -1,10 +1,24 @@
 import { createHmac } from 'node:crypto'
+import { declare } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 import { Failure, invalid } from '../../domain/failures.ts'
 import type { CallbackRequest, DeliveryReport } from '../../domain/messages/providers.ts'
 import { meaningOfStatus, post } from './http.ts'
 import { failure, type SmsProviderSpec } from './provider.ts'
 import { isSame, reportJson } from './reading.ts'
+
+const webhookSettings = declare('Webhook', {
+  SMS_WEBHOOK_URL: {
+    format: 'https URL, or http on this machine',
+    secret: true,
+    meaning: 'The URL of your service. otpost posts each SMS to it as JSON.',
+  },
+  SMS_WEBHOOK_SECRET: {
+    format: '`whsec_` and base64, or text',
+    secret: true,
+    meaning: 'The webhook secret, which signs messages and delivery reports (Standard Webhooks).',
+  },
+})
 
 /**
  * A service of the operator (design 9): a JSON POST, signed by Standard Webhooks. The id of a message is the same on all
@@ -13,9 +27,10 @@ import { isSame, reportJson } from './reading.ts'
 export const webhook: SmsProviderSpec = {
   name: 'webhook',
   routes: ['plain', 'template'],
+  settings: webhookSettings,
   configure(settings) {
     const why = 'the SMS provider webhook needs it'
-    const url = settings.serviceUrl('SMS_WEBHOOK_URL', why)
+    const url = settings.serviceUrl(webhookSettings.SMS_WEBHOOK_URL, why)
     const key = signingKey(settings, why)
     return ({ now }) => ({
       name: 'webhook',
@@ -81,7 +96,7 @@ function readCallback(
 
 /** SMS_WEBHOOK_SECRET is base64 with or without `whsec_` (Standard Webhooks, "Signature scheme"), or else plain text. */
 function signingKey(settings: Settings, why: string): Buffer {
-  const secret = settings.required('SMS_WEBHOOK_SECRET', why)
+  const secret = settings.required(webhookSettings.SMS_WEBHOOK_SECRET, why)
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
   const isBase64 = encoded.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
   if (secret.startsWith('whsec_') && !isBase64) {

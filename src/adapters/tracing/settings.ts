@@ -1,3 +1,4 @@
+import { declare, type TextSetting } from '../../config/setting.ts'
 import type { Settings } from '../../config/settings.ts'
 
 export interface TracingSettings {
@@ -24,26 +25,104 @@ const samplers = [
   'traceidratio',
 ] as const
 
-const endpointName = 'OTEL_EXPORTER_OTLP_ENDPOINT'
-const tracesEndpointName = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+const protocols = ['http/protobuf'] as const
+const pairs = '`key=value,…`, values percent-encoded'
+
+export const openTelemetrySettings = declare('Tracing', {
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    unset: 'unset: no tracing',
+    format: 'http or https URL',
+    secret: true,
+    meaning:
+      'The OpenTelemetry collector, such as `http://collector:4318`. otpost appends `/v1/traces` and sends protobuf over HTTP.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    unset: 'unset',
+    format: 'http or https URL',
+    secret: true,
+    meaning:
+      'The complete URL for traces. It takes precedence over `OTEL_EXPORTER_OTLP_ENDPOINT`; otpost appends nothing.',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    unset: 'unset',
+    format: pairs,
+    secret: true,
+    meaning: 'HTTP headers for the collector.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: {
+    unset: 'unset',
+    format: pairs,
+    secret: true,
+    meaning: 'More HTTP headers for the collector. They take precedence over `OTEL_EXPORTER_OTLP_HEADERS`.',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    default: 'http/protobuf',
+    choices: protocols,
+    meaning: 'The protocol of the collector. otpost supports this one only.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: {
+    default: 'http/protobuf',
+    choices: protocols,
+    meaning: 'The protocol for traces. otpost supports this one only.',
+  },
+  OTEL_SERVICE_NAME: {
+    unset: '`service.name` of `OTEL_RESOURCE_ATTRIBUTES`, otherwise `otpost`',
+    format: 'text',
+    meaning: 'The service name in spans.',
+  },
+  OTEL_RESOURCE_ATTRIBUTES: {
+    unset: 'unset',
+    format: pairs,
+    secret: true,
+    meaning: 'More resource attributes in spans.',
+  },
+  OTEL_TRACES_SAMPLER: {
+    default: 'parentbased_always_on',
+    choices: samplers,
+    meaning: 'Which requests otpost traces.',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    unset: '`1`',
+    format: '`0` to `1`',
+    secret: true,
+    meaning: 'The share of requests that `parentbased_traceidratio` and `traceidratio` trace.',
+  },
+  OTEL_TRACES_EXPORTER: {
+    unset: 'unset',
+    format: 'text',
+    secret: true,
+    meaning: '`none` turns tracing off.',
+  },
+  OTEL_SDK_DISABLED: {
+    unset: 'unset',
+    format: 'text',
+    secret: true,
+    meaning: '`true` turns tracing off.',
+  },
+})
+
+const {
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint,
+  ...otel
+} = openTelemetrySettings
 
 /** The variables of the OpenTelemetry specification. Undefined: not traced, because no endpoint is set or tracing is off. */
 export function tracingSettings(settings: Settings): TracingSettings | undefined {
-  if (settings.optional('OTEL_SDK_DISABLED')?.trim().toLowerCase() === 'true') return undefined
-  if (settings.optional('OTEL_TRACES_EXPORTER')?.trim() === 'none') return undefined
+  if (settings.optional(otel.OTEL_SDK_DISABLED)?.trim().toLowerCase() === 'true') return undefined
+  if (settings.optional(otel.OTEL_TRACES_EXPORTER)?.trim() === 'none') return undefined
   const url = readUrl(settings)
   if (url === undefined) return undefined
-  for (const name of ['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) {
-    settings.oneOf(name, ['http/protobuf'], 'http/protobuf')
-  }
-  const resourceAttributes = readPairs(settings, 'OTEL_RESOURCE_ATTRIBUTES')
+  settings.oneOf(otel.OTEL_EXPORTER_OTLP_PROTOCOL)
+  settings.oneOf(otel.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL)
+  const resourceAttributes = readPairs(settings, otel.OTEL_RESOURCE_ATTRIBUTES)
   return {
     url,
     headers: {
-      ...readHeaders(settings, 'OTEL_EXPORTER_OTLP_HEADERS'),
-      ...readHeaders(settings, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'),
+      ...readHeaders(settings, otel.OTEL_EXPORTER_OTLP_HEADERS),
+      ...readHeaders(settings, otel.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     },
-    serviceName: settings.text('OTEL_SERVICE_NAME', resourceAttributes['service.name'] ?? 'otpost').trim(),
+    serviceName: settings.text(otel.OTEL_SERVICE_NAME, resourceAttributes['service.name'] ?? 'otpost').trim(),
     resourceAttributes,
     sampling: readSampling(settings),
   }
@@ -51,44 +130,48 @@ export function tracingSettings(settings: Settings): TracingSettings | undefined
 
 /** The endpoint of traces is used as it is; that of all signals is a base. */
 function readUrl(settings: Settings): string | undefined {
-  const base = readEndpoint(settings, endpointName)
+  const base = readEndpoint(settings, endpoint)
   if (base !== undefined && /[?#]/.test(base)) {
     settings.refuse(
-      endpointName,
-      `must be a URL that /v1/traces can follow, without ? and #; ${tracesEndpointName} takes any`,
+      endpoint.name,
+      `must be a URL that /v1/traces can follow, without ? and #; ${tracesEndpoint.name} accepts any`,
     )
   }
   return (
-    readEndpoint(settings, tracesEndpointName) ??
+    readEndpoint(settings, tracesEndpoint) ??
     (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`)
   )
 }
 
 /** Plain http is allowed to any host: collectors are often in the same network, and spans have no code, key or recipient. */
-function readEndpoint(settings: Settings, name: string): string | undefined {
-  const text = settings.optional(name)?.trim()
+function readEndpoint(settings: Settings, setting: TextSetting): string | undefined {
+  const { name } = setting
+  const text = settings.optional(setting)?.trim()
   if (text === undefined) return undefined
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     settings.refuse(name, 'must be an http or https URL, such as http://localhost:4318')
   } else if (url.username + url.password !== '') {
-    settings.refuse(name, 'must not hold a user or password: put credentials in OTEL_EXPORTER_OTLP_HEADERS')
+    settings.refuse(
+      name,
+      'must not contain a user or password: put credentials in OTEL_EXPORTER_OTLP_HEADERS',
+    )
   }
   return text
 }
 
-function readHeaders(settings: Settings, name: string): Record<string, string> {
-  const headers = readPairs(settings, name)
+function readHeaders(settings: Settings, setting: TextSetting): Record<string, string> {
+  const headers = readPairs(settings, setting)
   const areHeaders = Object.entries(headers).every(
     ([header, value]) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header) && /^[ -~]*$/.test(value),
   )
-  if (!areHeaders) settings.refuse(name, 'must hold names and values that HTTP headers can have')
+  if (!areHeaders) settings.refuse(setting.name, 'must contain names and values that HTTP headers allow')
   return headers
 }
 
 /** `a=b,c=d`, with percent-encoded values. */
-function readPairs(settings: Settings, name: string): Record<string, string> {
-  const text = settings.optional(name)
+function readPairs(settings: Settings, setting: TextSetting): Record<string, string> {
+  const text = settings.optional(setting)
   if (text === undefined) return {}
   const pairs: [string, string][] = []
   for (const part of text.split(',').filter((part) => part.trim() !== '')) {
@@ -96,7 +179,7 @@ function readPairs(settings: Settings, name: string): Record<string, string> {
     const key = part.slice(0, Math.max(0, end)).trim()
     const value = decoded(part.slice(end + 1).trim())
     if (key === '' || value === undefined) {
-      settings.refuse(name, 'must be pairs such as key=value,key=value, with values percent-encoded')
+      settings.refuse(setting.name, 'must be pairs such as key=value,key=value, with values percent-encoded')
       return {}
     }
     pairs.push([key, value])
@@ -113,8 +196,10 @@ function decoded(text: string): string | undefined {
 }
 
 function readSampling(settings: Settings): Sampling {
-  const sampler = settings.oneOf('OTEL_TRACES_SAMPLER', samplers, 'parentbased_always_on')
-  const text = sampler.endsWith('traceidratio') ? settings.optional('OTEL_TRACES_SAMPLER_ARG')?.trim() : '1'
+  const sampler = settings.oneOf(otel.OTEL_TRACES_SAMPLER)
+  const text = sampler.endsWith('traceidratio')
+    ? settings.optional(otel.OTEL_TRACES_SAMPLER_ARG)?.trim()
+    : '1'
   const ratio = text === undefined ? 1 : /^(?:\d+(?:\.\d*)?|\.\d+)$/.test(text) ? Number(text) : Number.NaN
   if (ratio >= 0 && ratio <= 1) return { sampler, ratio }
   settings.refuse('OTEL_TRACES_SAMPLER_ARG', 'must be a number from 0 to 1, such as 0.1')

@@ -1,0 +1,47 @@
+import { Command, CommanderError } from 'commander'
+import { versionLine } from '../version.ts'
+import { adminCommands } from './admin.ts'
+import { appCommands } from './app.ts'
+import { brandCommands } from './brand.ts'
+import { exit, print } from './common.ts'
+import { careCommands } from './data.ts'
+import { readEnvFile } from './env-file.ts'
+import { healthCommands } from './health.ts'
+import { messageCommands } from './messages.ts'
+import { moveCommands } from './move.ts'
+import { requestCommands } from './request.ts'
+import { sandboxCommands } from './sandbox.ts'
+import { serveCommands } from './serve.ts'
+
+/** Every command. Commands load their modules when they run, so that `--help` is fast. */
+export function createProgram(env: NodeJS.ProcessEnv): Command {
+  const program = new Command('otpost')
+    .description('Send and verify codes, and send notifications, by SMS and e-mail.')
+    .option('-V, --version', 'print the version of otpost, its commit and its Bun version')
+    .on('option:version', () => {
+      print(versionLine())
+      throw new CommanderError(exit.ok, 'otpost.version', '')
+    })
+    .option('--env-file <file>', 'read settings from a file; environment variables take precedence', (file) =>
+      readEnvFile(file, env),
+    )
+    // The binary runs in production unless NODE_ENV says otherwise, in the environment or in the file.
+    .hook('preAction', () => {
+      // An empty value counts as unset, as for every setting.
+      if (Bun.isStandaloneExecutable) env.NODE_ENV = env.NODE_ENV?.trim() || 'production'
+    })
+    .exitOverride()
+    .showHelpAfterError('(use --help for usage)')
+    .addHelpText('after', '\nSettings are environment variables: see docs/settings.md.')
+  serveCommands(program, env)
+  healthCommands(program, env)
+  sandboxCommands(program, env)
+  brandCommands(program, env)
+  requestCommands(program, env)
+  appCommands(program, env)
+  adminCommands(program, env)
+  messageCommands(program, env)
+  careCommands(program, env)
+  moveCommands(program, env)
+  return program
+}

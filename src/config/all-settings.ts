@@ -1,0 +1,29 @@
+import { emailSettings } from '../adapters/email/smtp-settings.ts'
+import { providerSpecs } from '../adapters/sms/index.ts'
+import { openTelemetrySettings } from '../adapters/tracing/settings.ts'
+import {
+  codeSettings,
+  consoleSettings,
+  credentialSettings,
+  databaseSettings,
+  messageSettings,
+  metricsSettings,
+  retentionSettings,
+  serverSettings,
+} from './server-settings.ts'
+import type { Setting } from './setting.ts'
+
+/** Every environment variable that otpost reads, in the order of the reference page. */
+export const allSettings: readonly Setting[] = [
+  serverSettings,
+  databaseSettings,
+  credentialSettings,
+  codeSettings,
+  messageSettings,
+  ...providerSpecs.map(({ settings }) => settings),
+  emailSettings,
+  consoleSettings,
+  metricsSettings,
+  openTelemetrySettings,
+  retentionSettings,
+].flatMap((group) => Object.values<Setting>(group))
