@@ -53,7 +53,7 @@ export function email(raw: unknown, toAscii: ToAsciiDomain): Recipient | undefin
   return isDeliverable ? { channel: 'EMAIL', identity } : undefined
 }
 
-const isLocalPart = /^(?!\.)(?!.*\.\.)[^\s\p{C}@()<>[\]:;,"\\]+(?<!\.)$/u
+const isLocalPart = /^(?!\.)(?!.*\.\.)[^\s\p{C}\p{Default_Ignorable_Code_Point}@()<>[\]:;,"\\]+(?<!\.)$/u
 
 const isDomain = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.(?!$)|$))+$/
 

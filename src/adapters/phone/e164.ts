@@ -1,4 +1,8 @@
-import parsePhoneNumber, { type CountryCode, isSupportedCountry } from 'libphonenumber-js/max'
+import parsePhoneNumber, {
+  type CountryCode,
+  getCountryCallingCode,
+  isSupportedCountry,
+} from 'libphonenumber-js/max'
 import type { ReadE164 } from '../../domain/contact.ts'
 import { isE164 } from './plans.ts'
 
@@ -8,17 +12,22 @@ export function isRegion(code: string): code is CountryCode {
 }
 
 /**
- * Reads a number (design D5) as an international one; else as someone in the region dials it, with the region's own trunk and
- * international prefixes; else as an international one behind zeros. Zeros come last, since they begin national numbers:
- * 0157 12345678 is a mobile number in Germany, 1 571 234 5678 one in Virginia.
+ * Reads a number (design D5) as an international one. With a region also as people there dial it, with its own trunk and
+ * international prefixes. Zeros before an international number are ignored after `00`, and before the region's calling code
+ * (`0447911123456` in GB). Elsewhere a zero begins a national number: 0157 12345678 is German, 1 571 234 5678 is not.
  */
 export function e164In(region: CountryCode | undefined): ReadE164 {
-  return (digits, dialed) =>
-    international(digits) ??
-    // Some international prefixes begin with 00, such as Australia's 0011.
-    (region && (national(digits, region) ?? national(dialed, region))) ??
-    international(digits.replace(/^0+/, '')) ??
-    digits
+  const zerosBeforeCode = region && new RegExp(`^0+(?=${getCountryCallingCode(region)})`)
+  return (digits, dialed) => {
+    const zeros = digits === dialed ? zerosBeforeCode : /^0+/
+    return (
+      international(digits) ??
+      // Some international prefixes begin with 00, such as Australia's 0011.
+      (region && (national(digits, region) ?? national(dialed, region))) ??
+      (zeros && international(digits.replace(zeros, ''))) ??
+      digits
+    )
+  }
 }
 
 /** The valid number that the digits are, behind a trunk or former mobile prefix too. */
