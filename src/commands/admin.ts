@@ -18,10 +18,12 @@ import {
 
 /** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
-  const admin = program.command('admin').description('open the console at /admin')
+  const admin = program.command('admin').description('sign in to the console at /admin, and end its sessions')
   admin
     .command('password')
-    .description('read a password from the terminal or standard input, and print its ADMIN_PASSWORD_HASH')
+    .description(
+      'read a new console password from the terminal or standard input, and print the value of ADMIN_PASSWORD_HASH',
+    )
     .action(async () => {
       const password = await readPassword()
       const [{ passwordProblem }, { passwordHash }, { hostname }, { name }] = await Promise.all([
@@ -36,7 +38,7 @@ export function adminCommands(program: Command, env: Env): void {
     })
   admin
     .command('link')
-    .description('print a link that opens the console once, within ten minutes')
+    .description('print a link that signs in to the console once, within 10 minutes')
     .action(() =>
       withServerContext(env, async (context) => {
         const { readConsoleOrigins } = await import('../config/config.ts')
@@ -53,7 +55,7 @@ export function adminCommands(program: Command, env: Env): void {
     )
   admin
     .command('log-out')
-    .description('end every session of the console')
+    .description('end every console session')
     .action(() =>
       withServerContext(env, async ({ sessions, now }) => {
         const ended = await sessions.endAll({
@@ -68,10 +70,10 @@ export function adminCommands(program: Command, env: Env): void {
     )
   program
     .command('audit')
-    .description('list what operators have changed: who, what, when')
-    .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
-    .option('--limit <count>', 'the latest so many', wholeNumber, 100)
-    .option('--json', 'as a JSON array')
+    .description('list the audit log: who changed what, and when; oldest first')
+    .option('--since <when>', 'only later entries: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--limit <count>', 'the maximum number of entries, the latest ones', wholeNumber, 100)
+    .option('--json', 'print a JSON array')
     .action((options: { since?: string; limit: number; json?: true }) =>
       withServerContext(env, async ({ audit, now }) => {
         const since = options.since === undefined ? {} : { since: instant(options.since, now()) }

@@ -5,11 +5,11 @@ import { commandActor, complain, type Env, isoTime, print, printTable, withConte
 
 /** `otpost app …` */
 export function appCommands(program: Command, env: Env): void {
-  const app = program.command('app').description('issue, rotate and revoke the API keys of applications')
+  const app = program.command('app').description('create apps, and create and revoke their API keys')
   app
     .command('issue')
-    .description('print the API key of a new app, once; only its hash is kept')
-    .argument('<appId>')
+    .description('create an app and print its API key; otpost stores only the hash of the key')
+    .argument('<appId>', 'the app')
     .action((appId: string) =>
       withContext(env, async (context) =>
         print(await issueApp(context.acting(await commandActor(env)), appId)),
@@ -17,8 +17,8 @@ export function appCommands(program: Command, env: Env): void {
     )
   app
     .command('rotate')
-    .description('print a second API key of an app, once; the first goes on working until it is revoked')
-    .argument('<appId>')
+    .description('create a second API key for an app and print it; the first key works until you revoke it')
+    .argument('<appId>', 'the app')
     .action((appId: string) =>
       withContext(env, async (context) =>
         print(await rotateApp(context.acting(await commandActor(env)), appId)),
@@ -26,8 +26,8 @@ export function appCommands(program: Command, env: Env): void {
     )
   app
     .command('list')
-    .description('list the issued apps, with each of their keys')
-    .option('--json', 'as a JSON array')
+    .description('list the apps and their API keys, with the time of their last use')
+    .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
       withContext(env, async ({ apps }) => {
         const issued = await apps.list()
@@ -46,9 +46,9 @@ export function appCommands(program: Command, env: Env): void {
     )
   app
     .command('revoke-key')
-    .description('make one key of an app stop working')
-    .argument('<appId>')
-    .argument('<last4>', 'the last four characters of the key, as app list shows them')
+    .description('revoke one API key of an app')
+    .argument('<appId>', 'the app')
+    .argument('<last4>', 'the last four characters of the key, as in app list')
     .action((appId: string, last4: string) =>
       withContext(env, async (context) => {
         const left = await revokeKey(context.acting(await commandActor(env)), appId, last4)
@@ -59,8 +59,8 @@ export function appCommands(program: Command, env: Env): void {
     )
   app
     .command('revoke')
-    .description('make every key of an app stop working')
-    .argument('<appId>')
+    .description('revoke every API key of an app, except a key in APP_CREDENTIALS')
+    .argument('<appId>', 'the app')
     .action((appId: string) =>
       withContext(env, async (context) => {
         const actor = await commandActor(env)

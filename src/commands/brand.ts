@@ -22,20 +22,24 @@ export function brandCommands(program: Command, env: Env): void {
   brand
     .command('put')
     .description(
-      'create a brand, active unless --status says otherwise, or change the given properties of one',
+      'create a brand, or change the given properties of an existing brand; a new brand is active unless --status is given',
     )
-    .argument('<slug>', 'what callers send as brandId')
-    .option('--name <name>', 'display name, as messages show it')
-    .addOption(new Option('--status <status>', 'its status').choices(brandStatuses))
-    .option('--notify <keys>', 'templates enabled on /notify, separated by commas; "" for none', commaList)
-    .option('--dlt', 'use the registered-template route, as OTP_SMS_MODE says')
-    .option('--no-dlt', 'use the plain route only')
-    .option('--login-id', 'name the loginId of a caller in OTP messages')
-    .option('--no-login-id', 'leave the loginId out')
-    .option('--domain <host>', 'end OTP messages with the line that lets browsers fill the code in (WebOTP)')
-    .option('--no-domain', 'leave that line out')
-    .option('--entity <id>', 'its id as a principal entity, for template routes (India: DLT)')
-    .option('--no-entity', 'forget that id')
+    .argument('<slug>', 'the brandId in API requests')
+    .option('--name <name>', 'the display name in messages')
+    .addOption(new Option('--status <status>', 'the status').choices(brandStatuses))
+    .option(
+      '--notify <keys>',
+      'the templates enabled on /notify, separated by commas; "" for none',
+      commaList,
+    )
+    .option('--dlt', 'use the registered-template (DLT) route, depending on OTP_SMS_MODE')
+    .option('--no-dlt', 'use the direct route only')
+    .option('--login-id', 'include the loginId of the request in OTP messages')
+    .option('--no-login-id', 'omit the loginId')
+    .option('--domain <host>', 'add a last line to OTP messages by which browsers fill in the code (WebOTP)')
+    .option('--no-domain', 'omit that line')
+    .option('--entity <id>', 'the principal entity id for the registered-template route (India: DLT)')
+    .option('--no-entity', 'remove that id')
     .action((slug: string, options: BrandOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
@@ -45,7 +49,7 @@ export function brandCommands(program: Command, env: Env): void {
   brand
     .command('list')
     .description('list the brands')
-    .option('--json', 'as a JSON array')
+    .option('--json', 'print a JSON array')
     .action((options: { json?: true }) =>
       withContext(env, async ({ brands }) =>
         printTable(options.json, (await brands.list()).map(brandRow), [
@@ -61,17 +65,17 @@ export function brandCommands(program: Command, env: Env): void {
     )
   brand
     .command('template')
-    .description('set how a template of a brand is registered with carriers and providers')
-    .argument('<slug>')
+    .description('set the registration of a template with carriers and providers')
+    .argument('<slug>', 'the brand')
     .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
     .option(
       '--id <id>',
-      'its id there; NAME=ID for one that only this provider uses; may be repeated',
+      'the id of the registered template; PROVIDER=ID for the id at one provider; can be repeated',
       collect,
       [],
     )
-    .option('--sender <sender>', 'the sender id (header) it is registered under')
-    .option('--remove', 'forget the registration')
+    .option('--sender <sender>', 'the sender id (header) of the registration')
+    .option('--remove', 'remove the registration')
     .action((slug: string, key: string, options: TemplateOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
@@ -82,9 +86,9 @@ export function brandCommands(program: Command, env: Env): void {
     )
   brand
     .command('status')
-    .description('pending → active, active → suspended, suspended → active')
-    .argument('<slug>')
-    .addArgument(new Argument('<status>').choices(brandStatuses))
+    .description('change the status of a brand: pending → active, active → suspended, suspended → active')
+    .argument('<slug>', 'the brand')
+    .addArgument(new Argument('<status>', 'the new status').choices(brandStatuses))
     .action((slug: string, status: string) =>
       withContext(env, async (context) => {
         const changed = await setBrandStatus(

@@ -20,29 +20,33 @@ import {
 export function careCommands(program: Command, env: Env): void {
   program
     .command('backup')
-    .description('copy the database into a file, while servers go on')
-    .argument('<file>')
-    .option('--force', 'replace a file that is there already')
+    .description('write a checked copy of the SQLite database to a file while servers run')
+    .argument('<file>', 'the backup file')
+    .option('--force', 'replace an existing file')
     .action((file: string, options: { force?: true }) => makeBackup(env, file, options.force ?? false))
   program
     .command('restore')
-    .description('put a backup in the place of the database, which is kept aside; no server may run on it')
-    .argument('<file>')
+    .description(
+      'replace the SQLite database with a backup, without live codes and console sessions; stop the server first',
+    )
+    .argument('<file>', 'the backup file')
     .option(
       '--force',
-      'also where the present database is damaged, so that nobody can tell whether it is in use',
+      'restore although the present database is damaged and otpost cannot check that no process uses it',
     )
     .action((file: string, options: { force?: true }) => restoreBackup(env, file, options.force ?? false))
   program
     .command('forget')
-    .description('erase a person from the delivery log and all records, while servers go on')
-    .argument('<recipient>', 'a phone number or mail address')
+    .description(
+      'erase a phone number or an e-mail address from the event log and all other records while servers run',
+    )
+    .argument('<recipient>', 'a phone number or an e-mail address')
     .action((recipient: string) => forgetPerson(env, recipient))
   program
     .command('doctor')
-    .description('check settings, files, database, clock and providers; nothing is sent or changed')
-    .option('--full', 'check every page and index of the database too, which takes its time')
-    .option('--json', 'as a JSON array')
+    .description('check settings, files, database, clock and providers; sends and changes nothing')
+    .option('--full', 'also check every page and index of the database, which is slow')
+    .option('--json', 'print a JSON array')
     .action(async (options: { full?: true; json?: true }) => {
       const { runDoctor } = await import('./doctor/command.ts')
       process.exitCode = await runDoctor(env, { full: options.full ?? false, json: options.json ?? false })

@@ -13,9 +13,9 @@ interface HealthOptions {
 export function healthCommands(program: Command, env: Env): void {
   program
     .command('health')
-    .description('ask the server at HOST and PORT whether requests may come; ends with 1 if they may not')
+    .description('check that the server at HOST and PORT is ready; exits with status 1 if it is not')
     // Beyond the 2 s that the server itself gives a disk that hangs.
-    .option('--timeout <seconds>', 'how long to wait for its answer', wholeNumber, 4)
+    .option('--timeout <seconds>', 'how long to wait for the answer', wholeNumber, 4)
     .action(async ({ timeout }: HealthOptions) => {
       const origin = originOf(new Settings(env))
       print(`${origin} is ${await readinessOf(origin, timeout)}`)

@@ -34,31 +34,39 @@ interface OutboxOptions {
 export function messageCommands(program: Command, env: Env): void {
   program
     .command('deliveries')
-    .description('list the attempts to deliver messages: provider, outcome, delivery report')
-    .option('--request <id>', 'only of this request')
-    .option('--to <recipient>', 'only to this phone number or mail address')
-    .option('--since <when>', 'only since then: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
-    .option('--limit <count>', 'the latest so many deliveries', wholeNumber, 100)
-    .option('--json', 'as a JSON array')
+    .description(
+      'list the delivery log: each attempt with its provider, outcome and delivery report; oldest first',
+    )
+    .option('--request <id>', 'only attempts of this request')
+    .option('--to <recipient>', 'only attempts to this phone number or e-mail address')
+    .option('--since <when>', 'only later attempts: 30m, 12h, 7d, or a time such as 2026-11-21T14:00Z')
+    .option('--limit <count>', 'the maximum number of attempts, the latest ones', wholeNumber, 100)
+    .option('--json', 'print a JSON array')
     .action((options: DeliveryOptions) => printDeliveries(env, options))
   program
     .command('explain')
-    .description('print the trace of one request: checks, limits, providers, delivery reports')
-    .argument('<requestId>', 'from the answer or its X-Request-Id header')
-    .option('--json', 'as JSON')
+    .description(
+      'print the trace of one request: checks, limits, providers, delivery reports, and what to do',
+    )
+    .argument('<requestId>', 'the requestId of the answer, or its X-Request-Id header')
+    .option('--json', 'print JSON')
     .action((id: string, options: { json?: true }) => printTrace(env, id, options))
   program
     .command('callbacks')
-    .description('print the status callback URL to enter at each provider')
+    .description('print the status callback URLs that you enter in the panels of providers')
     .action(() => printCallbackUrls(env))
   // Its former name.
   program.command('receipts', { hidden: true }).action(() => printCallbackUrls(env))
 
   program
     .command('outbox')
-    .description('print the messages in the outbox, oldest first, as JSON lines')
-    .option('--to <recipient>', 'only messages to this phone number or mail address')
-    .option('--wait <seconds>', 'wait so many seconds for a first message', wholeSeconds)
+    .description('print the messages in the outbox as JSON lines, oldest first')
+    .option('--to <recipient>', 'only messages to this phone number or e-mail address')
+    .option(
+      '--wait <seconds>',
+      'wait for the first message; exits with status 1 if none arrives',
+      wholeSeconds,
+    )
     .action((options: OutboxOptions) => printOutbox(env, options))
 }
 

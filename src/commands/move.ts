@@ -11,13 +11,11 @@ import { type Env, print, printTable } from './common.ts'
 export function moveCommands(program: Command, env: Env): void {
   program
     .command('move')
-    .description(
-      'carry all that is kept from an SQLite file over to PostgreSQL; no server may run on the file',
-    )
-    .requiredOption('--from <url>', 'the database that is left, such as file:data/otpost.db')
-    .option('--to <url>', 'the database to go to, which must be empty; otherwise that of DATABASE_URL')
-    .option('--keep', 'leave the file where it is, instead of giving it another name')
-    .option('--force', 'also where the secret is not known to be that of the file')
+    .description('copy all data from an SQLite file to an empty PostgreSQL database; stop the server first')
+    .requiredOption('--from <url>', 'the SQLite file, such as file:data/otpost.db')
+    .option('--to <url>', 'the empty PostgreSQL database, instead of DATABASE_URL')
+    .option('--keep', 'do not rename the SQLite file')
+    .option('--force', 'copy although SECRET_KEY may differ from the secret key of the file')
     .action((options: MoveOptions) => runMove(env, options))
 }
 

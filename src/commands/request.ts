@@ -7,12 +7,12 @@ import { commandActor, complain, type Env, isoTime, print, printTable, withServe
 export function requestCommands(program: Command, env: Env): void {
   const request = program
     .command('request')
-    .description('decide what integrators have asked for by POST /integrations/requests')
+    .description('approve or reject integration requests (POST /integrations/requests)')
   request
     .command('list')
-    .description('list the requests, the latest last')
-    .option('--pending', 'only those that wait for a decision')
-    .option('--json', 'as a JSON array')
+    .description('list the integration requests, oldest first')
+    .option('--pending', 'only requests without a decision')
+    .option('--json', 'print a JSON array')
     .action((options: { pending?: true; json?: true }) =>
       withServerContext(env, async ({ requests }) => {
         const all = [...(await requests.list())].reverse().map(requestRow)
@@ -29,9 +29,9 @@ export function requestCommands(program: Command, env: Env): void {
     )
   request
     .command('show')
-    .description('print all that a request says, and what was decided')
-    .argument('<id>')
-    .option('--json', 'as JSON')
+    .description('print an integration request and the decision')
+    .argument('<id>', 'the integration request')
+    .option('--json', 'print JSON')
     .action((id: string, options: { json?: true }) =>
       withServerContext(env, async ({ requests }) => {
         const found = await requests.get(requestIdOf(id))
@@ -45,10 +45,10 @@ export function requestCommands(program: Command, env: Env): void {
     )
   request
     .command('approve')
-    .description('make the brand and the app of a request, and print the API key, once')
-    .argument('<id>')
-    .requiredOption('--app <appId>', 'the id of the new app')
-    .requiredOption('--brand <slug>', 'the id of the brand: a new one, or one that is there')
+    .description('approve a request: create its brand and app, and print the API key')
+    .argument('<id>', 'the integration request')
+    .requiredOption('--app <appId>', 'the appId of the new app')
+    .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand')
     .action((id: string, { app, brand }: { app: string; brand: string }) =>
       withServerContext(env, async (context) => {
         const approval = await approveRequest(context.acting(await commandActor(env)), id, {
@@ -64,9 +64,9 @@ export function requestCommands(program: Command, env: Env): void {
     )
   request
     .command('reject')
-    .description('turn a request down')
-    .argument('<id>')
-    .option('--reason <text>', 'why; kept for you, and sent to nobody', '')
+    .description('reject a request')
+    .argument('<id>', 'the integration request')
+    .option('--reason <text>', 'the reason; otpost stores it and does not send it', '')
     .action((id: string, { reason }: { reason: string }) =>
       withServerContext(env, async (context) => {
         await rejectRequest(context.acting(await commandActor(env)), id, reason)

@@ -24,15 +24,15 @@ export const sandboxSettings: Readonly<Record<string, string | undefined>> = {
 }
 
 const help = `
-Once it listens it prints one line of JSON on standard output, and nothing else:
+When the server listens, it prints one line of JSON on standard output, and nothing else:
 {"url":"http://127.0.0.1:41234","appId":"${application.appId}","apiKey":"${application.apiKey}","brandIds":["acme"],
 "outboxUrl":"http://127.0.0.1:41234/outbox"}
 
-Each brand is active, with every template. Messages come to outboxUrl, for people, and to
-outboxUrl/messages?to=RECIPIENT&wait=SECONDS, as JSON. Everything is kept in memory and nothing is sent,
-whatever the environment says of databases and providers. SIGTERM and SIGINT end it.
+Each brand is active and has every template enabled. outboxUrl shows messages as a page, and
+outboxUrl/messages?to=RECIPIENT&wait=SECONDS returns them as JSON. All data is in memory and nothing is sent:
+the sandbox ignores the settings of databases and providers. SIGTERM and SIGINT stop it.
 
-Of the environment only these count, as they do for a server, but for these defaults:
+The sandbox reads only these settings, with these defaults where they differ from those of a server:
 ${Object.entries(sandboxSettings)
   .map(([name, usual]) => (usual === undefined ? `  ${name}` : `  ${name}=${usual}`))
   .join('\n')}`
@@ -41,9 +41,14 @@ ${Object.entries(sandboxSettings)
 export function sandboxCommands(program: Command, env: Env): void {
   program
     .command('sandbox')
-    .description('serve for tests: a free port of this machine, a database in memory, messages in the outbox')
-    .option('--brand <slug>', 'a brand to send for; may be repeated (default: acme)', collectBrand)
-    .option('--until-stdin-closes', 'end also when standard input does, as when whoever started it is gone')
+    .description(
+      'start a server for tests, with a free port, a database in memory and messages in the outbox',
+    )
+    .option('--brand <slug>', 'a brand to create; can be repeated (default: acme)', collectBrand)
+    .option(
+      '--until-stdin-closes',
+      'also stop when standard input closes, for example when the parent process exits',
+    )
     .addHelpText('after', help)
     .action(async ({ brand = ['acme'], untilStdinCloses }: SandboxOptions) => {
       const { readConfig } = await import('../config/config.ts')

@@ -9,14 +9,16 @@ import { type Env, exit, print, withContext } from './common.ts'
 export function serveCommands(program: Command, env: Env): void {
   program
     .command('serve')
-    .description('bring the database up to date, then serve; SIGTERM drains and stops')
+    .description('migrate the database and start the server; SIGTERM finishes open requests and stops it')
     .action(async () => {
       const { readConfig } = await parts()
       await serve(readConfig(env))
     })
   program
     .command('demo')
-    .description('serve a demo brand and app on 127.0.0.1:3000, every message in the outbox')
+    .description(
+      'start a demo server on 127.0.0.1:3000 with a brand, an app and the outbox, and its own database data/demo.db',
+    )
     .action(async () => {
       const { readConfig, demoIn, demoFolder, demoEnv, prepareDemo } = await parts()
       const demo = demoIn(demoFolder)
@@ -25,7 +27,7 @@ export function serveCommands(program: Command, env: Env): void {
     })
   program
     .command('migrate')
-    .description('bring the database up to date')
+    .description('migrate the database to the schema of this version')
     .action(() => withContext(env, async (_, config) => print(`${config.database.name} is up to date`)))
 }
 

@@ -12,7 +12,7 @@ export const serverSettings = declare('Server', {
     default: '127.0.0.1',
     format: 'IP address or host name',
     meaning:
-      'The IP address or host name that the server listens on. `/admin` and `/outbox` answer 404 unless the `Host` header of the request is `HOST`, the host of `PUBLIC_URL`, `localhost`, `*.localhost`, `[::1]` or an address in `127.0.0.0/8`. Ports are not compared.',
+      'The IP address or host name that the server listens on. `/admin` and `/outbox` answer 404 unless the `Host` header of the request is `HOST`, the host of `PUBLIC_URL`, `localhost`, `*.localhost`, `[::1]` or an IP address in `127.0.0.0/8`. Ports are not compared.',
   },
   PORT: {
     default: 3000,
