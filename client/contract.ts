@@ -218,7 +218,10 @@ export interface TextSmsRequest {
    * the client.
    */
   readonly brandId?: string
-  /** The text of the SMS. No invisible characters other than U+200C and U+200D. 1 to 1600 characters. */
+  /**
+   * The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F. 1 to
+   * 1600 characters.
+   */
   readonly message: string
   /** Read for businessName alone, and only when brandId is absent. */
   readonly variables?: {

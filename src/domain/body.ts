@@ -11,8 +11,15 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** Bidirectional controls and the like (design D30). Words and emoji need the excepted characters. */
-const invisible = /[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Variation_Selector}\u200C\u200D]]/v
+/**
+ * Bidirectional controls and the like (design D30). Words and emoji need U+200C, U+200D and the variation selectors up to
+ * U+FE0F. The last line lists Prepended_Concatenation_Mark, which is visible.
+ */
+const invisible = new RegExp(
+  String.raw`[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\u200C\u200D\uFE00-\uFE0F` +
+    String.raw`\u0600-\u0605\u06DD\u070F\u0890\u0891\u08E2\u{110BD}\u{110CD}]]`,
+  'v',
+)
 
 const forbidden = {
   one: new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${invisible.source}]`, 'v'),

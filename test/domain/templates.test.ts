@@ -12,7 +12,7 @@ import {
   templateOf,
   templateVariables,
 } from '../../src/domain/messages/templates.ts'
-import { hasUrl, mixesScripts } from '../../src/domain/messages/words.ts'
+import { hasUrl, scriptProblem } from '../../src/domain/messages/words.ts'
 
 function template(key: string): Template {
   const found = templateOf(key)
@@ -278,7 +278,7 @@ describe('scripts that look alike (design D31)', () => {
     'one_\u0434\u0432\u0430',
   ]
   test.each(mixed)('%p mixes them', (text) => {
-    expect(mixesScripts(text)).toBe(true)
+    expect(scriptProblem('name', text)).toStartWith('name must not mix')
   })
 
   const plain = [
@@ -294,7 +294,7 @@ describe('scripts that look alike (design D31)', () => {
     '\u0928\u092e\u0938\u094d\u0924\u0947 Acme',
   ]
   test.each(plain)('%p does not', (text) => {
-    expect(mixesScripts(text)).toBe(false)
+    expect(scriptProblem('name', text)).toBeUndefined()
   })
 })
 

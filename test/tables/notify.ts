@@ -95,7 +95,17 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
     row('200', 'EMAIL html with data null', { ...html, data: null }),
   ],
   'invisible characters (D30)': [
-    ...['\u202e', '\u2067', '\u200b', '\u00ad', '\ufeff', '\u3164', '\u{e0067}'].flatMap((character) => {
+    ...[
+      '\u202e',
+      '\u2067',
+      '\u200b',
+      '\u00ad',
+      '\ufeff',
+      '\u3164',
+      '\u180b',
+      '\u{e0067}',
+      '\u{e0100}',
+    ].flatMap((character) => {
       const hidden = `a${character}b`
       const name = `U+${character.codePointAt(0)?.toString(16)}`
       return [
@@ -114,7 +124,9 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
     ...[
       '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
       '\u0915\u094d\u200d\u0937',
-      '\ud83d\udc69\u200d\ud83d\udcbb \u2764\ufe0f',
+      '\ud83d\udc69\u200d\ud83d\udcbb \u2764\ufe0f \u2764\ufe0e',
+      // Visible format characters: number sign, end of ayah.
+      '\u0600\u0661\u06dd',
     ].flatMap((text) => [
       row('200', `the message ${text}`, { ...legacy, message: text }),
       row('200', `the customerName ${text}`, withVariable('customerName', text)),
@@ -129,11 +141,11 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
     }),
   ],
   'the size of a mail (D30)': [
-    row('400 validation_error', 'a table of 30,000 rows', {
+    row('400 validation_error', 'a table of 15,000 rows', {
       ...template,
       data: Object.fromEntries(Array.from({ length: 15_000 }, (_, index) => [`a${index}`, 1])),
     }),
-    row('400 validation_error', '5,000 paragraphs', { ...template, template: 'a\n\n'.repeat(3333) }),
+    row('400 validation_error', '3,333 paragraphs', { ...template, template: 'a\n\n'.repeat(3333) }),
     row('400 validation_error', 'a value that is escaped', { ...template, data: { a: "'".repeat(60_000) } }),
     row('400 validation_error', 'bytes beyond the characters', {
       ...template,

@@ -163,7 +163,8 @@ const textSmsRequest = Type.Object(
     message: Type.String({
       minLength: 1,
       maxLength: notifySizes.message,
-      description: 'The text of the SMS. No invisible characters other than U+200C and U+200D.',
+      description:
+        'The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F.',
     }),
     variables: Type.Optional(
       Type.Object(

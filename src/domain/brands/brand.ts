@@ -3,7 +3,7 @@ import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Registration } from '../messages/providers.ts'
 import { notifyTemplateKeys, templateKeys, templateOf } from '../messages/templates.ts'
-import { mixedScripts, mixesScripts } from '../messages/words.ts'
+import { scriptProblem } from '../messages/words.ts'
 
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
@@ -111,9 +111,12 @@ export function brandProblems(brand: Brand): string[] {
   if (!slugPattern.test(brand.slug)) {
     problems.push('the slug must be 1 to 63 of a-z, 0-9 and "-", and not begin with "-"')
   }
-  const name = textProblem('the name', brand.displayName, { max: 40 })
-  if (name !== undefined) problems.push(name)
-  if (mixesScripts(brand.displayName)) problems.push(`the name ${mixedScripts}`)
+  for (const problem of [
+    textProblem('the name', brand.displayName, { max: 40 }),
+    scriptProblem('the name', brand.displayName),
+  ]) {
+    if (problem !== undefined) problems.push(problem)
+  }
   const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
   if (unknown.length > 0) {
     problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)

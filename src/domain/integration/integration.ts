@@ -4,7 +4,7 @@ import type { RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import { notifySizes } from '../messages/notify.ts'
 import { businessNameRule, notifyTemplates } from '../messages/templates.ts'
-import { mixedScripts, mixesScripts } from '../messages/words.ts'
+import { scriptProblem } from '../messages/words.ts'
 import { claim } from '../otp/claims.ts'
 import { integrationRequests, type LimitSettings } from '../otp/limits.ts'
 import { maxAttempts, type OtpStore } from '../otp/store.ts'
@@ -93,7 +93,8 @@ function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, '
     contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
     brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
   }
-  if (mixesScripts(names.brandName)) throw invalid(`\`brandName\` ${mixedScripts}`)
+  const problem = scriptProblem('`brandName`', names.brandName)
+  if (problem !== undefined) throw invalid(problem)
   if (!contactEmail) throw invalid(recipientProblem('contactEmail', body.contactEmail, 'EMAIL'))
   return {
     ...names,

@@ -10,7 +10,7 @@ export function hasUrl(text: string, isTopLevelDomain: IsTopLevelDomain): boolea
   const folded = fold(text)
   if (prefix.test(folded) || ipAddressWithPath.test(folded)) return true
   if (!folded.includes('.')) return false
-  return folded.match(lastLabels)?.some(isTopLevelDomain) ?? false
+  return folded.matchAll(hostNames).some(([, lastLabel = '']) => isTopLevelDomain(lastLabel))
 }
 
 /** businessName and loginId (design D31). Names such as "Booking.com" and e-mail addresses are allowed. */
@@ -21,19 +21,18 @@ export function optionalWords(name: string, value: unknown, rule: TextRule): str
   if ([prefix, hostWithPath, ipAddressWithPath].some((shape) => shape.test(folded))) {
     throw invalid(`\`${name}\` must not contain a URL.`)
   }
-  if (mixesScripts(words)) throw invalid(`\`${name}\` ${mixedScripts}`)
+  const problem = scriptProblem(`\`${name}\``, words)
+  if (problem !== undefined) throw invalid(problem)
   return words
 }
 
-/** Whether a word mixes scripts with similar letters (UTS 39, design D31). */
-export function mixesScripts(text: string): boolean {
-  if (ascii.test(text)) return false
-  return (text.match(wordsOfText) ?? []).some(
-    (word) => scripts.filter((script) => script.test(word)).length > 1,
-  )
+/** A word that mixes scripts with similar letters (UTS 39, design D31); undefined: there is none. */
+export function scriptProblem(name: string, text: string): string | undefined {
+  if (ascii.test(text)) return undefined
+  const isMixed = (word: string) => scripts.filter((script) => script.test(word)).length > 1
+  if (!text.match(wordsOfText)?.some(isMixed)) return undefined
+  return `${name} must not mix Latin, Cyrillic and Greek letters in one word.`
 }
-
-export const mixedScripts = 'must not mix Latin, Cyrillic and Greek letters in one word.'
 
 const ascii = /^[\0-\x7f]*$/
 const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u]
@@ -55,5 +54,5 @@ const prefix = /[a-z][a-z0-9+.-]*:\/\/|\bwww\./u
 const hostWithPath = /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u
 const ipAddressWithPath = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u
 
-const lastLabels =
-  /(?<=[\p{L}\p{M}\p{N}-]\.)[\p{L}\p{M}\p{N}]+(?:-+[\p{L}\p{M}\p{N}]+)*(?!-*[\p{L}\p{M}\p{N}]|\.[\p{L}\p{M}\p{N}])/gu
+/** Each with its last label. */
+const hostNames = /[\p{L}\p{M}\p{N}-]+(?:\.([\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?))+/gu
