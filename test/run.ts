@@ -48,6 +48,10 @@ const programs: Readonly<Record<string, boolean>> = {
       curl: 'curl',
       git: 'git',
       node: 'nodejs npm',
+      php: 'php-cli php-curl',
+      go: 'golang-go',
+      java: 'default-jdk-headless',
+      jq: 'jq',
     }).map(([name, packages]) => [
       `${name} (apt-get install ${packages})`,
       Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) !== null,

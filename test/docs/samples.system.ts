@@ -37,7 +37,12 @@ const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
   js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),
   // By the compiler, below.
   ts: () => undefined,
-  // By PostgreSQL, in postgres.test.ts.
+  // By their own programs, in languages.system.ts.
+  python: () => undefined,
+  php: () => undefined,
+  go: () => undefined,
+  java: () => undefined,
+  // By PostgreSQL, in postgres.system.ts.
   sql: () => undefined,
   sh: (code) => refusedBy('sh', code),
   bash: (code) => refusedBy('bash', code),
