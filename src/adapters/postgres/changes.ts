@@ -16,7 +16,7 @@ const pollStatement = {
     .toSQL().sql,
 }
 
-/** Tells all nodes, within a transaction, to read cached rows again. Such transactions run one after another. */
+/** Makes all nodes read cached rows again. Such transactions run one after another. */
 export async function raiseRevision(orm: Pick<PgRemoteDatabase, 'update'>): Promise<void> {
   await orm
     .update(revision)
@@ -24,10 +24,9 @@ export async function raiseRevision(orm: Pick<PgRemoteDatabase, 'update'>): Prom
     .where(eq(revision.id, 1))
 }
 
-/** Detects changes of cached rows (brands, keys, open circuits) by one number, which concurrent requests read together. */
+/** Detects changes of cached rows by one number, which concurrent requests read together. */
 export class Changes {
   private revision = 0
-  /** The latest poll and when it began. */
   private last: { readonly promise: Promise<number>; readonly began: number } | undefined
   private readonly listeners: (() => void)[] = []
 
@@ -36,7 +35,7 @@ export class Changes {
     private readonly clock: DatabaseClock,
   ) {}
 
-  /** A different number after a change. Rejects if the database does not answer. */
+  /** Differs after a change. Rejects if the database does not answer. */
   token(): Promise<number> {
     const now = performance.now()
     if (!this.last || now - this.last.began > freshMs) this.last = { promise: this.poll(), began: now }

@@ -4,7 +4,7 @@ import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
 
-/** Reads the facts for `otpost doctor`; writes nothing. */
+/** For `otpost doctor`; writes nothing. */
 export async function conditionOf(target: PostgresTarget): Promise<ServerDatabaseFacts> {
   const pool = openPool({ ...target, poolSize: 1 }, () => {})
   try {
@@ -67,7 +67,7 @@ async function factsOf(pool: Pool) {
   }
 }
 
-/** The number of standbys in a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)`. */
+/** @param names a value of synchronous_standby_names, such as `a, b` or `ANY 2 (a, b, c)` */
 function awaitedStandbys(names: string): number {
   if (names.trim() === '') return 0
   return Number(/^\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(/i.exec(names)?.[1] ?? 1)

@@ -16,7 +16,7 @@ export interface ConnectionTarget {
   readonly password: string
   readonly tls: PostgresTls
   readonly connectTimeoutMs: number
-  /** Session settings. Undefined behind a pooler, which rejects them. */
+  /** Undefined behind a pooler, which rejects session settings. */
   readonly session:
     | {
         readonly statementTimeoutMs: number
@@ -27,8 +27,8 @@ export interface ConnectionTarget {
     | undefined
 }
 
-export interface Question {
-  /** Name of the prepared statement; undefined: not prepared. */
+export interface Query {
+  /** Undefined: not prepared. */
   readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
@@ -66,7 +66,7 @@ const parsers: CustomTypesConfig = {
   },
 }
 
-/** One connection. Statements are sent at once and answered in order. A broken connection is not used again. */
+/** Statements are sent at once and answered in order. A broken connection is not used again. */
 export class Connection {
   private readonly client: Client
   /** In the order of the statements. */
@@ -76,7 +76,7 @@ export class Connection {
 
   /**
    * @param broke called once when the connection breaks
-   * @throws DatabaseUnavailable when a certificate file can't be read
+   * @throws DatabaseUnavailable if a certificate file can't be read
    */
   constructor(
     private readonly target: ConnectionTarget,
@@ -100,7 +100,7 @@ export class Connection {
       ...(session && {
         statement_timeout: session.statementTimeoutMs,
         idle_in_transaction_session_timeout: session.idleInTransactionTimeoutMs,
-        // A plan made while a table was small stays prepared, and would go on scanning all of it.
+        // A plan made while a table was small stays prepared and would keep scanning the whole table.
         options:
           '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed -c enable_seqscan=off',
       }),
@@ -118,7 +118,7 @@ export class Connection {
     if (!session) return
     const leftMs = Math.max(1, connectTimeoutMs - (performance.now() - startedAt))
     try {
-      await this.ask({ text: limitsOf(session.transactionTimeoutMs), values: [] }, leftMs)
+      await this.execute({ text: limitsOf(session.transactionTimeoutMs), values: [] }, leftMs)
     } catch (error) {
       const problem = this.end ?? connectProblem(place, error)
       this.destroy(problem)
@@ -138,9 +138,9 @@ export class Connection {
     })
   }
 
-  /** @throws StatementError, or DatabaseUnavailable when the connection breaks or `limitMs` is exceeded */
-  ask(question: Question, limitMs: number): Promise<Reply> {
-    const { name, text, values, asArrays } = question
+  /** @throws StatementError; DatabaseUnavailable if the connection breaks or `limitMs` is exceeded */
+  execute(query: Query, limitMs: number): Promise<Reply> {
+    const { name, text, values, asArrays } = query
     const config: QueryConfig & { rowMode?: 'array' } = {
       name,
       text,
@@ -172,12 +172,11 @@ export class Connection {
     return this.end !== undefined
   }
 
-  /** Whether it can run another statement: no transaction is open. */
   get isReady(): boolean {
     return !this.isBroken && this.client.getTransactionStatus() === 'I'
   }
 
-  /** Closes a connection with an overdue reply, which could arrive as the reply to another statement. */
+  /** A late reply could be taken for the reply to another statement. */
   giveUp(): void {
     const [next] = this.awaited
     if (!next) return
@@ -185,7 +184,7 @@ export class Connection {
     this.destroy(silence(this.target.place, what, limitMs))
   }
 
-  /** Closes it at once; pending statements fail with this problem. */
+  /** Pending statements fail with this problem. */
   destroy(problem: DatabaseUnavailable): void {
     if (this.end) return
     this.end = problem
@@ -220,10 +219,7 @@ export class Connection {
   }
 }
 
-/**
- * Limits how long the locks of a lost COMMIT last: statement and idle time-outs do not apply while the server waits for the
- * rest of a message. Settings that the server does not know are skipped.
- */
+/** Other time-outs do not apply to a partly received COMMIT. Skips unknown settings. */
 function limitsOf(transactionTimeoutMs: number): string {
   const settings = {
     transaction_timeout: transactionTimeoutMs,

@@ -21,18 +21,14 @@ export interface Database {
   readonly take: ReturnType<typeof createSteps>['take']
   queueLength(): number
   readonly serverVersion: string
-  /** The caller's time if a test moves the clock; undefined: use the server's clock. */
+  /** The caller's time if a test moves the clock. Undefined: use the server's clock. */
   given(now: number): number | undefined
   /** Rejects if the database does not answer, is read-only, or has another schema. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
-/**
- * Connects and migrates; concurrent starts wait for each other.
- * | @param clock only for tests; undefined: the server's clock
- * @throws an error for the operator if the database can't be used
- */
+/** Connects and migrates; concurrent starts wait for each other. `clock` is only for tests. */
 export async function openDatabase(
   target: DatabaseTarget,
   clock: Clock | undefined,
@@ -84,7 +80,7 @@ export async function openDatabase(
 /** How long a successful commit counts as proof. */
 const proofMs = 1000
 
-/** Commits a row, at most once per `proofMs`: a full disk or an absent synchronous standby blocks writes but not reads. */
+/** A full disk or an absent standby blocks writes but not reads, so this commits a row. */
 function writeProof(pool: Pool): () => Promise<void> {
   let provenAt = Number.NEGATIVE_INFINITY
   let proving: Promise<void> | undefined
@@ -106,12 +102,11 @@ function writeProof(pool: Pool): () => Promise<void> {
   }
 }
 
-/** Drizzle on a pool or on the connection of a transaction. */
 export function ormOn(connection: Queryable): Orm {
   return drizzle(async (text, values) => ({ rows: await connection.rows(text, values) }))
 }
 
-/** Unwraps Drizzle's errors in all functions of `ports`: their messages contain values, which must not be logged. */
+/** Unwraps Drizzle's errors: their messages contain values, which must not be logged. */
 export function plainErrors<Ports extends object>(ports: Ports): Ports {
   const wrapped = Object.entries(ports).map(([name, port]) => {
     if (typeof port === 'object' && port !== null) return [name, plainErrors(port)] as const
@@ -129,7 +124,6 @@ function rejectPlainly(error: unknown): never {
   throw plainError(error)
 }
 
-/** The database's error without Drizzle's wrapper. */
 export function plainError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? (error.cause ?? new Error('the database failed')) : error
 }

@@ -1,6 +1,6 @@
 import { DatabaseError as ServerError } from 'pg'
 
-/** The database is unreachable or did not answer in time. A pending statement may or may not have run. */
+/** A pending statement may or may not have run. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 
@@ -16,14 +16,14 @@ export class DatabaseUnavailable extends Error {
 /** The server rejected a statement and did not run it. The message contains no values. */
 export class StatementError extends Error {
   override readonly name = 'StatementError'
-  /** The violated constraint, for SQLSTATE class 23. */
+  /** For SQLSTATE class 23. */
   readonly constraint: string | undefined
 
   constructor(
     message: string,
     readonly code: string,
     constraint: string | undefined = undefined,
-    /** Whether the statement or its transaction may succeed when it is retried. */
+    /** Whether a retry of the statement or its transaction may succeed. */
     readonly isPassing: boolean = false,
   ) {
     super(message)
@@ -65,10 +65,7 @@ export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
   )
 }
 
-/**
- * A statement failed. Leaves out what could contain values: the server's detail and context, and messages of class 22.
- * | @param what the statement's name
- */
+/** Leaves out possible values: detail, context and messages of class 22. `what` names the statement. */
 export function statementProblem(place: Place, what: string, cause: unknown): Error {
   if (!(cause instanceof ServerError) || cause.code === undefined) {
     return new Error(`${what} can not be sent: ${namesOnly(cause)}`)
@@ -88,7 +85,6 @@ export function statementProblem(place: Place, what: string, cause: unknown): Er
   )
 }
 
-/** Whether the connection can't be used after this error. */
 export function endsConnection(cause: unknown): boolean {
   if (!(cause instanceof ServerError)) return false
   const { code = '' } = cause

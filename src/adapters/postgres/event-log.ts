@@ -11,11 +11,7 @@ import type { Queryable } from './pool.ts'
 import { attempts, deliveryReports, requests, stats } from './schema.ts'
 import { asJson } from './text.ts'
 
-/**
- * Writes the event log and delivery reports in PostgreSQL.
- *
- * @param part in which this process counts; others should have others
- */
+/** @param part of the statistics, different for each process */
 export function createEventLogWriter(
   { orm, pool }: Pick<Database, 'orm' | 'pool'>,
   part: number,
@@ -54,7 +50,7 @@ export function createEventLogWriter(
   }
 }
 
-/** Saves the reports that outrank what is known of their messages; resolves to what that changes in the statistics. */
+/** Saves reports that outrank those known of their messages; returns the changes of the statistics. */
 async function saveBest(
   orm: Orm,
   provider: string,
@@ -80,7 +76,7 @@ async function saveBest(
     )
     .orderBy(deliveryReports.key)
     .for('update')
-  // One that the sweep has removed since is too old to matter.
+  // A report that was deleted meanwhile is too old to matter.
   const replaced = known.flatMap((before) => {
     const report = others.find(({ key }) => key === before.key)
     return report && outranks(report, before) ? [{ report, before }] : []
@@ -97,10 +93,7 @@ async function saveBest(
   return reportCounts(provider, [...saved, ...replaced])
 }
 
-/**
- * The statements that go with every batch, written once by Drizzle. Their rows are one parameter, as JSON: to write the
- * values of a row into a statement takes Drizzle longer than everything else that saves it.
- */
+/** Rows are one JSON parameter: writing their values into a statement takes Drizzle longer than the save. */
 function writesBy(orm: Orm) {
   const sent = (table: typeof requests | typeof attempts) =>
     and(
@@ -183,13 +176,12 @@ function writesBy(orm: Orm) {
   }
 }
 
-/** The rows of a parameter that `rowsAsJson` made, as a SELECT. */
+/** @returns a SELECT of the rows in a parameter of `rowsAsJson` */
 function givenRows(table: PgTable): SQL {
   const names = Object.values(getTableColumns(table)).map(({ name }) => sql.identifier(name))
   return sql`SELECT ${sql.join(names, sql`, `)} FROM jsonb_populate_recordset(NULL::${table}, ${sql.placeholder('rows')}::jsonb)`
 }
 
-/** Rows as JSON, by the names of the table's columns. */
 function rowsAsJson(table: PgTable, rows: readonly object[]): string {
   const names = new Map(
     Object.entries(getTableColumns(table)).map(([property, { name }]) => [property, name]),
@@ -201,7 +193,6 @@ function rowsAsJson(table: PgTable, rows: readonly object[]): string {
   )
 }
 
-/** Runs a statement with these rows as its parameter, prepared under a name; there is nothing to do without rows. */
 function prepared<Row extends object = object>(
   name: string,
   table: PgTable,
@@ -216,7 +207,7 @@ function prepared<Row extends object = object>(
   }
 }
 
-/** What a saved row becomes by another of its request: what is known replaces what was not, and stays known. */
+/** Known values replace unknown ones and stay. */
 function mergedColumns(table: PgTable): Record<string, SQL> {
   return Object.fromEntries(
     Object.entries(getTableColumns(table))

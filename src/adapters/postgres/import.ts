@@ -44,29 +44,28 @@ const idleInTransactionTimeoutMs = 60_000
 
 const lockTimeoutMs = 20_000
 
-/** How long `isEmpty` retries: by then the server has rolled back a transaction whose COMMIT it did not receive. */
+/** By then the server has rolled back a transaction whose COMMIT it did not receive. */
 const doubtMs = 120_000
 const doubtPauseMs = 1000
 
 const doubtStatementMs = lockTimeoutMs + 5000
 
-/** The reply to COMMIT was lost, and its outcome could not be found out. */
+/** The reply to COMMIT was lost, and its outcome is unknown. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown'
 }
 
-/** The source's present key as a fingerprint; `check` throws if the target notes a key that the source lacks. */
+/** `check` throws if the target notes a key that the source lacks. */
 export interface NoteKeys {
   readonly present: string
   readonly check: (noted: readonly string[]) => void
 }
 
 /**
- * Copies a source into an empty database, in one transaction; expired rows are left out. Future instants are shifted by the
- * difference of the two clocks.
- * | @param noteKeys undefined: the keys of the source are not known
- * @param beforeCommit called before the COMMIT, again if the transaction is retried; may throw to roll back
- * @throws OperatorError or DatabaseUnavailable, then nothing is changed; OutcomeUnknown if the COMMIT's outcome is unknown
+ * Copies unexpired rows into an empty database, in one transaction.
+ * @param noteKeys undefined: the keys of the source are not known
+ * @param beforeCommit called again if the transaction is retried; may throw to roll back
+ * @throws OutcomeUnknown; after other errors nothing is changed
  */
 export async function importAll(
   target: PostgresTarget,
@@ -197,7 +196,7 @@ async function copyAll(
   return done
 }
 
-/** How far the target's clock is ahead, in milliseconds; 0 if the difference may be due to the round trip. */
+/** In milliseconds; 0 if the difference may be due to the round trip. */
 async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<number> {
   const asked = now()
   const [row] = await ormOn(connection).select({ at: serverTime }).from(revision)
@@ -217,7 +216,7 @@ function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number):
   }
 }
 
-/** Inserts rows in batches, building the next batch while the server inserts the last one. */
+/** Builds the next batch while the server inserts the last one. */
 async function copyRows(
   connection: Queryable,
   table: string,

@@ -10,8 +10,8 @@ const migrationLock = 0x6f74706f7374
 const oldestServer = { number: 140_000, name: '14' }
 
 /**
- * Applies missing migrations in one transaction behind a lock, and records them in drizzle-kit's table.
- * | @throws an error for the operator if the schema is newer than this program or the server is too old
+ * Applies missing migrations in one transaction behind a lock.
+ * @throws an error for the operator if the schema is newer than this program or the server is too old
  */
 export async function migrate(pool: Pool, known: readonly Migration[] = migrations): Promise<void> {
   try {
@@ -73,7 +73,7 @@ export async function requireSchema(connection: Queryable): Promise<void> {
   }
 }
 
-/** Applied migrations: tag by time. */
+/** Tag by time. */
 async function appliedBefore(connection: Queryable): Promise<ReadonlyMap<number, string>> {
   const [[table] = []] = await connection.rows("SELECT to_regclass('__drizzle_migrations')::text", [])
   if (table === null || table === undefined) return new Map()

@@ -4,7 +4,6 @@ import { raiseRevision } from './changes.ts'
 import { type Database, ormOn } from './database.ts'
 import { openCircuitRows } from './schema.ts'
 
-/** Shares open circuits between the nodes on one database. */
 export function createOpenCircuits({
   orm,
   pool,
@@ -26,7 +25,7 @@ export function createOpenCircuits({
       }),
     listen: (changed) => {
       const read = async () => changed(await orm.select().from(openCircuitRows))
-      // Only a hint: without it a node finds open circuits by itself.
+      // Only a hint: without it a node detects failures itself.
       changes.onChange(() => void read().catch(() => undefined))
       void read().catch(() => undefined)
     },

@@ -18,7 +18,7 @@ import type { DatabaseTarget } from './target.ts'
 const parts = 32_768
 
 interface Opening {
-  /** Only for tests; undefined: the database server's clock. */
+  /** Only for tests. Undefined: the database server's clock. */
   readonly now?: Clock
   readonly log: Log
 }

@@ -2,10 +2,7 @@ import { otpSteps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import type { Database } from './database.ts'
 
-/**
- * Codes and limits in PostgreSQL, by the server's clock unless a test has set one.
- * | @param isHashOf compares a stored hash with that of a keyed code under this record id, in constant time
- */
+/** @param isHashOf compares in constant time */
 export function createOtpStore(
   { take, given }: Pick<Database, 'take' | 'given'>,
   isHashOf: Parameters<typeof otpSteps>[0],

@@ -1,4 +1,4 @@
-import { Connection, type Question, type Reply } from './connection.ts'
+import { Connection, type Query, type Reply } from './connection.ts'
 import { DatabaseUnavailable, noneFree, type Place, StatementError, silence } from './errors.ts'
 import { answers } from './probe.ts'
 import { ReconnectBackoff } from './reconnect-backoff.ts'
@@ -21,25 +21,22 @@ export interface PostgresTarget {
   readonly isPooled: boolean
 }
 
-/** A statement, prepared under its name. */
+/** Prepared under its name. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
-/**
- * The pool or one transaction. int8 is returned as number, jsonb parsed; jsonb parameters are JSON text.
- * Rejects with StatementError or DatabaseUnavailable.
- */
+/** int8 is returned as number, jsonb parsed. Rejects with StatementError or DatabaseUnavailable. */
 export interface Queryable {
   query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
   /** Rows as arrays; not prepared. */
   rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
 }
 
-/** One transaction. Statements sent without an await in between are pipelined. */
+/** Statements sent without an await in between are pipelined. */
 export interface Transaction extends Queryable {
-  /** Sends a statement; its failure fails the commit. */
+  /** A failure of the statement fails the commit. */
   send(statement: Statement, values: readonly unknown[]): void
 }
 
@@ -48,12 +45,9 @@ export interface TransactionLimits {
 }
 
 export interface Pool extends Queryable {
-  /**
-   * Runs `work` between BEGIN and COMMIT at READ COMMITTED; rolls back if it throws. Retries up to three times if the server
-   * permits it, so `work` must have no other effects.
-   */
+  /** READ COMMITTED. May be retried, so `work` must have no other effects. Rolls back if `work` throws. */
   transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
-  /** Open, idle, and statements that wait for a connection. */
+  /** `waiting`: statements that wait for a connection. */
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
   /** Rejects new work, waits for work in progress (limited by the statement time-out), and closes. */
   close(): Promise<void>
@@ -68,15 +62,11 @@ const graceMs = 500
 
 interface Waiting {
   readonly sinceMs: number
-  readonly resolve: (link: Connection) => void
+  readonly resolve: (connection: Connection) => void
   readonly reject: (problem: DatabaseUnavailable) => void
 }
 
-/**
- * A pool that opens connections on demand and keeps them. While the server is unreachable everything fails at once, except
- * for one attempt at a time after a pause.
- * | @param log receives a problem when it begins, and its end
- */
+/** @param log receives a problem when it begins and when it ends */
 export function openPool(target: PostgresTarget, log: (problem: string) => void): Pool {
   const { poolSize, connectTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs, isPooled } = target
   const { place, password } = readUrl(target.url)
@@ -93,12 +83,12 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
           transactionTimeoutMs: statementTimeoutMs + 2 * graceMs,
         },
   }
-  // After this silence the server is probed, for as long again: so a dead server is known before the connect time-out.
+  // Probes after this silence, so that a dead server is detected before the connect time-out.
   const suspicionMs = connectTimeoutMs * 0.4
   const pollMs = Math.min(250, Math.max(10, connectTimeoutMs / 10))
 
   const backoff = new ReconnectBackoff(Math.random)
-  const links = new Set<Connection>()
+  const connections = new Set<Connection>()
   const opening = new Set<Connection>()
   /** The most recently used is last and is used next. */
   const idle: Connection[] = []
@@ -119,49 +109,52 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     const free = idle.pop()
     if (free) return free
     const now = performance.now()
-    if (links.size === opening.size && backoff.isShut(now)) throw fresh(problem)
+    if (connections.size === opening.size && backoff.isShut(now)) throw fresh(problem)
     const { promise, resolve, reject } = Promise.withResolvers<Connection>()
     waiting.push({ sinceMs: now, resolve, reject })
     grow()
     return promise
   }
 
-  function release(link: Connection): void {
-    if (!link.isReady) {
-      link.destroy(new DatabaseUnavailable('a transaction was left open'))
+  function release(connection: Connection): void {
+    if (!connection.isReady) {
+      connection.destroy(new DatabaseUnavailable('a transaction was left open'))
     } else {
       const next = waiting.shift()
-      if (next) next.resolve(link)
-      else idle.push(link)
+      if (next) next.resolve(connection)
+      else idle.push(connection)
     }
     settle()
   }
 
-  /** Opens connections for waiting statements, within the limits. */
   function grow(): void {
-    while (waiting.length > opening.size && links.size < poolSize && !backoff.isShut(performance.now())) {
+    while (
+      waiting.length > opening.size &&
+      connections.size < poolSize &&
+      !backoff.isShut(performance.now())
+    ) {
       if (!open()) return
     }
   }
 
   function open(): boolean {
-    let link: Connection
+    let connection: Connection
     try {
-      link = new Connection(connectionTarget, broke)
+      connection = new Connection(connectionTarget, broke)
     } catch (error) {
       failed(error as DatabaseUnavailable)
       return false
     }
     backoff.enter()
-    links.add(link)
-    opening.add(link)
-    link.open().then(
+    connections.add(connection)
+    opening.add(connection)
+    connection.open().then(
       () => {
-        opening.delete(link)
+        opening.delete(connection)
         heardAt = performance.now()
         if (backoff.succeeded()) log(`PostgreSQL at ${place.host}:${place.port} can be reached again`)
         problem = undefined
-        release(link)
+        release(connection)
         grow()
       },
       // `broke` has handled it.
@@ -177,22 +170,22 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     settle()
   }
 
-  function broke(link: Connection, error: DatabaseUnavailable): void {
-    links.delete(link)
-    const position = idle.indexOf(link)
+  function broke(connection: Connection, error: DatabaseUnavailable): void {
+    connections.delete(connection)
+    const position = idle.indexOf(connection)
     if (position >= 0) idle.splice(position, 1)
-    if (opening.delete(link)) failed(error)
+    if (opening.delete(connection)) failed(error)
     else grow()
     settle()
   }
 
-  /** Rejects waiting statements if no connection can be opened; completes `close` when all is done. */
+  /** Rejects waiting statements if no connection can be opened; completes `close`. */
   function settle(): void {
-    if (links.size === 0 && waiting.length > 0) {
+    if (connections.size === 0 && waiting.length > 0) {
       grow()
-      if (links.size === 0) for (const { reject } of waiting.splice(0)) reject(fresh(problem))
+      if (connections.size === 0) for (const { reject } of waiting.splice(0)) reject(fresh(problem))
     }
-    if (waiting.length === 0 && opening.size === 0 && idle.length === links.size) drained?.()
+    if (waiting.length === 0 && opening.size === 0 && idle.length === connections.size) drained?.()
   }
 
   function poll(): void {
@@ -202,12 +195,14 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     polledAt = now
     wasHeldUp = isHeldUp
     if (isHeldUp) return
-    for (const link of links) if (link.isOverdue(now)) link.giveUp()
+    for (const connection of connections) if (connection.isOverdue(now)) connection.giveUp()
     while (waiting[0] && now - waiting[0].sinceMs > connectTimeoutMs) {
       waiting.shift()?.reject(problem ? fresh(problem) : noneFree(place, poolSize, connectTimeoutMs))
     }
-    const isSilent = links.values().some((link) => {
-      return !opening.has(link) && now - Math.max(link.waitingSinceMs ?? now, heardAt) > suspicionMs
+    const isSilent = connections.values().some((connection) => {
+      return (
+        !opening.has(connection) && now - Math.max(connection.waitingSinceMs ?? now, heardAt) > suspicionMs
+      )
     })
     if (isSilent && !isProbing) void probe()
     grow()
@@ -224,33 +219,34 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     if (heardAt !== before) return
     const away = silence(place, 'has not answered', Math.round(2 * suspicionMs))
     failed(away)
-    for (const link of [...links]) link.destroy(away)
+    for (const connection of [...connections]) connection.destroy(away)
     settle()
   }
 
-  async function onConnection<T>(work: (link: Connection) => Promise<T>): Promise<T> {
-    const link = await acquire()
+  async function onConnection<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await acquire()
     try {
-      return await work(link)
+      return await work(connection)
     } finally {
-      release(link)
+      release(connection)
     }
   }
 
-  async function ask(link: Connection, question: Question, limitMs = statementTimeoutMs): Promise<Reply> {
+  async function execute(connection: Connection, query: Query, limitMs = statementTimeoutMs): Promise<Reply> {
     try {
-      return await link.ask(question, limitMs + graceMs)
+      return await connection.execute(query, limitMs + graceMs)
     } finally {
-      if (!link.isBroken) heardAt = performance.now()
+      if (!connection.isBroken) heardAt = performance.now()
     }
   }
 
-  const prepared = ({ name, text }: Statement, values: readonly unknown[]): Question =>
+  const prepared = ({ name, text }: Statement, values: readonly unknown[]): Query =>
     isPooled ? { text, values } : { name, text, values }
-  const askAlone = (question: Question) => persistently(() => onConnection((link) => ask(link, question)))
+  const executeAlone = (query: Query) =>
+    persistently(() => onConnection((connection) => execute(connection, query)))
 
   /** BEGIN with its settings, in one round trip. Session limits apply to transactions too. */
-  function beginning(limits: TransactionLimits | undefined): Question {
+  function beginning(limits: TransactionLimits | undefined): Query {
     const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
     if (!limits && !isPooled) return plain(begin)
     const settings = [
@@ -271,7 +267,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
   }
 
   async function transactionOn<T>(
-    link: Connection,
+    connection: Connection,
     work: (connection: Transaction) => Promise<T>,
     limits: TransactionLimits | undefined,
   ): Promise<T> {
@@ -279,16 +275,16 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     let isOver = false
     /** A retryable error that `work` caught or wrapped. */
     let passing: StatementError | undefined
-    const sent = (question: Question): Promise<Reply> => {
-      const reply = ask(link, question, limits?.statementTimeoutMs)
+    const sent = (query: Query): Promise<Reply> => {
+      const reply = execute(connection, query, limits?.statementTimeoutMs)
       reply.catch((error) => {
         if (mayPass(error)) passing = error
       })
       replies.push(reply)
       return reply
     }
-    const inside = (question: Question): Promise<Reply> =>
-      isOver ? Promise.reject(new Error('a statement came after its transaction was over')) : sent(question)
+    const inside = (query: Query): Promise<Reply> =>
+      isOver ? Promise.reject(new Error('a statement came after its transaction was over')) : sent(query)
     try {
       sent(beginning(limits))
       const result = await work({
@@ -299,7 +295,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       })
       isOver = true
       const { command } = await sent(plain('COMMIT'))
-      // The server replies ROLLBACK if a statement failed and nobody noticed.
+      // The server replies ROLLBACK if a statement failed and `work` ignored that.
       if (command !== 'COMMIT') {
         await Promise.all(replies)
         throw new Error('the transaction was rolled back, as one of its statements failed')
@@ -307,18 +303,18 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       return result
     } catch (error) {
       isOver = true
-      if (!link.isBroken) await sent(plain('ROLLBACK')).catch(() => {})
+      if (!connection.isBroken) await sent(plain('ROLLBACK')).catch(() => {})
       throw passing ?? error
     }
   }
 
   return {
     query: async <Row extends object>(statement: Statement, values: readonly unknown[] = []) =>
-      (await askAlone(prepared(statement, values))).rows as Row[],
-    rows: async (text, values) => (await askAlone({ text, values, asArrays: true })).rows as unknown[][],
+      (await executeAlone(prepared(statement, values))).rows as Row[],
+    rows: async (text, values) => (await executeAlone({ text, values, asArrays: true })).rows as unknown[][],
     transaction: (work, limits) =>
-      persistently(() => onConnection((link) => transactionOn(link, work, limits))),
-    stats: () => ({ size: links.size, idle: idle.length, waiting: waiting.length }),
+      persistently(() => onConnection((connection) => transactionOn(connection, work, limits))),
+    stats: () => ({ size: connections.size, idle: idle.length, waiting: waiting.length }),
     close: () => {
       closed ??= (async () => {
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -332,20 +328,19 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         problem = end
         for (const { reject } of waiting.splice(0)) reject(end)
         const unused = idle.splice(0)
-        for (const link of unused) links.delete(link)
-        for (const link of [...links]) link.destroy(end)
-        await Promise.all(unused.map((link) => link.close()))
+        for (const connection of unused) connections.delete(connection)
+        for (const connection of [...connections]) connection.destroy(end)
+        await Promise.all(unused.map((connection) => connection.close()))
       })()
       return closed
     },
   }
 }
 
-function plain(text: string): Question {
+function plain(text: string): Query {
   return { text, values: [] }
 }
 
-/** Retries what the server reports as retryable. */
 async function persistently<T>(attempt: () => Promise<T>): Promise<T> {
   for (let failures = 0; ; ) {
     try {

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 /** SSLRequest (PostgreSQL manual, 54.2.10); every server and pooler answers it with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** Whether a server answers; needs no free connection or password. Never rejects. */
+/** Needs no free connection and no password. Never rejects. */
 export function answers(host: string, port: number, waitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host)

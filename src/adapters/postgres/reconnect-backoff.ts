@@ -1,7 +1,7 @@
 const firstPauseMs = 100
 const longestPauseMs = 2000
 
-/** After a failure, permits one attempt at a time after a pause that doubles and is randomized, until one succeeds. */
+/** After a failure, permits one attempt at a time after a growing, randomized pause. */
 export class ReconnectBackoff {
   private failures = 0
   private shutUntil = Number.NEGATIVE_INFINITY
@@ -10,7 +10,7 @@ export class ReconnectBackoff {
   /** @param chance returns 0 to 1 */
   constructor(private readonly chance: () => number) {}
 
-  /** Whether attempts are not permitted. `now` is in monotonic milliseconds. */
+  /** `now` is in monotonic milliseconds. */
   isShut(now: number): boolean {
     return this.failures > 0 && (this.isTried || now < this.shutUntil)
   }

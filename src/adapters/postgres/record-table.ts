@@ -5,14 +5,10 @@ import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { codesAndLimits } from './schema.ts'
 
-// The codes and limits of a transaction, in two round trips: BEGIN, lock and read all its rows; then write and COMMIT.
-//
-// Rows that do not exist can't be locked. Two transactions that insert the same row conflict, and the second one is retried.
-// So is one that reads a row which appeared after it took its locks. Reading an absent row without writing it is
-// equivalent to running before the insertion.
-//
-// There are no deadlocks: all transactions lock in one order and then insert in one order. Deletions come last, since an
-// insertion waits for a deletion of the same row. The expiry cleanup skips locked rows.
+// Two round trips: BEGIN, lock and read all rows; then write and COMMIT. Rows that do not exist can't be
+// locked: a transaction is retried if a row that it inserts or reads was inserted by another one after its
+// locks. No deadlocks: all transactions lock and insert in one order. Deletions come last, since an insertion
+// waits for a deletion of the same row.
 
 /** Builds SQL only. */
 const orm = drizzle(async () => ({ rows: [] }))
@@ -90,7 +86,6 @@ function arrayOf(column: { getSQLType(): string }): string {
   return `${column.getSQLType().replace(' COLLATE "C"', '')}[]`
 }
 
-/** Another transaction inserted a row first; this one is rolled back and retried. */
 class Overtaken extends Error {
   override readonly name = 'Overtaken'
 
@@ -99,14 +94,13 @@ class Overtaken extends Error {
   }
 }
 
-/** Whether a transaction failed because another one inserted a row first. */
 export function isOvertaken(error: unknown): boolean {
   return error instanceof Overtaken || (error instanceof StatementError && error.code === uniqueViolation)
 }
 
 const uniqueViolation = '23505'
 
-/** Locks and reads the records of subjects. `hear` receives the server's time. */
+/** `hear` receives the server's time. */
 export async function openRecords(
   connection: Queryable,
   subjects: readonly string[],
@@ -134,7 +128,7 @@ export async function openRecords(
   return { records: new Records(load), now: first.at }
 }
 
-/** Sends the changes, which are committed with the transaction. */
+/** Committed with the transaction. */
 export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
   if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
   if (updates.length > 0) updateRows.send(connection, arraysOf(updates))

@@ -17,8 +17,8 @@ import type { StatKey } from '../../domain/events/stats.ts'
 import type { AuditAction } from '../../domain/operator/audit.ts'
 import { asJson } from './text.ts'
 
-// The tables of the SQLite schema, which describes them. Instants are epoch milliseconds. The first key column of the tables
-// that every request writes (codes_and_limits, requests, attempts) distributes rows over the nodes of a distributed database.
+// See the SQLite schema. The first key column of codes_and_limits, requests and attempts distributes their
+// rows over the nodes of a distributed database.
 
 /** Compared byte by byte, so that the order is the same on every server. */
 const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' })
@@ -30,10 +30,7 @@ const texts = customType<{ data: Readonly<Record<string, string>> }>({
 
 const instant = (name: string) => bigint(name, { mode: 'number' })
 
-/**
- * One row for each live code and each open limit. No index by time: updates stay in their page (HOT), and expired rows are
- * deleted by key.
- */
+/** No index by time: updates stay in their page (HOT), and expired rows are deleted by key. */
 export const codesAndLimits = pgTable(
   'codes_and_limits',
   {
@@ -58,13 +55,13 @@ export const codesAndLimits = pgTable(
   ],
 )
 
-/** One row, whose number grows when cached rows change. */
+/** One row; the number grows when cached rows change. */
 export const revision = pgTable('revision', {
   id: smallint().primaryKey(),
   number: bigint({ mode: 'number' }).notNull(),
 })
 
-/** At most one row: the fingerprint of the secret key in use. */
+/** At most one row: the key in use. */
 export const keyFingerprints = pgTable('secret_marks', {
   mark: key('mark').primaryKey(),
   since: instant('since').notNull(),
@@ -77,7 +74,7 @@ export const leases = pgTable('leases', {
   endsAt: instant('ends_at').notNull(),
 })
 
-/** Open circuits, which nodes share. */
+/** Open circuits, shared by all nodes. */
 export const openCircuitRows = pgTable('resting_providers', {
   provider: text().primaryKey(),
   failures: integer().notNull(),
@@ -234,7 +231,7 @@ export const deliveryReports = pgTable(
   ],
 )
 
-/** Counters by minute, hour and day. Each process writes its own `part`; readers add the parts up. */
+/** Each process writes its own `part`; readers add the parts up. */
 export const stats = pgTable(
   'stats',
   {

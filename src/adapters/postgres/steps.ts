@@ -15,12 +15,12 @@ interface Waiting {
   /** The application, or the first subject if there is none. */
   readonly owner: string
   readonly since: number
-  /** Runs the step; the result answers it after the commit. */
+  /** The returned function resolves the step's promise after the commit. */
   readonly run: (state: State, now: number) => () => void
   readonly reject: (error: unknown) => void
 }
 
-/** Concurrent transactions per group. A second one would mostly wait for the same application's limits, with small batches. */
+/** Per group. A second transaction would mostly wait for the same application's limits. */
 const atOnce = 1
 
 /** The pause is random and grows with each retry. */
@@ -50,9 +50,8 @@ interface Settings {
 }
 
 /**
- * Runs atomic steps. Steps that arrive together share a transaction; after an error each of them is retried alone.
- * | If a locked row makes a transaction slow, the owners of its steps get separate groups until it ends, so that others
- * do not wait.
+ * Steps that arrive together share a transaction; after an error each is retried alone.
+ * Owners of steps in a slow transaction get separate groups until it ends, so that others do not wait.
  */
 export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patienceMs, hearing }: Settings) {
   const shared: Group = { waiting: [], running: 0 }
@@ -109,7 +108,7 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     }
   }
 
-  /** Gives the slow transaction's slot to another, and moves its owners' steps to groups of their own. */
+  /** Frees the slow transaction's slot, and moves its owners' steps to groups of their own. */
   function setAside(batch: Batch): void {
     batch.isSlow = true
     batch.group.running--
@@ -161,7 +160,6 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     }
   }
 
-  /** Sets slow transactions aside, and rejects steps that waited too long. */
   const polling = setInterval(() => {
     const now = performance.now()
     for (const batch of batches) {

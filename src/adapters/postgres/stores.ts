@@ -41,10 +41,7 @@ export function storeDatabase({
   }
 }
 
-/**
- * Inserts a message after all lower ids are committed, as readers continue from the last id they have seen. Locks the row
- * of `revision` within the same statement, so that a stalled server blocks nobody.
- */
+/** Readers continue from the last ID they have seen, so a message waits for the commit of lower IDs. */
 function messageInsert(orm: Database['orm'], row: Readonly<Record<string, unknown>>): SQL {
   const { outbox, revision } = tables
   const turn = orm.select({ id: revision.id }).from(revision).where(eq(revision.id, 1)).for('update')

@@ -7,7 +7,7 @@ import { serverTime } from './clock.ts'
 import { type Database, ormOn } from './database.ts'
 import { codesAndLimits, leases, openCircuitRows } from './schema.ts'
 
-/** Rows visited per step; small, so that concurrent requests do not wait noticeably. */
+/** Small, so that concurrent requests do not wait noticeably. */
 const batch = 500
 
 const otherBatch = 1000
@@ -15,10 +15,7 @@ const otherBatch = 1000
 /** If the node with the lease is silent for longer, another takes over. */
 const leaseMs = 15_000
 
-/**
- * Creates the expiry cleanup, which runs on one node at a time; the result takes one small step. Locked rows are skipped.
- * | @param node a unique name of this process
- */
+/** Runs on one node at a time; each call takes one step. @param node unique name of this process */
 export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
   node: string,
@@ -39,7 +36,7 @@ export function createSweep(
     return { isRound: next === '' && !isFull, isBusy: expired > batch / 4 || isFull }
   }
 
-  /** Visits codes and limits by key, round after round. */
+  /** By key, round after round. */
   async function sweepCodesAndLimits(now: number): Promise<readonly [removed: number, next: string]> {
     const { subject, name, expiresAt } = codesAndLimits
     const [last] = await orm
@@ -105,7 +102,7 @@ async function takeLease(
     .onConflictDoUpdate({
       target: leases.name,
       set: { holder: sql`excluded.holder`, endsAt: sql`excluded.ends_at` },
-      // An end that is too far in the future dates from before the clock was set back.
+      // An end that is too far in the future was stored before the clock was set back.
       setWhere: sql`${leases.holder} = excluded.holder or ${leases.endsAt} <= ${now}
         or ${leases.endsAt} > ${now} + ${2 * lease.lengthMs}`,
     })
@@ -113,7 +110,7 @@ async function takeLease(
   return taken.length > 0
 }
 
-/** Runs a DELETE or UPDATE; resolves to the number of changed rows. */
+/** Returns the number of changed rows. */
 async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
   const rows: unknown = await orm.execute(
     sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,

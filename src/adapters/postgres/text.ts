@@ -1,6 +1,5 @@
-// PostgreSQL keeps neither NUL nor half a surrogate pair, whoever sends it: each becomes U+FFFD.
+// PostgreSQL stores neither NUL nor unpaired surrogates: each becomes U+FFFD.
 
-/** A value as a jsonb parameter. */
 export function asJson(value: unknown): string {
   const text = JSON.stringify(value)
   return /\\u(?:0000|d[89a-f])/i.test(text)
@@ -8,7 +7,6 @@ export function asJson(value: unknown): string {
     : text
 }
 
-/** A parameter as PostgreSQL can store it. */
 export function storable<T>(value: T): T | string {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 
 export interface PostgresTls {
-  /** `require` only encrypts; `verify-ca` also checks the certificate's issuer, `verify-full` its host name too. */
+  /** `require` only encrypts; `verify-ca` also checks the issuer, `verify-full` the host name too. */
   readonly mode: 'off' | 'require' | 'verify-ca' | 'verify-full'
   /** PEM; default: the runtime's authorities. */
   readonly caFile?: string
@@ -23,7 +23,7 @@ export function tlsOptions({ mode, caFile, certFile, keyFile }: PostgresTls): Co
   }
 }
 
-/** Rejects a file without PEM: an empty one would count as none. */
+/** An empty file would count as no certificate. */
 function readPem(parameter: string, file: string, kind: string): string {
   let text: string
   try {

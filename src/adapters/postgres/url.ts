@@ -10,7 +10,7 @@ const tlsModes = {
 const parameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
 
 export interface PostgresUrl {
-  /** For people: without user, password and parameters. */
+  /** For display: without user, password and parameters. */
   readonly name: string
   readonly server: Pick<PostgresTarget, 'url' | 'tls'>
   /** Sentences that follow the name of the setting. */
