@@ -96,7 +96,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       { network },
       'X-Forwarded-For is ignored: its sender is not in TRUSTED_PROXIES, and counts as the client',
     )
-    context.eventLog.count(now(), ignoredForwardedStat(network))
+    context.eventLog.count(now(), ignoredForwardedStat)
   })
   const contextOf = (request: Request) => httpRequests.of(request)
   const passwordHash = config.adminPasswordHash

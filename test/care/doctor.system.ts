@@ -166,9 +166,13 @@ describe.concurrent('otpost doctor', () => {
     ])
     expect((await examined(env)).of('TRUSTED_PROXIES')).toEqual([
       expect.stringMatching(
-        /^warn: .*127\.0\.0\.0\/24 .*ignored.* → .*add its IP address to TRUSTED_PROXIES/,
+        /^warn: .*ignored.*hour from 20.*log.* → .*add its IP address to TRUSTED_PROXIES/,
       ),
     ])
+    inDatabase(here.file, (driver) => {
+      const rows = driver.prepare("SELECT DISTINCT detail FROM stats WHERE kind = 'forwarded-ignored'")
+      expect(rows.pluck().all()).toEqual([''])
+    })
   })
 
   test('changes nothing in the database, also where that is of an older version', async () => {
@@ -397,7 +401,7 @@ describe('findings', () => {
     poolSize: 10,
     clock: { at: 0, askedAt: 0 },
     lastRequestAt: null,
-    ignoredForwarders: [],
+    ignoredForwardedAt: null,
   }
 
   test.each([
@@ -492,7 +496,7 @@ describe('findings', () => {
     logBytes: 0,
     keyFingerprints: [],
     lastRequestAt: null,
-    ignoredForwarders: [],
+    ignoredForwardedAt: null,
   } as const
   test.each([
     [whole, []],

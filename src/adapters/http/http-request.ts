@@ -23,9 +23,9 @@ export class HttpRequests {
   /** Whether each answer closes its connection. */
   isClosing = false
 
-  private ignoredNextAt = Number.NEGATIVE_INFINITY
+  private ignoredHour = Number.NaN
 
-  /** @param ignored receives the network of a peer whose X-Forwarded-For is ignored, at most once an hour (design D21) */
+  /** @param ignored receives the network of a peer whose X-Forwarded-For is ignored, once per hour of the clock (design D21) */
   constructor(
     private readonly trustedProxies: readonly Network[],
     private readonly now: Clock,
@@ -68,11 +68,11 @@ export class HttpRequests {
   }
 
   private noteIgnored(peer: string | undefined): void {
-    const at = this.now()
-    if (at < this.ignoredNextAt) return
+    const hour = Math.floor(this.now() / 3_600_000)
+    if (hour === this.ignoredHour) return
     const network = untrustedNetwork(peer, this.trustedProxies)
     if (network === undefined) return
-    this.ignoredNextAt = at + 3_600_000
+    this.ignoredHour = hour
     this.ignored(network)
   }
 

@@ -1,5 +1,5 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
-import { ignoredForwardersQuery, type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
+import { ignoredForwardedQuery, type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
 import { isLoopback } from './url.ts'
@@ -44,8 +44,7 @@ async function factsOf(pool: Pool) {
   const lastId =
     row[10] === true ? (await pool.rows('SELECT max(request_id) FROM requests', []))[0]?.[0] : null
   const fingerprints = row[11] === true ? await pool.rows('SELECT mark FROM secret_marks', []) : []
-  const forwarders =
-    row[12] === true ? await pool.rows(ignoredForwardersQuery('$1'), [askedAt - 86_400_000]) : []
+  const ignoredAt = row[12] === true ? (await pool.rows(ignoredForwardedQuery, []))[0]?.[0] : null
   return {
     version: String(row[0]),
     isReadOnly: row[1] === true,
@@ -63,7 +62,7 @@ async function factsOf(pool: Pool) {
     schema: await schemaOf(pool, row[9] === true),
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,
-    ignoredForwarders: forwarders.map(([network]) => String(network)),
+    ignoredForwardedAt: ignoredAt == null ? null : Number(ignoredAt),
   }
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Driver from 'better-sqlite3'
 import { migrations } from '../../../drizzle/sqlite/migrations.ts'
-import { type DatabaseFacts, ignoredForwardersQuery, schemaState } from '../store/condition.ts'
+import { type DatabaseFacts, ignoredForwardedQuery, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { DatabaseError } from './database.ts'
 import { damageIn } from './draft.ts'
@@ -9,7 +9,6 @@ import { missingColumns } from './migrate.ts'
 
 /** No table check starts after this time. */
 const checkMs = 2000
-const dayMs = 86_400_000
 
 /** For `otpost doctor`; writes nothing. `full` has no time limit. @throws DatabaseError */
 export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
@@ -43,12 +42,9 @@ export function conditionOf(file: string, { full }: { readonly full: boolean }):
         ? driver.prepare<[], string>('SELECT mark FROM secret_marks').pluck().all()
         : [],
       lastRequestAt: last ? timeOfId(last) : null,
-      ignoredForwarders: tables.includes('stats')
-        ? driver
-            .prepare<[number], string>(ignoredForwardersQuery('?'))
-            .pluck()
-            .all(Date.now() - dayMs)
-        : [],
+      ignoredForwardedAt: tables.includes('stats')
+        ? (driver.prepare<[], number | null>(ignoredForwardedQuery).pluck().get() ?? null)
+        : null,
     }
   } catch (error) {
     throw new DatabaseError(file, error)

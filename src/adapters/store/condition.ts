@@ -13,8 +13,8 @@ export interface DatabaseFacts {
   readonly keyFingerprints: readonly string[]
   /** Null: no requests. */
   readonly lastRequestAt: number | null
-  /** Networks outside TRUSTED_PROXIES whose X-Forwarded-For was ignored in the last day. */
-  readonly ignoredForwarders: readonly string[]
+  /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
+  readonly ignoredForwardedAt: number | null
 }
 
 export type ServerDatabaseFacts =
@@ -38,7 +38,7 @@ export type ServerDatabaseFacts =
       /** The clocks of server and client at the same moment, in epoch milliseconds. */
       readonly clock: { readonly at: number; readonly askedAt: number }
       readonly lastRequestAt: number | null
-      readonly ignoredForwarders: readonly string[]
+      readonly ignoredForwardedAt: number | null
     }
 
 export interface StandbyFacts {
@@ -48,9 +48,9 @@ export interface StandbyFacts {
   readonly isHidden: boolean
 }
 
-/** The parameter is the time a day ago, in epoch milliseconds. */
-export const ignoredForwardersQuery = (parameter: '?' | '$1') =>
-  `SELECT DISTINCT detail FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000 AND at >= ${parameter} ORDER BY detail LIMIT 10`
+/** Selects `ignoredForwardedAt`. */
+export const ignoredForwardedQuery =
+  "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
 
 export function schemaState(
   applied: readonly number[],

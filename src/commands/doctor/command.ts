@@ -5,7 +5,7 @@ import { readStoreConfig, type StoreConfig } from '../../config/store.ts'
 import { settingWarnings } from '../../config/warnings.ts'
 import { type Env, exit, print } from '../common.ts'
 import { clockFindings } from './clock.ts'
-import { type DatabaseFindings, forwarderFindings, secretFindings } from './database.ts'
+import { type DatabaseFindings, forwardedFindings, secretFindings } from './database.ts'
 import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
@@ -73,7 +73,7 @@ async function inspectDatabase(config: StoreConfig, full: boolean): Promise<Data
   return {
     findings: [
       ...serverDatabaseFindings(database.name, facts, Date.now()),
-      ...forwarderFindings(facts.kind === 'answered' ? facts.ignoredForwarders : []),
+      ...forwardedFindings(facts.kind === 'answered' ? facts.ignoredForwardedAt : null, Date.now()),
       ...secretFindings(noted, secretKeys ? keyFingerprints(secretKeys) : 'none', 'SECRET_KEY'),
     ],
     lastRequestAt: facts.kind === 'answered' ? facts.lastRequestAt : null,

@@ -69,14 +69,15 @@ export function secretFindings(
   )
 }
 
-/** @param networks whose X-Forwarded-For the server has ignored in the last day (design D21) */
-export function forwarderFindings(networks: readonly string[]): readonly Finding[] {
+/** @param ignoredAt the start of the last hour in which the server ignored X-Forwarded-For (design D21) */
+export function forwardedFindings(ignoredAt: number | null, now: number): readonly Finding[] {
   return found(
-    networks.length > 0 &&
+    ignoredAt !== null &&
+      ignoredAt >= now - 86_400_000 &&
       warn(
         'TRUSTED_PROXIES',
-        `X-Forwarded-For came from ${networks.join(', ')} within 24 h and was ignored: its sender counts as the client of every request`,
-        'if your proxy is there, add its IP address to TRUSTED_PROXIES; if not, let only your proxy connect to otpost',
+        `X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from ${new Date(ignoredAt).toISOString()}: the sender counts as the client of these requests. The log line "X-Forwarded-For is ignored" has the sender's network`,
+        'if your proxy is in that network, add its IP address to TRUSTED_PROXIES; if not, let only your proxy connect to otpost',
       ),
   )
 }

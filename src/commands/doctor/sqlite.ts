@@ -3,7 +3,7 @@ import { type SecretKeys, secretKeysIn } from '../../adapters/crypto/secret-file
 import { keyFingerprints } from '../../adapters/crypto/secrets.ts'
 import { conditionOf } from '../../adapters/sqlite/condition.ts'
 import type { DatabaseFacts } from '../../adapters/store/condition.ts'
-import { type DatabaseFindings, forwarderFindings, schemaFinding, secretFindings } from './database.ts'
+import { type DatabaseFindings, forwardedFindings, schemaFinding, secretFindings } from './database.ts'
 import { pathFacts } from './files.ts'
 import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
 
@@ -19,7 +19,7 @@ export function sqliteFindings(
       findings: [
         ...secretFindings(facts.keyFingerprints, ...ownFingerprints(databaseFile, secretKeys)),
         ...databaseFindings(facts),
-        ...forwarderFindings(facts.ignoredForwarders),
+        ...forwardedFindings(facts.ignoredForwardedAt, Date.now()),
       ],
       lastRequestAt: facts.lastRequestAt,
     }

@@ -19,7 +19,7 @@ import {
 
 export type StatKind = Operation | 'attempt' | 'receipt' | 'verify-time' | 'forwarded-ignored'
 
-/** `detail`: an error code, `ok`, outcome and class, a report status, a bin in seconds, or a forwarder. */
+/** `detail`: an error code, `ok`, outcome and class, a report status, or a bin in seconds. */
 export interface StatKey {
   readonly kind: StatKind
   readonly channel: Channel | ''
@@ -85,8 +85,13 @@ export function reportStat(provider: string, status: keyof typeof reportRanks): 
 /** Upper bounds in seconds, from the message to the right code. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
-export function ignoredForwardedStat(network: string): StatKey {
-  return { kind: 'forwarded-ignored', channel: '', brand: '', provider: '', detail: network }
+/** X-Forwarded-For of a peer outside TRUSTED_PROXIES (design D21). */
+export const ignoredForwardedStat: StatKey = {
+  kind: 'forwarded-ignored',
+  channel: '',
+  brand: '',
+  provider: '',
+  detail: '',
 }
 
 export interface Counted extends StatKey {
