@@ -12,15 +12,15 @@ import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { sweep } from './parts/sweep.ts'
 import { withPostgresRows } from './postgres/table.ts'
-import { markdown, type PartResult, withTable } from './report.ts'
+import { markdown, type PartResult } from './report.ts'
 import { full, quick } from './scale.ts'
-import { Bench, root } from './servers.ts'
+import { Bench } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
 const parts = { ratios, latency, rows, memory, sweep, start, compare, postgres }
 type PartName = keyof typeof parts
 
-const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--readme]
+const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--rows]
 
 Measures the real process and prints a Markdown table, which it also writes to
 bench/results.md, with a chart in bench/results.svg. Takes about twenty-five minutes.
@@ -30,8 +30,8 @@ bench/results.md, with a chart in bench/results.svg. Takes about twenty-five min
                  postgres, bench/results-postgres.json, which bench/plan.ts reckons with
   --binary PATH  a compiled otpost instead of the source, but for stalls and the
                  sweep, which are looked at from inside the source
-  --readme       also puts the table into README.md; with --only postgres (about five
-                 minutes) its rows alone, there and in bench/results.md
+  --rows         with --only postgres (about five minutes): replaces its rows in
+                 bench/results.md
   --help
 
 It needs Linux and wrk (apt-get install wrk). Databases are made in TMPDIR, which
@@ -43,7 +43,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     binary: { type: 'string' },
-    readme: { type: 'boolean', default: false },
+    rows: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -56,8 +56,8 @@ if (wrkVersion() === undefined)
 const names = options.only?.split(',') ?? Object.keys(parts)
 const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
-if (options.readme && (options.quick || (options.only ?? 'postgres') !== 'postgres')) {
-  fail('--readme is for a whole run, or --only postgres: not with --quick, nor with other parts')
+if (options.rows && (options.quick || options.only !== 'postgres')) {
+  fail('--rows needs --only postgres, and does not work with --quick')
 }
 
 const binary = options.binary === undefined ? undefined : resolve(options.binary)
@@ -86,15 +86,10 @@ if (isWhole) {
   writeFileSync(join(import.meta.dir, 'results.md'), table)
   writeFileSync(join(import.meta.dir, 'results.svg'), svg(results.flatMap(({ chart }) => chart ?? [])))
 }
-if (options.readme && isWhole) {
-  const readme = join(root, 'README.md')
-  writeFileSync(readme, withTable(readFileSync(readme, 'utf8'), table))
-}
 const [onlyResult] = results
-if (options.readme && !isWhole && onlyResult) {
-  for (const page of [join(import.meta.dir, 'results.md'), join(root, 'README.md')]) {
-    writeFileSync(page, withPostgresRows(readFileSync(page, 'utf8'), onlyResult))
-  }
+if (options.rows && !isWhole && onlyResult) {
+  const page = join(import.meta.dir, 'results.md')
+  writeFileSync(page, withPostgresRows(readFileSync(page, 'utf8'), onlyResult))
 }
 
 function isPart(name: string): name is PartName {

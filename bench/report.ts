@@ -42,16 +42,6 @@ export function markdown(machine: readonly string[], results: readonly PartResul
   ].join('\n')
 }
 
-const fingerprints = { begin: '<!-- bench:begin -->', end: '<!-- bench:end -->' } as const
-
-/** A page with what stands between the marks replaced. */
-export function withTable(page: string, table: string): string {
-  const [begin, end] = [page.indexOf(fingerprints.begin), page.indexOf(fingerprints.end)]
-  if (begin < 0 || end < begin)
-    throw new Error(`the page has no ${fingerprints.begin} with a ${fingerprints.end} after it`)
-  return `${page.slice(0, begin + fingerprints.begin.length)}\n\n${table}\n${page.slice(end)}`
-}
-
 /** A whole number with its thousands apart. */
 export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US')

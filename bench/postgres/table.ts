@@ -105,9 +105,6 @@ export function postgresFigures(results: PostgresResults): PartResult {
   }
 }
 
-/** What comes after the table in the README, where other tables follow. */
-const endMark = '<!-- bench:end -->'
-
 function processes(points: readonly Point[]): string {
   const counts = points.map((point) => point.processes)
   return `${counts.join(' / ')} ${counts.at(-1) === 1 ? 'process' : 'processes'}`
@@ -128,13 +125,12 @@ export function withPostgresRows(page: string, result: PartResult): string {
   const isTitle = (line: string | undefined) => /^\| \*\*/.test(line ?? '')
   const rows = markdown([], [result]).trim().split('\n').filter(isRow).slice(2)
   const own = lines.findIndex((line) => line.startsWith(`| **${titleStart}`))
-  const pageEnd = lines.indexOf(endMark)
   if (own >= 0) {
     let end = own + 1
     while (isRow(lines[end]) && !isTitle(lines[end])) end += 1
     return lines.toSpliced(own, end - own, ...rows).join('\n')
   }
-  const last = lines.findLastIndex((line, index) => isTitle(line) && (pageEnd < 0 || index < pageEnd))
+  const last = lines.findLastIndex(isTitle)
   if (last < 0) throw new Error('the page has no table of the bench')
   let end = last
   while (isRow(lines[end])) end += 1

@@ -58,10 +58,11 @@ test('files that CONTRIBUTING.md names are there', () => {
   expect(named.filter((path) => !path.endsWith('/NAME.ts') && !existsSync(join(root, path)))).toEqual([])
 })
 
-test('docs/architecture.md names every room and every table', () => {
+test('docs/architecture.md names every module and every table', () => {
   const { spans } = pageAt('docs/architecture.md')
-  const rooms = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
-  expect(rooms.filter((room) => !spans.includes(room) && !spans.includes(`src/adapters/${room}`))).toEqual([])
+  const modules = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
+  const isNamed = (each: string) => spans.includes(each) || spans.includes(`src/adapters/${each}`)
+  expect(modules.filter((each) => !isNamed(each))).toEqual([])
   const subjects = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/domain'), onlyFiles: false })]
   expect(subjects.filter((each) => !each.endsWith('.ts') && !spans.includes(each))).toEqual([])
   const tables = [...Object.values(sqliteSchema), ...Object.values(postgresSchema)].filter((each) =>
@@ -70,13 +71,13 @@ test('docs/architecture.md names every room and every table', () => {
   expect(tables.map((table) => getTableName(table)).filter((name) => !spans.includes(name))).toEqual([])
 })
 
-test.each(['docs/rooms.svg', 'docs/send-files.svg'])('files and rooms that %s names are there', (path) => {
+test.each(['docs/modules.svg', 'docs/send-files.svg'])('files and modules that %s names exist', (path) => {
   const drawing = readFileSync(join(root, path), 'utf8')
   const words = [...drawing.matchAll(/>([^<]+)</g)].flatMap(([, text = '']) => text.split(/[^\w./*-]+/))
   const files = [...sources.keys()]
   const isThere = (word: string) => files.some((file) => file.endsWith(`/${word}`))
   expect(words.filter((word) => /^[\w./-]+\.ts$/.test(word) && !isThere(word))).toEqual([])
-  if (path !== 'docs/rooms.svg') return
-  const rooms = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
-  expect(rooms.filter((room) => !words.includes(room) && !words.includes(`${room}:`))).toEqual([])
+  if (path !== 'docs/modules.svg') return
+  const modules = [...new Bun.Glob('*').scanSync({ cwd: join(root, 'src/adapters'), onlyFiles: false })]
+  expect(modules.filter((each) => !words.includes(each) && !words.includes(`${each}:`))).toEqual([])
 })
