@@ -1,4 +1,3 @@
-/** One schema change, as drizzle-kit numbered it. */
 export interface Migration {
   readonly tag: string
   /** Epoch milliseconds at which it was generated; strictly increasing. */
@@ -6,12 +5,7 @@ export interface Migration {
   readonly statements: readonly string[]
 }
 
-/**
- * The migrations of a journal of drizzle-kit, in its order.
- *
- * @param list the module that lists them, for who forgets one
- * @param texts the text of each, by its tag
- */
+/** In the journal's order. @param list the file to name in the error about a missing text */
 export function listed(
   list: string,
   journal: { readonly entries: readonly { readonly tag: string; readonly when: number }[] },

@@ -13,11 +13,11 @@ import { parseArgs } from 'node:util'
 import { commitOf } from '../src/version.ts'
 import { withoutSignature } from './macho.ts'
 
-// Makes the program one file: Bun, the code, its threads, the migrations, what the browser gets and SQLite.
+// Compiles the program to one file: Bun, code, threads, migrations, browser files and SQLite.
 
 const root = join(import.meta.dir, '..')
 
-/** Where the program runs: the Bun to put in, and better-sqlite3's entry with the SQLite built for there. */
+/** The Bun and the better-sqlite3 build of each target. */
 export const targets = {
   'linux-x64': { bun: 'bun-linux-x64-baseline', sqlite: 'linux-x64' },
   'linux-arm64': { bun: 'bun-linux-arm64', sqlite: 'linux-arm64' },
@@ -30,13 +30,13 @@ export const targets = {
 
 export type TargetName = keyof typeof targets
 
-/** Where each binary lies: `dist/otpost` is the one for the machine that builds. */
+/** `dist/otpost` is the binary for this machine. */
 export function binaryOf(name: TargetName | 'host'): string {
   const isWindows = name === 'windows-x64' || (name === 'host' && process.platform === 'win32')
   return join(root, 'dist', `otpost${name === 'host' ? '' : `-${name}`}${isWindows ? '.exe' : ''}`)
 }
 
-/** better-sqlite3 asks for the file of its machine when it runs; a binary has that of its target alone. */
+/** better-sqlite3 looks for its machine's file at run time; a binary contains only its target's. */
 function sqliteOf(prebuilt: string): Bun.BunPlugin {
   return {
     name: 'better-sqlite3',
@@ -48,16 +48,16 @@ function sqliteOf(prebuilt: string): Bun.BunPlugin {
   }
 }
 
-/** Builds one binary; returns its path and throws with what the bundler has against it. */
+/** Returns the path. Throws with the bundler's errors. */
 async function build(name: TargetName | 'host', commit: string): Promise<string> {
   const { sqlite, bun } = name === 'host' ? { sqlite: hostPrebuilt(), bun: undefined } : targets[name]
   const finished = binaryOf(name)
-  // A server may be running the old one, and another build may be under way: the new one takes its place when it is whole.
+  // A rename replaces the old binary when the new one is complete: a server or another build may use it.
   const folder = mkdtempSync(join(root, 'dist', '.build-'))
   const outfile = join(folder, basename(finished))
   try {
     await bundle(outfile, sqlite, bun, commit)
-    // Bun leaves its own signature in place, which does not fit any more. It signs a program for arm64 anew.
+    // Bun leaves its own signature, which no longer matches. It signs programs for arm64 again.
     if (name === 'macos-x64') writeFileSync(outfile, withoutSignature(readFileSync(outfile)))
     renameSync(outfile, finished)
   } finally {
@@ -75,26 +75,26 @@ async function bundle(
   await Bun.build({
     entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
     root,
-    // A thread is asked for by its name beside the module that starts it, and all modules are in one folder now.
+    // Threads are found by file name beside their module, and all modules are in one folder.
     naming: { entry: '[name].[ext]' },
     target: 'bun',
-    // Compiled ahead: it starts in half the time. Not minified: Elysia reads the source of its handlers.
+    // Bytecode halves the start-up time. Not minified: Elysia reads the source of its handlers.
     format: 'esm',
     bytecode: true,
     minify: false,
-    // So that a stack trace in the log names the lines of the source.
+    // Stack traces in the log name the lines of the source.
     sourcemap: 'linked',
     define: {
       OTPOST_COMMIT: JSON.stringify(commit),
       'process.env.NODE_ENV': '"production"',
-      // pino has it for its transports, and it would be the folder of the machine that builds.
+      // pino uses it for transports; it would be the folder of the build machine.
       __dirname: '"/"',
     },
     plugins: [sqliteOf(sqlite)],
     compile: {
       ...(bun ? { target: bun } : {}),
       outfile,
-      // Whoever can write into the folder it is started in must not choose its settings, or what it runs.
+      // Files in the working directory must not change settings or code.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,
@@ -103,7 +103,7 @@ async function bundle(
   })
 }
 
-/** The files that run as threads of their own. */
+/** Files that run as threads. */
 export const threads = [
   'src/adapters/sqlite/thread-main.ts',
   'src/adapters/sqlite/checkpointer.ts',
@@ -140,7 +140,7 @@ async function main(): Promise<void> {
     )
   }
   const chosen = (values.all ? Object.keys(targets) : values.target) as TargetName[]
-  // Without the history, as in a container, the commit is told by the environment.
+  // Without the history, as in a container, the environment has the commit.
   const commit = process.env.OTPOST_COMMIT || commitOf(root)
   mkdirSync(join(root, 'dist'), { recursive: true })
   clearAbandoned()
@@ -152,7 +152,7 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   await main().catch((error: Error) => {
-    // The bundler says several things at once.
+    // The bundler reports several errors at once.
     const all: readonly Error[] = error instanceof AggregateError ? error.errors : [error]
     process.stderr.write(`${all.map((one) => `build: ${one.message ?? String(one)}`).join('\n')}\n`)
     process.exit(1)

@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { migrations } from '../drizzle/sqlite/migrations.ts'
 import packageJson from '../package.json'
 
-// Whether this commit may be released under a tag: bun release/check.ts TAG. Says all that stands against it.
+// Reports why this commit can't be released under a tag: bun release/check.ts TAG.
 
 const root = join(import.meta.dir, '..')
 
-/** What is compared before a release. */
 export interface ReleaseFacts {
-  /** The tag, such as `v0.1.0`. */
+  /** Such as `v0.1.0`. */
   readonly tag: string
   /** Of package.json. */
   readonly version: string
@@ -17,15 +16,15 @@ export interface ReleaseFacts {
   readonly changelog: string
   /** The newest migration. */
   readonly schema: string
-  /** The schemas of which a database is kept for the tests of upgrades. */
+  /** Schemas with a stored database for the upgrade tests. */
   readonly keptSchemas: readonly string[]
 }
 
-/** A version as SemVer 2.0.0 writes it, without build metadata. */
+/** SemVer 2.0.0 without build metadata. */
 const semVer =
   /^(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?$/
 
-/** What stands against a release, in words; empty where nothing does. */
+/** Empty if the commit can be released. */
 export function problemsOf({
   tag,
   version,
@@ -61,9 +60,9 @@ export function problemsOf({
 
 export interface Section {
   readonly version: string
-  /** The day of the release, or `Unreleased`. */
+  /** The release date, or `Unreleased`. */
   readonly date: string
-  /** What it says, without its heading. */
+  /** Without the heading. */
   readonly text: string
 }
 

@@ -1,16 +1,13 @@
 import { join } from 'node:path'
 import { openApi } from '../src/adapters/http/openapi.ts'
 
-// Writes client/contract.ts, the types of `otpost/client`, from the description of the API. It knows the forms of schema
-// that the description has, conditions among them, and rejects any other.
-//
-// openapi-typescript 7.13.0 was tried instead. It ignores if, then, else and not: phone and email are both optional in its
-// OtpSendRequest, so that a request without either compiles. It also has neither the codes of each operation nor when they
-// occur, and its 1,756 lines describe paths rather than the methods of the client.
+// Writes client/contract.ts, the types of `otpost/client`, from the API description. Rejects forms of schema
+// that it does not support. openapi-typescript 7.13.0 is not used: it ignores if, then, else and not, so that
+// a request without phone and email compiles. It also lacks the error codes of each operation.
 
 const root = join(import.meta.dir, '..')
 
-/** The methods of the client, with the operation that each calls. */
+/** Client methods and their operations. */
 const methods = {
   send: '/otp/send',
   resend: '/otp/resend',
@@ -18,7 +15,7 @@ const methods = {
   notify: '/notify',
 } as const
 
-/** What the client adds to each request: the credentials always, the brand where a call names none. */
+/** Fields that the client adds to each request. */
 const addedByClient = ['appId', 'apiKey', 'brandId']
 
 interface Schema {
@@ -42,7 +39,7 @@ interface Schema {
   readonly not?: Schema
 }
 
-/** Keywords that types can't say, and those that are read below. Whatever else a schema has is refused. */
+/** Keywords that types can't express, and those that are read below. Others are rejected. */
 const keywords = new Set(
   '$ref title description type const enum items minLength maxLength properties required if then else allOf anyOf oneOf not default format pattern minimum minItems maxItems additionalProperties'.split(
     ' ',
@@ -65,12 +62,12 @@ export interface Description {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** The description of the interface as the source has it. */
+/** The API description of the source. */
 export function currentDescription(): Description {
   return JSON.parse(JSON.stringify(openApi('', false)))
 }
 
-/** The text of client/contract.ts for a description; throws where that has a form that is not known here. */
+/** The text of client/contract.ts. Throws for an unsupported form of schema. */
 export async function contract(description: Description = currentDescription()): Promise<string> {
   const { schemas } = description.components
 
@@ -109,7 +106,6 @@ export async function contract(description: Description = currentDescription()):
   return await formatted(text)
 }
 
-/** As the linter wants it. */
 async function formatted(text: string): Promise<string> {
   const biome = join(root, 'node_modules/.bin/biome')
   const child = Bun.spawn([biome, 'format', '--stdin-file-path=client/contract.ts'], {
@@ -126,15 +122,13 @@ async function formatted(text: string): Promise<string> {
   return out
 }
 
-// --- Failures -------------------------------------------------------------------------------------------------------
-
 interface ErrorCode {
-  /** Its statuses, with when each comes. */
+  /** When each status is returned. */
   readonly conditions: string[]
   readonly channel: Schema | undefined
 }
 
-/** The codes of an operation in the order of their answers, with when each comes. */
+/** In the order of the responses. */
 function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, ErrorCode> {
   const errors = new Map<string, ErrorCode>()
   for (const [status, response] of Object.entries(failures)) {
@@ -155,7 +149,7 @@ function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, Err
   return errors
 }
 
-/** The codes that an error's schema allows, and whether one comes with a channel. */
+/** With the channel that a code comes with, if any. */
 function codesOf(schema: Schema): { code: string; channel: Schema | undefined }[] {
   const { $ref, allOf, oneOf, properties, required } = schema
   if ($ref !== undefined) return []
@@ -176,7 +170,7 @@ function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode
   return `${comment(about)}export interface ${capital(method)}Errors {\n${members.join('\n')}\n}`
 }
 
-/** The fields that every success of an operation has, with their JavaScript type. */
+/** The fields of every success, with their TypeScript type. */
 function fieldsOf(schema: Schema | undefined): string {
   const fields = (schema?.required ?? []).flatMap((name) => {
     const field = schema?.properties?.[name]
@@ -186,9 +180,7 @@ function fieldsOf(schema: Schema | undefined): string {
   return `{ ${fields.join(', ')} }`
 }
 
-// --- Shapes ---------------------------------------------------------------------------------------------------------
-
-/** What one alternative of a schema asks for beyond the schema itself. */
+/** What one alternative of a schema requires in addition. */
 type Alternative = Pick<Schema, 'properties' | 'required'>
 
 /** A schema without conditions, and the fields that must be absent. */
@@ -197,7 +189,7 @@ interface Shape {
   readonly absent: readonly string[]
 }
 
-/** A schema as the plain shapes of which a value has one. */
+/** A value matches one of these shapes. */
 function shapesOf(schema: Schema): readonly Shape[] {
   const alternatives = alternativesOf(schema)
   return alternatives.map((alternative) =>
@@ -211,7 +203,7 @@ function shapesOf(schema: Schema): readonly Shape[] {
 
 function alternativesOf(schema: Schema): readonly Alternative[] {
   const { if: condition, then: consequence, else: otherwise, oneOf, anyOf, allOf } = schema
-  // What the client adds fulfils it.
+  // The client's fields meet the condition.
   const isMet = anyOf?.some(({ required = [], properties }) => {
     return !properties && required.every((name) => addedByClient.includes(name))
   })
@@ -237,7 +229,6 @@ function isConst(entry: [string, Schema | false]): entry is [string, Schema] {
   return entry[1] !== false && entry[1].const !== undefined
 }
 
-/** Two alternatives as one. */
 function both(one: Schema = {}, other: Schema = {}): Alternative {
   return {
     properties: { ...one.properties, ...other.properties },
@@ -245,7 +236,7 @@ function both(one: Schema = {}, other: Schema = {}): Alternative {
   }
 }
 
-/** The condition that a field has a certain value, turned round: it has another, or is absent. */
+/** Negates the condition that a field has a certain value: it has another, or is absent. */
 function opposite(schema: Schema, condition: Schema): Alternative {
   const [found, ...others] = Object.entries(condition.properties ?? {}).filter(isConst)
   const [name = '', { const: value } = {}] = found ?? []
@@ -256,16 +247,12 @@ function opposite(schema: Schema, condition: Schema): Alternative {
   return { properties: { [name]: { enum: all.filter((other) => other !== value) } } }
 }
 
-/** All values that a field may have, where the schema lists them. */
 function valuesOf({ properties = {} }: Schema, name = ''): readonly string[] {
   const { [name]: property } = properties
   return property ? (property.enum ?? []) : []
 }
 
-/**
- * A schema in one of its alternatives. A field that only other alternatives require has no place in this one: the
- * service would ignore it, and who gives it has made a mistake.
- */
+/** A field that only other alternatives require is forbidden here: the service would ignore it. */
 function narrowed(schema: Schema, own: Alternative, others: readonly Alternative[]): Shape {
   const properties = Object.fromEntries(
     Object.entries(schema.properties ?? {}).map(([name, property]) => {
@@ -295,8 +282,6 @@ function forbidden(not: Schema | undefined): readonly string[] {
   })
 }
 
-// --- TypeScript -----------------------------------------------------------------------------------------------------
-
 function declaration(name: string, schema: Schema): string {
   refuseUnknown(schema)
   const doc = comment(schema.description ?? '')
@@ -310,7 +295,7 @@ function bodyOf({ schema: { properties = {}, required = [] }, absent }: Shape): 
   const fields = Object.entries(properties).flatMap(([name, property]) => {
     if (!property || absent.includes(name) || name === 'appId' || name === 'apiKey') return []
     const isAdded = name === 'brandId'
-    // A field of one value needs no words.
+    // A field with one value needs no description.
     const isFixed = property.const !== undefined || property.enum?.length === 1
     const doc = isFixed
       ? ''
@@ -357,13 +342,12 @@ function capital(word: string): string {
   return `${word[0]?.toUpperCase()}${word.slice(1)}`
 }
 
-/** The length of a text in words, where its description does not tell. */
+/** Empty if the description has the length already. */
 function sizeOf({ description = '', type, minLength = 0, maxLength }: Schema): string {
   if (type !== 'string' || maxLength === undefined || description.includes(`to ${maxLength}`)) return ''
   return ` ${minLength} to ${maxLength} characters.`
 }
 
-/** A doc comment of lines that are not too long. */
 function comment(text: string): string {
   if (text === '') return ''
   const lines = ['']

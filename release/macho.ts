@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
-// macOS kills a program whose signature does not fit its bytes, without a word. Whether it fits can be told anywhere: a
-// signature holds the hash of each page (xnu, osfmk/kern/cs_blobs.h). A program for Intel needs none.
+// macOS kills a program whose signature does not match its bytes. A signature has the hash of each page (xnu,
+// osfmk/kern/cs_blobs.h). A program for Intel needs none.
 
 const machO64 = 0xfeedfacf
 const segmentCommand = 0x19
@@ -10,7 +10,7 @@ const embeddedSignature = 0xfade0cc0
 const codeDirectory = 0xfade0c02
 const sha256 = 2
 
-/** What is wrong with the signature of a program for macOS; undefined where it fits. */
+/** Undefined if the signature matches. */
 export function signatureProblem(file: Buffer): string | undefined {
   if (file.readUInt32LE(0) !== machO64) return 'it is not a program for macOS'
   const signature = signatureIn(file)
@@ -24,11 +24,7 @@ export function signatureProblem(file: Buffer): string | undefined {
   return 'its signature has no hashes'
 }
 
-/**
- * A program for macOS without its signature: what it had for other bytes is worse than none.
- *
- * @throws where the signature is not the last thing of the file, as linkers put it
- */
+/** A signature of other bytes is worse than none. @throws if it is not at the end of the file */
 export function withoutSignature(file: Buffer): Buffer {
   const commands = commandsOf(file)
   const signed = commands.find(({ command }) => command === codeSignatureCommand)
@@ -43,7 +39,7 @@ export function withoutSignature(file: Buffer): Buffer {
   rest.writeUInt32LE(commands.length - 1, 16)
   rest.writeUInt32LE(file.readUInt32LE(20) - signed.bytes, 20)
   rest.fill(0, signed.at, signed.at + signed.bytes)
-  // The segment ends where the file does now.
+  // The segment ends at the end of the file.
   rest.writeBigUInt64LE(BigInt(start) - file.readBigUInt64LE(links.at + 40), links.at + 48)
   return rest
 }
@@ -55,7 +51,7 @@ function signatureIn(file: Buffer): Buffer | undefined {
   return file.subarray(start, start + file.readUInt32LE(signed.at + 12))
 }
 
-/** The load commands: what each is, and where it stands in the file (mach-o/loader.h). */
+/** The load commands and their offsets (mach-o/loader.h). */
 function commandsOf(file: Buffer): { command: number; at: number; bytes: number }[] {
   const commands = []
   for (let at = 32, left = file.readUInt32LE(16); left > 0; left--) {

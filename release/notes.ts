@@ -1,23 +1,22 @@
 import { join } from 'node:path'
 import { newestSection, readChangelog } from './check.ts'
 
-// The notes of a release: bun release/notes.ts TAG [OWNER/NAME]. What CHANGELOG.md says of it, how to check what was
-// downloaded, and the commits since the release before.
+// Prints the notes of a release: bun release/notes.ts TAG [OWNER/NAME].
 
 const root = join(import.meta.dir, '..')
 
 export interface NoteFacts {
-  /** What CHANGELOG.md says of the version. */
+  /** The version's section of CHANGELOG.md. */
   readonly text: string
-  /** Where it is released, such as `owner/name`. */
+  /** The repository, such as `owner/name`. */
   readonly repository: string
-  /** The tag of the release before; undefined: this is the first. */
+  /** Undefined: this is the first release. */
   readonly previousTag: string | undefined
-  /** Their first lines, the newest first. */
+  /** Newest first. */
   readonly commits: readonly { readonly hash: string; readonly subject: string }[]
 }
 
-/** The notes as Markdown. */
+/** In Markdown. */
 export function notesOf({ text, repository, previousTag, commits }: NoteFacts): string {
   return `${text}
 
@@ -37,16 +36,12 @@ ${commits.map(({ hash, subject }) => `- ${hash} ${escaped(subject)}`).join('\n')
 `
 }
 
-/** A subject as text: nothing in it is Markdown, names nobody and refers to nothing. */
+/** Escapes Markdown, mentions and issue references. */
 function escaped(subject: string): string {
   return subject.replace(/[\\`*_{}[\]<>|~]/g, '\\$&').replace(/([@#])(?=\w)/g, '$1\u200b')
 }
 
-/**
- * The commits of a tag since the release before it, as git tells; those that only merge are left out.
- *
- * @throws where git knows no such tag
- */
+/** Without merges. @throws if git does not have the tag */
 export function commitsOf(tag: string, folder = root): Pick<NoteFacts, 'previousTag' | 'commits'> {
   const git = (...args: string[]): string | undefined => {
     const { success, stdout } = Bun.spawnSync(['git', '-C', folder, ...args], { stderr: 'ignore' })

@@ -16,19 +16,14 @@ import { signatureProblem } from './macho.ts'
 import { assemblePackage } from './package.ts'
 import { makeSbom } from './sbom.ts'
 
-// Puts together what is released, in dist/release: an archive of each binary that bun run build --all has made, the npm
-// package, the bill of materials, and the checksums of all of them.
+// Fills dist/release: an archive of each binary of `bun run build --all`, the npm package, the bill of
+// materials, and the checksums.
 
 const root = join(import.meta.dir, '..')
 
-/** Where it lies. */
 export const releaseFolder = join(root, 'dist/release')
 
-/**
- * Whether a binary has better-sqlite3's file for its target inside, and none for another.
- *
- * @throws what it has instead
- */
+/** @throws unless a binary contains better-sqlite3's file for its target, and no other */
 export function requirePrebuilt(name: TargetName, binary: string): void {
   const bytes = readFileSync(binary)
   const folder = join(root, 'node_modules/better-sqlite3/prebuilds')
@@ -42,7 +37,7 @@ export function requirePrebuilt(name: TargetName, binary: string): void {
   }
 }
 
-/** @throws where macOS would not let it run */
+/** @throws if macOS would kill the program */
 function requireSigned(binary: string): void {
   const problem = signatureProblem(readFileSync(binary))
   if (problem === undefined) return
@@ -51,16 +46,12 @@ function requireSigned(binary: string): void {
   )
 }
 
-/** How the archive of a target is called: without the version, so that the newest one always has the same address. */
+/** Without the version, so that the latest release has a constant URL. */
 export function archiveOf(name: TargetName): string {
   return `otpost-${name}.${name === 'windows-x64' ? 'zip' : 'tar.gz'}`
 }
 
-/**
- * Packs a binary into an archive, alone and under the name that it is called by. The same binary gives the same bytes.
- *
- * @throws what tar or zip has against it
- */
+/** The same binary gives the same bytes. @throws with the error of tar or zip */
 export function packBinary(name: TargetName, binary: string, archive: string): void {
   const isZip = archive.endsWith('.zip')
   const inside = isZip ? 'otpost.exe' : 'otpost'
@@ -69,7 +60,7 @@ export function packBinary(name: TargetName, binary: string, archive: string): v
     const file = join(folder, inside)
     copyFileSync(binary, file)
     chmodSync(file, 0o755)
-    // The beginning of zip's time.
+    // The earliest time that zip supports.
     utimesSync(file, 315_532_800, 315_532_800)
     rmSync(archive, { force: true })
     if (isZip) run(folder, ['zip', '-q', '-X', archive, inside])
@@ -93,7 +84,7 @@ function run(cwd: string, command: string[]): string {
   return stdout.toString()
 }
 
-/** The checksums of a folder's files, as sha256sum writes and checks them. */
+/** In the format of sha256sum. */
 export async function checksumsOf(folder: string): Promise<string> {
   const lines: string[] = []
   for (const name of readdirSync(folder).sort()) {

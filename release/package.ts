@@ -2,12 +2,11 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join } from 'node:path'
 import packageJson from '../package.json'
 
-// Puts the npm package together: the client and the helpers for tests, as JavaScript with types. The program itself is
-// not in it.
+// Builds the npm package: the client and its test helpers, as JavaScript with types, without the server.
 
 const root = join(import.meta.dir, '..')
 
-/** What the package says of itself. It has no dependencies. */
+/** The package has no dependencies. */
 const manifest = {
   name: packageJson.name,
   version: packageJson.version,
@@ -23,7 +22,7 @@ const manifest = {
   engines: { node: '>=18' },
 }
 
-/** Makes the package in a folder, which is emptied first; throws with what the compiler has against it. */
+/** Empties the folder first. Throws with the compiler's errors. */
 export async function assemblePackage(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -40,7 +39,7 @@ export async function assemblePackage(folder: string): Promise<void> {
   if ((await compiler.exited) !== 0) throw new Error(`the client does not compile:\n${complaints}`)
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.d.ts'))) {
     const path = join(folder, file)
-    // The compiler renames imports in the JavaScript alone.
+    // The compiler renames imports only in the JavaScript.
     writeFileSync(path, readFileSync(path, 'utf8').replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"))
   }
   copyFileSync(join(root, 'client/README.md'), join(folder, 'README.md'))

@@ -3,12 +3,11 @@ import { dirname, join } from 'node:path'
 import Driver from 'better-sqlite3'
 import packageJson from '../package.json'
 
-// The bill of materials of the binaries, in CycloneDX: bun release/sbom.ts. npm describes the packages, the bundler says
-// which of them are inside, and what is no package is added: Bun, and the SQLite in better-sqlite3.
+// The bill of materials of the binaries, in CycloneDX: bun release/sbom.ts. npm describes the packages, the
+// bundler selects those in the binaries. Bun and the SQLite in better-sqlite3 are added.
 
 const root = join(import.meta.dir, '..')
 
-/** Where it lies. */
 export const sbomFile = join(root, 'dist/otpost.cdx.json')
 
 interface Component {
@@ -20,7 +19,6 @@ interface Component {
   readonly [property: string]: unknown
 }
 
-/** A bill of materials, as far as it is looked at here. */
 export interface Bom {
   readonly specVersion: string
   readonly metadata: { readonly component: Component; readonly [property: string]: unknown }
@@ -29,7 +27,7 @@ export interface Bom {
   readonly [property: string]: unknown
 }
 
-/** The packages whose files are in the binaries, such as `elysia@1.4.30`. */
+/** Such as `elysia@1.4.30`. */
 export async function bundledPackages(): Promise<ReadonlySet<string>> {
   const { metafile } = await Bun.build({
     entrypoints: [join(root, 'src/main.ts')],
@@ -48,7 +46,6 @@ export async function bundledPackages(): Promise<ReadonlySet<string>> {
   )
 }
 
-/** What npm knows of everything that is installed. */
 function npmSbom(): Bom {
   const { success, stdout, stderr } = Bun.spawnSync(
     ['npm', 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'],
@@ -58,7 +55,7 @@ function npmSbom(): Bom {
   return JSON.parse(stdout.toString())
 }
 
-/** The bill of materials of this commit, for what is installed. */
+/** For the installed packages. */
 export async function makeSbom(): Promise<Bom> {
   const bundled = await bundledPackages()
   const { metadata, components, dependencies, ...rest } = npmSbom()
@@ -84,7 +81,7 @@ export async function makeSbom(): Promise<Bom> {
       component: {
         ...metadata.component,
         'bom-ref': rootRef,
-        // npm takes the name of the folder, and the package of this name on its registry is another.
+        // npm uses the folder's name, which is another package in its registry.
         name: 'otpost',
         purl: `pkg:generic/otpost@${packageJson.version}`,
       },
@@ -107,7 +104,7 @@ export async function makeSbom(): Promise<Bom> {
   }
 }
 
-/** The SQLite that better-sqlite3 was built with, under the name by which databases of vulnerabilities know it. */
+/** Named as vulnerability databases name it. */
 function sqliteComponent() {
   const driver = new Driver(':memory:')
   const version = String(driver.prepare('SELECT sqlite_version()').pluck().get())

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json'
 
-// Whether a binary does on this machine what it is for: bun release/smoke.ts BINARY [ARGUMENT…]. It makes a brand and an
-// app, serves, sends a code, verifies it, makes a backup and stops. Its folder is the only thing that it leaves, and goes.
+// Tests a binary on this machine: bun release/smoke.ts BINARY [ARGUMENT…]. It creates a brand and an app,
+// serves, sends and verifies a code, makes a backup, and stops. It deletes its folder.
 
-/** Longer than any step takes, under an emulator too. */
+/** Longer than any step takes, also under an emulator. */
 const patienceMs = 120_000
 
 const phone = '12025550143'
 
-/** Runs the program through what it is for; throws with what went wrong. */
+/** Throws with the failed step. */
 export async function smoke(command: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-smoke-'))
   const { PATH = '', SYSTEMROOT = '', TEMP = '', TMPDIR = '', HOME = '' } = process.env
@@ -62,7 +62,7 @@ export async function smoke(command: readonly string[]): Promise<void> {
       await run('backup', join(folder, 'backup.db'))
       server.kill('SIGTERM')
       const code = await server.exited
-      // Windows knows no request to stop, only an end.
+      // Windows cannot ask a process to stop.
       if (code !== 0 && process.platform !== 'win32') throw new Error(`the server stopped with ${code}`)
     } finally {
       clearTimeout(stuck)
@@ -74,7 +74,7 @@ export async function smoke(command: readonly string[]): Promise<void> {
   }
 }
 
-/** Where the server says in its log that it listens; what it says after that is read away. */
+/** The URL in the log. Later lines are read and dropped. */
 async function urlIn(log: ReadableStream<Uint8Array>): Promise<string> {
   const reader = log
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)

@@ -32,12 +32,12 @@ import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
 import { version } from './version.ts'
 
-/** Replaces parts in tests; the demo has some of its own. */
+/** Replaces parts in tests and for the demo. */
 export interface Overrides extends ContextOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
-  /** Traces every request; closed with the service. */
+  /** Closed with the service. */
   readonly tracing?: Tracing | undefined
 }
 
@@ -80,7 +80,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     breakers,
     segmentsOf,
     callbackUrl: callbackUrls(secrets, publicUrl),
-    // Of two with the same name either will do: delivery reports do not depend on the route.
+    // Of two providers with the same name either works: delivery reports do not depend on the route.
     providers: [...plain, ...template],
     deliveryReports: context.eventLog,
     reportReceived: metrics?.reportReceived,
@@ -149,10 +149,10 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   return {
     context,
     providers: ports.providers,
-    /** Answers one request without a socket. */
+    /** Answers a request without a socket. */
     handle: (request: Request): Promise<Response> => http.handle(request),
 
-    /** @throws when the port is in use or not permitted */
+    /** @throws if the port is in use or not permitted */
     listen(): URL {
       metricsListener?.listen(config.reusePort)
       const url = listen(http, config)
@@ -162,10 +162,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       return url
     },
 
-    /**
-     * Serves on for SHUTDOWN_DELAY_SECONDS while /health/ready answers `draining` (not after a fault), finishes the
-     * requests under way, and closes what is open.
-     */
+    /** /health/ready answers `draining` for SHUTDOWN_DELAY_SECONDS, except after a fault. */
     async close({ isFault = false } = {}): Promise<void> {
       isStopping = true
       const delayMs = isFault || !http.server ? 0 : config.shutdownDelaySeconds * 1000

@@ -12,16 +12,16 @@ import { OperatorError } from './domain/operator/operator.ts'
 import type { Log } from './domain/ports.ts'
 import { keysFor } from './secret-key.ts'
 
-// The half of the composition that server and commands share: what is kept. A command loads nothing else.
+// The parts that server and commands share. A command loads nothing else.
 
-/** Parts that a test may put in the place of the real ones. */
+/** Parts that a test may replace. */
 export interface ContextOverrides {
-  /** The time that codes and windows go by too. */
+  /** Also the clock of codes and windows. */
   readonly now?: () => number
   readonly log?: Log
-  /** Whether a thread of its own writes the database, as for a server that listens. */
+  /** Whether a separate thread writes the database, as in a server. */
   readonly databaseThread?: boolean
-  /** Whether this is a server: commands go by its secret. */
+  /** Whether this is a server: commands use the secret key of the server. */
   readonly serves?: boolean
 }
 
@@ -31,11 +31,7 @@ export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
 
 const dayMs = 86_400_000
 
-/**
- * Opens the database, brings its schema up to date, and wires what is kept in it, for the server and for commands alike.
- *
- * @throws an error in words for the operator where the database can't be used
- */
+/** @throws an error for the operator if the database can't be used */
 export async function openContext(config: StoreConfig, overrides: ContextOverrides = {}) {
   const { log = silent } = overrides
   const store = await openStore(config, overrides, log)
@@ -50,12 +46,12 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
 
-  /** Refuses what would be done with another secret than the server's. */
+  /** Rejects work with a secret key that is not the server's. */
   function requireSecret(): void {
     if (keys.problem !== undefined) throw new OperatorError(keys.problem)
   }
 
-  /** By which hashes records of a person are found. */
+  /** The hashed identifiers of a recipient, under each secret key. */
   function subjectsOf({ channel, identity }: Recipient): readonly string[] {
     requireSecret()
     return secrets.subjects(channel, identity)
@@ -80,12 +76,10 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     sessions: storage.sessions,
     consoleSecrets,
     operator,
-    /** Lets an operator act; the audit log tells who it was. */
     acting: (actor: Actor) => ({ operator, secrets, now, actor }),
     requireSecret,
     noteSecret: keys.note,
     subjectsOf,
-    /** Erases a person from log and records. */
     forget: (recipients: readonly Recipient[], actor: Actor) => {
       const own = recipients.flatMap(subjectsOf)
       const mailbox = recipients.flatMap((recipient) =>
@@ -97,9 +91,8 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     eventLog,
     openCircuits: storage.openCircuits,
     checkDatabase: storage.check,
-    /** How the store fares, for whoever watches over it. */
     stats: { ...storage.stats, eventLog: eventLog.stats },
-    /** Takes one step of the sweep; what may go is kept for so many days. */
+    /** Deletes a few rows that are older than their retention. */
     sweep(retentionDays: RetainAfter) {
       const at = now()
       const from = (days: number) => at - days * dayMs
@@ -113,7 +106,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   }
 }
 
-/** Loads the adapter for the database of the settings, and no other. */
+/** Loads only the adapter of the configured database. */
 async function openStore(config: StoreConfig, overrides: ContextOverrides, log: Log): Promise<OpenStore> {
   const { database } = config
   if (database.kind === 'postgres') {
@@ -124,7 +117,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
   return openSqlite(database.file, { ...overrides, log })
 }
 
-/** The event log. Reads see what this process has logged before: waiting entries are written first. */
+/** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
   const { saveEntries, saveReports, trace, deliveries, lastProviderOf } = eventLog
   let lastLostAt: number | null = null
@@ -141,9 +134,7 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: S
     flush,
     drain,
     stats: () => ({ ...stats(), lastLostAt }),
-    /** What the service did in a period. */
     statistics: (period: Period, now: number) => flush().then(() => statistics(period, now)),
-    /** What each way to send was asked within the last hour. */
     lastHour: (now: number) => flush().then(() => lastHour(now)),
     saveReports,
     trace: (requestId: string) => flush().then(() => trace(requestId)),

@@ -1,4 +1,4 @@
-// Files that are imported as text, so that a compiled binary carries them.
+// Imported as text, so that a compiled binary contains the files.
 
 declare module '*.sql' {
   const text: string
@@ -8,7 +8,7 @@ declare module '*.css' {
   const text: string
   export default text
 }
-// Scripts for the browser. A module with types of its own keeps them: this is for what has none.
+// Scripts for the browser. Modules with their own types keep them.
 declare module '*.js' {
   const text: string
   export default text

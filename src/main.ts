@@ -3,10 +3,10 @@ import { complain, exit } from './commands/common.ts'
 import { createProgram } from './commands/program.ts'
 import { ConfigError } from './config/settings.ts'
 
-// The database, its log and the secret are for the operator's eyes only.
+// Only the operator may read the database, its log and the secret key.
 process.umask(0o077)
 
-// Whoever reads the output of a command may have seen enough of it.
+// A reader of the output may exit early, such as `head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exit.ok)
   complain(
@@ -21,7 +21,7 @@ try {
   process.exitCode = report(error)
 }
 
-/** Tells the operator what went wrong, on standard error and without a stack; returns the exit code. */
+/** Writes to standard error, without a stack. Returns the exit code. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage
   if (error instanceof ConfigError) {

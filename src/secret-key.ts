@@ -5,28 +5,28 @@ import type { KeyFingerprints, OpenStore } from './adapters/store/store.ts'
 import type { StoreConfig } from './config/store.ts'
 import type { Log } from './domain/ports.ts'
 
-// Which secret key counts. A database notes the fingerprints of its servers' keys, since records are found only by a key
-// that they were stored under.
+// Records are found only by the key that they were stored under, so databases note key fingerprints.
 
 export interface KeysInUse {
   /** The present secret key, then previous ones. */
   readonly secretKeys: SecretKeys
-  /** Why records of recipients are not found by these keys; undefined: they are. */
+  /** Why these keys do not find records of recipients. Undefined: they do. */
   readonly problem: string | undefined
-  /** Notes these keys in the database; for a server that listens, since one that can't listen ends at once. */
+  /** Notes these keys in the database; call it only after the server listens. */
   note(): Promise<void>
 }
 
 interface Opening {
-  /** A server's keys are noted. A command must know the noted ones, and creates no key file for an existing database. */
+  /**
+   * A server's keys are noted. A command must have the noted keys, and creates no key file for old databases.
+   */
   readonly serves: boolean
   readonly log: Log
 }
 
 /**
- * The secret keys for an open database: those of SECRET_KEY or, beside an SQLite file, those of its key file.
- *
- * @throws on PostgreSQL where SECRET_KEY lacks the key of the server that started last
+ * The keys of SECRET_KEY or, beside an SQLite file, of its key file.
+ * @throws on PostgreSQL if SECRET_KEY lacks the key of the server that started last
  */
 export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening): Promise<KeysInUse> {
   return config.database.kind === 'postgres'
@@ -34,7 +34,7 @@ export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening)
     : keysOnSqlite(config, config.database.file, store, opening)
 }
 
-/** Throws unless the key that a PostgreSQL database notes is one of a process's own. */
+/** Throws unless a process has the key that a PostgreSQL database notes. */
 export function requireKnownKey(own: readonly string[], noted: readonly string[]): void {
   if (noted.every((fingerprint) => own.includes(fingerprint))) return
   throw new Error(
@@ -52,14 +52,14 @@ async function keysOnPostgres(
   return { secretKeys, problem: undefined, note: async () => {} }
 }
 
-/** Checks the keys of a process; a server's present key becomes the one that all others must know. */
+/** A server's present key becomes the one that all others must have. */
 export async function useOnPostgres(
   fingerprints: KeyFingerprints,
   own: readonly [string, ...string[]],
   serves: boolean,
 ): Promise<void> {
   const noted = await fingerprints.noted()
-  // Of servers that start at once each must know the one before, so this checks again within the change.
+  // Servers may start at once, so this checks again within the change.
   if (serves && noted[0] !== own[0]) {
     await fingerprints.replace([own[0]], (current) => requireKnownKey(own, current))
   } else requireKnownKey(own, noted)
@@ -95,7 +95,7 @@ async function keysOnSqlite(
 function readKeys({ secretKeys }: StoreConfig, file: string, mayCreate: boolean) {
   const keyFile = file === ':memory:' ? undefined : `${file}.key`
   if (secretKeys) return { secretKeys, isNewFile: false, keyFile }
-  // A key that no file has: nothing is stored under it.
+  // A new key: nothing is stored under it.
   if (!keyFile || (!mayCreate && !existsSync(keyFile))) {
     return { secretKeys: [newSecretKey()] as const, isNewFile: false, keyFile }
   }

@@ -1,7 +1,6 @@
 import { defineConfig } from 'drizzle-kit'
 
-// `bun run migrations:postgres` writes the next migration here from src/adapters/postgres/schema.ts. List each
-// file in migrations.ts beside this.
+// After `bun run migrations:postgres`, add the new file to migrations.ts.
 export default defineConfig({
   dialect: 'postgresql',
   schema: './src/adapters/postgres/schema.ts',

@@ -5,7 +5,7 @@ import eventLog from './0002_event_log.sql' with { type: 'text' }
 import codesAndLimits from './0003_codes_and_limits.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
-/** All migrations for PostgreSQL in order, imported as text so that a compiled binary carries them. */
+/** Imported as text, so that a compiled binary contains them. */
 export const migrations: readonly Migration[] = listed('drizzle/postgres/migrations.ts', journal, {
   '0000_init': init,
   '0001_functions': functions,

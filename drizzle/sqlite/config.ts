@@ -1,7 +1,7 @@
 import { defineConfig } from 'drizzle-kit'
 
-// `bun run migrations` writes the next migration here from src/adapters/sqlite/schema.ts. drizzle-kit knows neither
-// STRICT nor WITHOUT ROWID: add them to each CREATE TABLE by hand, then list the file in migrations.ts beside this.
+// After `bun run migrations`, add STRICT and WITHOUT ROWID to each CREATE TABLE, which drizzle-kit does not
+// support. Then add the new file to migrations.ts.
 export default defineConfig({
   dialect: 'sqlite',
   schema: './src/adapters/sqlite/schema.ts',

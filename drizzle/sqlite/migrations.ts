@@ -8,7 +8,7 @@ import codesAndLimits from './0005_codes_and_limits.sql' with { type: 'text' }
 import eventLog from './0006_event_log.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
-/** All migrations for SQLite in order, imported as text so that a compiled binary carries them. */
+/** Imported as text, so that a compiled binary contains them. */
 export const migrations: readonly Migration[] = listed('drizzle/sqlite/migrations.ts', journal, {
   '0000_init': init,
   '0001_ledgers': ledgers,

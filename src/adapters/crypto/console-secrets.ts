@@ -6,7 +6,7 @@ import { sha256 } from './secrets.ts'
 /** One at a time, since each takes a large part of a second and 64 MiB. */
 let underWay: Promise<unknown> = Promise.resolve()
 
-/** The checks that wait, with the one under way. */
+/** Including the check in progress. */
 let waiting = 0
 const maxWaiting = 16
 
@@ -51,7 +51,7 @@ export function isPasswordHash(text: string): boolean {
   )
 }
 
-/** Whether a hash is cheaper to try than the cheapest that OWASP recommends: argon2id, such as 19 MiB and 2 passes. */
+/** Whether the hash is below OWASP's minimum for argon2id, such as 19 MiB and 2 passes. */
 export function isWeakPasswordHash(text: string): boolean {
   const { kind, memoryKib, passes } = parametersOf(text)
   return kind !== 'id' || memoryKib < 7168 || memoryKib * passes < 35_840

@@ -1,22 +1,17 @@
 import { ZxcvbnFactory } from '@zxcvbn-ts/core'
 import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common'
 
-/** In code points after NFC (NIST SP 800-63B-4 section 3.1.1.2); any printable character counts, also a space. */
+/** In code points after NFC (NIST SP 800-63B-4 section 3.1.1.2). */
 const minLength = 15
 const maxLength = 256
 
-/** Fewer guesses than this are too few. At the 9,120 a day that the console checks, they take 3,000 years. */
+/** At the console's limit of 9,120 guesses a day, these take 3,000 years. */
 const minGuesses = 1e10
 
-/** Words of this service, and passphrases of textbooks. */
+/** Words of this service, and well-known example passphrases. */
 const ownWords = ['otpost', 'console', 'administrator', 'operator', 'correcthorsebatterystaple']
 
-/**
- * Why a new console password is rejected and what to do; undefined where it is accepted. There are no rules about kinds of
- * characters: it must not be made of common passwords, repetitions, sequences, keyboard rows, dates and context words.
- *
- * @param context the user name and the host names of the server
- */
+/** Undefined for an accepted password. `context`: the user name and the server's host names. */
 export function passwordProblem(password: string, context: readonly string[]): string | undefined {
   const text = password.normalize('NFC')
   const { length } = [...text]

@@ -4,10 +4,8 @@ import { dirname } from 'node:path'
 import { newSecretKey } from './secrets.ts'
 
 /**
- * Reads the secret keys, the present one first. Creates the file if it is missing; of processes that start together one
- * creates it and all read the same.
- *
- * @throws when the file can't be read or has a key of less than 32 bytes
+ * Processes that start together all read the same keys.
+ * @throws if the file can't be read or has a key of less than 32 bytes
  */
 export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean } {
   const isNew = !existsSync(file) && make(file)
@@ -20,7 +18,7 @@ export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean
 /** The present key, then previous ones. */
 export type SecretKeys = readonly [string, ...string[]]
 
-/** Keys separated by commas or line breaks; undefined where one has less than 32 bytes. */
+/** Keys separated by commas or line breaks. Undefined: one has less than 32 bytes. */
 export function secretKeysIn(text: string): SecretKeys | undefined {
   const [present = '', ...former] = new Set(text.trim().split(/\s*[,\n]\s*/))
   const keys = [present, ...former] as const
@@ -36,14 +34,14 @@ function read(file: string): string {
   }
 }
 
-/** Atomic; false where another process was first. */
+/** Atomic. Returns false if another process was first. */
 function make(file: string): boolean {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // Not the process id: containers with a shared directory may have the same one.
+  // Not the process ID: containers with a shared directory may have the same one.
   const draft = `${file}.${randomUUID()}.tmp`
   writeFileSync(draft, `${newSecretKey()}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
-    // Unlike a rename, a link fails where another process was first.
+    // Unlike a rename, a link fails if another process was first.
     linkSync(draft, file)
     return true
   } catch (error) {

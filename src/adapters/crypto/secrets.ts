@@ -1,11 +1,7 @@
 import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../../domain/ports.ts'
 
-/**
- * Keyed hashing with a subkey for each purpose (HKDF, RFC 5869).
- *
- * @param secretKeys the present key, then previous ones whose hashes are still accepted
- */
+/** Keyed hashing with a subkey for each purpose (HKDF, RFC 5869). The first secret key is the present one. */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
   const subkeys = (purpose: string) => mapped(secretKeys, (secretKey) => subkey(secretKey, purpose))
   const codeKeys = subkeys('otpost code v2')
@@ -39,7 +35,6 @@ const subjectLength = 22
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** A number to the base 62, of fixed length. */
 function base62(bytes: Uint8Array, length: number): string {
   let text = ''
   for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 62n) {
@@ -48,19 +43,17 @@ function base62(bytes: Uint8Array, length: number): string {
   return text.padStart(length, '0')
 }
 
-/** Appends the CRC-32, six digits to the base 62. */
 function checked(key: string): string {
   const sum = Buffer.alloc(4)
   sum.writeUInt32BE(Bun.hash.crc32(key))
   return key + base62(sum, 6)
 }
 
-/** `Secrets.saltedHash`; it needs no secret key, since the code is keyed already. */
+/** Needs no secret key, since the code is already keyed. */
 export function saltedHash(recordId: string, keyedCode: string): string {
   return sha256(`${recordId} ${keyedCode}`)
 }
 
-/** Compares in constant time. */
 export function isHashOf(hash: string, recordId: string, keyedCode: string): boolean {
   return isSame(hash, saltedHash(recordId, keyedCode))
 }
@@ -74,7 +67,6 @@ function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) =>
   return [make(first), ...rest.map(make)]
 }
 
-/** Reused for each id. */
 const recordIdBytes = Buffer.alloc(16)
 
 /** In base64url. API keys are long and random, so a slow hash is not necessary. */
@@ -92,7 +84,6 @@ export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [st
   return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
 }
 
-/** 256 bits. */
 export function newSecretKey(): string {
   return randomBytes(32).toString('base64url')
 }

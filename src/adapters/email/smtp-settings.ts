@@ -43,7 +43,7 @@ export const emailSettings = declare('E-mail', {
   },
 })
 
-/** Reports everything wrong with SMTP_URL, SMTP_CA_FILE, MAIL_FROM and DKIM_*. Undefined without a valid SMTP_URL. */
+/** Reports all errors in SMTP_URL, SMTP_CA_FILE, MAIL_FROM and DKIM_*. Undefined without a valid SMTP_URL. */
 export function smtpSettings(settings: Settings): SmtpSettings | undefined {
   const from = readSender(settings)
   const dkim = readDkim(settings, from)
@@ -119,10 +119,7 @@ function decoded(text = ''): string | undefined {
   }
 }
 
-/**
- * The query parameters of SMTP_URL, by nodemailer's names. nodemailer would accept any of its options there, such as those
- * that log mails or disable certificate checks; here only these are accepted.
- */
+/** By nodemailer's names. Others are rejected: some log mails or disable certificate checks. */
 function readOptions(settings: Settings, given: URLSearchParams) {
   const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
   // The pool is always on.
@@ -220,7 +217,7 @@ function readDkim(settings: Settings, from: MailAddress | undefined): DkimSettin
 /** RFC 8301 section 3.2. */
 const keyBits = { min: 1024, max: 4096 } as const
 
-/** The signing key in PEM. nodemailer signs with RSA only, and sends unsigned without an error when it cannot sign. */
+/** PEM, RSA. nodemailer supports no other key, and silently sends unsigned mail if it cannot sign. */
 function readKey(settings: Settings): string | undefined {
   const refuse = (problem: string): undefined => {
     settings.refuse('DKIM_KEY_FILE', problem)
@@ -247,7 +244,6 @@ function readKey(settings: Settings): string | undefined {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** Undefined: not set, or not readable. */
 function readFile(settings: Settings, setting: TextSetting): string | undefined {
   const path = settings.optional(setting)?.trim()
   if (path === undefined) return undefined

@@ -20,19 +20,18 @@ export interface SmtpServer {
   readonly host: string
   readonly port: number
   /**
-   * `implicit`: from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS where the server has it. `never`:
-   * no TLS. With TLS, the certificate is always checked.
+   * `implicit`: TLS from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS if available.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'never'
-  /** CA certificates in PEM; undefined: those of the runtime. */
+  /** PEM; default: the runtime's authorities. */
   readonly ca?: string
   /** If it is not the host. */
   readonly certificateName?: string
   readonly login?: { readonly user: string; readonly password: string }
-  /** For EHLO; undefined: the name of this machine. */
+  /** For EHLO; default: this machine's name. */
   readonly clientName?: string
   readonly maxConnections: number
-  /** Over one connection. */
+  /** Per connection. */
   readonly maxMessages: number
 }
 
@@ -49,11 +48,7 @@ export interface SmtpMailer extends Mailer {
   close(): void
 }
 
-/**
- * Sends mail through an SMTP server, over a pool of connections. A mail whose time is up is withdrawn with its connection.
- *
- * @param stallMs after which the connection to a silent server is closed
- */
+/** @param stallMs how long the server may be silent */
 export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: number): SmtpMailer {
   const transport = createTransport({
     pool: true,
@@ -141,7 +136,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       clearTimeout(timer)
       if (!failed) return { kind: 'accepted', providerMessageId }
       const outcome = outcomeOf(failed)
-      // The server knows the mail by our id even if its answer was lost.
+      // The server has our ID even if its response was lost.
       return outcome.kind === 'unknown' ? { ...outcome, providerMessageId } : outcome
     },
     async verify(timeoutMs) {
@@ -162,7 +157,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
 type FailedOutcome = Exclude<Outcome, { kind: 'accepted' }>
 
 interface Failed {
-  /** In `connecting` and `envelope` nothing of the content was sent, so the mail was not accepted. */
+  /** Before `content` nothing of the content was sent, so the mail was not accepted. */
   readonly phase: 'connecting' | 'envelope' | 'content'
   readonly error: SmtpError
 }
@@ -188,7 +183,7 @@ function outcomeOf({ phase, error }: Failed): FailedOutcome {
   const reason = word === 'EABORT' || word === 'ETIMEDOUT' ? 'time-out' : word
   // A time-out is always unknown (design D26).
   if (phase === 'content' || reason === 'time-out') return { kind: 'unknown', reason }
-  // EAUTH without a reply: the server offers no known login. Or an untrusted certificate.
+  // EAUTH without a reply: the server offers no supported login. Or an untrusted certificate.
   return code === 'EAUTH' || untrusted.test(reason)
     ? { kind: 'rejected', scope: 'account', reason }
     : { kind: 'retryable', reason }
@@ -207,7 +202,7 @@ function repliedWith(status: number, code: unknown, command: unknown): FailedOut
   if (status < 500 || (status === 503 && code !== 'EAUTH')) return { kind: 'retryable', reason }
   if (code === 'EAUTH' || loginCodes.has(status)) return { kind: 'rejected', scope: 'account', reason }
   if (command === 'RCPT TO') return { kind: 'rejected', scope: 'recipient', reason }
-  // In other steps (greeting, EHLO, STARTTLS) the server rejects us.
+  // In other steps (greeting, EHLO, STARTTLS) the server rejects this client.
   const isContent = command === 'MAIL FROM' || command === 'DATA'
   return { kind: 'rejected', scope: isContent ? 'content' : 'account', reason }
 }

@@ -1,7 +1,6 @@
 import type { BreakerChange } from '../../domain/messages/breaker.ts'
 import type { Log } from '../../domain/ports.ts'
 
-/** Logs when the circuit of a provider opens or closes. */
 export function breakerLog(log: Log): (change: BreakerChange) => void {
   return ({ provider, state, ...details }) => {
     if (state === 'closed') log.info({ provider }, 'circuit closed: the provider accepts messages again')

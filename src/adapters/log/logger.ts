@@ -3,24 +3,22 @@ import pino, { type Logger } from 'pino'
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** The longest time that `close` waits for a reader of the log that is slow, stalled or gone. */
+/** How long `close` waits for a slow or stalled reader. */
 const closeMs = 500
 
-/** The longest time that a line waits for others to be written with. */
+/** How long a line waits to be written with others. */
 const gatherMs = 3
 
-/** How long after a write that failed it is tried again, as on a full disk. */
+/** The pause after a failed write, as on a full disk. */
 const retryMs = 1000
 
-/** What one write takes, in characters, and how many bytes may wait for the reader. */
+/** Characters per write, and bytes that may wait for the reader. */
 const batchLength = 64 * 1024
 const maxLength = 16 * 1024 * 1024
 
 /**
- * JSON lines on standard output or standard error, written asynchronously and many at a time. A reader that stalls or goes
- * away does not stop the service, keep it from ending or fill its memory: beyond a bound new lines are dropped, and a line
- * of its own says how many as soon as the reader has read the rest. `close` writes what is left; a crash may lose the last
- * lines.
+ * Writes asynchronously, in batches. A stalled reader does not block the service: lines beyond a bound are
+ * dropped and counted. A crash may lose the last lines.
  */
 export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; close: () => Promise<void> } {
   const output = pino.destination({ dest: fd, sync: false, maxLength, maxWrite: batchLength })
@@ -40,14 +38,14 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
   const send = () => {
     clearTimeout(timer)
     timer = undefined
-    // The notice takes the place of every line from the first to the last that was dropped.
+    // One notice replaces all consecutive dropped lines.
     if (lost > 0) lost += lines
     else if (lines > 0) output.write(batch)
     batch = ''
     lines = 0
   }
   const destination = {
-    // In batches: the destination takes three times as long for as many single lines.
+    // In batches: single lines would take three times as long.
     write(line: string): void {
       if (isClosed) return
       batch += line
@@ -63,7 +61,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
       timestamp,
       hooks: {
         logMethod(args: unknown[], byPino, levelNumber) {
-          // A child has fields of its own, which pino adds.
+          // A child logger has additional fields, which pino adds.
           const line = this === logger ? quickLine(args, levelNumber) : undefined
           if (line === undefined) byPino.apply(this, args as Parameters<typeof byPino>)
           else destination.write(line)
@@ -72,7 +70,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
     },
     destination,
   )
-  // For every reader, however high the level.
+  // Independent of the level.
   const notices = logger.child({}, { level: 'error' })
   const close = async () => {
     send()
@@ -88,10 +86,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
   return { logger, close }
 }
 
-/**
- * The line of plain fields and a message, as all but a few are, by JSON.stringify: it takes a third of the time that pino
- * takes for the same bytes. Undefined for any other, which is left to pino.
- */
+/** Takes a third of pino's time. Undefined for a line that only pino can format. */
 function quickLine(args: readonly unknown[], levelNumber: number): string | undefined {
   const [fields, message] = args
   if (args.length !== 2 || typeof message !== 'string' || !isPlain(fields)) return undefined
@@ -111,7 +106,7 @@ function isPlain(fields: unknown): fields is object {
 let stampedAt = 0
 let stamp = ''
 
-/** The field of the time, ISO 8601; made anew once a millisecond. */
+/** ISO 8601; formatted once per millisecond. */
 function timestamp(): string {
   const now = Date.now()
   if (now !== stampedAt) {

@@ -2,13 +2,10 @@ import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import type { Log } from '../../domain/ports.ts'
 
-/** 401, 403, and 429 for too many of them. */
+/** 429: too many 401 and 403. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 
-/**
- * One log line for each answered request: no key, code, full recipient or text. The IP address of the client is logged where it
- * was refused without an app's credentials, and nowhere else. The cause of a 5xx is logged here with its stack, and nowhere else.
- */
+/** No key, code, full recipient or text. The client's IP address only for rejected credentials. */
 export function requestLog(log: Log): RequestListener {
   return ({ context, method, route = 'unmatched', status, durationMs, failure, error }) => {
     const { requestId, traceId, app, brand, channel, recipient, recipients, attempts } = context
@@ -37,7 +34,7 @@ export function requestLog(log: Log): RequestListener {
   }
 }
 
-/** The rest of an attempt is in the delivery log. */
+/** Other fields of an attempt are in the delivery log. */
 function attemptFields({ recipient, provider, route, outcome, reason, durationMs }: Attempt): object {
   return {
     recipient,

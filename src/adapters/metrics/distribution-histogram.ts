@@ -1,11 +1,9 @@
 import { Histogram, type Registry } from 'prom-client'
 import type { Distribution } from '../../domain/events/distribution.ts'
 
-/**
- * A histogram of what was counted elsewhere: in another thread, or where each observation has to cost next to nothing.
- */
+/** For values counted in another thread, or at almost no cost per observation. */
 export class DistributionHistogram<Label extends string> extends Histogram<Label> {
-  /** @param distributions what there is at the time of a scrape, each with its labels */
+  /** @param distributions the current values, with their labels */
   constructor(
     registry: Registry,
     private readonly about: { readonly name: string; readonly help: string },
@@ -14,7 +12,7 @@ export class DistributionHistogram<Label extends string> extends Histogram<Label
     super({ ...about, registers: [registry] })
   }
 
-  /** What the registry asks of histograms, and `get` goes by. */
+  /** Called by the registry and by `get`. */
   async getForPromString() {
     const { name, help } = this.about
     const values = Array.from(this.distributions(), ([labels, each]) => valuesOf(name, labels, each)).flat()

@@ -1,9 +1,6 @@
 import type { MetricSources, Metrics } from './ports.ts'
 
-/**
- * Metrics that load prom-client while the server starts: it takes as long as the rest of the start. What happens meanwhile
- * is counted.
- */
+/** Loads prom-client in the background, since that doubles the start-up time. */
 export function startMetrics(sources: MetricSources): Metrics {
   let loaded: Metrics | undefined
   const loading = import('./metrics.ts').then(({ createMetrics }) => {

@@ -1,13 +1,9 @@
-/** How often the event loop is asked: a stall is seen with its whole length but for as much. */
+/** The error of each measurement. */
 const periodMs = 20
 
 /**
- * Watches how much later than it should the event loop comes to what is due: what every request waits on top of its own
- * work. By a timer of our own: `monitorEventLoopDelay` tells quantiles since it was begun, of which none can be had of the
- * last minutes, or over several servers.
- *
- * @param observe is told each delay, in seconds
- * @returns ends it
+ * Observes the delay of timers, in seconds. The quantiles of `monitorEventLoopDelay`
+ * cover the whole run, and can't be combined over servers.
  */
 export function watchLag(observe: (seconds: number) => void): () => void {
   let dueAt = performance.now() + periodMs

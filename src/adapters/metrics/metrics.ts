@@ -12,7 +12,7 @@ import { registerResources } from './resources.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const verdicts = ['verified', 'mismatch', 'locked', 'absent', 'limited', 'refused', 'failed'] as const
-/** The label values of the states, which dashboards and alerts use. */
+/** Label values, which dashboards and alerts use. */
 const breakerLabels: Readonly<Record<BreakerState['state'], string>> = {
   closed: 'works',
   open: 'rests',
@@ -30,14 +30,13 @@ const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
 ]
 
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-/** Up to PROVIDER_TIMEOUT_MS, which is four seconds unless it is set. */
+/** Up to PROVIDER_TIMEOUT_MS, four seconds by default. */
 const deliverySeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 10, 30, 60]
 const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** What a label says where there is nothing to say: Prometheus takes an empty one for none. */
+/** An empty label is the same as none in Prometheus. */
 const none = 'none'
 
-/** The metrics themselves, by prom-client; see docs/monitoring.md for what each of them means. */
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -48,7 +47,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Gauge({ name, help, labelNames, registers })
 
-  // Requests. They are the most, so that their counters are our own until they are asked for.
+  // The most frequent event, so counted without prom-client until a scrape.
   const requests = new RequestCounts()
   new Counter({
     name: 'otpost_http_requests_total',
@@ -69,7 +68,6 @@ export function createMetrics(sources: MetricSources): Metrics {
     () => Array.from(requests.seconds, ([route, distribution]) => [{ route }, distribution] as const),
   )
 
-  // Messages.
   const codesSent = counter(
     'otpost_codes_sent_total',
     'Codes sent, by operation and channel.',
@@ -112,7 +110,6 @@ export function createMetrics(sources: MetricSources): Metrics {
   )
   const limited = counter('otpost_limited_total', 'Requests rejected by a limit.', 'limit')
 
-  // Providers.
   const inUse = Object.values(smsRoutes).flat()
   const providers = new Set(inUse.map(({ name }) => name))
   const breaker = gauge(
@@ -127,7 +124,6 @@ export function createMetrics(sources: MetricSources): Metrics {
     'provider',
   )
 
-  // The store.
   const databaseUp = gauge('otpost_database_up', 'Whether the database can be read and written.')
   const queueLength = gauge(
     'otpost_store_queue_length',
@@ -170,7 +166,6 @@ export function createMetrics(sources: MetricSources): Metrics {
     'Statements that wait for a connection to a database server; none for SQLite.',
   )
 
-  // The process.
   const lag = newDistribution(lagSeconds)
   const stopLag = watchLag((seconds) => observe(lag, seconds))
   histogram('otpost_event_loop_lag_seconds', 'How late the event loop came to what was due.', () => lag)
@@ -184,7 +179,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   buildInfo.set({ ...build }, 1)
   registerResources(registry)
 
-  // Whatever can be known beforehand is there from the start: a first failure is an increase then.
+  // Known label values start at 0, so that a first failure is an increase.
   for (const [route, names] of Object.entries(smsRoutes)) {
     for (const { name } of names) beginDeliveries('SMS', route, name)
   }
@@ -213,7 +208,7 @@ export function createMetrics(sources: MetricSources): Metrics {
       }
     },
     reportReceived: (provider, status) => deliveryReports.inc({ provider, status }),
-    // Those who ask at the same time are told the same.
+    // Simultaneous scrapes share a result.
     scrape: () => {
       scraping ??= scrape().finally(() => {
         scraping = undefined
@@ -243,7 +238,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 
   async function scrape(): Promise<Scrape> {
-    // Before the database is asked, since that is a call too.
+    // Before the database check, which is a call too.
     queueLength.set(stats.queueLength())
     const eventLog = stats.eventLog()
     eventLogWaiting.set(eventLog.waiting)
@@ -261,7 +256,7 @@ export function createMetrics(sources: MetricSources): Metrics {
 
     const [check, written, files] = await Promise.allSettled([checkDatabase(), stats.writer(), stats.files()])
     databaseUp.set(check.status === 'fulfilled' ? 1 : 0)
-    // What is not known is left out rather than told as it was.
+    // Unknown values are left out, not repeated.
     writer = written.status === 'fulfilled' ? written.value : undefined
     lostTransactions.reset()
     if (writer) lostTransactions.inc(writer.lost)
@@ -289,7 +284,6 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 }
 
-/** How often which requests were answered, and in what time. */
 class RequestCounts {
   readonly counts = new Map<
     string,
@@ -304,11 +298,10 @@ class RequestCounts {
       count: number
     }
   >()
-  /** By route. */
   readonly seconds = new Map<string, Distribution>()
 
   add({ method, route = 'unmatched', status, error = none, durationMs }: RequestEnded): void {
-    // Neither a method nor a pattern has a space, and a method that is not known must not make a key.
+    // Neither a method nor a pattern has a space. An unknown method must not become a key.
     const known = methods.includes(method) ? method : 'other'
     const key = `${route} ${known} ${status} ${error}`
     let entry = this.counts.get(key)
@@ -328,7 +321,6 @@ class RequestCounts {
   }
 }
 
-/** What became of a call to verify. */
 function verdictOf({ error, status }: RequestEnded): (typeof verdicts)[number] {
   if (error === undefined) return 'verified'
   if (error === 'mismatch') return 'mismatch'

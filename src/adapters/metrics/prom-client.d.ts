@@ -1,5 +1,5 @@
-// The parts of prom-client's default metrics that are used one by one: together they start observers too, and tell
-// of V8, which Bun is not made of.
+// Single default metrics of prom-client: all together also start observers and report V8 values, which Bun
+// lacks.
 
 declare module 'prom-client/lib/metrics/*.js' {
   import type { Registry } from 'prom-client'

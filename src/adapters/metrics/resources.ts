@@ -5,9 +5,9 @@ import maxFiles from 'prom-client/lib/metrics/processMaxFileDescriptors.js'
 import openFiles from 'prom-client/lib/metrics/processOpenFileDescriptors.js'
 import startTime from 'prom-client/lib/metrics/processStartTime.js'
 
-/** What every client library tells of its process, by the usual names. */
+/** The usual process metrics of client libraries. */
 export function registerResources(registry: Registry): void {
   for (const register of [cpu, startTime, memory, openFiles, maxFiles]) register(registry)
-  // It is the address space that is set aside, which is gigabytes from the start.
+  // The reserved address space, which is gigabytes from the start.
   for (const name of ['process_heap_bytes', 'process_virtual_memory_bytes']) registry.removeSingleMetric(name)
 }

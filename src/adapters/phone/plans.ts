@@ -1,8 +1,8 @@
 import metadata from 'libphonenumber-js/max/metadata'
 
-// The numbering plans of libphonenumber, compiled once per calling code: its own parser costs some 15 µs a number.
+// libphonenumber's numbering plans, compiled once per calling code: its parser takes some 15 µs a number.
 
-/** A plan of the metadata: an array, since its file is minified. */
+/** An array, since the metadata file is minified. */
 type PlanMetadata = (typeof metadata.nonGeographic)[string]
 
 /** The numbering plan of a calling code, for numbers without it. */
@@ -16,10 +16,7 @@ interface Plan {
   readonly replacement: string
 }
 
-/**
- * Whether the digits are a valid number in E.164 that libphonenumber's parser leaves as it is. Never true where the parser
- * disagrees; false for the few numbers that only the parser can decide.
- */
+/** Whether the parser accepts the digits unchanged. False if only the parser can decide. */
 export function isE164(digits: string): boolean {
   for (let length = 1; length <= 3; length++) {
     const plan = planOf(digits.slice(0, length))
@@ -57,7 +54,7 @@ function compile(callingCode: string): Plan | undefined {
   }
 }
 
-/** The first country that a number begins like, or is valid in, decides. */
+/** The first country whose leading digits match, or in which the number is valid, decides. */
 function validIn([country, ...others]: readonly PlanMetadata[]): string {
   if (!country) return '(?!)'
   const leading: string | 0 = country[10]

@@ -1,6 +1,6 @@
 import type { SmsProviderSpec } from './provider.ts'
 
-/** Accepts every SMS and drops it, for load tests. */
+/** Drops every SMS, for load tests. */
 export const discard: SmsProviderSpec = {
   name: 'discard',
   routes: ['plain', 'template'],

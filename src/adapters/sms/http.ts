@@ -5,13 +5,11 @@ export type HttpResult =
   | { readonly answered: true; readonly status: number; readonly text: string }
   | { readonly answered: false; readonly outcome: Outcome }
 
-/** The rest of an answer is not read. */
+/** The rest of a response is not read. */
 const maxAnswerBytes = 64 * 1024
 
 /**
- * One POST to a provider, without redirects and without retries: a message that may have been accepted must not be sent
- * twice. A call that waits for half of its time is not made.
- *
+ * No redirects and no retries, since a message that may be accepted must not be sent twice.
  * @param needs `status` resolves before the body is read, with an empty text
  */
 export async function post(
@@ -74,7 +72,7 @@ async function httpRequest(
   return { answered: true, status: response.status, text: await textOf(response) }
 }
 
-/** The beginning of an answer. A lost connection truncates it; the status counts all the same. */
+/** Returns a truncated text after a lost connection, since the status is still valid. */
 async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -91,17 +89,14 @@ async function textOf(response: Response): Promise<string> {
   return text
 }
 
-/** Bun's fetch makes 256 concurrent calls and queues others by itself, where they time out unsent or are sent too late. */
+/** Bun's fetch makes 256 concurrent calls and queues others, which then time out or are sent too late. */
 const maxCalls = 240
 
 const maxWaitingPerHost = 1000
 
 let calls = 0
 
-/**
- * The queue of calls to one host. It may have as many under way as are left for others: a provider that hangs takes at
- * most half of all.
- */
+/** Calls to one host. A provider that does not answer gets at most half of all calls. */
 class Queue {
   private calls = 0
   private readonly waiting = new Set<() => void>()
@@ -160,14 +155,14 @@ function queueOf(host: string): Queue {
   return queue
 }
 
-/** The meaning of a status by HTTP alone. A redirect or an unknown path is a wrong setting. */
+/** The meaning of an HTTP status alone. A redirect or an unknown path is a wrong setting. */
 export function meaningOfStatus(status: number): Meaning {
   if (status >= 500 || status === 429 || status === 408) return 'retryable'
   if (status < 400 || [401, 402, 403, 404, 405, 407, 410].includes(status)) return 'account'
   return 'content'
 }
 
-/** Error codes before anything was sent. After any other the provider may have the message. */
+/** Errors before anything was sent. After other errors the provider may have the message. */
 const unsent =
   /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPROTO|ERR_PROXY_TUNNEL)$|CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)/
 

@@ -38,10 +38,7 @@ const kannelSettings = declare('Kannel', {
   },
 })
 
-/**
- * POST to `sendsms` of the smsbox with X-Kannel headers, so that neither password nor text is in a URL (Kannel 1.4.5 User's
- * Guide, "Extended headers" and appendix "Meta Data"). Messages have no id; each has its own callback URL.
- */
+/** Kannel 1.4.5 User's Guide, "Extended headers": these keep password and text out of URLs. */
 export const kannel: SmsProviderSpec = {
   name: 'kannel',
   routes: ['plain', 'template'],
@@ -95,9 +92,9 @@ export const kannel: SmsProviderSpec = {
   },
 }
 
-/** Answers whose status alone is ambiguous, by status and text. */
+/** Responses whose status alone is ambiguous, by status and text. */
 const answers: ReadonlyMap<string, readonly [meaning: Meaning, reason: string]> = new Map([
-  // The link to the SMSC is down. Kannel sends the message when the link is back, while it is valid.
+  // The SMSC is disconnected. Kannel sends the message after a reconnect, while it is valid.
   ['202 3: Queued for later delivery', ['unknown', 'queued']],
   // With immediate-sendsms-reply smsbox answers before bearerbox has the message.
   ['202 Sent.', ['unknown', 'not confirmed']],
@@ -119,13 +116,10 @@ function outcomeOf(status: number, text: string): Outcome {
 /** X-Kannel-DLR-Mask: delivered 1, failed 2, buffered 4, accepted by the SMSC 8, rejected by it 16. */
 const allReports = 31
 
-/** Types of reports: a bit of the mask; a failure may have another bit (gw/dlr.h): expired 32, unknown 64. */
+/** A bit of the mask; a failure may have another bit (gw/dlr.h): expired 32, unknown 64. */
 const statuses = wordTable<DeliveryReport['status']>({ delivered: '1', failed: '2 16 34 66', pending: '4 8' })
 
-/**
- * The URL with Kannel's placeholders: type of the report, first word of the SMSC's answer, and its error number. Not the
- * whole answer (%A): an SMPP report repeats the beginning of the text, and with it the code.
- */
+/** Not the SMSC's whole answer (%A): an SMPP report repeats the text, and with it the code. */
 function dlrUrl(callbackUrl: string): string {
   return `${callbackUrl.replaceAll('%', '%%')}?type=%d&answer=%k&error=%#smpp#dlr_err#`
 }
@@ -146,7 +140,7 @@ function reasonOf(type: string, answer: string, url: string): string {
   return error === 0 ? `type ${type}` : `err ${error}`
 }
 
-/** `dlr_err` of SMPP: one octet of network type, two of error number (0: none). Not UTF-8, so not in `fields`. */
+/** `dlr_err`: one octet of network type, two of error number (0: none). Not UTF-8, so not in `fields`. */
 function networkError(url: string): number {
   const [, encoded = ''] = /[?&]error=([^&#]*)/.exec(url) ?? []
   const octets = encoded
@@ -155,7 +149,7 @@ function networkError(url: string): number {
   return octets.length === 3 ? Buffer.from(octets, 'latin1').readUInt16BE(1) : 0
 }
 
-/** TLVs by their names in Kannel's smpp-tlv groups. */
+/** By their names in Kannel's smpp-tlv groups. */
 function metaData(values: Readonly<Record<string, string | null | undefined>>): string | undefined {
   const known = Object.entries(values).filter((pair): pair is [string, string] => Boolean(pair[1]))
   return known.length > 0 ? `?smpp?${new URLSearchParams(known)}` : undefined

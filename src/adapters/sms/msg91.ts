@@ -17,8 +17,8 @@ const msg91Settings = declare('MSG91', {
 })
 
 /**
- * The template route is MSG91's Flow API v5, which renders its own template with our variables. The plain route is its
- * older "Send SMS" v2, which in India accepts only texts that match a template saved at MSG91.
+ * The template route uses Flow API v5, which renders MSG91's own template. In India the plain route ("Send
+ * SMS" v2) accepts only texts that match a template saved at MSG91.
  */
 export const msg91: SmsProviderSpec = {
   name: 'msg91',
@@ -53,14 +53,13 @@ const apis = {
   plain: { host: 'https://api.msg91.com', path: '/api/v2/sendsms' },
 } as const
 
-/** Undefined without a template id. */
 function flowRequest({ to, template, senderId }: Sms, sender: string) {
   if (!template?.id) return undefined
   return {
     template_id: template.id,
     sender: senderId ?? sender,
     short_url: '0',
-    // Errors are in the answer instead of MSG91's failure log.
+    // Errors are in the response instead of MSG91's failure log.
     realTimeResponse: '1',
     // Last, so that no variable overrides the number.
     recipients: [{ ...template.variables, mobiles: to }],
@@ -78,7 +77,7 @@ function plainRequest({ to, text, senderId }: Sms, sender: string) {
   }
 }
 
-/** MSG91's error codes of both APIs. 311: the same message was sent within 10 s. 306: the template's route is closed. */
+/** Both APIs. 311: the same message was sent within 10 s. 306: the template's route is closed. */
 const codes = wordTable<Meaning>({
   recipient: '202',
   content: '101 102 103 107 203 211 306 307 308 309 310 311',
@@ -115,7 +114,7 @@ function outcomeOf(status: number, text: string): Outcome {
       reason,
     )
   }
-  // An unlisted error is about this message: it was not sent.
+  // An unlisted error is about this message, which was not sent.
   const byStatus = isOk ? 'content' : status === 418 ? 'account' : meaningOfStatus(status)
   return failure(byStatus, number ? `code ${number}` : isOk ? 'unlisted error' : `HTTP ${status}`)
 }
@@ -129,10 +128,7 @@ function codeOf(code: unknown): string | undefined {
 /** 9: on the do-not-call list. */
 const reportStatuses = wordTable({ delivered: '1', failed: '2 9 16 17 25' })
 
-/**
- * Unsigned. Webhook v2 is a form whose field `data` is a JSON array of requests with a `report` for each number, v3 is one
- * JSON object. v4 names no request and is of no use.
- */
+/** Unsigned. v2 is a form whose field `data` is JSON, v3 is one JSON object. v4 has no message ID. */
 function readReports({ fields, body }: CallbackRequest): readonly DeliveryReport[] {
   const reports = [reportJson(fields.data ?? body)].flat().flatMap(reportsOf)
   if (reports.length > 0) return reports

@@ -1,6 +1,6 @@
 import type { SmsProviderSpec } from './provider.ts'
 
-/** Keeps each SMS for the developer to look at. */
+/** Stores each SMS for developers. */
 export const outbox: SmsProviderSpec = {
   name: 'outbox',
   routes: ['plain', 'template'],

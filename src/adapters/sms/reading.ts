@@ -3,7 +3,7 @@ import { invalid } from '../../domain/failures.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of a provider's answer; none unless it is a JSON object. */
+/** None unless the text is a JSON object. */
 export function fieldsOf(json: string): Fields {
   try {
     return Object(JSON.parse(json))

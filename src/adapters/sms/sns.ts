@@ -37,8 +37,8 @@ const snsSettings = declare('AWS SNS', {
 })
 
 /**
- * Amazon SNS, action Publish to a phone number. On the template route the rendered text has the ids of India's DLT.
- * SNS writes delivery reports to CloudWatch Logs only; Amazon Data Firehose sends them here.
+ * Action Publish to a phone number; the template route adds the IDs of India's DLT.
+ * SNS writes delivery reports only to CloudWatch Logs; Amazon Data Firehose sends them here.
  */
 export const sns: SmsProviderSpec = {
   name: 'sns',
@@ -74,7 +74,7 @@ export const sns: SmsProviderSpec = {
       deliveryReports: {
         namedBy: 'providerMessageId',
         read: (call) => readReports(call, accessKey),
-        // After any other answer Firehose retries.
+        // After any other response Firehose retries.
         answer: (call, at) => ({ requestId: deliveryOf(call).requestId, timestamp: at }),
       },
     })
@@ -166,7 +166,7 @@ function outcomeOf(status: number, text: string): Outcome {
   return failure(meaning ?? meaningOfStatus(status), code ?? `HTTP ${status}`)
 }
 
-/** The content of a tag; undefined in a truncated answer. */
+/** Undefined in a truncated response. */
 function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: string): string | undefined {
   const answer = text.replace(/^\s*<\?xml[^>]*>/, '').trim()
   if (!answer.startsWith(`<${kind} `) && !answer.startsWith(`<${kind}>`)) return undefined
@@ -174,7 +174,7 @@ function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: st
   return new RegExp(`<${tag}>([\\w.-]{1,100})</${tag}>`).exec(answer)?.[1]
 }
 
-/** Limit of a delivery after gunzip. */
+/** After gunzip. */
 const maxUnpackedBytes = 16 * 1024 * 1024
 
 /** A Firehose delivery has CloudWatch Logs events; each is the "delivery status log" of one message. */
@@ -200,7 +200,7 @@ function deliveryOf({ body }: CallbackRequest): { requestId: string; records: re
   return { requestId, records }
 }
 
-/** Gunzips what begins like gzip: CloudWatch Logs always compresses, Firehose where its stream is set to. */
+/** CloudWatch Logs always compresses; Firehose only if its stream is configured so. */
 function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return Buffer.from(bytes)
   try {
@@ -237,7 +237,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** The logs in a CloudWatch message (a CONTROL_MESSAGE has none), or one that Firehose has extracted. */
+/** A CloudWatch message (a CONTROL_MESSAGE has no logs), or a log that Firehose extracted. */
 function statusLogsOf(message: unknown): readonly unknown[] {
   const { messageType, logEvents } = Object(message)
   if (messageType === undefined) return [message]

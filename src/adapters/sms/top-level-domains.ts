@@ -3,7 +3,7 @@ import tlds from 'tlds'
 
 const delegated = new Set(tlds)
 
-/** By the list of IANA, in Unicode or as `xn--`. */
+/** In IANA's list, in Unicode or as `xn--`. */
 export function isTopLevelDomain(label: string): boolean {
   return delegated.has(label.startsWith('xn--') ? domainToUnicode(label) : label)
 }

@@ -25,10 +25,7 @@ const twilioSettings = declare('Twilio', {
   },
 })
 
-/**
- * Twilio's Programmable Messaging, REST API 2010-04-01 ("Messages resource"). Whether Twilio redacts its copy of the text
- * is a setting of the account: a parameter for it is an error (30029, 30030) where the account lacks the feature.
- */
+/** REST API 2010-04-01. The account decides on redaction: without the feature, its parameter is an error. */
 export const twilio: SmsProviderSpec = {
   name: 'twilio',
   routes: ['plain'],
@@ -93,7 +90,7 @@ function form({ to, text, senderId, validitySeconds, callbackUrl }: Sms, from: s
   return fields.toString()
 }
 
-/** Twilio's error dictionary for sending an SMS. An unusable sender is `content`: another sender may be accepted. */
+/** Twilio's error dictionary. An unusable sender is `content`: another sender may be accepted. */
 const codes = wordTable<Meaning>({
   recipient: '21211 21214 21217 21265 21266 21268 21610 21614 21635',
   content: `
@@ -162,5 +159,5 @@ function signedUrls(url: string): readonly string[] {
   ]
 }
 
-/** A number, a short code, an alphanumeric sender id, or a messaging service. */
+/** A number, a short code, an alphanumeric sender ID, or a messaging service. */
 const anySender = /^(\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9 +_&-]{1,11}|MG[0-9a-fA-F]{32})$/

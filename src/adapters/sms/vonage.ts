@@ -36,7 +36,7 @@ const vonageSettings = declare('Vonage', {
   },
 })
 
-/** Vonage's SMS API. On the template route the rendered text has the ids of India's DLT. */
+/** Vonage's SMS API. The template route adds the IDs of India's DLT. */
 export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
@@ -109,7 +109,7 @@ const statuses = wordTable<Meaning>({
   retryable: '1 5 10',
 })
 
-/** Failures have status 200 too. A long text is several messages, and accepted when all of them are. */
+/** Failures also have status 200. A long text is accepted when all of its messages are. */
 function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
   const { messages } = fieldsOf(text)
@@ -124,7 +124,7 @@ function outcomeOf(status: number, text: string): Outcome {
   if (isOk && parts.some((part) => part.status === '0')) return failure('unknown', 'taken in part')
   const code = refused?.status
   if (typeof code === 'string' && /^[1-9][0-9]{0,2}$/.test(code)) {
-    // An unlisted error is about this message: it was not sent.
+    // An unlisted error is about this message, which was not sent.
     return failure(statuses.get(code) ?? (isOk ? 'content' : meaningOfStatus(status)), `status ${code}`)
   }
   return isOk ? failure('unknown', 'unreadable answer') : failure(meaningOfStatus(status), `HTTP ${status}`)

@@ -21,8 +21,8 @@ const webhookSettings = declare('Webhook', {
 })
 
 /**
- * A service of the operator (design 9): a JSON POST, signed by Standard Webhooks. The id of a message is the same on all
- * routes, so that the receiver recognizes a retry. Delivery reports are signed the same way, with the same secret.
+ * Design 9: the POST and its reports are signed by Standard Webhooks with one secret.
+ * A message has the same ID on all routes, so that the receiver recognizes a retry.
  */
 export const webhook: SmsProviderSpec = {
   name: 'webhook',
@@ -53,7 +53,7 @@ export const webhook: SmsProviderSpec = {
           'webhook-signature': `v1,${sign(key, `${id}.${timestamp}.${body}`)}`,
         }
         const result = await post(url, { headers, body }, timeoutMs, 'status')
-        // The receiver knows the message by our id even if its answer was lost.
+        // The receiver has our ID even if its response was lost.
         if (!result.answered) return { ...result.outcome, providerMessageId: id }
         const { status } = result
         return status >= 200 && status < 300
@@ -94,7 +94,7 @@ function readCallback(
   ]
 }
 
-/** SMS_WEBHOOK_SECRET is base64 with or without `whsec_` (Standard Webhooks, "Signature scheme"), or else plain text. */
+/** Base64 with or without `whsec_` (Standard Webhooks, "Signature scheme"), or else plain text. */
 function signingKey(settings: Settings, why: string): Buffer {
   const secret = settings.required(webhookSettings.SMS_WEBHOOK_SECRET, why)
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret

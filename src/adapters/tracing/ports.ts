@@ -22,11 +22,10 @@ export type DoStep = <T>(
 
 export interface StepResult {
   readonly attributes: Attributes
-  /** In one word; undefined: success. */
+  /** In one word. Undefined: success. */
   readonly failure?: string
 }
 
-/** The ports whose use is a step of a request. */
 export interface TracedPorts {
   readonly store: OtpStore
   readonly requests: IntegrationRequests
@@ -37,7 +36,6 @@ export interface TracedPorts {
   readonly mailer: Mailer
 }
 
-/** The same ports; each use is a step. */
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
   const { store, requests, deliveryReports, lastProviderOf, checkDatabase, smsRoutes, mailer } = ports
   const stored = <T>(name: string, work: () => Promise<T>) => step({ name: `store ${name}` }, work)
@@ -60,7 +58,6 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
   }
 }
 
-/** The same object; `around` runs each call of a method. */
 function withMethods<T extends object>(
   target: T,
   around: (name: string, work: () => Promise<Outcome>) => unknown,

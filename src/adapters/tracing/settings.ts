@@ -12,7 +12,7 @@ export interface TracingSettings {
 
 export interface Sampling {
   readonly sampler: (typeof samplers)[number]
-  /** Of the samplers by ratio, from 0 to 1. */
+  /** For samplers by ratio, from 0 to 1. */
   readonly ratio: number
 }
 
@@ -107,7 +107,7 @@ const {
   ...otel
 } = openTelemetrySettings
 
-/** The variables of the OpenTelemetry specification. Undefined: not traced, because no endpoint is set or tracing is off. */
+/** Undefined: no endpoint is set, or tracing is off. */
 export function tracingSettings(settings: Settings): TracingSettings | undefined {
   if (settings.optional(otel.OTEL_SDK_DISABLED)?.trim().toLowerCase() === 'true') return undefined
   if (settings.optional(otel.OTEL_TRACES_EXPORTER)?.trim() === 'none') return undefined
@@ -128,7 +128,7 @@ export function tracingSettings(settings: Settings): TracingSettings | undefined
   }
 }
 
-/** The endpoint of traces is used as it is; that of all signals is a base. */
+/** The endpoint of traces is complete; the endpoint of all signals is a base. */
 function readUrl(settings: Settings): string | undefined {
   const base = readEndpoint(settings, endpoint)
   if (base !== undefined && /[?#]/.test(base)) {
@@ -143,7 +143,7 @@ function readUrl(settings: Settings): string | undefined {
   )
 }
 
-/** Plain http is allowed to any host: collectors are often in the same network, and spans have no code, key or recipient. */
+/** Plain http is allowed: collectors are often in the same network, and spans have no secrets. */
 function readEndpoint(settings: Settings, setting: TextSetting): string | undefined {
   const { name } = setting
   const text = settings.optional(setting)?.trim()

@@ -35,7 +35,7 @@ class RequestSpan {
   private readonly epochOffsetMs = Date.now() - performance.now()
   private readonly span: Span
 
-  /** @param start starts a span, a child of `parent` or else of the caller's */
+  /** @param start starts a span, a child of `parent` or else of the caller's span */
   constructor(
     private readonly start: (name: string, options: SpanOptions, parent?: Span) => Span,
     name: string,
@@ -100,10 +100,7 @@ class RequestSpan {
   }
 }
 
-/**
- * OpenTelemetry: a span for each request, with children for its steps, sent to a collector in batches. Errors never affect
- * a request: the queue is bounded, and dropped spans are logged at most once a minute.
- */
+/** Spans are sent in batches. The queue is bounded, so that a slow collector never delays requests. */
 export function createTracing(
   { url, headers, serviceName, resourceAttributes, sampling }: TracingSettings,
   { version, log }: { version: string; log: Log },
@@ -152,7 +149,7 @@ export function createTracing(
   const propagator = new W3CTraceContextPropagator()
 
   return {
-    /** Starts the span of a request, in the caller's trace where it names one. */
+    /** In the caller's trace, if the request names one. */
     begin(request: Request, context: RequestContext): void {
       const method = knownMethod(request.method)
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
@@ -197,7 +194,7 @@ const exportTimeoutMs = 10_000
 
 const closeMs = 2000
 
-/** Only the type of an error: its message may contain anything. */
+/** Only the type of an error, since its message may contain anything. */
 function fail(span: Span, type: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR })
   span.setAttribute('error.type', type)
@@ -233,7 +230,7 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
       exporter.export(spans, (result) => {
         const { code, error } = result
         const errorCode = error && 'code' in error ? ` (${error.code})` : ''
-        // Without the collector's answer.
+        // Without the collector's response.
         const problem = `${error?.message ?? 'no reason given'}${errorCode}`.slice(0, 200)
         if (code !== ExportResultCode.SUCCESS) report(spans.length, problem)
         done(result)
