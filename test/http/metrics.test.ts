@@ -405,7 +405,7 @@ describe('labels', () => {
     await receiver.stop()
     await app.get('/health')
     const told = await scrape()
-    const page = await Bun.file(`${import.meta.dir}/../../docs/monitoring.md`).text()
+    const page = await Bun.file(`${import.meta.dir}/../../docs/metrics.md`).text()
     const documented = new Map(
       [...page.matchAll(/^\| `((?:otpost|process)_\w+)` +\| (\w+) +\| ([^|]*) \|/gm)].map(
         ([, name = '', type = '', labels = '']) =>

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { codeOf, errorAnswer } from '../../src/adapters/http/errors.ts'
+import { codeSettings, messageSettings } from '../../src/config/server-settings.ts'
+import { Failure, type FailureKind, failureMessages } from '../../src/domain/failures.ts'
+import { limitNames } from '../../src/domain/otp/limits.ts'
+import { pageAt, root } from './pages.ts'
+
+/** The rows of every table on a page, each with its cells. */
+function rowsOf(path: string): readonly (readonly string[])[] {
+  return [...pageAt(path).text.matchAll(/^\| (.+) \|$/gm)]
+    .map(([, row = '']) => row.split(' | ').map((cell) => cell.trim()))
+    .filter(([first = '']) => !/^-+$/.test(first))
+}
+
+describe('docs/errors.md', () => {
+  const documented = rowsOf('docs/errors.md')
+    .filter(([status = '']) => /^\d{3}$/.test(status))
+    .map(([status, error, message]) => `${status} ${error} ${message}`)
+
+  test.each(Object.keys(failureMessages) as FailureKind[])('has %s', (kind) => {
+    const failure = new Failure(kind)
+    const [firstSentence = ''] = failureMessages[kind].split(/(?<=\.) /)
+    const { status } = errorAnswer(failure, '')
+    expect(documented).toContain(`${status} \`${codeOf(failure)}\` ${firstSentence}`)
+  })
+
+  test('has no other code', () => {
+    expect(documented).toHaveLength(Object.keys(failureMessages).length)
+  })
+})
+
+describe('docs/limits.md', () => {
+  const rows = rowsOf('docs/limits.md')
+
+  test('has every limit and no other', () => {
+    const named = rows.map(([limit = '']) => /^`([a-z]+(?:-[a-z]+)*)`$/.exec(limit)?.[1])
+    const fields = [
+      'phone',
+      'loginId',
+      'to',
+      'message',
+      'subject',
+      'html',
+      'template',
+      'data',
+      'website',
+      'useCase',
+    ]
+    const limits = named.filter((name) => name !== undefined && !fields.includes(name))
+    expect([...new Set(limits)].sort()).toEqual([...limitNames].sort())
+  })
+
+  const { PHONE_DEFAULT_REGION: _, ...counted } = codeSettings
+  const { PROVIDER_TIMEOUT_MS } = messageSettings
+  test.each(
+    Object.values({ ...counted, PROVIDER_TIMEOUT_MS }).map((setting) => [setting.name, setting] as const),
+  )('has the default of %s', (name, setting) => {
+    const row = rows.find((cells) => cells.includes(`\`${name}\``)) ?? []
+    const value = row.find((cell) => /^\d/.test(cell)) ?? ''
+    const numbers = value.replaceAll(',', '').match(/\d+/g) ?? []
+    expect(numbers).toContain(String(setting.default))
+  })
+})
+
+test('docs/events.md has every audit action and no other', () => {
+  const source = readFileSync(join(root, 'src/domain/operator/audit.ts'), 'utf8')
+  const actions = [...source.matchAll(/^ {2}\| '([a-z.-]+)'$/gm)].map(([, action = '']) => action)
+  expect(actions.length).toBeGreaterThan(10)
+  const { spans } = pageAt('docs/events.md')
+  expect(spans.filter((span) => /^(?:brand|app|request|console|data)\.[a-z-]+$/.test(span)).sort()).toEqual(
+    [...actions].sort(),
+  )
+})
