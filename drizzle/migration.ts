@@ -1,11 +1,11 @@
 export interface Migration {
   readonly tag: string
-  /** Epoch milliseconds at which it was generated; strictly increasing. */
+  /** Epoch milliseconds; strictly increasing. */
   readonly when: number
   readonly statements: readonly string[]
 }
 
-/** In the journal's order. @param list the file to name in the error about a missing text */
+/** @param list the file to name in the error about a missing text */
 export function listed(
   list: string,
   journal: { readonly entries: readonly { readonly tag: string; readonly when: number }[] },

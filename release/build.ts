@@ -17,7 +17,6 @@ import { withoutSignature } from './macho.ts'
 
 const root = join(import.meta.dir, '..')
 
-/** The Bun and the better-sqlite3 build of each target. */
 export const targets = {
   'linux-x64': { bun: 'bun-linux-x64-baseline', sqlite: 'linux-x64' },
   'linux-arm64': { bun: 'bun-linux-arm64', sqlite: 'linux-arm64' },
@@ -48,7 +47,6 @@ function sqliteOf(prebuilt: string): Bun.BunPlugin {
   }
 }
 
-/** Returns the path. Throws with the bundler's errors. */
 async function build(name: TargetName | 'host', commit: string): Promise<string> {
   const { sqlite, bun } = name === 'host' ? { sqlite: hostPrebuilt(), bun: undefined } : targets[name]
   const finished = binaryOf(name)
@@ -103,7 +101,6 @@ async function bundle(
   })
 }
 
-/** Files that run as threads. */
 export const threads = [
   'src/adapters/sqlite/thread-main.ts',
   'src/adapters/sqlite/checkpointer.ts',
@@ -116,7 +113,6 @@ function hostPrebuilt(): string {
   return `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`
 }
 
-/** Folders of builds that were killed. */
 function clearAbandoned(): void {
   const hourAgo = Date.now() - 3_600_000
   for (const name of readdirSync(join(root, 'dist')).filter((name) => name.startsWith('.build-'))) {
@@ -152,7 +148,6 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   await main().catch((error: Error) => {
-    // The bundler reports several errors at once.
     const all: readonly Error[] = error instanceof AggregateError ? error.errors : [error]
     process.stderr.write(`${all.map((one) => `build: ${one.message ?? String(one)}`).join('\n')}\n`)
     process.exit(1)

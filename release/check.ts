@@ -10,11 +10,8 @@ const root = join(import.meta.dir, '..')
 export interface ReleaseFacts {
   /** Such as `v0.1.0`. */
   readonly tag: string
-  /** Of package.json. */
   readonly version: string
-  /** The text of CHANGELOG.md. */
   readonly changelog: string
-  /** The newest migration. */
   readonly schema: string
   /** Schemas with a stored database for the upgrade tests. */
   readonly keptSchemas: readonly string[]
@@ -62,7 +59,6 @@ export interface Section {
   readonly version: string
   /** The release date, or `Unreleased`. */
   readonly date: string
-  /** Without the heading. */
   readonly text: string
 }
 

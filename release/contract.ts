@@ -7,7 +7,6 @@ import { openApi } from '../src/adapters/http/openapi.ts'
 
 const root = join(import.meta.dir, '..')
 
-/** Client methods and their operations. */
 const methods = {
   send: '/otp/send',
   resend: '/otp/resend',
@@ -56,13 +55,11 @@ interface Operation {
   readonly responses: Readonly<Record<string, Response>>
 }
 
-/** The part of an OpenAPI document that is read here. */
 export interface Description {
   readonly paths: Readonly<Record<string, { readonly post?: Operation }>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** The API description of the source. */
 export function currentDescription(): Description {
   return JSON.parse(JSON.stringify(openApi('', false)))
 }
@@ -128,7 +125,6 @@ interface ErrorCode {
   readonly channel: Schema | undefined
 }
 
-/** In the order of the responses. */
 function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, ErrorCode> {
   const errors = new Map<string, ErrorCode>()
   for (const [status, response] of Object.entries(failures)) {
@@ -149,7 +145,6 @@ function errorsOf(failures: Readonly<Record<string, Response>>): Map<string, Err
   return errors
 }
 
-/** With the channel that a code comes with, if any. */
 function codesOf(schema: Schema): { code: string; channel: Schema | undefined }[] {
   const { $ref, allOf, oneOf, properties, required } = schema
   if ($ref !== undefined) return []
@@ -170,7 +165,6 @@ function errorsDeclaration(method: string, errors: ReadonlyMap<string, ErrorCode
   return `${comment(about)}export interface ${capital(method)}Errors {\n${members.join('\n')}\n}`
 }
 
-/** The fields of every success, with their TypeScript type. */
 function fieldsOf(schema: Schema | undefined): string {
   const fields = (schema?.required ?? []).flatMap((name) => {
     const field = schema?.properties?.[name]
@@ -189,7 +183,6 @@ interface Shape {
   readonly absent: readonly string[]
 }
 
-/** A value matches one of these shapes. */
 function shapesOf(schema: Schema): readonly Shape[] {
   const alternatives = alternativesOf(schema)
   return alternatives.map((alternative) =>
@@ -273,7 +266,6 @@ function narrowed(schema: Schema, own: Alternative, others: readonly Alternative
   return { schema: { ...plain, properties, required }, absent: [...new Set([...foreign, ...forbidden(not)])] }
 }
 
-/** The fields of `not: { anyOf: [{ required: [field] }] }`. */
 function forbidden(not: Schema | undefined): readonly string[] {
   if (not === undefined) return []
   return (not.anyOf ?? []).map(({ required: [only, ...more] = [] }) => {

@@ -39,7 +39,6 @@ export function withoutSignature(file: Buffer): Buffer {
   rest.writeUInt32LE(commands.length - 1, 16)
   rest.writeUInt32LE(file.readUInt32LE(20) - signed.bytes, 20)
   rest.fill(0, signed.at, signed.at + signed.bytes)
-  // The segment ends at the end of the file.
   rest.writeBigUInt64LE(BigInt(start) - file.readBigUInt64LE(links.at + 40), links.at + 48)
   return rest
 }

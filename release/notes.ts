@@ -6,9 +6,7 @@ import { newestSection, readChangelog } from './check.ts'
 const root = join(import.meta.dir, '..')
 
 export interface NoteFacts {
-  /** The version's section of CHANGELOG.md. */
   readonly text: string
-  /** The repository, such as `owner/name`. */
   readonly repository: string
   /** Undefined: this is the first release. */
   readonly previousTag: string | undefined
@@ -16,7 +14,6 @@ export interface NoteFacts {
   readonly commits: readonly { readonly hash: string; readonly subject: string }[]
 }
 
-/** In Markdown. */
 export function notesOf({ text, repository, previousTag, commits }: NoteFacts): string {
   return `${text}
 

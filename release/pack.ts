@@ -84,7 +84,6 @@ function run(cwd: string, command: string[]): string {
   return stdout.toString()
 }
 
-/** In the format of sha256sum. */
 export async function checksumsOf(folder: string): Promise<string> {
   const lines: string[] = []
   for (const name of readdirSync(folder).sort()) {

@@ -6,7 +6,6 @@ import packageJson from '../package.json'
 
 const root = join(import.meta.dir, '..')
 
-/** The package has no dependencies. */
 const manifest = {
   name: packageJson.name,
   version: packageJson.version,

@@ -27,7 +27,6 @@ export interface Bom {
   readonly [property: string]: unknown
 }
 
-/** Such as `elysia@1.4.30`. */
 export async function bundledPackages(): Promise<ReadonlySet<string>> {
   const { metafile } = await Bun.build({
     entrypoints: [join(root, 'src/main.ts')],
@@ -55,7 +54,6 @@ function npmSbom(): Bom {
   return JSON.parse(stdout.toString())
 }
 
-/** For the installed packages. */
 export async function makeSbom(): Promise<Bom> {
   const bundled = await bundledPackages()
   const { metadata, components, dependencies, ...rest } = npmSbom()
@@ -104,7 +102,6 @@ export async function makeSbom(): Promise<Bom> {
   }
 }
 
-/** Named as vulnerability databases name it. */
 function sqliteComponent() {
   const driver = new Driver(':memory:')
   const version = String(driver.prepare('SELECT sqlite_version()').pluck().get())

@@ -6,12 +6,10 @@ import packageJson from '../package.json'
 // Tests a binary on this machine: bun release/smoke.ts BINARY [ARGUMENT…]. It creates a brand and an app,
 // serves, sends and verifies a code, makes a backup, and stops. It deletes its folder.
 
-/** Longer than any step takes, also under an emulator. */
 const patienceMs = 120_000
 
 const phone = '12025550143'
 
-/** Throws with the failed step. */
 export async function smoke(command: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-smoke-'))
   const { PATH = '', SYSTEMROOT = '', TEMP = '', TMPDIR = '', HOME = '' } = process.env

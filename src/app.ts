@@ -32,18 +32,15 @@ import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
 import { version } from './version.ts'
 
-/** Replaces parts in tests and for the demo. */
 export interface Overrides extends ContextOverrides {
   /** Monotonic milliseconds. */
   readonly stopwatch?: () => number
   readonly demo?: Demo
-  /** Closed with the service. */
   readonly tracing?: Tracing | undefined
 }
 
 export type App = Awaited<ReturnType<typeof createApp>>
 
-/** Opens the database and wires the service; `listen` starts it. */
 export async function createApp(config: Config, overrides: Overrides = {}) {
   const context = await openContext(config, { serves: true, ...overrides })
   const { now, secrets, stats, checkDatabase, openCircuits } = context
@@ -149,7 +146,6 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   return {
     context,
     providers: ports.providers,
-    /** Answers a request without a socket. */
     handle: (request: Request): Promise<Response> => http.handle(request),
 
     /** @throws if the port is in use or not permitted */

@@ -12,16 +12,13 @@ import { OperatorError } from './domain/operator/operator.ts'
 import type { Log } from './domain/ports.ts'
 import { keysFor } from './secret-key.ts'
 
-// The parts that server and commands share. A command loads nothing else.
-
-/** Parts that a test may replace. */
 export interface ContextOverrides {
   /** Also the clock of codes and windows. */
   readonly now?: () => number
   readonly log?: Log
   /** Whether a separate thread writes the database, as in a server. */
   readonly databaseThread?: boolean
-  /** Whether this is a server: commands use the secret key of the server. */
+  /** Commands use the secret key of the server. */
   readonly serves?: boolean
 }
 
@@ -46,12 +43,10 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
   const secrets = createSecrets(...keys.secretKeys)
   const eventLog = openEventLog(storage, log)
 
-  /** Rejects work with a secret key that is not the server's. */
   function requireSecret(): void {
     if (keys.problem !== undefined) throw new OperatorError(keys.problem)
   }
 
-  /** The hashed identifiers of a recipient, under each secret key. */
   function subjectsOf({ channel, identity }: Recipient): readonly string[] {
     requireSecret()
     return secrets.subjects(channel, identity)

@@ -8,7 +8,6 @@ import type { Log } from './domain/ports.ts'
 // Records are found only by the key that they were stored under, so databases note key fingerprints.
 
 export interface KeysInUse {
-  /** The present secret key, then previous ones. */
   readonly secretKeys: SecretKeys
   /** Why these keys do not find records of recipients. Undefined: they do. */
   readonly problem: string | undefined
@@ -17,9 +16,7 @@ export interface KeysInUse {
 }
 
 interface Opening {
-  /**
-   * A server's keys are noted. A command must have the noted keys, and creates no key file for old databases.
-   */
+  /** A command must have the keys that servers noted, and creates no key file for an existing database. */
   readonly serves: boolean
   readonly log: Log
 }
@@ -34,7 +31,6 @@ export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening)
     : keysOnSqlite(config, config.database.file, store, opening)
 }
 
-/** Throws unless a process has the key that a PostgreSQL database notes. */
 export function requireKnownKey(own: readonly string[], noted: readonly string[]): void {
   if (noted.every((fingerprint) => own.includes(fingerprint))) return
   throw new Error(

@@ -5,10 +5,8 @@ import packageJson from '../package.json'
 /** Defined by release/build.ts; undefined when run from source. */
 declare const OTPOST_COMMIT: string | undefined
 
-/** SemVer. */
 export const version: string = packageJson.version
 
-/** The output of `otpost --version`. */
 export function versionLine(): string {
   const commit = typeof OTPOST_COMMIT === 'string' ? OTPOST_COMMIT : commitOf(join(import.meta.dir, '..'))
   return `otpost ${version} (commit ${commit}, Bun ${Bun.version})`

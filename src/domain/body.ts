@@ -52,7 +52,6 @@ export function textProblem(name: string, value: unknown, rule: TextRule): strin
   return character === undefined ? undefined : `${name} must not contain ${characterName(character)}.`
 }
 
-/** The character itself would be invisible. */
 function characterName(character: string): string {
   if (/[\n\r\p{Zl}\p{Zp}]/u.test(character)) return 'line breaks'
   const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
@@ -69,7 +68,6 @@ export function optionalText(name: string, value: unknown, rule: TextRule): stri
   return isGiven(value) ? text(name, value, rule) : undefined
 }
 
-/** Returns a thrown Failure, for a check that is reported later. */
 export function judged<T>(read: () => T): T | Failure {
   try {
     return read()

@@ -36,7 +36,6 @@ export function phone(raw: unknown, e164: ReadE164): Recipient | undefined {
   return identity.length < 7 || identity.length > 15 ? undefined : { channel: 'SMS', identity }
 }
 
-/** Digits, with the longest trunk or international prefix. */
 const longestSpelling = 20
 
 /** Design D6. RFC 5322 specials are rejected, so that one recipient cannot become two. */

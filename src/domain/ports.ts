@@ -7,10 +7,7 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/**
- * Stored times may be this far ahead of `now`, since requests overtake each other. Later ones are void: the
- * clock was set back.
- */
+/** Requests overtake each other, so a stored time may be this far ahead. Later: the clock was set back. */
 export const clockToleranceMs = 5000
 
 /** Hashes use the present secret key; previous keys are still accepted. */
@@ -35,7 +32,6 @@ export interface Secrets {
 
 /** `otp_live_`, 256 random bits, and a checksum for secret scanners. */
 export interface ApiKey {
-  /** Shown once and never stored. */
   readonly key: string
   readonly sha256: string
   readonly lastFour: string
@@ -82,7 +78,6 @@ export interface OutboxQuery {
 /** Development messages that are stored instead of sent. */
 export interface Outbox {
   add(message: OutboxMessage): Promise<void>
-  /** Oldest first. */
   list(query: OutboxQuery): Promise<readonly OutboxEntry[]>
   get(id: number): Promise<OutboxEntry | undefined>
   /** Like `list`, but waits up to `waitMs`, or until the signal aborts, for a message of any process. */

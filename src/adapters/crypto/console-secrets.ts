@@ -6,11 +6,9 @@ import { sha256 } from './secrets.ts'
 /** One at a time, since each takes a large part of a second and 64 MiB. */
 let underWay: Promise<unknown> = Promise.resolve()
 
-/** Including the check in progress. */
 let waiting = 0
 const maxWaiting = 16
 
-/** Console tokens, and the console password by argon2id (RFC 9106). */
 export const consoleSecrets: ConsoleSecrets = {
   newToken: () => {
     const token = randomBytes(32).toString('base64url')

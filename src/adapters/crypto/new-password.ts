@@ -8,7 +8,6 @@ const maxLength = 256
 /** At the console's limit of 9,120 guesses a day, these take 3,000 years. */
 const minGuesses = 1e10
 
-/** Words of this service, and well-known example passphrases. */
 const ownWords = ['otpost', 'console', 'administrator', 'operator', 'correcthorsebatterystaple']
 
 /** Undefined for an accepted password. `context`: the user name and the server's host names. */

@@ -30,7 +30,6 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   }
 }
 
-/** 132 bits in base64url. */
 const subjectLength = 22
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -79,7 +78,6 @@ function callbackToken(key: Buffer, about: string): string {
   return hmac(key, about).slice(0, 16)
 }
 
-/** Public identifiers of the secret keys. */
 export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
   return mapped(secretKeys, (secretKey) => subkey(secretKey, 'otpost mark v1').toString('base64url'))
 }

@@ -122,7 +122,6 @@ function decoded(text = ''): string | undefined {
 /** By nodemailer's names. Others are rejected: some log mails or disable certificate checks. */
 function readOptions(settings: Settings, given: URLSearchParams) {
   const refuse = (problem: string) => settings.refuse('SMTP_URL', problem)
-  // The pool is always on.
   const known = ['requireTLS', 'ignoreTLS', 'tls.servername', 'name', 'pool', 'maxConnections', 'maxMessages']
   for (const option of given.keys()) {
     if (given.getAll(option).length > 1) refuse('has an option twice')

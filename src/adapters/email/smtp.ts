@@ -7,7 +7,6 @@ import { toAsciiDomain } from './domain.ts'
 export interface SmtpSettings {
   readonly server: SmtpServer
   readonly from: MailAddress
-  /** Undefined: mails are not signed. */
   readonly dkim?: DkimSettings
 }
 
@@ -19,26 +18,21 @@ export interface MailAddress {
 export interface SmtpServer {
   readonly host: string
   readonly port: number
-  /**
-   * `implicit`: TLS from the first byte. `required`: STARTTLS or failure. `offered`: STARTTLS if available.
-   */
+  /** `implicit`: TLS from the first byte. `required`: STARTTLS or failure. `offered`: if available. */
   readonly tls: 'implicit' | 'required' | 'offered' | 'never'
   /** PEM; default: the runtime's authorities. */
   readonly ca?: string
-  /** If it is not the host. */
   readonly certificateName?: string
   readonly login?: { readonly user: string; readonly password: string }
   /** For EHLO; default: this machine's name. */
   readonly clientName?: string
   readonly maxConnections: number
-  /** Per connection. */
   readonly maxMessages: number
 }
 
 export interface DkimSettings {
   readonly domain: string
   readonly selector: string
-  /** RSA, in PEM. */
   readonly privateKey: string
 }
 
@@ -68,7 +62,6 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
     ...(server.clientName === undefined ? {} : { name: server.clientName }),
     maxConnections: server.maxConnections,
     maxMessages: server.maxMessages,
-    // Retries are decided here.
     maxRequeues: 0,
     connectionTimeout: stallMs,
     greetingTimeout: stallMs,
@@ -84,7 +77,6 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       ? { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey } }
       : {}),
   })
-  /** The content stream of each mail that has a connection, by its signal. */
   const contents = new WeakMap<AbortSignal, Readable>()
   transport.use('stream', ({ data: { signal }, message }, done) => {
     const open = message.createReadStream.bind(message)
@@ -136,7 +128,6 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
       clearTimeout(timer)
       if (!failed) return { kind: 'accepted', providerMessageId }
       const outcome = outcomeOf(failed)
-      // The server has our ID even if its response was lost.
       return outcome.kind === 'unknown' ? { ...outcome, providerMessageId } : outcome
     },
     async verify(timeoutMs) {
@@ -179,7 +170,6 @@ function outcomeOf({ phase, error }: Failed): FailedOutcome {
     return repliedWith(responseCode, code, command)
   }
   const word = [originalCode, code].find((each) => typeof each === 'string') ?? 'connection lost'
-  // Ours (EABORT), or nodemailer's own after the same time.
   const reason = word === 'EABORT' || word === 'ETIMEDOUT' ? 'time-out' : word
   // A time-out is always unknown (design D26).
   if (phase === 'content' || reason === 'time-out') return { kind: 'unknown', reason }
@@ -189,13 +179,11 @@ function outcomeOf({ phase, error }: Failed): FailedOutcome {
     : { kind: 'retryable', reason }
 }
 
-/** Certificate and TLS error codes, such as SELF_SIGNED_CERT_IN_CHAIN. */
 const untrusted = /CERT|LEAF_SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/
 
 /** Replies about the login (RFC 4954 section 6). */
 const loginCodes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** With any of these replies the server has not accepted the mail. */
 function repliedWith(status: number, code: unknown, command: unknown): FailedOutcome {
   const reason = `SMTP ${status}`
   // 503: wrong state of the session; another session may work.

@@ -9,7 +9,6 @@ const cut = '\n\n[…]'
 export function textOf(html: string, maxBytes: number): string {
   const text = convert(html.slice(0, maxSource), {
     wordwrap: 78,
-    // Against hostile nesting.
     limits: { maxDepth: 50 },
     selectors: [
       { selector: 'img', format: 'skip' },

@@ -3,13 +3,10 @@ import pino, { type Logger } from 'pino'
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** How long `close` waits for a slow or stalled reader. */
 const closeMs = 500
 
-/** How long a line waits to be written with others. */
 const gatherMs = 3
 
-/** The pause after a failed write, as on a full disk. */
 const retryMs = 1000
 
 /** Characters per write, and bytes that may wait for the reader. */
@@ -70,7 +67,6 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
     },
     destination,
   )
-  // Independent of the level.
   const notices = logger.child({}, { level: 'error' })
   const close = async () => {
     send()

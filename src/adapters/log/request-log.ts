@@ -2,7 +2,6 @@ import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestListener } from '../../domain/events/request-ended.ts'
 import type { Log } from '../../domain/ports.ts'
 
-/** 429: too many 401 and 403. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 429])
 
 /** No key, code, full recipient or text. The client's IP address only for rejected credentials. */
@@ -11,7 +10,6 @@ export function requestLog(log: Log): RequestListener {
     const { requestId, traceId, app, brand, channel, recipient, recipients, attempts } = context
     const isStranger = app === undefined && refusals.has(status)
     const cause = failure?.details.cause ?? attempts.find(({ error }) => error)?.error ?? context.fault
-    // Undefined fields are left out of the line.
     const line = {
       requestId,
       traceId,

@@ -3,7 +3,6 @@ import type { Distribution } from '../../domain/events/distribution.ts'
 
 /** For values counted in another thread, or at almost no cost per observation. */
 export class DistributionHistogram<Label extends string> extends Histogram<Label> {
-  /** @param distributions the current values, with their labels */
   constructor(
     registry: Registry,
     private readonly about: { readonly name: string; readonly help: string },
@@ -12,7 +11,6 @@ export class DistributionHistogram<Label extends string> extends Histogram<Label
     super({ ...about, registers: [registry] })
   }
 
-  /** Called by the registry and by `get`. */
   async getForPromString() {
     const { name, help } = this.about
     const values = Array.from(this.distributions(), ([labels, each]) => valuesOf(name, labels, each)).flat()

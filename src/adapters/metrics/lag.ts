@@ -1,4 +1,3 @@
-/** The error of each measurement. */
 const periodMs = 20
 
 /**

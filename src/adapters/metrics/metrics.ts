@@ -30,7 +30,6 @@ const attemptEnds: readonly Pick<Attempt, 'outcome' | 'errorClass'>[] = [
 ]
 
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-/** Up to PROVIDER_TIMEOUT_MS, four seconds by default. */
 const deliverySeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 10, 30, 60]
 const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 

@@ -9,7 +9,6 @@ export interface MetricSources {
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
   readonly breakers: Pick<Breakers, 'states'>
-  /** Rejects if the database can't be read and written. */
   readonly checkDatabase: () => Promise<void>
   readonly stats: {
     queueLength(): number

@@ -5,7 +5,6 @@ import maxFiles from 'prom-client/lib/metrics/processMaxFileDescriptors.js'
 import openFiles from 'prom-client/lib/metrics/processOpenFileDescriptors.js'
 import startTime from 'prom-client/lib/metrics/processStartTime.js'
 
-/** The usual process metrics of client libraries. */
 export function registerResources(registry: Registry): void {
   for (const register of [cpu, startTime, memory, openFiles, maxFiles]) register(registry)
   // The reserved address space, which is gigabytes from the start.

@@ -2,12 +2,9 @@ import metadata from 'libphonenumber-js/max/metadata'
 
 // libphonenumber's numbering plans, compiled once per calling code: its parser takes some 15 µs a number.
 
-/** An array, since the metadata file is minified. */
 type PlanMetadata = (typeof metadata.nonGeographic)[string]
 
-/** The numbering plan of a calling code, for numbers without it. */
 interface Plan {
-  /** A valid number of some country. */
   readonly valid: RegExp
   /** What the parser accepts as a number of the plan's main country. */
   readonly accepted: RegExp

@@ -4,7 +4,6 @@ import { type DatabaseClock, serverTime } from './clock.ts'
 import type { Queryable } from './pool.ts'
 import { revision } from './schema.ts'
 
-/** How long a revision number is used before it is read again. */
 const freshMs = 10
 
 const pollStatement = {

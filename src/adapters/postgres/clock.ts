@@ -3,7 +3,6 @@ import { sql } from 'drizzle-orm'
 /** Epoch milliseconds; the current time, not that of the transaction's start. */
 export const serverTime = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
-/** The database server's clock, advanced by a local stopwatch between replies. */
 export class DatabaseClock {
   private aheadMs: number
 
@@ -21,8 +20,7 @@ export class DatabaseClock {
   hearing(): (at: number) => void {
     const asked = this.stopwatch()
     return (at) => {
-      // The server's clock was read between query and reply. A value within these bounds stays, so that time
-      // runs evenly.
+      // The server read its clock between query and reply. A value within these bounds stays.
       const [least, most] = [at - this.stopwatch(), at + 1 - asked]
       this.aheadMs = Math.min(Math.max(this.aheadMs, least), most)
     }

@@ -28,7 +28,6 @@ export interface ConnectionTarget {
 }
 
 export interface Query {
-  /** Undefined: not prepared. */
   readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
@@ -36,16 +35,13 @@ export interface Query {
 }
 
 export interface Reply {
-  /** The server's command tag, such as SELECT or COMMIT. */
   readonly command: string
   readonly rows: unknown[]
 }
 
 interface Awaited {
-  /** When it was sent, or when the previous reply arrived. */
   sinceMs: number
   readonly limitMs: number
-  /** For the error message, such as `did not answer`. */
   readonly what: string
   readonly reject: (problem: Error) => void
 }
@@ -69,9 +65,7 @@ const parsers: CustomTypesConfig = {
 /** Statements are sent at once and answered in order. A broken connection is not used again. */
 export class Connection {
   private readonly client: Client
-  /** In the order of the statements. */
   private readonly awaited: Awaited[] = []
-  /** Why it broke, or that it was closed. */
   private end: DatabaseUnavailable | undefined
 
   /**
@@ -105,7 +99,6 @@ export class Connection {
           '-c client_encoding=UTF8 -c default_transaction_isolation=read\\ committed -c enable_seqscan=off',
       }),
     })
-    // Without listeners these events would end the process.
     this.client.on('error', (error) => this.destroy(brokenOff(place, error)))
     this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
   }
@@ -184,7 +177,6 @@ export class Connection {
     this.destroy(silence(this.target.place, what, limitMs))
   }
 
-  /** Pending statements fail with this problem. */
   destroy(problem: DatabaseUnavailable): void {
     if (this.end) return
     this.end = problem
@@ -241,7 +233,6 @@ function readTls(target: ConnectionTarget) {
   }
 }
 
-/** A text of several statements has several results. */
 function lastOf(result: Reply | readonly Reply[]): Reply {
   const last = Array.isArray(result) ? result.at(-1) : result
   return last ?? { command: '', rows: [] }

@@ -77,7 +77,6 @@ export async function openDatabase(
   return database
 }
 
-/** How long a successful commit counts as proof. */
 const proofMs = 1000
 
 /** A full disk or an absent standby blocks writes but not reads, so this commits a row. */

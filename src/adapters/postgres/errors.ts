@@ -6,7 +6,6 @@ export class DatabaseUnavailable extends Error {
 
   constructor(
     message: string,
-    /** An SQLSTATE, or a network code such as ECONNREFUSED. */
     readonly code: string | undefined = undefined,
   ) {
     super(message)
@@ -16,7 +15,6 @@ export class DatabaseUnavailable extends Error {
 /** The server rejected a statement and did not run it. The message contains no values. */
 export class StatementError extends Error {
   override readonly name = 'StatementError'
-  /** For SQLSTATE class 23. */
   readonly constraint: string | undefined
 
   constructor(

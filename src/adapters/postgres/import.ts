@@ -39,7 +39,6 @@ const batchChars = 1_000_000
 /** Counting a long event log is the slowest statement. */
 const statementTimeoutMs = 600_000
 
-/** The source may need this long to find the next rows. */
 const idleInTransactionTimeoutMs = 60_000
 
 const lockTimeoutMs = 20_000
@@ -97,7 +96,6 @@ export async function importAll(
       { statementTimeoutMs },
     )
   } catch (error) {
-    // Any other error means that nothing was changed.
     if (copied === undefined || !(error instanceof DatabaseUnavailable)) throw inWords(plainError(error))
     const isThere = copied.every(({ rows }) => rows === 0) || !(await isEmpty(pool, error))
     if (isThere) return copied
@@ -249,7 +247,6 @@ async function copyRows(
   return count
 }
 
-/** Throws if the database does not contain the source's rows. */
 async function compare(
   connection: Queryable,
   source: TransferSource,

@@ -6,13 +6,9 @@ import type { Pool, Queryable, Statement } from './pool.ts'
 /** Key of the advisory lock; any number that nothing else uses. */
 const migrationLock = 0x6f74706f7374
 
-/** The oldest tested version. */
 const oldestServer = { number: 140_000, name: '14' }
 
-/**
- * Applies missing migrations in one transaction behind a lock.
- * @throws an error for the operator if the schema is newer than this program or the server is too old
- */
+/** @throws an error for the operator if the schema is newer than this program or the server is too old */
 export async function migrate(pool: Pool, known: readonly Migration[] = migrations): Promise<void> {
   try {
     await bringUpToDate(pool, known)
@@ -28,7 +24,6 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
 async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<void> {
   const applied = await appliedBefore(pool)
   requireKnown(applied, known)
-  // An up-to-date server takes no lock.
   if (known.every(({ when }) => applied.has(when))) return
   await pool.transaction((connection) => applyMissing(connection, known), { statementTimeoutMs: patienceMs })
 }
@@ -73,7 +68,6 @@ export async function requireSchema(connection: Queryable): Promise<void> {
   }
 }
 
-/** Tag by time. */
 async function appliedBefore(connection: Queryable): Promise<ReadonlyMap<number, string>> {
   const [[table] = []] = await connection.rows("SELECT to_regclass('__drizzle_migrations')::text", [])
   if (table === null || table === undefined) return new Map()

@@ -21,7 +21,6 @@ export interface PostgresTarget {
   readonly isPooled: boolean
 }
 
-/** Prepared under its name. */
 export interface Statement {
   readonly name: string
   readonly text: string
@@ -30,7 +29,6 @@ export interface Statement {
 /** int8 is returned as number, jsonb parsed. Rejects with StatementError or DatabaseUnavailable. */
 export interface Queryable {
   query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Rows as arrays; not prepared. */
   rows(text: string, values: readonly unknown[]): Promise<unknown[][]>
 }
 
@@ -47,13 +45,11 @@ export interface TransactionLimits {
 export interface Pool extends Queryable {
   /** READ COMMITTED. May be retried, so `work` must have no other effects. Rolls back if `work` throws. */
   transaction<T>(work: (connection: Transaction) => Promise<T>, limits?: TransactionLimits): Promise<T>
-  /** `waiting`: statements that wait for a connection. */
   stats(): { readonly size: number; readonly idle: number; readonly waiting: number }
   /** Rejects new work, waits for work in progress (limited by the statement time-out), and closes. */
   close(): Promise<void>
 }
 
-/** The pause grows with each retry. */
 const retries = 3
 const retryPauseMs = 10
 
@@ -157,7 +153,6 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         release(connection)
         grow()
       },
-      // `broke` has handled it.
       () => {},
     )
     return true
@@ -179,7 +174,6 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     settle()
   }
 
-  /** Rejects waiting statements if no connection can be opened; completes `close`. */
   function settle(): void {
     if (connections.size === 0 && waiting.length > 0) {
       grow()
@@ -255,7 +249,6 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
         : []),
       ...(isPooled ? [`idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`] : []),
     ]
-    // Long work has no limit as a whole.
     const wholeMs = limits ? 0 : statementTimeoutMs + idleInTransactionTimeoutMs
     return plain(
       [

@@ -1,13 +1,11 @@
 const firstPauseMs = 100
 const longestPauseMs = 2000
 
-/** After a failure, permits one attempt at a time after a growing, randomized pause. */
 export class ReconnectBackoff {
   private failures = 0
   private shutUntil = Number.NEGATIVE_INFINITY
   private isTried = false
 
-  /** @param chance returns 0 to 1 */
   constructor(private readonly chance: () => number) {}
 
   /** `now` is in monotonic milliseconds. */
@@ -19,7 +17,6 @@ export class ReconnectBackoff {
     this.isTried = true
   }
 
-  /** Returns whether there were failures before. */
   succeeded(): boolean {
     const wasFailing = this.failures > 0
     this.failures = 0

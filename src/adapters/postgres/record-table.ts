@@ -10,10 +10,8 @@ import { codesAndLimits } from './schema.ts'
 // locks. No deadlocks: all transactions lock and insert in one order. Deletions come last, since an insertion
 // waits for a deletion of the same row.
 
-/** Builds SQL only. */
 const orm = drizzle(async () => ({ rows: [] }))
 
-/** A prepared statement with named values. */
 function prepared<Row extends object>(name: string, query: { toSQL(): Query }) {
   const { sql: text, params } = query.toSQL()
   type Values = Readonly<Record<string, unknown>>
@@ -53,7 +51,6 @@ const readRows = prepared<{ readonly at: number } & (RecordRow | { readonly subj
     .leftJoin(codesAndLimits, ofSubjects),
 )
 
-/** Rows passed as one array for each column. */
 const rowList = sql`select * from unnest(${sql.join(
   columns.map(([field, column]) => sql`${sql.placeholder(field)}::${sql.raw(arrayOf(column))}`),
   sql`, `,
@@ -128,7 +125,6 @@ export async function openRecords(
   return { records: new Records(load), now: first.at }
 }
 
-/** Committed with the transaction. */
 export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
   if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
   if (updates.length > 0) updateRows.send(connection, arraysOf(updates))

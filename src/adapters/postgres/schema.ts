@@ -61,7 +61,6 @@ export const revision = pgTable('revision', {
   number: bigint({ mode: 'number' }).notNull(),
 })
 
-/** At most one row: the key in use. */
 export const keyFingerprints = pgTable('secret_marks', {
   mark: key('mark').primaryKey(),
   since: instant('since').notNull(),
@@ -74,7 +73,6 @@ export const leases = pgTable('leases', {
   endsAt: instant('ends_at').notNull(),
 })
 
-/** Open circuits, shared by all nodes. */
 export const openCircuitRows = pgTable('resting_providers', {
   provider: text().primaryKey(),
   failures: integer().notNull(),

@@ -4,7 +4,6 @@ import { DatabaseUnavailable, type Pool } from './pool.ts'
 import { isOvertaken, openRecords, sendChanges } from './record-table.ts'
 
 export interface Step<Answer> {
-  /** All subjects whose records it reads or changes. */
   readonly subjects: readonly Subject[]
   /** May run again after a rollback. `now` is the server's time in epoch milliseconds. */
   run(state: State, now: number): Answer
@@ -23,7 +22,6 @@ interface Waiting {
 /** Per group. A second transaction would mostly wait for the same application's limits. */
 const atOnce = 1
 
-/** The pause is random and grows with each retry. */
 const mostTries = 10
 const retryPauseMs = 4
 
@@ -44,7 +42,6 @@ interface Batch {
 
 interface Settings {
   readonly batchSize: number
-  /** How long a step waits in the queue. */
   readonly patienceMs: number
   hearing(): (at: number) => void
 }
@@ -137,12 +134,10 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     } catch (error) {
       const isOfOne = batch.length > 1 && !(error instanceof DatabaseUnavailable)
       if (!isOfOne) for (const { reject } of batch) reject(error)
-      // The transaction was rolled back.
       else for (const each of batch) await runTogether([each])
     }
   }
 
-  /** Runs steps in one transaction; resolves to their answers. */
   async function committed(steps: readonly Waiting[]): Promise<readonly (() => void)[]> {
     const subjects = [...new Set(steps.flatMap((step) => step.subjects))]
     for (let tries = 1; ; tries++) {

@@ -36,7 +36,6 @@ export function createSweep(
     return { isRound: next === '' && !isFull, isBusy: expired > batch / 4 || isFull }
   }
 
-  /** By key, round after round. */
   async function sweepCodesAndLimits(now: number): Promise<readonly [removed: number, next: string]> {
     const { subject, name, expiresAt } = codesAndLimits
     const [last] = await orm
@@ -110,7 +109,6 @@ async function takeLease(
   return taken.length > 0
 }
 
-/** Returns the number of changed rows. */
 async function changedBy(orm: Database['orm'], statement: SQL): Promise<number> {
   const rows: unknown = await orm.execute(
     sql`WITH changed AS (${statement} RETURNING 1) SELECT count(*)::int FROM changed`,

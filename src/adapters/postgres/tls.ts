@@ -6,7 +6,6 @@ export interface PostgresTls {
   readonly mode: 'off' | 'require' | 'verify-ca' | 'verify-full'
   /** PEM; default: the runtime's authorities. */
   readonly caFile?: string
-  /** PEM; the client certificate. */
   readonly certFile?: string
   readonly keyFile?: string
 }

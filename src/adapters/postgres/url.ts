@@ -1,6 +1,5 @@
 import type { PostgresTarget } from './pool.ts'
 
-/** The TLS parameters of libpq (PostgreSQL manual, 34.1.2 and 34.19). */
 const tlsModes = {
   disable: 'off',
   require: 'require',
@@ -13,7 +12,6 @@ export interface PostgresUrl {
   /** For display: without user, password and parameters. */
   readonly name: string
   readonly server: Pick<PostgresTarget, 'url' | 'tls'>
-  /** Sentences that follow the name of the setting. */
   readonly problems: readonly string[]
 }
 

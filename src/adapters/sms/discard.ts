@@ -1,6 +1,5 @@
 import type { SmsProviderSpec } from './provider.ts'
 
-/** Drops every SMS, for load tests. */
 export const discard: SmsProviderSpec = {
   name: 'discard',
   routes: ['plain', 'template'],

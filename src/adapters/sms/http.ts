@@ -5,7 +5,6 @@ export type HttpResult =
   | { readonly answered: true; readonly status: number; readonly text: string }
   | { readonly answered: false; readonly outcome: Outcome }
 
-/** The rest of a response is not read. */
 const maxAnswerBytes = 64 * 1024
 
 /**
@@ -83,9 +82,7 @@ async function textOf(response: Response): Promise<string> {
       if (bytes > maxAnswerBytes) break
       text += decoder.decode(chunk, { stream: true })
     }
-  } catch {
-    // The connection is lost, or the time is up.
-  }
+  } catch {}
   return text
 }
 
@@ -146,7 +143,6 @@ class Queue {
   }
 }
 
-/** By host. */
 const queues = new Map<string, Queue>()
 
 function queueOf(host: string): Queue {

@@ -59,7 +59,6 @@ function flowRequest({ to, template, senderId }: Sms, sender: string) {
     template_id: template.id,
     sender: senderId ?? sender,
     short_url: '0',
-    // Errors are in the response instead of MSG91's failure log.
     realTimeResponse: '1',
     // Last, so that no variable overrides the number.
     recipients: [{ ...template.variables, mobiles: to }],
@@ -95,7 +94,6 @@ const messages = wordTable({
   'no number': 'pleaseenteratleastonenumbertosendsms',
 })
 
-/** Most failures have status 200. */
 function outcomeOf(status: number, text: string): Outcome {
   const isOk = status >= 200 && status < 300
   const { type, message, code } = fieldsOf(text)

@@ -12,7 +12,6 @@ export interface ProviderTools {
 export interface SmsProviderSpec {
   readonly name: string
   readonly routes: readonly SmsRoute[]
-  /** Declares every setting that `configure` reads. */
   readonly settings: Readonly<Record<string, Setting>>
   /** Delivers no messages, so it is rejected in production (design 7). */
   readonly developmentOnly?: true

@@ -3,7 +3,6 @@ import { invalid } from '../../domain/failures.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** None unless the text is a JSON object. */
 export function fieldsOf(json: string): Fields {
   try {
     return Object(JSON.parse(json))

@@ -65,7 +65,6 @@ export const sns: SmsProviderSpec = {
           service: 'sns',
           region,
           allHeaders: true,
-          // ISO 8601 basic format.
           datetime: new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
         }).sign()
         const answer = await post(url, { headers: Object.fromEntries(headers), body }, timeoutMs)
@@ -174,7 +173,6 @@ function textOf(text: string, kind: 'PublishResponse' | 'ErrorResponse', tag: st
   return new RegExp(`<${tag}>([\\w.-]{1,100})</${tag}>`).exec(answer)?.[1]
 }
 
-/** After gunzip. */
 const maxUnpackedBytes = 16 * 1024 * 1024
 
 /** A Firehose delivery has CloudWatch Logs events; each is the "delivery status log" of one message. */
@@ -210,7 +208,6 @@ function unpacked(bytes: Uint8Array, maxBytes: number): Buffer {
   }
 }
 
-/** Concatenated JSON objects. */
 function objectsOf(text: string): readonly unknown[] {
   const objects: unknown[] = []
   let [start, depth, inString] = [0, 0, false]

@@ -76,7 +76,6 @@ function form({ to, text, senderId, validitySeconds, callbackUrl }: Sms, from: s
   const sender = senderId ?? from
   const fields = new URLSearchParams({
     To: `+${to}`,
-    // A messaging service chooses one of its senders.
     [messagingService.test(sender) ? 'MessagingServiceSid' : 'From']: sender,
     Body: text,
   })

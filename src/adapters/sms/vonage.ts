@@ -36,7 +36,6 @@ const vonageSettings = declare('Vonage', {
   },
 })
 
-/** Vonage's SMS API. The template route adds the IDs of India's DLT. */
 export const vonage: SmsProviderSpec = {
   name: 'vonage',
   routes: ['plain', 'template'],
@@ -130,7 +129,6 @@ function outcomeOf(status: number, text: string): Outcome {
   return isOk ? failure('unknown', 'unreadable answer') : failure(meaningOfStatus(status), `HTTP ${status}`)
 }
 
-/** "Signing Messages". */
 interface Signature {
   readonly secret: string
   readonly method: 'sha256' | 'sha512' | 'sha1' | 'md5'
@@ -142,7 +140,6 @@ function readSignature(settings: Settings): Signature | undefined {
   return secret === undefined ? undefined : { secret, method }
 }
 
-/** Final statuses; others, such as `buffered`, are not final. */
 const failed: ReadonlySet<string> = new Set(['expired', 'failed', 'rejected'])
 
 /** A GET with a query, or a POST of a form or of JSON, by the account's settings. */

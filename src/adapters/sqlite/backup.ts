@@ -49,7 +49,6 @@ export async function backUp(
 /** Syncs in small portions: one sync at the end would delay a server's commits. */
 async function withFsync(path: string, work: () => void): Promise<void> {
   const thread = new Worker(new URL('./syncer.ts', import.meta.url).href)
-  // Without the thread, only the commits of a server take longer.
   const failed = Promise.withResolvers<void>()
   thread.onerror = () => failed.resolve()
   const told = (message: string | null) => {

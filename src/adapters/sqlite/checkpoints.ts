@@ -29,7 +29,6 @@ export class Checkpoints {
     // The browser types of the console's pages have no `unref`.
     ;(this.thread as unknown as Bun.Worker).unref()
     this.thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) => {
-      // The pages stay in the log until the next checkpoint.
       if (problem !== undefined) this.log.warn({ problem }, 'a checkpoint failed; it is tried again')
       this.underWay?.resolve()
       this.underWay = undefined
@@ -57,7 +56,6 @@ export class Checkpoints {
     try {
       return this.measure.get()
     } catch {
-      // The next write reports the problem.
       return undefined
     }
   }

@@ -10,17 +10,14 @@ import { Writer, withBusyRetry } from './writer.ts'
 
 export interface Database {
   readonly orm: BetterSQLite3Database
-  /** For the most frequent statements: built by Drizzle, run without it. */
   readonly driver: Driver.Database
   readonly writer: Writer
   readonly changes: Changes
   readonly isNew: boolean
   readonly identity: FileIdentity
-  /** Rejects if the database can't be read and written. */
   check(): Promise<void>
   /** Returns free pages to the file system if there are many; false if there are few. */
   readonly shrink: () => boolean
-  /** Leaves checkpoints to another connection, unless the log grows too long. */
   leaveCheckpoints(): void
   startCheckpoints(log: CheckpointLog): Checkpoints
   close(): Promise<void>
@@ -132,10 +129,8 @@ const proofMs = 1000
 
 export type FileIdentity = readonly string[]
 
-/** Empty for a database in memory. */
 function identityOf(file: string): FileIdentity {
   if (file === ':memory:') return []
-  // The log exists while the database is open.
   return [file, `${file}-wal`].map((path) => {
     const { dev, ino } = statSync(path)
     return `${dev} ${ino}`

@@ -16,7 +16,6 @@ import { columnsOf } from './migrate.ts'
 
 export interface DraftOwner {
   readonly pid: number
-  /** Whether it may change the owner of files. */
   readonly isRoot: boolean
   isRunning(pid: number): boolean
 }
@@ -93,7 +92,6 @@ export function movedAside(file: string): string | undefined {
   return last === undefined ? undefined : join(folder, last)
 }
 
-/** Followed by the time. */
 export const movedEnding = '.moved-'
 
 /** Rejects the database and its companions, by any name. */
@@ -106,7 +104,6 @@ export function refuseOwnFile(file: string, databaseFile: string): void {
   if (isOwn) throw new OperatorError(`${file} belongs to the database that is in use: name another file`)
 }
 
-/** Undefined: the path does not exist. */
 export function fileAt(path: string) {
   try {
     return statSync(path)
@@ -124,18 +121,15 @@ function placeOf(path: string): string {
   }
 }
 
-/** At most a hundred entries. */
 export function damageIn(driver: Driver.Database): readonly string[] {
   const pages = driver.prepare<[], string>('PRAGMA integrity_check').pluck().all()
   const keys = driver.prepare<[], { table: string }>('PRAGMA foreign_key_check').all()
   return [
-    // Leaves out headings of the report.
     ...pages.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***')),
     ...keys.map(({ table }) => `a row of ${table} refers to one that is missing`),
   ]
 }
 
-/** `advice` is for a damaged database. */
 export function requireIntact(driver: Driver.Database, file: string, advice: string): void {
   driver.pragma('trusted_schema = OFF')
   const columns = columnsOf(driver)

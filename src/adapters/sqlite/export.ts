@@ -18,7 +18,6 @@ import * as schema from './schema.ts'
 
 const columns = columnsByTable(Object.values(schema))
 
-/** A database file under an exclusive lock. */
 export interface HeldFile extends TransferSource {
   /** Renames the file durably, so that no server finds it; returns the new name. */
   setAside(): string
@@ -77,7 +76,6 @@ export function holdFile(file: string, now: Clock): HeldFile {
   }
 }
 
-/** Empty: unknown. */
 export function fingerprintsIn(file: string): readonly string[] {
   let driver: Driver.Database | undefined
   try {
@@ -119,7 +117,6 @@ function known<T>(file: string, work: () => T): T {
   }
 }
 
-/** The likely reason for a missing file is an earlier move. */
 function missing(file: string): string {
   const aside = movedAside(file)
   const hint =

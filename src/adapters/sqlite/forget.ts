@@ -8,7 +8,6 @@ import type { Database } from './database.ts'
 
 const vacuumPages = 200
 
-/** How long to wait for a moment without readers of the log. */
 const patienceMs = 3000
 
 /** `Storage.forget`, beside a running server. Overwrites what it deletes. */
@@ -35,7 +34,6 @@ async function eraseTraces({ driver, writer }: Database): Promise<Forgotten['tra
       return unusedPages()
     })
   }
-  // Most of it, without blocking writers.
   driver.pragma('wal_checkpoint(PASSIVE)')
   if (rewriteFile(driver)) return 'nothing'
   const giveUpAt = performance.now() + patienceMs

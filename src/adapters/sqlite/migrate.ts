@@ -33,7 +33,6 @@ export function missingColumns(driver: Driver.Database): readonly string[] {
   }
 }
 
-/** As `table.column`. */
 export function columnsOf(driver: Driver.Database): readonly string[] {
   return driver
     .prepare<[], string>(

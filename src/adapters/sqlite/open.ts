@@ -12,7 +12,6 @@ import { databaseWork } from './work.ts'
 interface Opening {
   readonly now?: () => number
   readonly log: Log
-  /** Whether a separate thread writes, as in a server. */
   readonly databaseThread?: boolean
 }
 
@@ -52,7 +51,6 @@ export function openSqlite(
   return { storage, isNew: database.isNew, fingerprints: createKeyFingerprints(database) }
 }
 
-/** A server has two threads: one writes, one checkpoints. */
 function openThread(file: string, database: Database, log: Log) {
   const checkpoints = database.startCheckpoints(log)
   const start = () => new Worker(new URL('./thread-main.ts', import.meta.url).href)

@@ -28,7 +28,6 @@ import { audit } from './schema.ts'
 const fewestFreeBytes = 64 * 1024
 
 export interface RestoreOptions {
-  /** Replaces an unreadable database, although a server may have it open. */
   readonly force: boolean
   readonly owner: DraftOwner
   readonly now: number
@@ -46,7 +45,6 @@ export interface Restored {
   /** The user who could not be set as the owner of the database. */
   readonly ownerUid: number | null
   readonly droppedCodes: number
-  /** Sessions and sign-in links. */
   readonly droppedSessions: number
   /** Null: no requests. */
   readonly lastRequestAt: number | null
@@ -54,9 +52,7 @@ export interface Restored {
   readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
 }
 
-/**
- * Restores in one step, even after a crash. @throws OperatorError, as while a process has the database open
- */
+/** One step, even after a crash. @throws OperatorError, also while a process has the database open */
 export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
   const { owner, force, now, onStep = () => {} } = options
   const path = resolve(file)
@@ -87,7 +83,6 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   }
 }
 
-/** Undefined: missing, or unreadable and `force` is set. */
 function holdPresent(file: string, force: boolean): Driver.Database | undefined {
   if (!fileAt(file)) return undefined
   try {
@@ -153,7 +148,6 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Some containers and network drives do not permit a change of owner. */
 function give(descriptor: number, { uid, gid }: User): void {
   try {
     fchownSync(descriptor, uid, gid)
@@ -187,7 +181,6 @@ function prepare(
   }
 }
 
-/** Deletes codes and sessions and records that in the audit log. */
 function takeOut(
   draft: Driver.Database,
   present: Driver.Database | undefined,

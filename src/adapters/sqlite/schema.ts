@@ -101,7 +101,6 @@ export const integrationRequests = sqliteTable(
 
 // A request ID begins with its time, so requests need no index by time.
 
-/** Null in a request without an attempt. */
 const attemptDetails = {
   route: text({ enum: ['plain', 'template'] }),
   template: text(),
@@ -128,9 +127,7 @@ export const requests = sqliteTable(
     recipient: text(),
     recipients: integer(),
     recipientHash: text('recipient_hash'),
-    /** `limit used/max until expiry`, separated by commas. */
     limits: text().notNull(),
-    /** Null until the request has ended. */
     status: integer(),
     error: text(),
     message: text(),
@@ -256,7 +253,6 @@ export const outbox = sqliteTable(
     createdAt: integer('created_at').notNull(),
     channel: text({ enum: ['SMS', 'EMAIL'] }).notNull(),
     recipient: text().notNull(),
-    /** Normalized: digits, or an e-mail address in lower case. */
     identity: text().notNull(),
     route: text({ enum: ['plain', 'template'] }),
     brandSlug: text('brand_slug'),

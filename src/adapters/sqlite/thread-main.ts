@@ -2,8 +2,6 @@ import { openDatabase } from './database.ts'
 import { serveThread } from './thread.ts'
 import { databaseWork } from './work.ts'
 
-// Writes a server's database on its own connection.
-
 declare const self: Worker
 
 serveThread(self, ({ file, identity }) => {

@@ -42,7 +42,6 @@ export function serveThread(
     const answer = gathered((answers) => port.postMessage(answers))
     port.onmessage = ({ data }: MessageEvent<string>) => {
       if (data === farewell) {
-        // The last replies are posted in this turn.
         void close().finally(() => setImmediate(() => port.postMessage(farewell)))
         return
       }
@@ -137,7 +136,6 @@ export function startThread(
     /** Waits for pending calls; throws if that takes too long. */
     async close(): Promise<void> {
       clearInterval(polling)
-      // Calls of this turn may not have been sent yet.
       if (!thread && waiting.size === 0) return
       const { promise, resolve } = Promise.withResolvers<'ended' | 'late'>()
       ended = () => resolve('ended')

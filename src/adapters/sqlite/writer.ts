@@ -7,7 +7,6 @@ type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
 const lockPatienceMs = 5000
 
-/** In-memory state of a transaction. */
 export interface Unit {
   /** Called when a transaction begins or is rolled back. */
   reset(): void
@@ -22,7 +21,6 @@ interface Job {
   readonly step: () => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
-  /** The job fails then if another process still has the lock. */
   readonly giveUpAt: number
 }
 
@@ -102,7 +100,6 @@ export class Writer {
       this.scheduled = false
       this.flush()
     }
-    // Writes of other requests until the end of this turn join the transaction.
     if (delayMs === 0) setImmediate(run)
     else setTimeout(run, delayMs)
   }
@@ -216,7 +213,6 @@ function answerOf(job: Job): () => void {
   return () => job.resolve(value as never)
 }
 
-/** For start-up only. `work` must be repeatable. */
 export function withBusyRetry(work: () => void): void {
   const giveUpAt = performance.now() + 2 * lockPatienceMs
   for (;;) {

@@ -1,7 +1,5 @@
 import type { Migration } from '../../../drizzle/migration.ts'
 
-// Facts about a database, for `otpost doctor`.
-
 export interface DatabaseFacts {
   readonly journalMode: string
   readonly damage: readonly string[]
@@ -11,7 +9,6 @@ export interface DatabaseFacts {
   readonly logBytes: number
   /** Empty: no server has used the database yet. */
   readonly keyFingerprints: readonly string[]
-  /** Null: no requests. */
   readonly lastRequestAt: number | null
   /** The start of the last hour in which X-Forwarded-For was ignored; epoch milliseconds. */
   readonly ignoredForwardedAt: number | null
@@ -48,7 +45,6 @@ export interface StandbyFacts {
   readonly isHidden: boolean
 }
 
-/** Selects `ignoredForwardedAt`. */
 export const ignoredForwardedQuery =
   "SELECT max(at) FROM stats WHERE kind = 'forwarded-ignored' AND step_ms = 3600000"
 

@@ -64,7 +64,6 @@ export interface Changes {
 /** Keys come from callers, so their number and length need a limit. */
 const [mostKeys, longestKey] = [1000, 256]
 
-/** Caches what `read` returns for each key until the next change. */
 export function cached<Value>(
   changes: Changes,
   read: (key: string) => Promise<Value>,

@@ -25,7 +25,6 @@ export function createEventLogBuffer(
   const statCounts = new StatBuffer()
   /** By request, in order of arrival; `number` is the value of `taken` at that time. */
   const waiting = new Map<string, { number: number; trace: RequestTrace; attempts: readonly Attempt[] }>()
-  /** Requests and attempts in `waiting`. */
   let size = 0
   /** Requests and counts so far, and how many of them are written or lost. */
   let taken = 0
@@ -33,7 +32,6 @@ export function createEventLogBuffer(
   let isWriting = false
   /** Resolves after the current or next step. */
   let round = Promise.withResolvers<void>()
-  /** Starts the next step at once. */
   let hurry = () => {}
   let lost = 0
 

@@ -26,7 +26,6 @@ export function createEventLogReader({
   orm,
   tables: { requests, attempts, deliveryReports },
 }: Pick<StoreDatabase, 'orm' | 'tables'>): EventLogReader {
-  /** Oldest first. */
   async function read(
     ofRequests: SQL | undefined,
     ofAttempts: SQL | undefined,

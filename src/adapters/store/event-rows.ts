@@ -236,7 +236,6 @@ export function firstIdOf(epochMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-`
 }
 
-/** In epoch milliseconds. */
 export function timeOfId(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, 12), 16)
 }

@@ -4,7 +4,6 @@ import type { Log } from '../../domain/ports.ts'
 import { firstIdOf } from './event-rows.ts'
 import type { RetainAfter, SweepStep } from './store.ts'
 
-/** After a round, and between steps that found little. */
 const pauseMs = { round: 5000, step: 20 } as const
 
 export async function runExpiryCleanup(

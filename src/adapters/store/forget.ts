@@ -26,7 +26,6 @@ const batch = 200
 
 const scanBatch = 5000
 
-/** `Storage.forget` */
 export async function forgetRecipient(
   database: StoreDatabase,
   recipients: readonly Recipient[],
@@ -177,7 +176,6 @@ async function eraseIntegrationRequests(
   return deleteWhere(database, integrationRequests, id, inArray(id, ids))
 }
 
-/** In batches. Resolves to the number of deleted rows. */
 async function deleteWhere(
   { transaction }: StoreDatabase,
   table: Table,

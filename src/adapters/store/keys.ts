@@ -56,7 +56,6 @@ export function createApps(
     if (!uses) return
     const at = uses.now()
     const before = savedAt.get(keySha256)
-    // Also saved if the clock was set back.
     if (before !== undefined && Math.abs(at - before) < useMs) return
     savedAt.set(keySha256, at)
     void uses.save(keySha256, at)

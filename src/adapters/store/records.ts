@@ -22,7 +22,6 @@ export interface RecordChanges {
   readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
 }
 
-/** A stored row and its replacement. Undefined: none. */
 interface Slot {
   stored: RecordRow | undefined
   current: RecordRow | undefined
@@ -119,7 +118,6 @@ function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
 }
 
-/** Undefined if the row is a limit. */
 function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, expiresAt }: RecordRow): Code | undefined {
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
   return { id, hash, attempts, createdAt, expiresAt }
@@ -149,7 +147,6 @@ type RecordColumns = Readonly<
   Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt', Column>
 >
 
-/** The upsert for `RecordChanges.updates`. */
 export function incremented({ count, codeId, attempts, expiresAt }: RecordColumns) {
   return {
     count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,

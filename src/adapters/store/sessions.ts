@@ -49,7 +49,6 @@ export function createConsoleStore({
     endAll: (entry) => end(undefined, entry),
   }
 
-  /** Resolves to the number of ended sessions. */
   function end(which: SQL | undefined, entry: AuditEntry): Promise<number> {
     return transaction(function* (inside) {
       const ended = yield* run(inside.delete(sessions).where(which).returning({ by: sessions.by }))

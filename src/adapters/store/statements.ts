@@ -24,10 +24,8 @@ type FieldsOf<Selected extends Fields> = {
       : never
 }
 
-/** Runs when it is awaited. */
 export interface Statement<Result> extends PromiseLike<Result> {
   toSQL(): { readonly sql: string; readonly params: readonly unknown[] }
-  /** Builds the statement once, with placeholders. */
   prepare(name: string): { execute(values?: Record<string, unknown>): PromiseLike<Result> }
 }
 

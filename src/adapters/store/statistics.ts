@@ -13,7 +13,6 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
   const { at, kind, channel, brand, provider, detail } = stats
   const columns = { at, kind, channel, brand, provider, detail }
 
-  /** Adds up the parts of all processes. */
   async function read(stepMs: number, from: number, ofKind?: 'attempt'): Promise<readonly Counted[]> {
     return orm
       .select({ ...columns, count: sql<number>`CAST(sum(${stats.count}) AS bigint)` })
@@ -39,7 +38,6 @@ export function createStatistics({ orm, tables: { stats } }: Pick<StoreDatabase,
       for await (const rows of steps(period, now)) for (const statKey of rows) sum.add(statKey)
       return sum.statistics
     },
-    /** By `wayName`. */
     async lastHour(now: number): Promise<ReadonlyMap<string, LastHour>> {
       const counted: Counted[] = []
       for await (const rows of steps('hour', now, 'attempt')) counted.push(...rows)

@@ -7,18 +7,14 @@ import type { EventLogStore } from './event-log.ts'
 import type { createStatistics } from './statistics.ts'
 import type { createStores } from './stores.ts'
 
-/** Everything that a database adapter implements. */
 export interface Storage extends ReturnType<typeof createStores> {
   /** The time that codes and limits use: this machine's, or the database server's. */
   readonly now: Clock
   readonly otps: OtpStore
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
-  /** Takes one step of the expiry cleanup. */
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
-  /**
-   * Repeatable, also after an interruption. `recipients`: each identity that the person's records may have.
-   */
+  /** Repeatable. `recipients`: each identity that the person's records may have. */
   forget(
     recipients: readonly Recipient[],
     subjects: ForgottenSubjects,
@@ -81,7 +77,6 @@ export interface OpenCircuit {
   readonly openUntil: number
 }
 
-/** Open circuits that the servers on one database share. */
 export interface OpenCircuits {
   /** Undefined: the circuit is closed. */
   tell(provider: string, openCircuits: Omit<OpenCircuit, 'provider'> | undefined): Promise<void>
@@ -115,10 +110,8 @@ export interface StorageStats {
 
 export interface WriterStats {
   readonly queue: number
-  /** Writes per committed transaction. */
   readonly batchSizes: Distribution
   readonly commitSeconds: Distribution
-  /** Lost transactions and lock time-outs. */
   readonly lost: number
 }
 

@@ -1,7 +1,6 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
 import type { Clock } from '../../domain/time.ts'
 
-/** Table names are the same in both databases. */
 export const movedTables = [
   'brands',
   'app_keys',
@@ -25,7 +24,6 @@ export function columnsByTable(schema: readonly unknown[]): (table: MovedTable) 
   return (table) => byName.get(table) ?? []
 }
 
-/** Tables with sequential IDs. */
 export const numberedTables = ['audit', 'outbox'] as const
 
 export type NumberedTable = (typeof numberedTables)[number]
@@ -44,7 +42,6 @@ export interface TransferSource {
   /** Migrates the schema. Throws if it is not an intact database of this program. */
   prepare(): void
   count(table: MovedTable): number
-  /** Expired rows included. */
   rows(table: MovedTable): Iterable<PlainRow>
   keys(table: ComparedTable): readonly string[]
   /** The highest ID ever used; 0: none. */

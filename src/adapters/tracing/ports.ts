@@ -6,14 +6,12 @@ import type { OtpStore } from '../../domain/otp/store.ts'
 
 export interface Step {
   readonly name: string
-  /** A call to another service. */
   readonly isCall?: boolean
   readonly attributes?: Attributes
 }
 
 type Attributes = Readonly<Record<string, string>>
 
-/** @param resultOf the attributes of the step's result */
 export type DoStep = <T>(
   step: Step,
   work: () => Promise<T>,

@@ -12,7 +12,6 @@ export interface TracingSettings {
 
 export interface Sampling {
   readonly sampler: (typeof samplers)[number]
-  /** For samplers by ratio, from 0 to 1. */
   readonly ratio: number
 }
 

@@ -136,7 +136,6 @@ export function createTracing(
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: reporting(new OTLPTraceExporter({ url, headers, timeoutMillis: exportTimeoutMs }), report),
-        // For some seconds of a busy server.
         maxQueueSize: 8192,
         maxExportBatchSize: 1024,
         scheduledDelayMillis: 2000,
@@ -149,7 +148,6 @@ export function createTracing(
   const propagator = new W3CTraceContextPropagator()
 
   return {
-    /** In the caller's trace, if the request names one. */
     begin(request: Request, context: RequestContext): void {
       const method = knownMethod(request.method)
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerReader)
@@ -189,7 +187,6 @@ export function createTracing(
   }
 }
 
-/** For a batch, with retries; the specification's default. */
 const exportTimeoutMs = 10_000
 
 const closeMs = 2000
@@ -205,7 +202,6 @@ function errorType(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
-/** An unknown method may be any text. */
 function knownMethod(method: string): string | undefined {
   return /^(GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH|QUERY)$/.test(method) ? method : undefined
 }
@@ -230,7 +226,6 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
       exporter.export(spans, (result) => {
         const { code, error } = result
         const errorCode = error && 'code' in error ? ` (${error.code})` : ''
-        // Without the collector's response.
         const problem = `${error?.message ?? 'no reason given'}${errorCode}`.slice(0, 200)
         if (code !== ExportResultCode.SUCCESS) report(spans.length, problem)
         done(result)

@@ -8,7 +8,6 @@ import { scriptProblem } from '../messages/words.ts'
 export const brandStatuses = ['pending', 'active', 'suspended'] as const
 export type BrandStatus = (typeof brandStatuses)[number]
 
-/** Spec 2.3. */
 export interface Brand {
   /** The brandId that callers send, in lower case. */
   readonly slug: string
@@ -22,7 +21,6 @@ export interface Brand {
   readonly domain: string | null
   /** Principal entity ID (India's DLT). */
   readonly entityId: string | null
-  /** By template key. */
   readonly registrations: Readonly<Record<string, TemplateRegistration>>
 }
 
@@ -101,7 +99,6 @@ function approved(context: RequestContext, brand: Brand | undefined): Brand {
   return brand
 }
 
-/** Design D8. */
 export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
   return to === (from === 'active' ? 'suspended' : 'active')
 }

@@ -1,4 +1,3 @@
-/** Plain data, for transfer to another thread. */
 export interface Distribution {
   /** Ascending and inclusive. */
   readonly bounds: readonly number[]

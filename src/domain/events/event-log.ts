@@ -23,7 +23,6 @@ export interface RequestTrace {
 export interface RequestEnd {
   readonly status: number
   readonly error: string | null
-  /** The field that was wrong, for validation_error. */
   readonly message: string | null
   readonly durationMs: number
 }

@@ -18,7 +18,6 @@ export interface RequestContext {
   recipient?: string
   recipientSubject?: string
   recipients?: number
-  /** An error that did not change the response. */
   fault?: unknown
   readonly limits: LimitStatus[]
   attemptsBegun: number

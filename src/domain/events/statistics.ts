@@ -5,7 +5,6 @@ import type { LimitName } from '../otp/limits.ts'
 import type { EpochMs } from '../time.ts'
 import type { Attempt } from './request-context.ts'
 
-/** 60 minutes, 24 hours, 30 days. */
 export const periods = ['hour', 'day', 'month'] as const
 export type Period = (typeof periods)[number]
 
@@ -70,7 +69,6 @@ export interface Statistics {
 
 export interface Limited {
   readonly limit: LimitName
-  /** Null: not a limit of one app. */
   readonly app: string | null
   readonly brand: string | null
   readonly recipient: string | null
@@ -83,7 +81,6 @@ export type LastHour = Pick<Figures, 'accepted' | 'failed' | 'unknown'>
 export interface ProviderHealth extends Omit<BreakerState, 'provider'> {
   readonly name: string
   readonly channel: Channel
-  /** Empty for e-mail. */
   readonly routes: readonly SmsRoute[]
   readonly lastHour: LastHour
 }

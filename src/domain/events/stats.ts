@@ -76,7 +76,6 @@ export function verifiedStats(
   return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
 }
 
-/** Returns undefined for a report that is not final. */
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }

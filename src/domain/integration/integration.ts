@@ -66,7 +66,6 @@ export async function requestIntegration(
   body: Body,
 ): Promise<string> {
   const fields = readRequest(ports.contacts, body)
-  // This rejection does not count toward a limit.
   if ((await ports.requests.pendingCount()) >= maxPendingRequests) throw tooManyPending()
   const limit = integrationRequests(ports.secrets.subjects('ip', context.clientIp))
   await claim(ports, context, [limit])

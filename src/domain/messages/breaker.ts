@@ -44,7 +44,6 @@ export class Breakers {
 
   constructor(private readonly stopwatch: Stopwatch) {}
 
-  /** Reports only changes that this server detected. */
   onChange(listener: (change: BreakerChange) => void): void {
     this.listeners.push(listener)
   }
@@ -74,7 +73,6 @@ export class Breakers {
     for (const { provider, failures, openMs, leftMs } of openCircuits) {
       const known = this.breakers.get(provider)
       const openUntil = this.stopwatch() + leftMs
-      // The circuit may be open for longer here.
       if (leftMs <= 0 || (known?.openUntil ?? 0) >= openUntil) continue
       const isHearsay = known?.openUntil === undefined || known.isHearsay
       // Keep the object: a probe in progress compares it.
@@ -126,7 +124,6 @@ export class Breakers {
   }
 }
 
-/** Whether an outcome is the provider's fault, not the message's. */
 export function isFailing(outcome: Outcome): boolean {
   return outcome.kind === 'rejected' ? outcome.scope === 'account' : outcome.kind !== 'accepted'
 }

@@ -59,7 +59,6 @@ export function callbackUrls(
     publicUrl === undefined ? null : publicUrl + attemptPath(secrets, provider, requestId, attempt)
 }
 
-/** For providers that limit the length of URLs. */
 export function attemptPathLength(provider: string): number {
   const [idLength, tokenLength] = [32, 16]
   return `/receipts/${provider}/`.length + idLength + '.9999.'.length + tokenLength

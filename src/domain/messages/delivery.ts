@@ -106,7 +106,6 @@ async function tryProvider(
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
   const { name, deliveryReports } = provider
-  // Without a public URL there are no reports.
   const url = deliveryReports ? ports.callbackUrl(name, message.requestId, attempt) : null
   const namedBy = url === null ? undefined : deliveryReports?.namedBy
   const callbackUrl = namedBy === 'attempt' ? url : null

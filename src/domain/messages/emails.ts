@@ -28,10 +28,7 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unasked}\n` }
 }
 
-/**
- * Spec 4.4 rule 9, design D11. The size is checked during rendering: a small request can expand to a huge
- * mail.
- */
+/** Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail. */
 export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
   const used = new Map<string, string>()
   const addWords = sizeLimit()

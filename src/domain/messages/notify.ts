@@ -110,7 +110,6 @@ const notifyByMail: Handler = async (ports, context, body, appId) => {
   return { channel: 'EMAIL' }
 }
 
-/** A request with both modes fails in the mode check instead. */
 function refuseDisabledTemplate(body: Body, brand: Brand): void {
   if (isGiven(body.message) || typeof body.templateKey !== 'string') return
   const template = templateOf(body.templateKey)
@@ -280,7 +279,6 @@ async function deliverToAll(
   throw new Failure('notification_failed', message, { channel })
 }
 
-/** Bounds caller text in error messages. */
 function excerpt(value: string): string {
   return value.length > 64 ? `${value.slice(0, 64)}…` : value
 }

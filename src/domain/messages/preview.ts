@@ -12,7 +12,6 @@ import {
 } from './templates.ts'
 import { type IsTopLevelDomain, optionalWords } from './words.ts'
 
-/** A template as a brand's recipient reads it, with sample values. */
 export interface Preview {
   readonly templateKey: string
   readonly audience: Template['audience']

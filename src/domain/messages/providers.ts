@@ -22,7 +22,6 @@ export interface SmsMessage {
 }
 
 export interface Registration {
-  /** For providers that `ids` does not list. */
   readonly id: string | null
   readonly ids: Readonly<Record<string, string>>
   /** Null: the provider's default sender. */
@@ -38,11 +37,9 @@ export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' |
   readonly template: {
     readonly key: string
     readonly variables: Readonly<Record<string, string>>
-    /** Null: none is configured for this provider. */
     readonly id: string | null
     readonly entityId: string | null
   } | null
-  /** Null: the sender in the provider's settings. */
   readonly senderId: string | null
   readonly validitySeconds: number | null
   readonly callbackUrl: string | null
@@ -70,7 +67,6 @@ export type RejectionScope = 'recipient' | 'content' | 'account'
 /** `send` resolves within `timeoutMs` and never throws. */
 export interface SmsProvider {
   readonly name: string
-  /** Undefined: it calls no URL. */
   readonly endpoint?: string
   send(sms: Sms, timeoutMs: number): Promise<Outcome>
   readonly deliveryReports?: DeliveryReportReader
@@ -89,7 +85,6 @@ export interface CallbackRequest {
   /** As the provider called it: under PUBLIC_URL, with the query. */
   readonly url: string
   readonly fields: Readonly<Record<string, string>>
-  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: Uint8Array
 }

@@ -5,7 +5,6 @@ import { hasUrl, type IsTopLevelDomain } from './words.ts'
 
 export interface VariableRule {
   readonly name: string
-  /** For the catalog and error messages. */
   readonly description: string
   readonly minLength?: number
   readonly maxLength?: number
@@ -17,7 +16,6 @@ export interface VariableRule {
 export interface Template {
   readonly key: string
   readonly audience: 'otp' | 'notify'
-  /** Variables are written `{name}`. */
   readonly text: string
   readonly variables: readonly VariableRule[]
 }

@@ -1,8 +1,6 @@
 import { optionalText, type TextRule } from '../body.ts'
 import { invalid } from '../failures.ts'
 
-// Checks of caller text in messages that carry the brand's name.
-
 export type IsTopLevelDomain = (label: string) => boolean
 
 /** Design D10. Host names need an existing top-level domain, unlike "St.John" or "A.Kumar". */
@@ -37,7 +35,6 @@ export function scriptProblem(name: string, text: string): string | undefined {
 const ascii = /^[\0-\x7f]*$/
 const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u]
 
-/** Joiners are invisible: they do not end a word. */
 const wordsOfText = /[\p{L}\p{M}\p{N}\p{Pc}\u200C\u200D]+/gu
 
 /** Maps text as browsers map host names (UTS 46). */

@@ -27,7 +27,6 @@ export interface AuditEntry {
   readonly at: EpochMs
   readonly actor: Actor
   readonly action: AuditAction
-  /** The slug, the appId, or the ID of the request or session. */
   readonly target: string
   /** `before → after` for a changed field. */
   readonly details: Readonly<Record<string, string>>

@@ -16,7 +16,6 @@ import type { ApiKey, Secrets } from '../ports.ts'
 import type { Clock, EpochMs } from '../time.ts'
 import type { Actor, AuditEntry } from './audit.ts'
 
-/** A rejected change. The message gives the reason and the remedy. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
@@ -59,7 +58,6 @@ type ChangeTarget = Readonly<Partial<Record<'brandSlug' | 'appId' | 'requestId',
 
 interface CurrentState {
   readonly brand: Brand | undefined
-  /** Keys of the app in order of creation; revoked keys included. */
   readonly keys: readonly AppKey[]
   readonly request: IntegrationRequestRecord | undefined
 }
@@ -238,7 +236,6 @@ function refuseTransition(brand: Brand, to: BrandStatus): void {
   throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
 }
 
-/** Two during a rotation. */
 const maxKeys = 2
 
 function activeKeys(keys: readonly AppKey[]): readonly AppKey[] {

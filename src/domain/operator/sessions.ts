@@ -20,13 +20,11 @@ export interface ConsoleStore {
   /** Starts a session and removes its link. Returns false if the link is used or expired. */
   useLink(tokenSha256: string, session: ConsoleSession, entry: AuditEntry): Promise<boolean>
   begin(session: ConsoleSession, entry: AuditEntry): Promise<void>
-  /** Returns undefined for an expired session. */
   find(tokenSha256: string, now: number): Promise<ConsoleSession | undefined>
   list(now: number): Promise<readonly ConsoleSession[]>
   prolong(tokenSha256: string, lastSeenAt: number, expiresAt: number): Promise<void>
   /** Returns false if the session had already ended. */
   end(tokenSha256: string, entry: AuditEntry): Promise<boolean>
-  /** Returns the number of ended sessions. */
   endAll(entry: AuditEntry): Promise<number>
 }
 
@@ -35,7 +33,6 @@ export const linkMs = 10 * 60_000
 const idleMs = 30 * 60_000
 const sessionMs = 8 * 3_600_000
 
-/** Minimum time between two writes of `lastSeenAt`. */
 const seenMs = 60_000
 
 export interface ConsoleSecrets {

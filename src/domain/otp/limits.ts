@@ -3,7 +3,6 @@ import type { FailureKind } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 
-/** As in the request trace and the metrics. */
 export const limitNames = [
   'app-minute',
   'cooldown',
@@ -166,15 +165,12 @@ export function failureBudget(settings: LimitSettings, subject: Subject): Claim 
   return rateLimit('failures', subject, 'failures', settings.failureBudgetPerDay, dayMs)
 }
 
-/** Design D22. */
 export function credentialFailures(ipSubject: Subject): Claim {
   const scope = 'requests with wrong credentials per minute for this IP address'
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs, scope)
 }
 
-/**
- * The slow limit, one attempt per 20 s once the usual one is used up, prevents a long lock-out of operators.
- */
+/** The slow limit of one attempt per 20 s prevents a long lock-out of operators. */
 export function consoleLogins(subject: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
     rateLimit('console-logins', ['console'], name, max, windowMs)

@@ -73,7 +73,6 @@ export async function sendOtp(
   const { code, record } = newCode(ports, brand, order)
   const claims = [...limits, global]
   const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
-  // The trace is saved even if the process ends during the delivery.
   ports.eventLog.note(context)
   const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
   const outcome = await deliver(ports, context, brand, order, { code, avoid })
@@ -139,7 +138,6 @@ async function startCooldown(
 interface Addressee {
   readonly recipient: Recipient
   readonly subject: Subject
-  /** Same as the subject for a phone number. */
   readonly mailboxSubject: Subject
 }
 

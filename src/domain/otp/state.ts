@@ -22,7 +22,6 @@ import {
 export interface Code {
   /** The salt of the hash: 128 random bits in base64url. */
   readonly id: string
-  /** SHA-256 of the ID and the keyed code, in base64url. */
   readonly hash: string
   readonly attempts: number
   readonly createdAt: EpochMs

@@ -3,7 +3,6 @@ import type { Claim, Grant, LimitDecision, Refusal, Subject } from './limits.ts'
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3
 
-/** One code per brand and recipient (spec 2.2). */
 export interface NewCode {
   readonly subject: Subject
   readonly brandSlug: string
@@ -14,7 +13,6 @@ export interface NewCode {
 
 export type CodeRef = Pick<NewCode, 'subject' | 'brandSlug' | 'id'>
 
-/** Spec 3.1. */
 export type Verdict =
   | { readonly kind: 'verified' }
   | { readonly kind: 'mismatch' }
