@@ -11,10 +11,9 @@ import {
   LinkButton,
   rich,
   singlePage,
+  UtcNote,
 } from '../pages/components.tsx'
 import type { PageContext } from './models.ts'
-
-// Components of the console only: navigation, forms with a CSRF token, tables.
 
 type Section = 'overview' | 'requests' | 'brands' | 'apps' | 'deliveries' | 'audit' | 'settings'
 
@@ -30,19 +29,16 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
 
 interface ConsolePageOptions {
   readonly title: string
-  /** Null: none is marked as current. */
+  /** The current one; null: none. */
   readonly section: Section | null
-  /** The page above this one. */
   readonly parent?: { readonly title: string; readonly href: string }
-  /** Buttons and links beside the title. */
   readonly actions?: ComponentChildren
-  /** Modules beside console.js. */
+  /** Beside console.js. */
   readonly scripts?: readonly string[]
-  /** Style sheets before console.css. */
+  /** Before console.css. */
   readonly styles?: readonly string[]
 }
 
-/** A page of a session, with navigation and the message of the last action. */
 export function consolePage(
   pageContext: PageContext,
   { title, section, parent, actions, scripts = [], styles = [] }: ConsolePageOptions,
@@ -75,10 +71,10 @@ export function consolePage(
                     <Icon name={entry.icon} />
                     <span>{entry.title}</span>
                     {entry.section === 'requests' && (
-                      // Also rendered for 0, so that the refreshed overview can show a later number.
+                      // Also for 0: console.js updates it.
                       <span class="pending" data-live="pending" hidden={pendingRequests === 0}>
                         {pendingRequests}
-                        <span class="sr-only"> waiting</span>
+                        <span class="sr-only"> pending</span>
                       </span>
                     )}
                   </a>
@@ -135,7 +131,6 @@ export function signedOutPage(
   )
 }
 
-/** The result of an action; screen readers announce it. */
 export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: ComponentChildren }) {
   return (
     <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
@@ -147,7 +142,7 @@ export function Notice({ tone, children }: { tone: 'good' | 'bad'; children: Com
 
 interface CardProps {
   readonly title?: ComponentChildren
-  /** Below the title; a string may have code between backticks. */
+  /** Below the title. A string may have code between backticks. */
   readonly hint?: ComponentChildren | undefined
   readonly actions?: ComponentChildren
   readonly class?: string
@@ -175,25 +170,24 @@ interface Column {
   readonly title: string
   /** For numbers. */
   readonly align?: 'end'
-  /** Its cells are the row headers; default: the first column. */
+  /** Its cells are row headers. Default: the first column. */
   readonly isHeader?: boolean
-  /** The title is for screen readers only. */
+  /** For screen readers only. */
   readonly isQuiet?: boolean
 }
 
 interface TableProps {
-  /** For screen readers only. */
+  /** For screen readers. */
   readonly caption: string
-  /** A string is the title of a column. */
   readonly columns: readonly (string | Column)[]
   readonly rows: readonly (readonly ComponentChildren[])[]
-  /** Shown if there are no rows. */
+  /** Instead of a table without rows. */
   readonly empty: ComponentChildren
-  /** Mostly numbers: on a phone they are side by side. */
+  /** Mostly numbers: side by side on a phone. */
   readonly figures?: boolean
 }
 
-/** A table; on a phone each row becomes a list. */
+/** On a phone each row becomes a list. A column title may end with ` (UTC)`. */
 export function Table({ caption, columns: wanted, rows, empty, figures = false }: TableProps) {
   const columns = wanted.map((column): Column => (typeof column === 'string' ? { title: column } : column))
   if (rows.length === 0) return typeof empty === 'string' ? <p class="none">{empty}</p> : empty
@@ -209,7 +203,7 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
           <tr>
             {columns.map(({ title, align, isQuiet }) => (
               <th key={title} scope="col" class={align}>
-                {isQuiet ? <span class="sr-only">{title}</span> : title}
+                {isQuiet ? <span class="sr-only">{title}</span> : <ColumnTitle title={title} />}
               </th>
             ))}
           </tr>
@@ -225,7 +219,7 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
                   </th>
                 ) : (
                   <td key={title} class={align} data-label={label}>
-                    {/* One element, so that on a phone it is one cell beside its label. */}
+                    {/* One flex item on a phone. */}
                     {label === undefined ? cells[column] : <div>{cells[column]}</div>}
                   </td>
                 )
@@ -238,24 +232,30 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
   )
 }
 
+function ColumnTitle({ title }: Pick<Column, 'title'>) {
+  const [, name = title, note] = /^(.*)( \(UTC\))$/.exec(title) ?? []
+  return (
+    <>
+      {name}
+      {note && <UtcNote>{note}</UtcNote>}
+    </>
+  )
+}
+
 const CsrfToken = createContext('')
 
 interface FormProps {
   readonly action: string
-  /** A question to confirm, such as `Revoke the key …7f3a? What uses it stops working at once.` */
+  /** The question of a confirmation dialog. */
   readonly confirm?: string | undefined
-  /** Hidden fields. */
   readonly hidden?: Readonly<Record<string, string>>
-  /** `inline`: fields and buttons in one line. */
   readonly class?: string
   readonly id?: string
-  /** The button's label. */
   readonly submit?: string
   readonly kind?: 'primary' | 'plain' | 'danger'
   readonly children?: ComponentChildren
 }
 
-/** A form that posts the session's CSRF token. */
 export function Form({
   action,
   confirm,
@@ -289,7 +289,6 @@ export function Form({
   )
 }
 
-/** An SVG that is stretched to its box. */
 export function Drawing(props: { class?: string; viewBox: string; children: ComponentChildren }) {
   return <svg {...props} preserveAspectRatio="none" aria-hidden="true" focusable="false" />
 }

@@ -4,16 +4,15 @@ import type { LimitName } from '../../domain/otp/limits.ts'
 import { count, counted, duration, percent } from '../pages/words.ts'
 import type { OverviewModel } from './models.ts'
 
-/** A problem that an operator should look at: `bad` now, `warn` soon. */
 export interface Concern {
   readonly tone: 'bad' | 'warn'
   readonly text: string
 }
 
-/** Below this, failures are carriers' and wrong numbers' normal share. */
+/** Carriers and wrong numbers cause fewer failures than this on a normal day. */
 const failureShare = 0.1
 
-/** A share of fewer events says nothing. */
+/** Fewer events are too few for a share. */
 const fewest = 10
 
 export function isTrouble(failures: number, tries: number): boolean {
@@ -22,7 +21,6 @@ export function isTrouble(failures: number, tries: number): boolean {
 
 export const channelNames: Readonly<Record<Channel, string>> = { SMS: 'SMS', EMAIL: 'e-mail' }
 
-/** The end of a sentence. */
 export const periodWords: Readonly<Record<Period, string>> = {
   hour: 'in the last hour',
   day: 'in the last 24 hours',
@@ -30,17 +28,17 @@ export const periodWords: Readonly<Record<Period, string>> = {
 }
 
 export const limitNames: Readonly<Record<LimitName, string>> = {
-  'app-minute': 'Calls of an app per minute',
+  'app-minute': 'Calls per minute for an app',
   cooldown: 'Cooldown between codes',
-  'phone-minute': 'Codes to a phone per minute',
-  'recipient-hour': 'Codes to a recipient per hour',
-  failures: 'Wrong codes in 24 hours',
+  'phone-minute': 'Codes per minute to a phone number',
+  'recipient-hour': 'Codes per hour to a recipient',
+  failures: 'Wrong codes in 24 hours for a recipient',
   credentials: 'Failed credentials per minute',
   'integration-requests': 'Integration requests per hour',
-  'console-logins': 'Tries to sign in to the console',
+  'console-logins': 'Console sign-in attempts',
 }
 
-/** Current problems, the worst first. */
+/** Problems first, then warnings. */
 export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []
@@ -48,13 +46,13 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
   if (!store.isUsable) {
     add(
       'bad',
-      'The database can not be used: nothing is sent or verified. Run otpost doctor, and see the log of the server.',
+      'The database is not available, so requests to send or verify fail. Check the server log, or run otpost doctor on the server.',
     )
   }
   if (store.lostRequests > 0) {
     add(
       store.isUsable ? 'warn' : 'bad',
-      `${counted(store.lostRequests, 'request')} since this server began could not be written to the journal: the figures lack them.`,
+      `${counted(store.lostRequests, 'request')} could not be written to the event log since this server started. The figures do not include them.`,
     )
   }
   for (const provider of providers) {
@@ -66,19 +64,19 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
     const share = percent(totals.sendsFailed / codes)
     add(
       'bad',
-      `${counted(totals.sendsFailed, 'code')} of ${count(codes)} (${share}) could not be sent ${periodWords[period]}.`,
+      `Sending failed for ${count(totals.sendsFailed)} of ${counted(codes, 'code')} (${share}) ${periodWords[period]}.`,
     )
   }
   if (isTrouble(totals.refused, totals.refused + totals.sends + totals.notified)) {
     add(
       'warn',
-      `${counted(totals.refused, 'request')} ${periodWords[period]} were refused for their brand: it is suspended, pending or unknown, or has not enabled the template.`,
+      `${counted(totals.refused, 'request')} ${periodWords[period]} were rejected because of the brand: it is suspended, pending or unknown, or the template is not enabled for it.`,
     )
   }
   if (totals.sends >= fewest && totals.verified === 0) {
     add(
       'warn',
-      `None of the ${count(totals.sends)} codes sent ${periodWords[period]} was verified: they may not arrive.`,
+      `None of the ${count(totals.sends)} codes sent ${periodWords[period]} were verified. The messages may not arrive.`,
     )
   }
   const deliveryReports = totals.delivered + totals.undelivered
@@ -86,13 +84,13 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
     const share = percent(totals.undelivered / deliveryReports)
     add(
       'warn',
-      `Receipts say that ${counted(totals.undelivered, 'message')} of ${count(deliveryReports)} (${share}) did not arrive.`,
+      `${count(totals.undelivered)} of ${counted(deliveryReports, 'message')} (${share}) were not delivered, according to delivery reports.`,
     )
   }
   const limitedApps = limited.filter(({ limit }) => limit === 'app-minute').map(({ app }) => app)
   for (const app of new Set(limitedApps)) {
     if (app === null) continue
-    add('warn', `App ${app} is at its limit of calls per minute: more are refused.`)
+    add('warn', `App ${app} has reached its limit of calls per minute. Further calls are rejected.`)
   }
   return concerns.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
 }
@@ -103,12 +101,13 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
   if (state === 'open') {
     const others = all.some((other) => other !== provider && standsIn(other, provider))
     const meanwhile = others
-      ? `other providers take its ${channelNames[channel]} meanwhile`
-      : `there is no other for its ${channelNames[channel]}, so it is asked all the same`
-    return { tone: 'bad', text: `Provider ${name} rests for ${duration(openMs)} ${inARow}; ${meanwhile}.` }
+      ? `Other providers send its ${channelNames[channel]}.`
+      : `No other provider sends its ${channelNames[channel]}, so otpost still uses it.`
+    const text = `Provider ${name}: circuit open for ${duration(openMs)} ${inARow}. ${meanwhile}`
+    return { tone: 'bad', text }
   }
   if (state === 'half-open') {
-    return { tone: 'bad', text: `Provider ${name} rested ${inARow}; one message tries it now.` }
+    return { tone: 'bad', text: `Provider ${name}: circuit half-open ${inARow}. One message decides whether it closes.` }
   }
   const failed = lastHour.failed + lastHour.unknown
   const attempts = lastHour.accepted + failed
@@ -116,11 +115,10 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
   const share = percent(failed / attempts)
   return {
     tone: 'warn',
-    text: `Provider ${name} failed ${count(failed)} of ${counted(attempts, 'message')} (${share}) in the last hour.`,
+    text: `Provider ${name}: ${count(failed)} of ${counted(attempts, 'attempt')} (${share}) failed in the last hour.`,
   }
 }
 
-/** Whether a provider's circuit is closed and it serves the same channel and one of the same routes. */
 function standsIn(other: ProviderHealth, { channel, routes }: ProviderHealth): boolean {
   if (other.state !== 'closed' || other.channel !== channel) return false
   return routes.length === 0 || routes.some((route) => other.routes.includes(route))

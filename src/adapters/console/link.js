@@ -1,11 +1,10 @@
 // @ts-check
 
-// Signs in with the token of a link. Browsers send no server what stands behind the `#`; it leaves the address at once,
-// so that neither the history nor a shared screen keeps it.
+// Signs in with the token in the URL's fragment, and removes it from the address bar and the history.
 
 const token = location.hash.slice(1)
 history.replaceState(null, '', location.pathname)
-// A link that is pasted where another was opened changes no more than what stands behind the `#`.
+// Pasting another link into this tab changes only the fragment.
 addEventListener('hashchange', () => location.reload())
 
 const form = document.querySelector('form#link')
@@ -18,15 +17,15 @@ if (
   !(button instanceof HTMLButtonElement) ||
   !words
 ) {
-  throw new Error('The page has no form for a link')
+  throw new Error('The page has no sign-in form')
 }
 
 if (token === '') {
-  words.textContent = 'This address has no token. Open the link just as the command printed it.'
+  words.textContent = 'The link is incomplete. Open the whole link that otpost admin link printed.'
 } else {
   field.value = token
   words.textContent = 'Signing in…'
-  // The button is there for when the answer does not come.
+  // For a second try if no answer comes.
   button.disabled = false
   form.submit()
 }

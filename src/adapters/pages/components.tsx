@@ -4,7 +4,7 @@ import { useContext } from 'preact/hooks'
 import { renderToString } from 'preact-render-to-string'
 import { ago, utc } from './words.ts'
 
-// Components of all pages. They work without scripts; page.js handles `data-` attributes. The policy forbids inline code.
+// Components of all pages. They work without scripts. page.js handles the `data-` attributes.
 
 const icons = {
   stamp: 'M4 6.5h16v11H4zM4.5 7l7.5 6 7.5-6',
@@ -68,7 +68,8 @@ export function document(
         {['page.css', ...styles].map((name) => (
           <link key={name} rel="stylesheet" href={`${base}/${name}`} />
         ))}
-        {['page.js', ...scripts].map((name) => (
+        <script type="module" src={`${base}/page.js`} {...beforeFirstPaint} />
+        {scripts.map((name) => (
           <script key={name} type="module" src={`${base}/${name}`} />
         ))}
       </head>
@@ -79,6 +80,9 @@ export function document(
   )
   return `<!doctype html>${html}`
 }
+
+/** Times change to the viewer's time zone before they are visible. Preact's types lack the attribute. */
+const beforeFirstPaint = { blocking: 'render' }
 
 interface SinglePageOptions extends DocumentOptions {
   /** Shown beside the program's name. */
@@ -116,14 +120,13 @@ export function Brandmark({ children }: { children?: ComponentChildren }) {
 interface ControlProps {
   readonly label: ComponentChildren
   readonly name: string
-  /** Default: `field-NAME`. */
+  /** Default: `field-NAME` */
   readonly id?: string
   readonly value?: string
   /** May have code between backticks. */
   readonly hint?: string
 }
 
-/** Attributes of the control, and its hint. */
 function control({ name, id = `field-${name}`, hint }: ControlProps) {
   const hintId = hint === undefined ? undefined : `${id}-hint`
   return {
@@ -222,7 +225,6 @@ export function LinkButton({ kind = 'plain', small, href, children }: ButtonProp
 
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet'
 
-/** A status in one or two words; the colour adds nothing to them. */
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>
 }
@@ -230,7 +232,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 /** The time of rendering, epoch milliseconds. */
 export const Now = createContext(0)
 
-/** A relative time with the exact one as its title; page.js keeps it current. */
+/** A relative time. page.js keeps it current. */
 export function Time({ at }: { at: number }) {
   const now = useContext(Now)
   return (
@@ -238,6 +240,25 @@ export function Time({ at }: { at: number }) {
       {ago(at, now)}
     </time>
   )
+}
+
+/** An exact time in UTC. page.js shows it in the viewer's time zone. */
+export function ExactTime({ at, toMinute = false }: { at: number; toMinute?: boolean }) {
+  return (
+    <time
+      class="time"
+      dateTime={new Date(at).toISOString()}
+      title={utc(at)}
+      data-local={toMinute ? 'minute' : 'full'}
+    >
+      {toMinute ? utc(at).slice(0, 16) : utc(at)}
+    </time>
+  )
+}
+
+/** Says that the times beside it are in UTC. page.js removes it when they no longer are. */
+export function UtcNote({ children }: { children: string }) {
+  return <span data-utc-note>{children}</span>
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -250,7 +271,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** Hidden by page.css if scripts are off. */
+/** Hidden without scripts. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   return (
     <button type="button" class="copy" data-copy={text}>

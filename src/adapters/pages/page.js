@@ -1,13 +1,13 @@
 // @ts-check
 
-// What every page has beyond its HTML: copying, and relative times that stay true. The pages work without it.
+// Copy buttons, and times in the viewer's time zone. The pages work without it.
 
-import { ago } from './ago.js'
+import { ago, localTimes } from './times.js'
 
 const copiedMs = 2_000
 const timesMs = 10_000
 
-/** The first element that a selector finds; throws where there is none. @param {string} selector @param {ParentNode} [root] */
+/** The first match; throws if there is none. @param {string} selector @param {ParentNode} [root] */
 export function find(selector, root = document) {
   const node = root.querySelector(selector)
   if (node instanceof HTMLElement) return node
@@ -41,7 +41,7 @@ document.addEventListener('click', async (event) => {
   }, copiedMs)
 })
 
-/** Browsers let a page write to the clipboard on HTTPS and localhost; the old way works elsewhere too.
+/** navigator.clipboard requires HTTPS or localhost; execCommand does not.
  * @param {string} text */
 async function copied(text) {
   try {
@@ -62,32 +62,59 @@ async function copied(text) {
 
 const speaker = element('p', { class: 'sr-only', 'aria-live': 'polite' })
 
-/** Says something to screen readers. @param {string} text */
+/** For screen readers. @param {string} text */
 export function announce(text) {
   speaker.textContent = text
 }
 
 // Times
 
-/** By how much the clock of the server is ahead of the browser's. */
+/** Server clock minus browser clock. */
 let aheadMs = 0
 
-/** @param {Element | null} marked what says when the server wrote it */
+/** @param {Element | null} marked has the server's time in `data-now` */
 export function setClock(marked) {
   if (marked instanceof HTMLElement && marked.dataset.now) aheadMs = Number(marked.dataset.now) - Date.now()
 }
 
-function updateTimes() {
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** The content of an exact time. @type {Record<string, (at: number, now: number) => (Node | string)[]>} */
+const localContent = {
+  full: (at) => [localTimes.full(at)],
+  minute: (at) => [localTimes.full(at).slice(0, 16)],
+  // As `Instant` of the console renders it.
+  clock: (at, now) => {
+    const { date, time } = localTimes.read(at)
+    if (date === localTimes.read(now).date) return [time]
+    const [, month, day] = date.split('-').map(Number)
+    return [element('span', { class: 'hint' }, [`${day} ${months[Number(month) - 1]} `]), time]
+  },
+}
+
+/** Updates relative times, and shows exact ones in the viewer's time zone. @param {ParentNode} [root] */
+export function showTimes(root = document) {
   const now = Date.now() + aheadMs
-  for (const time of document.querySelectorAll('time[data-relative]')) {
-    const words = ago(Date.parse(time.getAttribute('datetime') ?? ''), now)
-    if (time.textContent !== words) time.textContent = words
+  for (const time of root.querySelectorAll('time')) {
+    const at = Date.parse(time.dateTime)
+    const { local, relative } = time.dataset
+    if (relative !== undefined) {
+      const words = ago(at, now)
+      if (time.textContent !== words) time.textContent = words
+      if (!localTimes.isUtc && !time.title.includes('\n')) time.title = `${localTimes.full(at)}\n${time.title}`
+    } else if (local !== undefined && !localTimes.isUtc) {
+      time.replaceChildren(...(localContent[local]?.(at, now) ?? []))
+      delete time.dataset.local
+    }
+  }
+  if (localTimes.isUtc) return
+  for (const note of root.querySelectorAll('[data-utc-note]')) note.remove()
+  for (const cell of root.querySelectorAll('td[data-label$=" (UTC)"]')) {
+    if (cell instanceof HTMLElement) cell.dataset.label = cell.dataset.label?.replace(' (UTC)', '')
   }
 }
 
-// Begin
-
 document.body.append(speaker)
 setClock(document.querySelector('[data-now]'))
-updateTimes()
-setInterval(updateTimes, timesMs)
+showTimes()
+setInterval(showTimes, timesMs)

@@ -7,7 +7,7 @@ import { headersOf, pageFiles, pagePolicy, staticRoutes } from './static.ts'
 export interface RootPorts {
   readonly version: string
   readonly hasOutbox: boolean
-  /** Whether a password opens the console; one that opens by links alone is not shown to visitors. */
+  /** Whether the console has a password. Without one, visitors get no link to it. */
   readonly hasConsole: boolean
 }
 
@@ -21,7 +21,7 @@ const titles = {
 
 type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
-/** GET /: links to the other pages; JSON for clients that are not browsers. */
+/** GET /: HTML for browsers, JSON for other clients. */
 export function rootRoutes({ version, hasOutbox, hasConsole }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Elysia } from 'elysia'
-import agoJs from './ago.js' with { type: 'text' }
 import pageCss from './page.css' with { type: 'text' }
 import pageJs from './page.js' with { type: 'text' }
 import paletteCss from './palette.css' with { type: 'text' }
+import timesJs from './times.js' with { type: 'text' }
 
-/** Pages load only files of this server. */
 export const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -14,16 +13,16 @@ export interface StaticFile {
   readonly type: 'text/html' | 'text/css' | 'text/javascript' | 'application/json'
 }
 
-/** Files of every page, below the path at which a proxy permits them. */
+/** Files of every page. Each base path has its own, since a proxy may allow only one of them. */
 export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<string, StaticFile>> {
   return {
     [`${base}/page.css`]: { type: 'text/css', content: paletteCss + pageCss },
     [`${base}/page.js`]: { type: 'text/javascript', content: pageJs },
-    [`${base}/ago.js`]: { type: 'text/javascript', content: agoJs },
+    [`${base}/times.js`]: { type: 'text/javascript', content: timesJs },
   }
 }
 
-/** Serves files by path, with `no-cache`: after an upgrade nobody gets an old one. */
+/** Serves files by path. `no-cache`: browsers check for a new version after an upgrade. */
 export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
   const routes = new Elysia({ strictPath: true, normalize: false })
   for (const [path, file] of Object.entries(files)) {

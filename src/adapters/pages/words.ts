@@ -1,11 +1,11 @@
-// Times and numbers as text, in English and UTC for everybody.
+// Times and numbers as text.
 
 const secondMs = 1000
 const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
-/** Such as `3 min ago` or `in 2 h`; `ago.js` does the same in the browser. */
+/** Such as `3 min ago` or `in 2 h`. times.js has the same function for browsers. */
 export function ago(at: number, now: number): string {
   const ms = Math.abs(now - at)
   if (ms < 10 * secondMs) return 'just now'
@@ -13,12 +13,20 @@ export function ago(at: number, now: number): string {
   return at > now ? `in ${words}` : `${words} ago`
 }
 
-/** In its largest unit, such as `48 s`, `3 min`, `5 h`, `12 d`. */
+/** In one unit: `48 s`, `3 min`, `5 h`, `12 d`. */
 export function duration(ms: number): string {
   if (ms < minuteMs) return `${Math.floor(ms / secondMs)} s`
   if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`
   if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`
   return `${Math.floor(ms / dayMs)} d`
+}
+
+/** How long something took: `842 ms`, `4.0 s`, `1 min 5 s`. */
+export function elapsed(ms: number): string {
+  if (ms < secondMs) return `${ms} ms`
+  if (ms < minuteMs - 50) return `${(ms / secondMs).toFixed(1)} s`
+  const seconds = Math.round(ms / secondMs)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
 /** Such as `2026-03-01 14:05:09 UTC`. */
@@ -28,17 +36,16 @@ export function utc(at: number): string {
 
 const numbers = new Intl.NumberFormat('en')
 
-/** Such as `12,345`. */
 export function count(value: number): string {
   return numbers.format(value)
 }
 
-/** A share from 0 to 1 as `98.2 %`; `–` for null. */
+/** A share from 0 to 1 as `98.2%`; `–` for null. */
 export function percent(share: number | null): string {
   if (share === null) return '–'
-  // Rounded down, so that only all is 100 %.
+  // Rounded down: 100% means all.
   const tenths = Math.floor(share * 1000 + 1e-9)
-  return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)} %`
+  return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
 }
 
 /** Such as `1 request`, `3 requests`. */

@@ -16,8 +16,9 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
       <div class="stack">
         {apps.length === 0 && (
           <Card>
-            <Empty title="No app has been issued a key">
-              An app is whatever calls this server. Issue its key here, or by `otpost app issue APPID`.
+            <Empty title="No apps">
+              An app calls the API with an API key. Create one with the form on this page, or run `otpost app
+              issue APPID` on the server.
             </Empty>
           </Card>
         )}
@@ -25,10 +26,10 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
           <App key={app.appId} app={app} />
         ))}
         {revoked.length > 0 && (
-          <Card title="Revoked" hint="None of their keys works. Issuing a key brings one back.">
+          <Card title="Revoked" hint="All keys of these apps are revoked. To enable an app again, create a key for it.">
             <Table
-              caption="Apps that were revoked"
-              columns={['App', 'Issued', 'Revoked']}
+              caption="Revoked apps"
+              columns={['App', 'Created', 'Revoked']}
               rows={revoked.map((app) => [
                 <bdi class="breaks">{app.appId}</bdi>,
                 <Time at={app.createdAt} />,
@@ -40,27 +41,27 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
         )}
       </div>
       <div class="stack">
-        <Card title="Issue a key" hint="For an app that has none. The key is shown once.">
+        <Card title="Create an app" hint="The next page shows its API key once.">
           {problem !== null && <Notice tone="bad">{problem}</Notice>}
-          <Form action="/admin/apps/issue" submit="Issue">
+          <Form action="/admin/apps/issue" submit="Create app">
             <Field
-              label="App id"
+              label="App ID"
               name="appId"
               required
               isCode
               value={appId}
-              hint="1 to 64 visible ASCII characters, no colon."
+              hint="1 to 64 visible ASCII characters without a colon."
             />
           </Form>
         </Card>
-        <Card title="Rotating a key">
+        <Card title="Rotate a key">
           <p class="hint">
-            Add a second key beside the first; deploy it; revoke the old one when it is no longer used. Both
-            work meanwhile, so no call fails.
+            Add a second key and deploy it. When the previous key is no longer used, revoke it. Both keys are
+            valid until then.
           </p>
         </Card>
         {configured.length > 0 && (
-          <Card title="From the settings" hint="In APP_CREDENTIALS, and changed there.">
+          <Card title="Configured apps" hint="From the setting `APP_CREDENTIALS`. Change them there.">
             <ul class="chips">
               {configured.map((id) => (
                 <li key={id}>
@@ -90,7 +91,7 @@ function App({ app }: { app: IssuedApp }) {
           )}
           <Form
             action="/admin/apps/revoke"
-            confirm={`Revoke ${appId}? None of its keys works from then on, and whatever uses them is refused.`}
+            confirm={`Revoke ${appId}? All its keys stop working immediately.`}
             hidden={{ appId }}
           >
             <Button kind="danger" small>
@@ -101,14 +102,14 @@ function App({ app }: { app: IssuedApp }) {
       }
     >
       <p class="hint">
-        Issued <Time at={createdAt} />
-        {live.length > 1 && '. Being rotated: revoke the old key when it is no longer used.'}
+        Created <Time at={createdAt} />
+        {live.length > 1 && '. Key rotation in progress: revoke the previous key when it is no longer used.'}
       </p>
       <Table
         caption={`Keys of ${appId}`}
-        columns={['Key', 'Status', 'Made', 'Last used', { title: 'Action', align: 'end', isQuiet: true }]}
+        columns={['Key', 'Status', 'Created', 'Last used', { title: 'Action', align: 'end', isQuiet: true }]}
         rows={keys.map((key) => keyRow(appId, key, live.length))}
-        empty="It has no key."
+        empty="No keys."
       />
     </Card>
   )
@@ -116,12 +117,12 @@ function App({ app }: { app: IssuedApp }) {
 
 function keyRow(appId: string, key: Key, liveCount: number) {
   const { lastFour, createdAt, revokedAt, lastUsedAt } = key
-  // Its last characters were not stored by older versions.
+  // Early versions did not store the last characters.
   const keyName = lastFour === 'unknown' ? 'the older key' : `the key …${lastFour}`
   return [
     lastFour === 'unknown' ? 'unknown' : <code>…{lastFour}</code>,
     revokedAt === null ? (
-      <Badge tone="good">works</Badge>
+      <Badge tone="good">valid</Badge>
     ) : (
       <span>
         <Badge tone="quiet">revoked</Badge> <Time at={revokedAt} />
@@ -130,15 +131,15 @@ function keyRow(appId: string, key: Key, liveCount: number) {
     <Time at={createdAt} />,
     lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />,
     revokedAt !== null ? null : liveCount < 2 ? (
-      <span class="hint">the only one</span>
+      <span class="hint">only valid key</span>
     ) : (
       <Form
         action="/admin/apps/revoke-key"
-        confirm={`Revoke ${keyName} of ${appId}? Whatever still uses it is refused from then on.`}
+        confirm={`Revoke ${keyName} of ${appId}? It stops working immediately.`}
         hidden={{ appId, key: lastFour }}
       >
         <Button kind="danger" small>
-          {lastFour === 'unknown' ? 'Revoke the older' : `Revoke …${lastFour}`}
+          {lastFour === 'unknown' ? 'Revoke the older key' : `Revoke …${lastFour}`}
         </Button>
       </Form>
     ),

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { AuditAction, AuditRecord } from '../../../domain/operator/audit.ts'
-import { Empty, Time } from '../../pages/components.tsx'
-import { utc } from '../../pages/words.ts'
+import { Empty, ExactTime, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Pager, Table } from '../components.tsx'
 import type { AuditModel, PageContext } from '../models.ts'
 
@@ -10,17 +9,17 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'brand.changed': 'Brand changed',
   'brand.status': 'Brand status changed',
   'brand.template': 'Template registered',
-  'app.issued': 'App issued',
+  'app.issued': 'App created',
   'app.rotated': 'Key rotated',
   'app.key-revoked': 'Key revoked',
   'app.revoked': 'App revoked',
   'request.approved': 'Request approved',
   'request.rejected': 'Request rejected',
-  'console.link': 'Sign-in link made',
+  'console.link': 'Sign-in link created',
   'console.login': 'Signed in',
   'console.logout': 'Signed out',
   'console.session-revoked': 'Session ended',
-  'data.forgotten': 'Data forgotten',
+  'data.forgotten': 'Personal data deleted',
   'data.restored': 'Database restored',
 }
 
@@ -31,21 +30,21 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
     <>
       <Card
         class="audit"
-        hint="What was changed by a command or in this console, the latest first. Entries are never changed."
+        hint="Changes by commands and in this console, latest first. Entries cannot be changed."
       >
         <Table
           caption="Audit log"
           columns={[
-            { title: 'What', isHeader: true },
-            'On',
+            { title: 'Action', isHeader: true },
+            'Target',
             'Details',
-            'Who',
-            { title: 'When', align: 'end' },
+            'Operator',
+            { title: 'Time', align: 'end' },
           ]}
           rows={records.map((record) => auditCells(record))}
           empty={
-            <Empty title="Nothing was changed yet">
-              What you change in this console or with `otpost` is written down here.
+            <Empty title="No entries">
+              Changes in this console and with `otpost` commands appear here.
             </Empty>
           }
         />
@@ -74,16 +73,16 @@ function auditCells({ action, target, details, actor, at }: AuditRecord) {
       <code>{actor.name}</code>{' '}
       <span class="hint">{actor.by === 'command' ? 'by command' : 'in the console'}</span>
     </span>,
-    // The exact time too, to compare it with other logs.
     <>
       <Time at={at} />
       <br />
-      <span class="hint">{utc(at)}</span>
+      <span class="hint">
+        <ExactTime at={at} />
+      </span>
     </>,
   ]
 }
 
-/** The target, as a link if the console has its page. */
 function Target({ action, target }: { action: AuditAction; target: string }) {
   const [kind] = action.split('.')
   const path = encodeURIComponent(target)

@@ -33,7 +33,7 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
     <Card>
       <Table
         caption="Brands"
-        columns={['Brand', 'Status', 'Templates on /notify', 'SMS route', 'Names the login', 'Domain']}
+        columns={['Brand', 'Status', 'Notify templates', 'SMS route', 'Login ID in codes', 'Domain']}
         rows={brands.map((brand) => [
           <a class="entry" href={pathOf(brand)}>
             <bdi class="entry-name breaks">{brand.displayName}</bdi>
@@ -56,14 +56,15 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
           brand.domain === null ? <span class="hint">none</span> : <bdi class="breaks">{brand.domain}</bdi>,
         ])}
         empty={
-          <Empty title="No brand yet">
-            <p>Messages go out in the name of a brand. Make the first one here, or on the command line:</p>
-            <Snippet title="Make a brand" text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED" />
+          <Empty title="No brands">
+            <p>Each message names a brand. Create the first brand:</p>
             <p>
               <LinkButton href="/admin/brands/new" kind="primary">
                 New brand
               </LinkButton>
             </p>
+            <p>Or run this command on the server:</p>
+            <Snippet title="Create a brand" text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED" />
           </Empty>
         }
       />
@@ -96,27 +97,27 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
         </Notice>
       )}
       <div class="columns wide-first loose">
-        <Card title="What it is">
+        <Card title="Properties">
           <Properties model={model} />
         </Card>
         <div class="stack beside">
           {brand === null ? (
             <Card
-              title="What follows"
-              hint="It is active at once: apps send for it with its slug as `brandId`. Below, its messages read as people will see them."
+              title="After you create it"
+              hint="The brand is active immediately. Apps send its slug as `brandId`. The previews below show its messages."
             />
           ) : (
             <Status brand={brand} nextStatuses={model.nextStatuses} />
           )}
           {first && (
-            <Card title="A code for it" hint="As it reads with what is entered here, saved or not.">
+            <Card title="Preview" hint="A code SMS with the values in this form, saved or not.">
               <div class="tryout" data-preview={first.templateKey} data-follows-brand>
                 <fieldset class="values" hidden>
                   {first.variables.map(({ name, value }) => (
                     <input key={name} type="hidden" name={`var.${name}`} value={value} />
                   ))}
                 </fieldset>
-                <Place preview={first} />
+                <PreviewSlot preview={first} />
               </div>
             </Card>
           )}
@@ -127,9 +128,9 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
           <header class="over">
             <h2 id="templates-title">Messages</h2>
             <p class="hint">
-              As they read with what is entered above, saved or not. Change a value to see what it does.
+              Previews with the values in the form above, saved or not. Change a value to update a preview.
               {form.dltEnabled && form.domain !== '' && (
-                <> On the registered-template route codes have no line for browsers at their end.</>
+                <> On the registered-template route, codes do not end with the WebOTP line.</>
               )}
             </p>
           </header>
@@ -142,9 +143,9 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
   )
 }
 
-/** The answer to POST /admin/preview. */
+/** For preview.js. */
 export function previewFragment(preview: Preview): string {
-  return renderToString(<Reading preview={preview} />)
+  return renderToString(<PreviewMessage preview={preview} />)
 }
 
 function Properties({ model }: { model: BrandModel }) {
@@ -154,7 +155,7 @@ function Properties({ model }: { model: BrandModel }) {
       action={brand ? pathOf(brand) : '/admin/brands'}
       id="brand"
       hidden={brand ? { was, slug: brand.slug } : {}}
-      submit={brand ? 'Save' : 'Make the brand'}
+      submit={brand ? 'Save' : 'Create brand'}
     >
       {brand === null ? (
         <Field
@@ -164,11 +165,11 @@ function Properties({ model }: { model: BrandModel }) {
           required
           isCode
           maxLength={63}
-          hint="What callers send as `brandId`: a-z, 0-9 and -. It stays as it is."
+          hint="Apps send it as `brandId`. Allowed: a-z, 0-9 and -. You cannot change it later."
         />
       ) : (
         <p class="hint">
-          Callers send <code>{brand.slug}</code> as <code>brandId</code>.
+          Apps send <code>{brand.slug}</code> as <code>brandId</code>.
         </p>
       )}
       <Field
@@ -177,7 +178,7 @@ function Properties({ model }: { model: BrandModel }) {
         value={form.displayName}
         required
         maxLength={40}
-        hint="As messages show it; at most 40 characters."
+        hint="Shown in messages. At most 40 characters."
       />
       <Field
         label="Domain"
@@ -185,9 +186,9 @@ function Properties({ model }: { model: BrandModel }) {
         value={form.domain}
         isCode
         placeholder="shop.example.com"
-        hint="Of its website. With it, browsers fill the code in (WebOTP): plain SMS end with a line of its own."
+        hint="The domain of the brand’s website. If set, plain SMS end with a WebOTP line, and browsers can fill in the code."
       />
-      <FieldGroup legend="Templates that apps may send on /notify">
+      <FieldGroup legend="Notify templates">
         {notifyTemplates.map(({ key }) => (
           <Choice
             key={key}
@@ -201,30 +202,30 @@ function Properties({ model }: { model: BrandModel }) {
       </FieldGroup>
       <FieldGroup legend="Codes">
         <Choice
-          label="Name the login"
+          label="Include the login ID"
           name="loginIdEnabled"
           checked={form.loginIdEnabled}
-          hint="Where a caller gives a `loginId`, its message says which login the code is for."
+          hint="If a request has `loginId`, the message names that login."
         />
       </FieldGroup>
       <details class="fold" open={form.dltEnabled || form.entityId !== ''}>
         <summary>
-          Registered templates <span class="hint">India’s DLT, and vendors’ own catalogues</span>
+          Registered templates <span class="hint">for DLT in India and for providers’ own template IDs</span>
         </summary>
         <div class="folded">
           <Choice
             label="Use the registered-template route"
             name="dltEnabled"
             checked={form.dltEnabled}
-            hint="As far as `OTP_SMS_MODE` says. The ids are entered with each message below."
+            hint="Requires `OTP_SMS_MODE` template or hybrid. Enter the template IDs with each message below."
           />
           <Field
-            label="Entity id"
+            label="Entity ID"
             name="entityId"
             value={form.entityId}
             isCode
             maxLength={64}
-            hint="Of the brand as a principal entity."
+            hint="The brand’s principal entity ID in DLT."
           />
         </div>
       </details>
@@ -233,9 +234,10 @@ function Properties({ model }: { model: BrandModel }) {
 }
 
 const statusMeanings: Readonly<Record<BrandStatus, string>> = {
-  pending: 'It was made and not let in yet: whatever is sent for it is refused with brand_not_approved.',
-  active: 'Messages go out for it.',
-  suspended: 'Whatever is sent for it is refused with brand_suspended. Codes that are out are refused too.',
+  pending: 'Not approved yet. Requests for this brand are rejected with brand_not_approved.',
+  active: 'Apps can send messages for this brand.',
+  suspended:
+    'Requests for this brand are rejected with brand_suspended. Codes that were already sent cannot be verified.',
 }
 
 const transitionWords: Readonly<Record<BrandStatus, string>> = {
@@ -258,7 +260,7 @@ function Status({ brand, nextStatuses }: { brand: Brand; nextStatuses: BrandMode
           submit={transitionWords[status]}
           {...(status === 'suspended' && {
             kind: 'danger',
-            confirm: `Suspend ${brand.displayName}? From then on whatever is sent for it is refused.`,
+            confirm: `Suspend ${brand.displayName}? All requests for it are rejected immediately.`,
           })}
         />
       ))}
@@ -270,8 +272,8 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
   const { brand, form } = model
   const { templateKey, audience, variables } = preview
   const isEnabled = form.notifyTemplates.includes(templateKey)
-  const state = audience === 'otp' ? 'codes' : isEnabled ? 'enabled' : 'not enabled'
-  // Text and variable names alternate.
+  const state = audience === 'otp' ? 'code' : isEnabled ? 'enabled' : 'not enabled'
+  // Texts and variable names alternate.
   const wording = preview.template
     .split(/\{(\w+)\}/)
     .map((part, index) => (index % 2 === 0 ? part : <var key={`${index} ${part}`}>{part}</var>))
@@ -284,7 +286,7 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
     >
       <div class="tryout" data-preview={templateKey}>
         <fieldset class="values" hidden>
-          <legend class="sr-only">Values to try in {templateKey}</legend>
+          <legend class="sr-only">Sample values for {templateKey}</legend>
           {variables.map(({ name, value, description }) => (
             <Field
               key={name}
@@ -295,34 +297,33 @@ function Template({ model, preview }: { model: BrandModel; preview: Preview }) {
               hint={description}
             />
           ))}
-          {variables.length === 0 && <p class="hint">Nothing in it changes but what the brand says.</p>}
+          {variables.length === 0 && <p class="hint">This text has no variables other than the brand’s.</p>}
         </fieldset>
-        <Place preview={preview} />
+        <PreviewSlot preview={preview} />
       </div>
       {brand !== null && <Registration brand={brand} preview={preview} providers={model.providers} />}
     </Card>
   )
 }
 
-/** preview.js replaces the content. */
-function Place({ preview }: { preview: Preview }) {
+/** preview.js replaces its content. */
+function PreviewSlot({ preview }: { preview: Preview }) {
   return (
     <>
       <div data-preview-place>
-        <Reading preview={preview} />
+        <PreviewMessage preview={preview} />
       </div>
       <p class="sr-only" role="status" data-preview-said />
     </>
   )
 }
 
-/** The message on a phone, with its segments. */
-function Reading({ preview }: { preview: Preview }) {
+function PreviewMessage({ preview }: { preview: Preview }) {
   const { text, problem, segments } = preview
   if (text === null) {
     return (
       <div class="reading" data-summary={problem ?? ''}>
-        <p class="unreadable">{problem ?? 'It can’t be shown with these values.'}</p>
+        <p class="unreadable">{problem ?? 'No preview with these values.'}</p>
       </div>
     )
   }
@@ -343,9 +344,9 @@ function Reading({ preview }: { preview: Preview }) {
           <p class="cost-size">{size.summary}</p>
           <p class="hint">
             {size.count === 1
-              ? 'One message costs 1 segment.'
-              : `One message costs ${size.count} segments: each is billed.`}
-            <Culprits text={text} encoding={size.encoding} />
+              ? 'One message has 1 segment.'
+              : `One message has ${size.count} segments. Providers bill each segment.`}
+            <LongCharacters text={text} encoding={size.encoding} />
           </p>
         </div>
       )}
@@ -353,24 +354,23 @@ function Reading({ preview }: { preview: Preview }) {
   )
 }
 
-/** Characters of a single message, and of each part of a longer one, which needs a header. */
+/** Characters of a single message, and of each segment of a longer one, which has a header. */
 const capacities = { 'GSM-7': { single: 160, part: 153 }, 'UCS-2': { single: 70, part: 67 } } as const
 
 function sizeOf({ count, encoding }: NonNullable<Preview['segments']>, text: string) {
   const { single, part } = capacities[encoding]
   const capacity = count === 1 ? single : count * part
-  const used = roomOf(text, encoding)
+  const used = lengthOf(text, encoding)
   const summary = `${count} ${count === 1 ? 'segment' : 'segments'} · ${encoding} · ${used} of ${capacity} characters`
   return { count, encoding, used, capacity, summary }
 }
 
-/** Length in characters; some count as two. */
-function roomOf(text: string, encoding: 'GSM-7' | 'UCS-2'): number {
-  return encoding === 'UCS-2' ? text.length : text.length + (text.match(twiceAsLong)?.length ?? 0)
+function lengthOf(text: string, encoding: 'GSM-7' | 'UCS-2'): number {
+  return encoding === 'UCS-2' ? text.length : text.length + (text.match(extensionCharacters)?.length ?? 0)
 }
 
-/** The GSM-7 extension, whose characters count as two. */
-const twiceAsLong = /[\^{}\\[~\]|€\f]/g
+/** The GSM-7 extension. Its characters count as two. */
+const extensionCharacters = /[\^{}\\[~\]|€\f]/g
 
 function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   const width = 100 / count
@@ -392,18 +392,18 @@ function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   )
 }
 
-/** GSM 03.38, basic alphabet and extension. */
+/** GSM 03.38: basic alphabet and extension */
 const gsm7 = /[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€\f]/
 
-/** Names the characters that make the message longer. */
-function Culprits({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2' }) {
+/** The characters that make a message longer. */
+function LongCharacters({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2' }) {
   if (encoding === 'GSM-7') {
-    const doubled = [...new Set(text.match(twiceAsLong) ?? [])]
+    const doubled = [...new Set(text.match(extensionCharacters) ?? [])]
     if (doubled.length === 0) return null
     return (
       <>
         {' '}
-        <bdi>{doubled.join(' ')}</bdi> {doubled.length === 1 ? 'takes' : 'take'} the room of two.
+        <bdi>{doubled.join(' ')}</bdi> {doubled.length === 1 ? 'counts' : 'count'} as two characters.
       </>
     )
   }
@@ -413,8 +413,8 @@ function Culprits({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2
     <>
       {' '}
       <bdi>{all.slice(0, 5).join(' ')}</bdi>
-      {all.length > 5 ? ' and others are' : all.length === 1 ? ' is' : ' are'} not in GSM-7, so a segment
-      holds 70 characters instead of 160.
+      {all.length > 5 ? ' and others are' : all.length === 1 ? ' is' : ' are'} not in GSM-7, so a segment has
+      at most 70 characters instead of 160.
     </>
   )
 }
@@ -429,7 +429,7 @@ function Registration({ brand, preview, providers }: RegistrationProps) {
   const { id, ids, senderId } = preview.registration
   const own = Object.entries(ids)
   const summary = [
-    id === null ? '' : `id ${id}`,
+    id === null ? '' : `ID ${id}`,
     own.length === 0 ? '' : own.map(([provider, its]) => `${provider} ${its}`).join(', '),
     senderId === null ? '' : `sender ${senderId}`,
   ].filter(Boolean)
@@ -441,17 +441,19 @@ function Registration({ brand, preview, providers }: RegistrationProps) {
       </summary>
       <div class="folded">
         {!brand.dltEnabled && (
-          <p class="hint">These count once the brand uses the registered-template route (above).</p>
+          <p class="hint">
+            These values take effect when the brand uses the registered-template route (above).
+          </p>
         )}
-        <Form action={action} submit="Save the registration" kind="plain">
+        <Form action={action} submit="Save registration" kind="plain">
           <div class="side-by-side">
             <Field
-              label="Template id"
+              label="Template ID"
               id={`${templateKey}-registered-id`}
               name="id"
               value={id ?? ''}
               isCode
-              hint="For every provider that has none of its own."
+              hint="For all providers without their own ID."
             />
             <Field
               label="Sender"
@@ -459,23 +461,23 @@ function Registration({ brand, preview, providers }: RegistrationProps) {
               name="senderId"
               value={senderId ?? ''}
               isCode
-              hint="The header it is registered under, such as ACMEIN."
+              hint="The sender ID of the registration, for example ACMEIN."
             />
           </div>
           <Field
-            label="Ids that one provider alone uses"
+            label="Template IDs of single providers"
             id={`${templateKey}-registered-ids`}
             name="ids"
             value={own.map(([provider, its]) => `${provider}=${its}`).join('\n')}
             rows={Math.max(2, own.length + 1)}
             isCode
-            hint={`One PROVIDER=ID a line${providers.length === 0 ? '' : `; there are ${providers.join(', ')}`}.`}
+            hint={`One PROVIDER=ID per line.${providers.length === 0 ? '' : ` Providers: ${providers.join(', ')}.`}`}
           />
         </Form>
         {summary.length > 0 && (
-          <Form action={action} confirm={`Forget how ${templateKey} is registered for ${brand.displayName}?`}>
+          <Form action={action} confirm={`Remove the registration of ${templateKey} for ${brand.displayName}?`}>
             <Button kind="danger" small name="remove" value="1">
-              Forget it
+              Remove registration
             </Button>
           </Form>
         )}

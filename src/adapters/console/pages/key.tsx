@@ -3,7 +3,7 @@ import { curl, LinkButton, Snippet } from '../../pages/components.tsx'
 import { Card, consolePage } from '../components.tsx'
 import type { KeyModel, PageContext } from '../models.ts'
 
-/** The only page that shows a new key. */
+/** The only page with a whole API key. */
 export function keyPage(
   pageContext: PageContext,
   { appId, apiKey, brandSlug, hasOther, origin }: KeyModel,
@@ -12,35 +12,35 @@ export function keyPage(
   const send = curl(`${origin}/otp/send`, { appId, apiKey, brandId, phone: '+1 202 555 0143' })
   return consolePage(
     pageContext,
-    { title: `Key of ${appId}`, section: 'apps' },
+    { title: `API key for ${appId}`, section: 'apps' },
     <>
       <section class="key" aria-labelledby="key-title">
         <h2 id="key-title">
-          The API key of <bdi class="breaks">{appId}</bdi>
+          New API key for <bdi class="breaks">{appId}</bdi>
         </h2>
         <p class="key-value">
           <code>{apiKey}</code>
         </p>
         <p class="key-warning">
-          <strong>It will never be shown again.</strong> Only its hash is kept, so copy it now, into a place
-          for secrets. When it is lost, make another.
+          <strong>This key is shown only once.</strong> otpost stores only its hash. Copy the key to a secret
+          store now. If you lose it, create another key.
         </p>
         <p class="buttons">
           <button type="button" class="button primary" data-copy={apiKey}>
-            Copy the key
+            Copy key
           </button>
-          <LinkButton href="/admin/apps">I have it: go to the apps</LinkButton>
+          <LinkButton href="/admin/apps">Done: go to Apps</LinkButton>
         </p>
       </section>
       {brandSlug !== null && (
-        <Card title="What next">
+        <Card title="Next steps">
           <ol class="steps">
             <li>
-              Hand over the app id <code>{appId}</code> and the key, each by a safe way.
+              Send the app ID <code>{appId}</code> and the key to the integrator over a secure channel.
             </li>
             <li>
-              Look at the brand <a href={`/admin/brands/${encodeURIComponent(brandSlug)}`}>{brandSlug}</a>:
-              its templates, its domain, how its messages read.
+              Check the brand <a href={`/admin/brands/${encodeURIComponent(brandSlug)}`}>{brandSlug}</a>: its
+              templates, domain and message previews.
             </li>
           </ol>
         </Card>
@@ -48,11 +48,11 @@ export function keyPage(
       {hasOther && (
         <Card title="Rotation">
           <ol class="steps">
-            <li>Both keys of {appId} work now. Nothing breaks.</li>
-            <li>Deploy this one.</li>
+            <li>Both keys of {appId} are valid now.</li>
+            <li>Deploy the new key.</li>
             <li>
-              When <a href="/admin/apps">Apps</a> shows that this one is used and the old one no longer is,
-              revoke the old one.
+              <a href="/admin/apps">Apps</a> shows when each key was last used. When the previous key is no
+              longer used, revoke it.
             </li>
           </ol>
         </Card>
@@ -61,14 +61,14 @@ export function keyPage(
         title="Try it"
         hint={
           brandSlug === null
-            ? 'Put the slug of an active brand for BRAND, and a phone of your own.'
-            : 'Put a phone of your own. A real message may go out.'
+            ? 'Replace BRAND with the slug of an active brand, and the phone number with your own.'
+            : 'Replace the phone number with your own. This call may send a real message.'
         }
       >
         <Snippet title="Send a code" text={send} />
         <p class="hint">
-          It has the key in it, and shells remember what was typed. <a href="/docs">/docs</a> describes all
-          calls.
+          The command contains the key, and your shell may store it in its history.{' '}
+          <a href="/docs">The API documentation</a> describes all calls.
         </p>
       </Card>
     </>,

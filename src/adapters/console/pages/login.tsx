@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
 import { signedOutPage } from '../components.tsx'
 
-/** `problem`: why the last attempt failed. */
 export function loginPage(problem: string | null): string {
   return signedOutPage(
     'Sign in',
     <>
       <form method="post" action="/admin/login" class="form">
-        {/* For password managers, which store a password by its user name. */}
+        {/* For password managers */}
         <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
         <div class="field">
           <label for="password">Password</label>
@@ -22,7 +21,7 @@ export function loginPage(problem: string | null): string {
             data-focus
           />
           <button type="button" class="button plain small" aria-pressed="false" data-shows="password" hidden>
-            Show what you type
+            Show password
           </button>
           {problem && (
             <p class="wrong" id="problem" role="alert">
@@ -35,29 +34,28 @@ export function loginPage(problem: string | null): string {
         </button>
       </form>
       <p class="hint">
-        No password at hand? On the server, <code>otpost admin link</code> prints a link that signs you in
+        No password? Run <code>otpost admin link</code> on the server. It prints a sign-in link that works
         once.
       </p>
     </>,
   )
 }
 
-/** The page of a sign-in link. The token is in the fragment, so that no server or proxy logs it; link.js posts it. */
+/** The token is in the URL's fragment, so that no server or proxy logs it. link.js posts it. */
 export function linkPage(): string {
   return signedOutPage(
     'Sign in',
     <>
       <form method="post" action="/admin/link" class="form" id="link">
         <input type="hidden" name="token" />
-        <p id="link-words">You were given a link that signs you in once.</p>
+        <p id="link-words">This link signs you in to the console once.</p>
         <button type="submit" class="button primary" disabled>
-          Sign in to the console
+          Sign in
         </button>
       </form>
       <noscript>
         <p class="hint">
-          The link needs JavaScript, since its secret never travels in an address. Allow it for this server,
-          or sign in with the password, if there is one.
+          Sign-in links require JavaScript. Enable it for this site, or sign in with the password.
         </p>
       </noscript>
     </>,

@@ -13,18 +13,28 @@ import {
   type Statistics,
   type VerifyTimes,
 } from '../../../domain/events/statistics.ts'
-import { Badge, Icon, Time, type Tone } from '../../pages/components.tsx'
+import { Badge, ExactTime, Icon, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Table } from '../components.tsx'
 import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
 import type { OverviewModel, PageContext } from '../models.ts'
+import { withPlus } from './parts.tsx'
 
 const periodNames: Readonly<Record<Period, string>> = { hour: 'Hour', day: 'Day', month: '30 days' }
 
-const stepWords: Readonly<Record<Period, string>> = {
-  hour: 'By the minute',
-  day: 'By the hour',
-  month: 'By the day',
+/** The length of a chart's step. Days are UTC days in every time zone. */
+const stepHints: Readonly<Record<Period, ComponentChildren>> = {
+  hour: (
+    <>
+      Per minute<UtcNote>, in UTC</UtcNote>
+    </>
+  ),
+  day: (
+    <>
+      Per hour<UtcNote>, in UTC</UtcNote>
+    </>
+  ),
+  month: 'Per day, in UTC',
 }
 
 export function overviewPage(pageContext: PageContext, model: OverviewModel): string {
@@ -73,7 +83,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           lines={[
             ['Sent', 'area', ({ sends }) => sends],
             ['Verified', 'gold', ({ verified }) => verified],
-            ['Not sent', 'bad', ({ sendsFailed }) => sendsFailed],
+            ['Failed', 'bad', ({ sendsFailed }) => sendsFailed],
           ]}
         />
         <Chart
@@ -81,7 +91,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Messages"
           statistics={statistics}
           lines={[
-            ['Handed over', 'area', ({ accepted }) => accepted],
+            ['Accepted by the provider', 'area', ({ accepted }) => accepted],
             ['Delivered', 'gold', ({ delivered }) => delivered],
             ['Failed', 'bad', ({ failed, unknown }) => failed + unknown],
           ]}
@@ -104,7 +114,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
       />
       <Breakdown
         title="By provider"
-        hint="Codes count for the provider that took them; what was delivered, receipts say."
+        hint="A code counts for the provider that accepted it. Delivered and undelivered are from delivery reports."
         first="Provider"
         shares={statistics.byProvider}
         columns={ofProviders}
@@ -113,7 +123,6 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
   )
 }
 
-/** The state in one sentence. */
 function Verdict({ model }: { model: OverviewModel }) {
   const concerns = concernsOf(model)
   const { totals, period } = model.statistics
@@ -123,7 +132,7 @@ function Verdict({ model }: { model: OverviewModel }) {
       <section class={`verdict ${isBad ? 'bad' : 'warn'}`} aria-labelledby="verdict">
         <Icon name="alert" />
         <div>
-          <h2 id="verdict">{isBad ? 'Something is wrong' : 'Worth a look'}</h2>
+          <h2 id="verdict">{isBad ? 'Problems' : 'Warnings'}</h2>
           <ul>
             {concerns.map(({ tone, text }) => (
               <li key={text} class={tone}>
@@ -137,15 +146,15 @@ function Verdict({ model }: { model: OverviewModel }) {
   }
   const happened =
     totals.sends === 0
-      ? `No code was sent ${periodWords[period]}.`
-      : `${counted(totals.sends, 'code')} sent ${periodWords[period]}, ${percent(conversion(totals))} of them verified.`
+      ? `No codes were sent ${periodWords[period]}.`
+      : `${counted(totals.sends, 'code')} sent ${periodWords[period]}, ${percent(conversion(totals))} verified.`
   return (
     <section class="verdict good" aria-labelledby="verdict">
       <Icon name="check" />
       <div>
-        <h2 id="verdict">All is well</h2>
+        <h2 id="verdict">No problems</h2>
         <p>
-          {happened} {model.providers.length === 0 ? null : 'Every provider works.'}
+          {happened} {model.providers.length === 0 ? null : 'All providers are available.'}
         </p>
       </div>
     </section>
@@ -154,34 +163,34 @@ function Verdict({ model }: { model: OverviewModel }) {
 
 function Headlines({ statistics: { totals, points } }: { statistics: Statistics }) {
   const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
-  const notSent = sendsFailed + notifyFailed
-  const lost = totals.failed + totals.unknown
+  const failed = sendsFailed + notifyFailed
+  const failedAttempts = totals.failed + totals.unknown
   const reports =
-    delivered + undelivered === 0 ? 'no receipts came' : `${count(undelivered)} undelivered, by receipts`
+    delivered + undelivered === 0 ? 'no delivery reports' : `${count(undelivered)} undelivered`
   const stats: readonly (readonly [string, string, string, (point: Point) => number])[] = [
     ['Codes sent', count(sends), `and ${counted(notified, 'notification')}`, (point) => point.sends],
     ['Verified', count(totals.verified), counted(totals.wrongCodes, 'wrong code'), (point) => point.verified],
-    ['Conversion', percent(conversion(totals)), 'codes verified of sent', (point) => conversion(point) ?? 0],
+    ['Conversion', percent(conversion(totals)), 'of the sent codes', (point) => conversion(point) ?? 0],
     [
-      'Not sent',
-      count(notSent),
+      'Failed',
+      count(failed),
       `${counted(sendsFailed, 'code')}, ${counted(notifyFailed, 'notification')}`,
       (point) => point.sendsFailed + point.notifyFailed,
     ],
-    ['Limited', count(totals.limited), 'requests a limit refused', (point) => point.limited],
+    ['Rate-limited', count(totals.limited), 'requests over a limit', (point) => point.limited],
     [
-      'Handed over',
+      'Accepted by the provider',
       count(totals.accepted),
-      lost === 0 ? 'no attempt failed' : `${counted(lost, 'attempt')} failed or unclear`,
+      failedAttempts === 0 ? 'no failed attempts' : `${counted(failedAttempts, 'attempt')} failed or unknown`,
       (point) => point.accepted,
     ],
     ['Delivered', count(delivered), reports, (point) => point.delivered],
   ]
-  const isBad = isTrouble(notSent, notSent + sends + notified)
+  const isBad = isTrouble(failed, failed + sends + notified)
   return (
     <dl class="stats">
       {stats.map(([label, value, hint, of]) => (
-        <div key={label} class={label === 'Not sent' && isBad ? 'stat bad' : 'stat'}>
+        <div key={label} class={label === 'Failed' && isBad ? 'stat bad' : 'stat'}>
           <dt>{label}</dt>
           <dd>
             <span class="figure">{value}</span>
@@ -194,7 +203,6 @@ function Headlines({ statistics: { totals, points } }: { statistics: Statistics 
   )
 }
 
-/** A trend without a scale. */
 function Sparkline({ values }: { values: readonly number[] }) {
   const most = Math.max(0, ...values)
   const last = Math.max(1, values.length - 1)
@@ -221,7 +229,7 @@ interface ChartProps {
   readonly lines: readonly Line[]
 }
 
-/** A chart by charts.js, and a table for readers without it. */
+/** charts.js draws it. The table has the same figures. */
 function Chart({ id, title, statistics, lines }: ChartProps) {
   const { period, points, stepMs } = statistics
   const data = {
@@ -231,10 +239,10 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
     lines: lines.map(([label, kind, of]) => ({ label, kind, values: points.map(of) })),
   }
   return (
-    <Card title={title} hint={`${stepWords[period]}, in UTC`}>
+    <Card title={title} hint={stepHints[period]}>
       <figure id={`chart-${id}`} data-chart={JSON.stringify(data)}>
         <figcaption class="sr-only">
-          {title} {periodWords[period]}. The same figures are in the table below.
+          {title} {periodWords[period]}. The table below has the same figures.
         </figcaption>
         <ul class="legend">
           {lines.map(([label, kind, of]) => (
@@ -250,7 +258,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
         <div class="plot" data-plot aria-hidden="true" />
       </figure>
       <details id={`table-${id}`}>
-        <summary>As a table</summary>
+        <summary>Show as a table</summary>
         <div class="scroll">
           <table>
             <caption class="sr-only">
@@ -258,7 +266,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
             </caption>
             <thead>
               <tr>
-                <th scope="col">From (UTC)</th>
+                <th scope="col">From{period === 'month' ? ' (UTC)' : <UtcNote> (UTC)</UtcNote>}</th>
                 {lines.map(([label]) => (
                   <th key={label} scope="col" class="end">
                     {label}
@@ -270,7 +278,11 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
               {points.toReversed().map((point) => (
                 <tr key={point.at}>
                   <th scope="row" class="num">
-                    {utc(point.at).slice(0, 16)}
+                    {period === 'month' ? (
+                      utc(point.at).slice(0, 10)
+                    ) : (
+                      <ExactTime at={point.at} toMinute />
+                    )}
                   </th>
                   {lines.map(([label, , of]) => (
                     <td key={label} class="end">
@@ -289,33 +301,33 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
 
 function Providers({ providers }: { providers: readonly ProviderHealth[] }) {
   return (
-    <Card title="Providers" hint="How each is doing now, and what it took in the last hour.">
+    <Card title="Providers" hint="Circuits now, and attempts in the last hour.">
       <Table
-        caption="Providers now"
+        caption="Providers now, with the attempts in the last hour"
         columns={[
           'Provider',
-          'Takes',
+          'Sends',
           'State',
-          { title: 'Handed over', align: 'end' },
+          { title: 'Accepted', align: 'end' },
           { title: 'Failed', align: 'end' },
-          { title: 'Unclear', align: 'end' },
+          { title: 'Unknown', align: 'end' },
         ]}
         rows={providers.map((provider) => [
           provider.name,
-          takes(provider),
+          sends(provider),
           <ProviderState {...provider} />,
           count(provider.lastHour.accepted),
           <Failing value={provider.lastHour.failed} of={provider.lastHour} />,
           <Failing value={provider.lastHour.unknown} of={provider.lastHour} />,
         ])}
         figures
-        empty="No provider is set up."
+        empty="No provider is configured."
       />
     </Card>
   )
 }
 
-function takes({ channel, routes }: ProviderHealth): string {
+function sends({ channel, routes }: ProviderHealth): string {
   if (channel === 'EMAIL') return 'e-mail'
   return `SMS, ${routes.join(' and ')}`
 }
@@ -323,9 +335,9 @@ function takes({ channel, routes }: ProviderHealth): string {
 function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   const inARow = failuresInARow === 0 ? null : `${counted(failuresInARow, 'failure')} in a row`
   const words = {
-    closed: ['good', 'works', inARow],
-    open: ['bad', `rests for ${duration(openMs)}`, inARow],
-    'half-open': ['warn', 'being probed', 'one message tries it now'],
+    closed: ['good', 'circuit closed', inARow],
+    open: ['bad', `circuit open for ${duration(openMs)}`, inARow],
+    'half-open': ['warn', 'circuit half-open', 'one message decides'],
   } as const satisfies Record<ProviderHealth['state'], readonly [Tone, string, string | null]>
   const [tone, word, detail] = words[state]
   return (
@@ -337,21 +349,25 @@ function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
 
 function ActiveLimits({ limited }: { limited: readonly Limited[] }) {
   return (
-    <Card title="Limited now" hint="Whom a limit refuses at this moment.">
+    <Card title="Active rate limits" hint="Limits that reject requests now.">
       {limited.length === 0 ? (
-        <p class="none">Nobody is limited.</p>
+        <p class="none">No active rate limits.</p>
       ) : (
         <ul class="limited">
           {limited.map(({ limit, app, brand, recipient, refusals, endsAt }) => (
             <li key={JSON.stringify([limit, app, brand, recipient, endsAt])}>
               <p class="what">{limitNames[limit]}</p>
               <p class="hint">
-                {[recipient, app === null ? null : `app ${app}`, brand === null ? null : `brand ${brand}`]
+                {[
+                  recipient === null ? null : withPlus(recipient),
+                  app === null ? null : `app ${app}`,
+                  brand === null ? null : `brand ${brand}`,
+                ]
                   .filter((part) => part !== null)
-                  .join(' · ') || 'an address of the network'}
+                  .join(' · ') || 'an IP address'}
               </p>
               <p class="hint">
-                {counted(refusals, 'request')} refused · free <Time at={endsAt} />
+                {counted(refusals, 'request')} rejected · resets <Time at={endsAt} />
               </p>
             </li>
           ))}
@@ -363,17 +379,20 @@ function ActiveLimits({ limited }: { limited: readonly Limited[] }) {
 
 function VerifyTime({ times }: { times: VerifyTimes }) {
   const { bins, medianSeconds, p90Seconds } = times
+  const longest = Math.max(...bins.map(({ upToSeconds }) => upToSeconds ?? 0))
+  // A quantile is known to its bin only. Null: beyond all bins.
+  const within = (bound: number | null) => (bound === null ? `> ${seconds(longest)}` : `≤ ${seconds(bound)}`)
   const most = Math.max(0, ...bins.map((bin) => bin.count))
   return (
-    <Card title="Time to verify" hint="From the code's sending to the right code coming back.">
+    <Card title="Time to verify" hint="From the send to the successful verification.">
       {times.count === 0 ? (
-        <p class="none">No code was verified.</p>
+        <p class="none">No codes were verified.</p>
       ) : (
         <>
           <dl class="quantiles">
             {Object.entries({
-              Median: upTo(medianSeconds),
-              '9 of 10': upTo(p90Seconds),
+              Median: within(medianSeconds),
+              p90: within(p90Seconds),
               Codes: count(times.count),
             }).map(([name, value]) => (
               <div key={name}>
@@ -383,7 +402,7 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
             ))}
           </dl>
           <table class="bins">
-            <caption class="sr-only">How many codes were verified within which time</caption>
+            <caption class="sr-only">Verified codes by time</caption>
             <thead class="sr-only">
               <tr>
                 <th scope="col">Within</th>
@@ -394,7 +413,7 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
             <tbody>
               {bins.map((bin) => (
                 <tr key={bin.upToSeconds}>
-                  <th scope="row">{bin.upToSeconds === null ? 'longer' : `≤ ${seconds(bin.upToSeconds)}`}</th>
+                  <th scope="row">{within(bin.upToSeconds)}</th>
                   <td class="share">
                     <Bar share={bin.count / most} />
                     <span class="sr-only">{percent(bin.count / times.count)}</span>
@@ -410,11 +429,6 @@ function VerifyTime({ times }: { times: VerifyTimes }) {
   )
 }
 
-/** The upper bound of a quantile's bin; null: above all bins. */
-function upTo(bound: number | null): string {
-  return bound === null ? 'beyond all' : `≤ ${seconds(bound)}`
-}
-
 function seconds(value: number): string {
   return value < 60 || value % 60 !== 0 ? `${value} s` : `${value / 60} min`
 }
@@ -428,22 +442,22 @@ function Bar({ share, tone }: { share: number; tone?: 'bad' }) {
 }
 
 const failureWords: Readonly<Record<NonNullable<FailureCount['errorClass']>, string>> = {
-  recipient: 'the number or address was refused',
-  content: 'the message was refused',
-  account: 'the account was refused: look at its key, balance, sender',
-  retryable: 'failed for the moment',
-  unknown: 'no clear answer',
+  recipient: 'recipient rejected',
+  content: 'message rejected',
+  account: 'account rejected: check the credentials, balance and sender',
+  retryable: 'temporary failure',
+  unknown: 'unknown, for example timed out',
 }
 
 function Failures({ failures, period }: { failures: readonly FailureCount[]; period: Period }) {
   const most = Math.max(0, ...failures.map((failure) => failure.count))
   return (
-    <Card title="Failed attempts" hint="By provider, and by what it said.">
+    <Card title="Failed attempts" hint="By provider and cause.">
       <Table
         caption={`Failed attempts ${periodWords[period]}`}
         columns={[
           'Provider',
-          'What it said',
+          'Cause',
           { title: 'Share', isQuiet: true },
           { title: 'Attempts', align: 'end' },
         ]}
@@ -456,7 +470,7 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
           <Bar share={attempts / most} tone="bad" />,
           count(attempts),
         ])}
-        empty="No attempt failed."
+        empty="No failed attempts."
       />
     </Card>
   )
@@ -470,16 +484,16 @@ const codeColumns: readonly Column[] = [
   ['Conversion', (share) => percent(conversion(share))],
 ]
 const attemptColumns: readonly Column[] = [
-  ['Handed over', ({ accepted }) => count(accepted)],
-  ['Failed', (share) => <Failing value={share.failed} of={share} />],
-  ['Unclear', (share) => <Failing value={share.unknown} of={share} />],
+  ['Accepted', ({ accepted }) => count(accepted)],
+  ['Failed attempts', (share) => <Failing value={share.failed} of={share} />],
+  ['Unknown', (share) => <Failing value={share.unknown} of={share} />],
 ]
 const ofRequests: readonly Column[] = [
   ...codeColumns,
-  ['Not sent', ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed)],
-  ['Notified', ({ notified }) => count(notified)],
-  ['Limited', ({ limited }) => count(limited)],
-  ['Refused', ({ refused }) => count(refused)],
+  ['Failed', ({ sendsFailed, notifyFailed }) => count(sendsFailed + notifyFailed)],
+  ['Notifications', ({ notified }) => count(notified)],
+  ['Rate-limited', ({ limited }) => count(limited)],
+  ['Rejected', ({ refused }) => count(refused)],
   ...attemptColumns,
 ]
 const ofProviders: readonly Column[] = [
@@ -498,13 +512,12 @@ interface BreakdownProps {
   readonly columns: readonly Column[]
 }
 
-/** Rows of a breakdown. */
 const mostShares = 30
 
 function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
-  const said = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
+  const shown = shares.length > mostShares ? `The ${mostShares} busiest of ${count(shares.length)}.` : hint
   return (
-    <Card title={title} hint={said}>
+    <Card title={title} hint={shown}>
       <Table
         caption={title}
         columns={[{ title: first }, ...columns.map(([title]) => ({ title, align: 'end' as const }))]}
@@ -516,7 +529,6 @@ function Breakdown({ title, hint, first, shares, columns }: BreakdownProps) {
   )
 }
 
-/** Failed attempts among all. */
 function Failing({ value, of }: { value: number; of: Pick<Figures, 'accepted' | 'failed' | 'unknown'> }) {
   if (value === 0) return <span class="hint">0</span>
   const all = of.accepted + of.failed + of.unknown

@@ -24,31 +24,30 @@ const deliveryTones: Readonly<Record<DeliveryStatus, Tone>> = {
 }
 
 const deliveryMeanings: Readonly<Record<DeliveryStatus, string>> = {
-  delivered: 'A receipt says that it arrived.',
-  accepted: 'The provider took it; no receipt has said more.',
-  unknown: 'It may have been sent or not, as after a time-out.',
-  retryable: 'The provider could not take it then.',
-  skipped: 'The provider was not asked.',
-  rejected: 'The provider refused it.',
-  failed: 'The provider took it, and a receipt says that it did not arrive.',
+  delivered: 'A delivery report confirms delivery.',
+  accepted: 'Accepted by the provider. No final delivery report yet.',
+  unknown: 'The message may or may not have been sent, for example after a timeout.',
+  retryable: 'The provider could not accept it at that time.',
+  skipped: 'otpost did not call the provider.',
+  rejected: 'The provider rejected it.',
+  failed: 'The provider accepted it, and a delivery report says that it was not delivered.',
 }
 
-/** The status of a delivery, as in `otpost deliveries`. */
 export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report'> }) {
   const status = statusOf(row)
   return (
     <span title={deliveryMeanings[status]}>
-      <Badge tone={deliveryTones[status]}>{status}</Badge>
+      <Badge tone={deliveryTones[status]}>{status === 'retryable' ? 'temporary failure' : status}</Badge>
     </span>
   )
 }
 
-/** The reason for a delivery's status; '' if there is none. */
+/** May be empty. */
 export function whyOf(row: Delivery): string {
   const { errorClass, reason, report } = row
-  // The badge says `retryable` and `unknown` already.
-  const told = errorClass === statusOf(row) ? null : errorClass
-  return [told, reason ?? report?.reason].filter(Boolean).join(': ')
+  // The badge has it already.
+  const isStatus = errorClass === statusOf(row)
+  return [isStatus ? null : errorClass, reason ?? report?.reason].filter(Boolean).join(': ')
 }
 
 export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
@@ -57,25 +56,26 @@ export function segmentsInWords({ count, encoding }: NonNullable<Delivery['segme
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** The time to the second in UTC, with the date unless it is today. */
+/** The time to the second, with the date unless it is today. page.js shows it in the viewer's time zone. */
 export function Instant({ at }: { at: number }) {
   const now = useContext(Now)
   const date = new Date(at)
   const iso = date.toISOString()
   const isToday = iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
   return (
-    <time class="instant" dateTime={iso} title={utc(at)}>
+    <time class="instant" dateTime={iso} title={utc(at)} data-local="clock">
       {isToday ? '' : <span class="hint">{`${date.getUTCDate()} ${months[date.getUTCMonth()]} `}</span>}
       {iso.slice(11, 19)}
     </time>
   )
 }
 
-export function milliseconds(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+/** A masked recipient; phone numbers get a plus sign. */
+export function withPlus(masked: string): string {
+  return /^\d+\*+\d+$/.test(masked) ? `+${masked}` : masked
 }
 
-/** A URL that a caller entered: a link only if it is http(s), with the URL itself as text. */
+/** A URL from a caller. Only http(s) becomes a link. */
 export function WebLink({ url }: { url: string }) {
   if (!/^https?:\/\//i.test(url)) return <bdi>{url}</bdi>
   return (
@@ -85,7 +85,7 @@ export function WebLink({ url }: { url: string }) {
   )
 }
 
-/** A mailto link; escapes what mail programs would read as commands. */
+/** Escapes `?` and `&`, which mail programs read as header fields. */
 export function MailLink({ address }: { address: string }) {
   const href = `mailto:${encodeURIComponent(address).replace('%40', '@')}`
   return (

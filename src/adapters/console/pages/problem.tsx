@@ -3,7 +3,7 @@ import { LinkButton } from '../../pages/components.tsx'
 import { consolePage, signedOutPage } from '../components.tsx'
 import type { PageContext, ProblemModel } from '../models.ts'
 
-/** Without a session: no navigation. */
+/** Without a session it has no navigation. */
 export function problemPage(pageContext: PageContext | null, model: ProblemModel): string {
   const words = (
     <div class="problem">

@@ -15,21 +15,21 @@ export function requestsPage(
     { title: 'Requests', section: 'requests' },
     <>
       <Card
-        title="Waiting for a decision"
-        hint="Who asks for access is told nothing until you write to them."
+        title="Pending"
+        hint="otpost does not notify the requester. Write to the contact after you decide."
       >
         {pending.length === 0 && isLater ? (
-          <p class="hint">Nobody else is waiting.</p>
+          <p class="hint">No more pending requests.</p>
         ) : pending.length === 0 ? (
-          <Empty title="Nobody is waiting">
-            <p>Integrators ask over the API. Send them this line, or try it yourself:</p>
-            <Snippet title="Ask for access" text={askingLine(origin)} />
+          <Empty title="No pending requests">
+            <p>Integrators request access with this API call, which needs no credentials:</p>
+            <Snippet title="Request access" text={requestLine(origin)} />
           </Empty>
         ) : (
           <ul class="waiting">
             {pending.map((request) => (
               <li key={request.id} class="waits">
-                <Waiting request={request} />
+                <Pending request={request} />
               </li>
             ))}
           </ul>
@@ -38,8 +38,8 @@ export function requestsPage(
       {decided.length > 0 && (
         <Card title="Decided">
           <Table
-            caption="Requests that were approved or rejected, the latest first"
-            columns={['Company', 'Brand', 'Decision', 'What came of it', 'By', 'When']}
+            caption="Approved and rejected requests, latest first"
+            columns={['Company', 'Brand', 'Decision', 'Result', 'Decided by', 'Decided']}
             rows={decided.map((request) => [
               <a href={pathOf(request)}>
                 <bdi>{request.companyName}</bdi>
@@ -50,7 +50,7 @@ export function requestsPage(
               request.decidedBy ?? '–',
               request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
             ])}
-            empty="Nothing was decided yet."
+            empty="No request has been decided."
           />
         </Card>
       )}
@@ -73,7 +73,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
       parent: { title: 'Requests', href: '/admin/requests' },
     },
     <div class="columns wide-first loose">
-      <Card title="What they ask for" hint="As they typed it. Nobody has checked it.">
+      <Card title="Details" hint="Entered by the requester and not verified.">
         <Facts
           entries={{
             Status: <DecisionBadge status={request.status} />,
@@ -81,15 +81,15 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
             Brand: <bdi>{request.brandName}</bdi>,
             Contact: <bdi>{request.contactName}</bdi>,
             'E-mail': <MailLink address={request.contactEmail} />,
-            Channels: request.channels.map((channel) => channelNames[channel]).join(', ') || 'not said',
-            Website: request.website === null ? 'not said' : <WebLink url={request.website} />,
-            Asked: <Time at={request.createdAt} />,
-            Request: <code>{request.id}</code>,
+            Channels: request.channels.map((channel) => channelNames[channel]).join(', ') || 'not stated',
+            Website: request.website === null ? 'not stated' : <WebLink url={request.website} />,
+            Received: <Time at={request.createdAt} />,
+            'Request ID': <code>{request.id}</code>,
           }}
         />
         <h3 class="over">Use case</h3>
         {request.useCase === null ? (
-          <p class="hint">They did not say.</p>
+          <p class="hint">Not stated.</p>
         ) : (
           <p class="prose" dir="auto">
             {request.useCase}
@@ -104,9 +104,9 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
           <Facts
             entries={{
               Decision: <DecisionBadge status={request.status} />,
-              'What came of it': <Outcome request={request} />,
-              By: request.decidedBy ?? '–',
-              When: request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
+              Result: <Outcome request={request} />,
+              'Decided by': request.decidedBy ?? '–',
+              Decided: request.decidedAt === null ? '–' : <Time at={request.decidedAt} />,
             }}
           />
         </Card>
@@ -122,17 +122,17 @@ function Deciding({ model }: { model: RequestModel }) {
     <div class="stack">
       <Card
         title="Approve"
-        hint="Makes the app with its key, and the brand, active at once; a brand of that slug that is there already stays as it is."
+        hint="Creates the app, its API key and an active brand. An existing brand with this slug does not change."
       >
         {problem !== null && <Notice tone="bad">{problem}</Notice>}
-        <Form action={`${path}/approve`} submit="Approve and make the key">
+        <Form action={`${path}/approve`} submit="Approve and create API key">
           <Field
-            label="App id"
+            label="App ID"
             name="appId"
             required
             isCode
             value={model.appId}
-            hint="What they send as appId."
+            hint="The app sends it as `appId`."
           />
           <Field
             label="Brand slug"
@@ -140,15 +140,17 @@ function Deciding({ model }: { model: RequestModel }) {
             required
             isCode
             value={model.brandSlug}
-            hint="What they send as brandId."
+            hint="The app sends it as `brandId`."
           />
-          <p class="hint">The next page shows the API key, once. Have a safe way ready to hand it over.</p>
+          <p class="hint">
+            The next page shows the API key once. Send the key to the integrator over a secure channel.
+          </p>
         </Form>
       </Card>
-      <Card title="Reject" hint="The reason is for your records: nobody is sent anything.">
+      <Card title="Reject" hint="The reason is for your records. otpost does not send it to the requester.">
         <Form
           action={`${path}/reject`}
-          confirm={`Reject the request of ${request.companyName}? A decision is not taken back.`}
+          confirm={`Reject the request from ${request.companyName}? You cannot undo this.`}
           submit="Reject"
           kind="danger"
         >
@@ -159,7 +161,7 @@ function Deciding({ model }: { model: RequestModel }) {
   )
 }
 
-function Waiting({ request }: { request: IntegrationRequestRecord }) {
+function Pending({ request }: { request: IntegrationRequestRecord }) {
   const channels = request.channels.map((channel) => channelNames[channel]).join(' and ')
   return (
     <article class="asks">
@@ -170,8 +172,8 @@ function Waiting({ request }: { request: IntegrationRequestRecord }) {
           </a>
         </h3>
         <p class="hint">
-          for the brand <bdi>{request.brandName}</bdi>
-          {channels === '' ? '' : `, by ${channels}`}
+          Brand <bdi>{request.brandName}</bdi>
+          {channels === '' ? '' : ` · ${channels}`}
         </p>
         {request.useCase !== null && (
           <p class="clip" dir="auto">
@@ -184,7 +186,7 @@ function Waiting({ request }: { request: IntegrationRequestRecord }) {
         </p>
       </div>
       <LinkButton href={pathOf(request)} kind="primary">
-        Decide
+        Review
       </LinkButton>
     </article>
   )
@@ -198,7 +200,7 @@ function DecisionBadge({ status }: Pick<IntegrationRequestRecord, 'status'>) {
 function Outcome({ request }: { request: IntegrationRequestRecord }) {
   const { status, appId, brandSlug, reason } = request
   if (status === 'rejected') {
-    return reason === null || reason === '' ? <>no reason noted</> : <bdi class="breaks">{reason}</bdi>
+    return reason === null || reason === '' ? <>no reason given</> : <bdi class="breaks">{reason}</bdi>
   }
   if (appId === null && brandSlug === null) return <>–</>
   return (
@@ -222,12 +224,12 @@ function pathOf({ id }: IntegrationRequestRecord): string {
   return `/admin/requests/${encodeURIComponent(id)}`
 }
 
-function askingLine(origin: string): string {
+function requestLine(origin: string): string {
   return curl(`${origin}/integrations/requests`, {
     companyName: 'Acme Ltd',
     contactName: 'Ada',
     contactEmail: 'ada@example.com',
     brandName: 'Acme',
-    useCase: 'Codes for logging in',
+    useCase: 'Sign-in codes',
   })
 }

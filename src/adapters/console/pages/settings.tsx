@@ -14,38 +14,38 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
     <>
       <Card
         title="Sessions"
-        hint="Who is signed in to this console. A session that is ended has to sign in again."
+        hint="Open console sessions. Ending a session signs it out."
       >
         <Table
-          caption="Sessions of the console"
+          caption="Console sessions"
           columns={[
             'Session',
             'Signed in with',
-            'Since',
-            'Last seen',
-            'Ends',
+            'Started',
+            'Last active',
+            'Expires',
             { title: 'Actions', align: 'end', isQuiet: true },
           ]}
           rows={model.sessions.map((session) => sessionCells(session))}
-          empty="Nobody is signed in."
+          empty="No open sessions."
         />
       </Card>
       <Card
         class="settings"
-        title="Settings in force"
-        hint="Read from the environment when the server started. To change one, change the environment and start it again."
+        title="Current settings"
+        hint="The server read them from the environment at start. To change a setting, change the environment and restart the server."
       >
         <Table
-          caption="Settings of the environment"
+          caption="Settings from the environment"
           columns={['Setting', 'Value']}
           rows={given.map(settingCells)}
-          empty="The environment sets nothing: every setting has its default."
+          empty="All settings have their default values."
         />
         {defaults.length === 0 ? null : (
           <details>
-            <summary>{counted(defaults.length, 'more setting')} at default</summary>
+            <summary>{counted(defaults.length, 'more setting')} with default values</summary>
             <Table
-              caption="Settings at their defaults"
+              caption="Settings with default values"
               columns={['Setting', 'Value']}
               rows={defaults.map(settingCells)}
               empty=""
@@ -67,22 +67,22 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
 }
 
 function settingCells({ name, value }: SettingInForce) {
-  const missing = value === null ? 'set, and hidden' : 'not set'
+  const missing = value === null ? 'set, hidden' : 'not set'
   return [<code>{name}</code>, value ? <code>{value}</code> : <span class="hint">{missing}</span>]
 }
 
 function sessionCells({ id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {
   return [
     <span class="with-badge">
-      <code>{id}</code> {isOwn ? <Badge tone="good">this one</Badge> : null}
+      <code>{id}</code> {isOwn ? <Badge tone="good">this session</Badge> : null}
     </span>,
-    by === 'password' ? 'password' : 'link of the command',
+    by === 'password' ? 'password' : 'sign-in link',
     <Time at={startedAt} />,
     <Time at={lastSeenAt} />,
     <Time at={expiresAt} />,
     <Form
       action={`/admin/sessions/${encodeURIComponent(id)}/revoke`}
-      confirm={isOwn ? 'End your own session? You will have to sign in again.' : `End the session ${id}?`}
+      confirm={isOwn ? 'End this session? You are signed out immediately.' : `End the session ${id}?`}
     >
       <Button kind="danger" small>
         End<span class="sr-only"> session {id}</span>

@@ -1,0 +1,66 @@
+// @ts-check
+
+const secondMs = 1000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+
+/**
+ * A relative time, the same as `ago` of words.ts.
+ *
+ * @param {number} at epoch milliseconds
+ * @param {number} now
+ */
+export function ago(at, now) {
+  const ms = Math.abs(now - at)
+  if (ms < 10 * secondMs) return 'just now'
+  const words = duration(ms)
+  return at > now ? `in ${words}` : `${words} ago`
+}
+
+/** @param {number} ms */
+function duration(ms) {
+  if (ms < minuteMs) return `${Math.floor(ms / secondMs)} s`
+  if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`
+  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`
+  return `${Math.floor(ms / dayMs)} d`
+}
+
+/**
+ * Formats times of one time zone as words.ts formats UTC.
+ *
+ * @param {string} [timeZone] default: the browser's
+ */
+export function timesIn(timeZone) {
+  const format = new Intl.DateTimeFormat('en-US', {
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'shortOffset',
+    ...(timeZone ? { timeZone } : {}),
+  })
+  /** @param {number} at epoch milliseconds */
+  const read = (at) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+    return {
+      date: `${part.year}-${part.month}-${part.day}`,
+      time: `${part.hour}:${part.minute}:${part.second}`,
+      zone: (part.timeZoneName ?? '').replace('GMT', 'UTC'),
+    }
+  }
+  return {
+    isUtc: /^(?:Etc\/)?UTC$/.test(format.resolvedOptions().timeZone),
+    read,
+    /** Such as `2026-03-01 15:05:09 UTC+1`. @param {number} at */
+    full: (at) => {
+      const { date, time, zone } = read(at)
+      return `${date} ${time} ${zone}`
+    },
+  }
+}
+
+export const localTimes = timesIn()
