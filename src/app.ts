@@ -15,6 +15,7 @@ import { startMetrics } from './adapters/metrics/index.ts'
 import type { Demo } from './adapters/outbox/page.tsx'
 import { outboxRoutes } from './adapters/outbox/routes.ts'
 import { rootRoutes } from './adapters/pages/root.tsx'
+import { formatPhone } from './adapters/phone/format.ts'
 import { providerNames } from './adapters/sms/index.ts'
 import { segmentsOf } from './adapters/sms/segments.ts'
 import { isTopLevelDomain } from './adapters/sms/top-level-domains.ts'
@@ -120,6 +121,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     demo,
     stopping: stopping.signal,
     access: outboxAccess,
+    formatPhone,
   }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },

@@ -4,6 +4,7 @@ import parsePhoneNumber, { getCountries, getExampleNumber } from 'libphonenumber
 import metadata from 'libphonenumber-js/max/metadata'
 import examples from 'libphonenumber-js/mobile/examples'
 import { e164In, isRegion } from '../../src/adapters/phone/e164.ts'
+import { formatPhone } from '../../src/adapters/phone/format.ts'
 import { isE164 } from '../../src/adapters/phone/plans.ts'
 import { phone } from '../../src/domain/contact.ts'
 
@@ -193,5 +194,21 @@ describe('a region', () => {
   ]
   test.each(rows)('%p: %p', (code, known) => {
     expect(isRegion(code)).toBe(known)
+  })
+})
+
+describe('formatPhone', () => {
+  test.each([
+    ['447911123456', '+44 7911 123456'],
+    ['12025550143', '+1 202 555 0143'],
+    ['919876543210', '+91 98765 43210'],
+    ['999123456789', '+999123456789'],
+    ['4407911123456', '+4407911123456'],
+  ])('formats %s as %s', (digits, formatted) => {
+    expect(formatPhone(digits)).toBe(formatted)
+  })
+
+  test('keeps the digits of every mobile number', () => {
+    for (const { digits } of mobiles) expect(formatPhone(digits).replace(/\D/g, '')).toBe(digits)
   })
 })

@@ -165,18 +165,18 @@ describe('an operator', () => {
       const asked = await server.postAs('/integrations/requests', request)
       expect(asked.status).toBe(201)
       await signIn(page)
-      await goTo(page, 'Requests 1 waiting')
-      await page.getByRole('link', { name: 'Decide' }).click()
+      await goTo(page, 'Requests 1 pending')
+      await page.getByRole('link', { name: 'Review' }).click()
       await headed(page, 'Globex Corporation')
-      expect(await page.getByLabel('App id').inputValue()).toBe('globex-corporation')
+      expect(await page.getByLabel('App ID').inputValue()).toBe('globex-corporation')
       expect(await page.getByLabel('Brand slug').inputValue()).toBe('globex')
-      await page.getByLabel('App id').fill('globex-shop')
-      await button(page, 'Approve and make the key').click()
+      await page.getByLabel('App ID').fill('globex-shop')
+      await button(page, 'Approve and create API key').click()
 
-      await headed(page, 'Key of globex-shop')
+      await headed(page, 'API key for globex-shop')
       const apiKey = await keyOn(page)
       expect(await textOf(page.locator('.key-value'))).toBe(apiKey)
-      await button(page, 'Copy the key').click()
+      await button(page, 'Copy key').click()
       await button(page, 'Copied').waitFor()
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(apiKey)
       const credentials = { appId: 'globex-shop', apiKey, brandId: 'globex' }
@@ -191,7 +191,7 @@ describe('an operator', () => {
 
       await goTo(page, 'Requests')
       await row(page, 'Globex Corporation').getByText('approved', { exact: true }).waitFor()
-      expect(await sections(page).getByText('waiting').isVisible()).toBe(false)
+      expect(await sections(page).getByText('pending').isVisible()).toBe(false)
       // Back over the page that had the key.
       await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
       await page.waitForURL('chrome-error://chromewebdata/')
@@ -214,10 +214,10 @@ describe('an operator', () => {
     async ({ page, server }) => {
       await server.postAs('/integrations/requests', request)
       await signIn(page)
-      await goTo(page, 'Requests 1 waiting')
-      await page.getByRole('link', { name: 'Decide' }).click()
-      await button(page, 'Approve and make the key').click()
-      await headed(page, 'Key of globex-corporation')
+      await goTo(page, 'Requests 1 pending')
+      await page.getByRole('link', { name: 'Review' }).click()
+      await button(page, 'Approve and create API key').click()
+      await headed(page, 'API key for globex-corporation')
       const apiKey = await textOf(page.locator('.key-value'))
       // What a script would do is not offered.
       expect(await page.locator('[data-copy]').filter({ visible: true }).count()).toBe(0)
@@ -228,10 +228,10 @@ describe('an operator', () => {
       await goTo(page, 'Brands')
       await page.getByRole('link', { name: 'Acme' }).click()
       await button(page, 'Suspend').click()
-      await said(page, 'acme is suspended.')
+      await said(page, 'acme is now suspended.')
       expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
       await goTo(page, 'Overview')
-      await part(page, 'Codes').getByText('As a table').click()
+      await part(page, 'Codes').getByText('Show as a table').click()
       await part(page, 'Codes').getByRole('table').waitFor()
       await button(page, 'Sign out').click()
       await headed(page, 'Sign in')
@@ -257,17 +257,17 @@ describe('sessions', () => {
     expect(server.lines.join('\n')).not.toContain(token)
 
     const late = await another(`${path}#${token}`)
-    await headed(late, 'This link does not work')
+    await headed(late, 'This link is not valid')
     await late.getByText('otpost admin link').waitFor()
     expect(refusals()).toEqual(['401 for /admin/link'])
 
     await goTo(page, 'Settings')
-    const theirs = row(page, 'link of the command')
+    const theirs = row(page, 'sign-in link')
     const id = (await textOf(theirs.getByRole('rowheader'))).trim()
     await theirs.getByRole('button', { name: `End session ${id}` }).click()
     await dialog(page).getByText(`End the session ${id}?`).waitFor()
     await dialog(page).getByRole('button', { name: 'End' }).click()
-    await said(page, `The session ${id} is ended.`)
+    await said(page, `Ended the session ${id}.`)
     await sections(other).getByRole('link', { name: 'Brands' }).click()
     await headed(other, 'Sign in')
 
@@ -282,10 +282,10 @@ describe('sessions', () => {
     const field = page.getByLabel('Password')
     await field.fill('not the password')
     expect(await field.getAttribute('type')).toBe('password')
-    await button(page, 'Show what you type').click()
+    await button(page, 'Show password').click()
     expect(await field.getAttribute('type')).toBe('text')
     await field.press('Enter')
-    await complained(page, 'That is not the password.')
+    await complained(page, 'Wrong password.')
     expect(await field.getAttribute('type')).toBe('password')
     expect(await page.getByLabel('Password').inputValue()).toBe('')
     expect(await page.getByLabel('Password').getAttribute('aria-invalid')).toBe('true')
@@ -296,7 +296,10 @@ describe('sessions', () => {
 
     await page.getByLabel('Password').fill(password)
     await page.keyboard.press('Enter')
-    await complained(page, 'Too many attempts. Wait 10 minutes, or use a new link of otpost admin link.')
+    await complained(
+      page,
+      'Too many attempts. Try again in 10 minutes, or sign in with a new link from otpost admin link.',
+    )
     expect(refusals()).toEqual(['401 for /admin/login', '429 for /admin/login'])
     // What the form names as the way in is one.
     const link = await server.command('admin', 'link')
@@ -329,17 +332,17 @@ describe('brands', () => {
 
     await suspend.focus()
     for (const key of ['Enter', 'Tab', 'Enter']) await page.keyboard.press(key)
-    await said(page, 'acme is suspended.')
+    await said(page, 'acme is now suspended.')
     expect(await errorOfSend(server, 'acme', '12025550144')).toBe('brand_suspended')
     await button(page, 'Activate').click()
-    await said(page, 'acme is active.')
+    await said(page, 'acme is now active.')
     expect(await errorOfSend(server, 'acme', '12025550145')).toBeUndefined()
   })
 
   trace('show how their messages will read, while they are typed', async ({ page, goto, refusals }) => {
     await signIn(page)
     await goto('/admin/brands/new')
-    const preview = part(page, 'A code for it')
+    const preview = part(page, 'Preview')
     const bubble = preview.locator('.handset .bubble')
     const size = preview.locator('.cost-size')
     await page.getByLabel('Slug').fill('zoe')
@@ -362,33 +365,33 @@ describe('brands', () => {
 
     // Nothing of it is lost to a mistake.
     await page.getByLabel('Domain').fill('https://zoe.example/shop')
-    await page.getByLabel('Name the login').check()
+    await page.getByLabel('Include the login ID').check()
     await page.getByLabel('OUT_FOR_DELIVERY').check()
-    await button(page, 'Make the brand').click()
+    await button(page, 'Create brand').click()
     await complained(page, 'domain')
     expect(refusals()).toEqual(['409 for /admin/brands'])
     expect(await page.getByLabel('Slug').inputValue()).toBe('zoe')
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toStartWith('Zoé 🌱 Flowers')
     expect(await page.getByLabel('Domain').inputValue()).toBe('https://zoe.example/shop')
-    expect(await page.getByLabel('Name the login').isChecked()).toBe(true)
+    expect(await page.getByLabel('Include the login ID').isChecked()).toBe(true)
     expect(await page.getByLabel('OUT_FOR_DELIVERY').isChecked()).toBe(true)
     expect(await page.getByLabel('ORDER_PLACED').isChecked()).toBe(false)
     await page.getByLabel('Domain').fill('zoe.example')
-    await button(page, 'Make the brand').click()
-    await said(page, 'The brand zoe is made, and active.')
+    await button(page, 'Create brand').click()
+    await said(page, 'Created the brand zoe. It is active.')
 
     const template = part(page, 'LOGIN_OTP')
     await template.getByText('not registered').click()
-    await template.getByLabel('Template id').fill('1107160000000012345')
+    await template.getByLabel('Template ID', { exact: true }).fill('1107160000000012345')
     await template.getByLabel('Sender').fill('ZOEFLW')
-    await template.getByLabel('Ids that one provider alone uses').fill('twilio=HX0\nvonage=7')
-    await button(template, 'Save the registration').click()
-    await said(page, 'The registration of LOGIN_OTP is saved.')
-    await template.getByText('id 1107160000000012345').click()
-    const ids = template.getByLabel('Ids that one provider alone uses')
+    await template.getByLabel('Provider-specific template IDs').fill('twilio=HX0\nvonage=7')
+    await button(template, 'Save registration').click()
+    await said(page, 'Saved the registration of LOGIN_OTP.')
+    await template.getByText('ID 1107160000000012345').click()
+    const ids = template.getByLabel('Provider-specific template IDs')
     expect(await ids.inputValue()).toBe('twilio=HX0\nvonage=7')
-    await pressAndConfirm(page, 'Forget it')
-    await said(page, 'The registration of LOGIN_OTP is removed.')
+    await pressAndConfirm(page, 'Remove registration')
+    await said(page, 'Removed the registration of LOGIN_OTP.')
     await template.getByText('not registered').waitFor()
   })
 })
@@ -402,28 +405,28 @@ trace('a key is issued, gets a second beside it, and is revoked when that one is
   const [works, isRefused] = ['validation_error', 'forbidden']
   await signIn(page)
   await goTo(page, 'Apps')
-  await page.getByLabel('App id').fill('till')
-  await button(page, 'Issue').click()
-  await headed(page, 'Key of till')
+  await page.getByLabel('App ID').fill('till')
+  await button(page, 'Create app').click()
+  await headed(page, 'API key for till')
   const first = await keyOn(page)
   expect(await errorWith(first)).toBe(works)
 
-  await page.getByRole('link', { name: 'I have it: go to the apps' }).click()
-  await row(page, 'the only one').waitFor()
+  await page.getByRole('link', { name: 'Done: go to Apps' }).click()
+  await row(page, 'only valid key').waitFor()
   await button(page, 'Add a second key').click()
-  await page.getByText('Both keys of till work now').waitFor()
+  await page.getByText('Both keys of till are valid now').waitFor()
   const second = await keyOn(page)
   expect([await errorWith(first), await errorWith(second)]).toEqual([works, works])
 
   await goto('/admin/apps')
   const [firstEnd, secondEnd] = [first.slice(-4), second.slice(-4)]
   await pressAndConfirm(page, `Revoke …${firstEnd}`)
-  await said(page, `The key …${firstEnd} of till is revoked.`)
+  await said(page, `Revoked the key …${firstEnd} of till.`)
   await row(page, `…${firstEnd}`).getByText('revoked').waitFor()
-  await row(page, `…${secondEnd}`).getByText('works', { exact: true }).waitFor()
+  await row(page, `…${secondEnd}`).getByText('valid', { exact: true }).waitFor()
   expect([await errorWith(first), await errorWith(second)]).toEqual([isRefused, works])
   await pressAndConfirm(page, 'Revoke')
-  await said(page, 'till is revoked.')
+  await said(page, 'Revoked till.')
   expect(await errorWith(second)).toBe(isRefused)
 })
 
@@ -443,35 +446,35 @@ describe('deliveries', () => {
       await goTo(page, 'Deliveries')
       const requests = page.locator('tbody').getByRole('rowheader')
       const older = page.getByRole('link', { name: 'Older' })
-      await row(page, '12*******99').waitFor()
+      await row(page, '+12*******99').waitFor()
       expect(await requests.count()).toBe(50)
 
       const query = page.getByRole('searchbox')
       await query.fill(number)
       await page.keyboard.press('Enter')
-      await page.getByText('To 12*******43').waitFor()
+      await page.getByText('Recipient +12*******43').waitFor()
       const seen = await requests.allTextContents()
       await older.click()
       await page.getByRole('link', { name: 'Latest' }).waitFor()
       seen.push(...(await requests.allTextContents()))
-      expect([seen.length, await older.count(), await row(page, '12*******99').count()]).toEqual([55, 0, 0])
+      expect([seen.length, await older.count(), await row(page, '+12*******99').count()]).toEqual([55, 0, 0])
       expect(addresses.filter((address) => /5550143|555-0143/.test(decodeURIComponent(address)))).toEqual([])
 
       await query.fill('nobody')
       await page.keyboard.press('Enter')
-      await complained(page, 'Search for a request id, a phone number or a mail address.')
+      await complained(page, 'Enter a request ID, a phone number or an e-mail address.')
       expect(refusals()).toEqual(['400 for /admin/deliveries/search'])
       await query.fill('12025550100')
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'Nothing was found' }).waitFor()
+      await page.getByRole('heading', { name: 'No deliveries found' }).waitFor()
       await query.fill(last.body.requestId)
       await page.keyboard.press('Enter')
-      await page.getByText(`Of request ${last.body.requestId}`).waitFor()
+      await page.getByText(`Request ${last.body.requestId}`).waitFor()
       expect(await requests.count()).toBe(1)
       await requests.getByRole('link').click()
       await headed(page, `Request …${last.body.requestId.slice(-8)}`)
       await page.getByRole('heading', { name: /^Attempt 1 outbox accepted/ }).waitFor()
-      await button(page, 'Copy the story').click()
+      await button(page, 'Copy trace').click()
       await button(page, 'Copied').first().waitFor()
       const trace = await page.evaluate<string>('navigator.clipboard.readText()')
       expect(trace).toContain(last.body.requestId)
@@ -479,6 +482,54 @@ describe('deliveries', () => {
       expect(await page.content()).not.toContain('12025550199')
     },
     { permissions: ['clipboard-read', 'clipboard-write'] },
+  )
+})
+
+describe('times', () => {
+  /** The request, its time in the deliveries, in its trace and in the audit log, and the hints of the charts. */
+  const timesOn = async ({ page, server, goto }: RequestTrace) => {
+    const { body } = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
+    await signIn(page)
+    const hint = await textOf(part(page, 'Codes').locator('.hint').first())
+    await goto('/admin/deliveries')
+    const cell = page.locator('tbody time').first()
+    const delivery = await textOf(cell)
+    const inUtc = (await cell.getAttribute('title')) ?? ''
+    const column = (await textOf(page.getByRole('columnheader').first())).trim()
+    await goto(`/admin/deliveries/${body.requestId}`)
+    const trace = await textOf(page.locator('.timeline .event').first().locator('time'))
+    await goto('/admin/audit')
+    const audit = await textOf(row(page, 'Brand created').locator('time').last())
+    const at = Date.parse(inUtc.replace(' UTC', 'Z').replace(' ', 'T'))
+    return { hint, delivery, inUtc, column, trace, audit, at }
+  }
+  const clock = (epochMs: number) => new Date(epochMs).toISOString().slice(11, 19)
+  const kolkataMs = 5.5 * 3_600_000
+
+  trace(
+    'are in the time zone of the viewer, with UTC as their title',
+    async (at) => {
+      const shown = await timesOn(at)
+      expect(shown.hint).toBe('Per hour')
+      expect(shown.column).toBe('Time')
+      expect(shown.delivery).toBe(clock(shown.at + kolkataMs))
+      expect(shown.inUtc).toEndWith(`${clock(shown.at)} UTC`)
+      expect(shown.trace).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30$/)
+      expect(shown.audit).toEndWith(' UTC+5:30')
+    },
+    { timezoneId: 'Asia/Kolkata' },
+  )
+
+  trace(
+    'are in UTC without JavaScript',
+    async (at) => {
+      const shown = await timesOn(at)
+      expect(shown.hint).toBe('Per hour, in UTC')
+      expect(shown.column).toBe('Time (UTC)')
+      expect(shown.delivery).toBe(clock(shown.at))
+      expect([shown.trace.slice(-4), shown.audit.slice(-4)]).toEqual([' UTC', ' UTC'])
+    },
+    { timezoneId: 'Asia/Kolkata', javaScriptEnabled: false },
   )
 })
 
@@ -504,10 +555,10 @@ trace('what others have typed is text wherever it stands, and fits on a phone', 
   await signIn(page)
   await goto(`/admin/requests/${first}`)
   await headed(page, `${hostile}1`)
-  await page.getByLabel('App id').fill(appId)
+  await page.getByLabel('App ID').fill(appId)
   await page.getByLabel('Brand slug').fill('evil')
-  await button(page, 'Approve and make the key').click()
-  await headed(page, `Key of ${appId}`)
+  await button(page, 'Approve and create API key').click()
+  await headed(page, `API key for ${appId}`)
   const apiKey = await keyOn(page)
   await expectNoOverflow(page, 'the key')
   const sent = await server.postAs('/otp/send', {
@@ -540,7 +591,7 @@ trace('what others have typed is text wherever it stands, and fits on a phone', 
 
   await goto(`/admin/requests/${second}`)
   await button(page, 'Reject').click()
-  await dialog(page).getByText(`Reject the request of ${hostile}2?`).waitFor()
+  await dialog(page).getByText(`Reject the request from ${hostile}2?`).waitFor()
   await button(dialog(page), 'Cancel').click()
   await goto('/admin/brands/evil')
   await page.getByLabel('Name', { exact: true }).fill('<b>typed</b>')
@@ -585,26 +636,26 @@ trace(
 
     await page.clock.install()
     await signIn(page)
-    await verdict('All is well')
+    await verdict('No problems')
     await pulse('Live')
     await page.evaluate('globalThis.sameDocument = true')
     expect(await stat('Codes sent')).toBe('1')
     expect(await stat('Verified')).toBe('1')
-    expect(await stat('Conversion')).toBe('100 %')
-    expect(await stat('Limited')).toBe('1')
-    await part(page, 'Limited now').getByText('12*******43').waitFor()
+    expect(await stat('Conversion')).toBe('100%')
+    expect(await stat('Rate-limited')).toBe('1')
+    await part(page, 'Active rate limits').getByText('+12*******43').waitFor()
     expect(await page.content()).not.toContain('5550143')
-    await provider.getByText('works', { exact: true }).waitFor()
+    await provider.getByText('circuit closed', { exact: true }).waitFor()
 
     gateway.answer(() => new Response(null, { status: 500 }))
     for (const end of [1, 2, 3, 4, 5]) {
       expect(await errorOfSend(server, 'acme', `1202555015${end}`)).toBe('sms_failed')
     }
     await page.clock.fastForward(10_000)
-    await verdict('Something is wrong')
-    await provider.getByText(/^rests for \d+ s$/).waitFor()
+    await verdict('Problems')
+    await provider.getByText(/^circuit open for \d+ s$/).waitFor()
     await provider.getByText('5 failures in a row').waitFor()
-    expect(await stat('Not sent')).toBe('5')
+    expect(await stat('Failed')).toBe('5')
 
     // While someone reads the table it stays as it is; afterwards it is open still, with the new figures.
     const table = codes.getByRole('table')
@@ -615,7 +666,7 @@ trace(
           rows.reduce((sum, cells) => sum + Number(cells[column]?.textContent), 0),
         )
       })
-    await codes.getByText('As a table').click()
+    await codes.getByText('Show as a table').click()
     expect(await sums()).toEqual([1, 1, 5])
     gateway.answer(() => new Response(null, { status: 204 }))
     expect(await errorOfSend(server, 'acme', '12025550161')).toBeUndefined()
@@ -624,7 +675,7 @@ trace(
     expect(await sums()).toEqual([1, 1, 5])
     await page.getByRole('heading', { level: 1 }).click()
     await page.clock.fastForward(10_000)
-    await verdict('All is well')
+    await verdict('No problems')
     expect(await sums()).toEqual([2, 1, 5])
     expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
 
@@ -640,8 +691,8 @@ trace(
     expect(byNight).not.toBe(byDay)
 
     for (const [period, hint] of [
-      ['Last 30 days', 'By the day, in UTC'],
-      ['Last Hour', 'By the minute, in UTC'],
+      ['Last 30 days', 'Per day, in UTC'],
+      ['Last Hour', 'Per minute, in UTC'],
     ] as const) {
       await page.getByRole('link', { name: period }).click()
       await codes.getByText(hint).waitFor()
@@ -650,7 +701,7 @@ trace(
     }
     expect(await server.command('admin', 'log-out')).toBe('1 session is ended')
     await page.clock.fastForward(10_000)
-    await pulse('Signed out: load the page again')
+    await pulse('Signed out. Reload the page.')
   },
   // So long that it still runs when the page is looked at.
   { isWithGateway: true, env: { SMS_COOLDOWN_SECONDS: '300' } },
@@ -731,13 +782,13 @@ trace(
     await expectGoodLooks(stranger, 'login')
     await stranger.getByLabel('Password').fill('wrong')
     await stranger.keyboard.press('Enter')
-    await complained(stranger, 'That is not the password.')
+    await complained(stranger, 'Wrong password.')
     await expectGoodLooks(stranger, 'login with a wrong password')
     await stranger.goto(String(new URL('/admin/link', server.url)))
-    await stranger.getByText('This address has no token').waitFor()
+    await stranger.getByText('The link is incomplete').waitFor()
     await expectGoodLooks(stranger, 'link')
     await stranger.goto(String(new URL('/admin/link#used-up', server.url)))
-    await headed(stranger, 'This link does not work')
+    await headed(stranger, 'This link is not valid')
     await expectGoodLooks(stranger, 'link that is used up')
     expect(refusals()).toEqual(['401 for /admin/login', '401 for /admin/link'])
 
@@ -751,10 +802,10 @@ trace(
     const refused = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
     await signIn(page)
     const places = [
-      { path: '/admin', has: 'Something is wrong' },
+      { path: '/admin', has: 'Problems' },
       { path: '/admin/requests', has: 'Stark Flowers' },
       { path: '/admin/brands', has: 'Umbrella' },
-      { path: '/admin/brands/new', has: 'Make the brand' },
+      { path: '/admin/brands/new', has: 'Create brand' },
       { path: '/admin/brands/acme', has: 'LOGIN_OTP_WITH_ID' },
       { path: '/admin/apps', has: 'globex-app' },
       { path: '/admin/deliveries', has: 'webhook' },
@@ -762,7 +813,7 @@ trace(
       { path: `/admin/deliveries/${refused.body.requestId}`, has: 'cooldown' },
       { path: '/admin/audit', has: 'Request approved' },
       { path: '/admin/settings', has: 'SMS_WEBHOOK_URL' },
-      { path: '/admin/nothing', has: 'There is no such page' },
+      { path: '/admin/nothing', has: 'Page not found' },
     ]
     for (const { path, has } of places) {
       await page.setViewportSize(wide)
@@ -778,7 +829,7 @@ trace(
     await part(page, 'Decision').waitFor()
     await expectGoodLooks(page, 'a request that is decided')
     await goTo(page, 'Requests')
-    await page.getByRole('link', { name: 'Decide' }).click()
+    await page.getByRole('link', { name: 'Review' }).click()
     await headed(page, 'Stark Flowers')
     await page.setViewportSize(wide)
     await expectKeyboard(page, 'a request')
@@ -787,8 +838,8 @@ trace(
     await dialog(page).waitFor()
     await expectGoodLooks(page, 'a question')
     await page.keyboard.press('Escape')
-    await button(page, 'Approve and make the key').click()
-    await headed(page, 'Key of stark-flowers')
+    await button(page, 'Approve and create API key').click()
+    await headed(page, 'API key for stark-flowers')
     await page.setViewportSize(wide)
     await expectKeyboard(page, 'a key')
     await expectGoodLooks(page, 'a key')

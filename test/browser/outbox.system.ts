@@ -99,8 +99,8 @@ async function expectNoOverflow(page: Page): Promise<void> {
 
 describe('a newcomer', () => {
   trace('sends a code by SMS, sees it arrive as on a phone, and verifies it', async ({ page }) => {
-    await page.getByRole('heading', { name: 'Nothing has been sent yet' }).waitFor()
-    await page.locator('#no-recipients', { hasText: 'No recipients yet' }).waitFor()
+    await page.getByRole('heading', { name: 'No messages yet' }).waitFor()
+    await page.locator('#no-recipients', { hasText: 'No recipients' }).waitFor()
     expect(await textOf(page.locator('#messages pre'))).toContain('/otp/send')
     await expectNoOverflow(page)
 
@@ -115,6 +115,12 @@ describe('a newcomer', () => {
     const frame = await page.locator('#messages .phone').boundingBox()
     expect(frame?.height).toBeGreaterThan(frame?.width ?? Number.POSITIVE_INFINITY)
     expect(await recipientsInOrder(page)).toEqual(['12025550143'])
+    expect(await page.locator('#stage-title .digits span').allTextContents()).toEqual([
+      '+1',
+      '202',
+      '555',
+      '0143',
+    ])
     await expectNoOverflow(page)
 
     await page.locator('#use-code').click()
@@ -168,7 +174,7 @@ describe('the form', () => {
     await page.locator('#resend').click()
     await bad(page).getByText('cooldown_active', { exact: true }).waitFor()
     const [, header, words] =
-      /Retry-After (\d+): again in (\d+) seconds?, at /.exec(await textOf(bad(page))) ?? []
+      /Retry-After (\d+): retry in (\d+) seconds?, at /.exec(await textOf(bad(page))) ?? []
     expect(words).toBe(header)
     expect(Number(header)).toBeWithin(1, 31)
 
@@ -223,7 +229,7 @@ describe('messages', () => {
   trace(
     'to one recipient are shown by a link, however the number is spelled, and come in live there',
     async ({ page, demo }) => {
-      await page.getByRole('heading', { name: 'Nothing for this recipient yet' }).waitFor()
+      await page.getByRole('heading', { name: 'No messages for this recipient' }).waitFor()
       await demo.post('/notify', { channel: 'SMS', to: ['12025550100'], message: 'For another' })
       await recipients(page).and(page.locator('[data-to="12025550100"]')).waitFor({ state: 'attached' })
       await demo.post('/notify', { channel: 'SMS', to: ['12025550143'], message: 'For the link' })
@@ -347,7 +353,7 @@ trace(
     await page.locator('#live[data-state=disconnected]', { hasText: 'Disconnected' }).waitFor()
     await conversation(page).getByText('Before').waitFor()
     await page.locator('#send').click()
-    await bad(page).getByText('the service cannot be reached').waitFor()
+    await bad(page).getByText('The server is not reachable.').waitFor()
 
     await demo.start()
     await page.clock.fastForward(15_000)

@@ -102,12 +102,12 @@ await take(inLight.page, 'overview-light', '/admin', 'Codes sent')
 await take(inDark.page, 'overview-dark', '/admin', 'Codes sent')
 await take(onPhone.page, 'overview-phone', '/admin', 'Codes sent')
 await take(inLight.page, 'deliveries', '/admin/deliveries', 'twilio', 780)
-await take(inLight.page, 'story', `/admin/deliveries/${rescued}`, 'Attempt 2', 850)
-await take(inLight.page, 'brand', '/admin/brands/acme', 'A code for it', 900)
+await take(inLight.page, 'request-trace', `/admin/deliveries/${rescued}`, 'Attempt 2', 850)
+await take(inLight.page, 'brand', '/admin/brands/acme', 'Preview', 900)
 await inLight.page.goto(String(new URL('/admin/requests', server.url)))
-await inLight.page.getByRole('link', { name: 'Decide' }).click()
-await inLight.page.getByRole('button', { name: 'Approve and make the key' }).click()
-await take(inLight.page, 'key', '', 'It will never be shown again.', 760)
+await inLight.page.getByRole('link', { name: 'Review' }).click()
+await inLight.page.getByRole('button', { name: 'Approve and create API key' }).click()
+await take(inLight.page, 'key', '', 'This key is shown only once.', 760)
 
 for (const visitor of visitors) {
   const wrong = [...visitor.complaints, ...visitor.errors]

@@ -6,7 +6,7 @@ import { linkPage, loginPage } from '../../src/adapters/console/pages/login.tsx'
 import { overviewPage } from '../../src/adapters/console/pages/overview.tsx'
 import { problemPage } from '../../src/adapters/console/pages/problem.tsx'
 import { settingsPage } from '../../src/adapters/console/pages/settings.tsx'
-import { ago, counted, duration, percent } from '../../src/adapters/pages/words.ts'
+import { ago, counted, duration, elapsed, percent, utc } from '../../src/adapters/pages/words.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/events/statistics.ts'
 
 // The overview and the pages around it as text: what a browser would not show well, since it forgives.
@@ -262,9 +262,9 @@ describe('the overview', () => {
       'Codes sent 0',
       'Verified 0',
       'Conversion –',
-      'Not sent 0',
-      'Limited 0',
-      'Handed over 0',
+      'Failed 0',
+      'Rate-limited 0',
+      'Accepted by the provider 0',
       'Delivered 0',
     ])
   })
@@ -281,10 +281,10 @@ describe('the overview', () => {
     expect(figures(model)).toEqual([
       'Codes sent 1,200',
       'Verified 0',
-      'Conversion 0 %',
-      'Not sent 7',
-      'Limited 5',
-      'Handed over 1,300',
+      'Conversion 0%',
+      'Failed 7',
+      'Rate-limited 5',
+      'Accepted by the provider 1,300',
       'Delivered 1,100',
     ])
   })
@@ -299,16 +299,16 @@ describe('the overview', () => {
     expect(data.lines.map(({ label, values }) => `${label} ${values.at(-2)} ${values.at(-1)}`)).toEqual([
       'Sent 0 31',
       'Verified 0 17',
-      'Not sent 0 5',
+      'Failed 0 5',
     ])
     expect(html).toContain(
-      '<th scope="row" class="num">2026-03-01 12:00</th><td class="end">31</td><td class="end">17</td><td class="end">5</td>',
+      '<th scope="row" class="num"><time class="time" datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00 UTC" data-local="minute">2026-03-01 12:00</time></th><td class="end">31</td><td class="end">17</td><td class="end">5</td>',
     )
   })
 
   test.each([
-    [120, null, 'Median ≤ 2 min 9 of 10 beyond all Codes 4'],
-    [15, 90, 'Median ≤ 15 s 9 of 10 ≤ 90 s Codes 4'],
+    [120, null, 'Median ≤ 2 min p90 > 2 min Codes 4'],
+    [15, 90, 'Median ≤ 15 s p90 ≤ 90 s Codes 4'],
   ])('says in which times people verify: %p and %p', (medianSeconds, p90Seconds, words) => {
     const bins = [
       { upToSeconds: 15, count: 1 },
@@ -328,10 +328,10 @@ describe('the overview', () => {
   test('says that all is well', () => {
     const quiet = overviewPage(pageContext, overview({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
-      'All is well No code was sent in the last 24 hours. Every provider works.',
+      'No problems No codes were sent in the last 24 hours. All providers are available.',
     )
     const good = overviewPage(pageContext, overview({ sends: 1, verified: 1 }))
-    expect(textOf(good)).toContain('All is well 1 code sent in the last 24 hours, 100 % of them verified.')
+    expect(textOf(good)).toContain('No problems 1 code sent in the last 24 hours, 100% verified.')
   })
 })
 
@@ -346,20 +346,20 @@ describe('what is wrong', () => {
     }
   })
 
-  const alone = 'there is no other for its SMS, so it is asked all the same'
+  const alone = 'No other provider sends its SMS, so otpost still uses it.'
   test.each<[string, ProviderHealth[], string]>([
     ['alone', [], alone],
     [
       'beside one of its route',
       [{ ...provider, name: 'twilio', routes: ['template', 'plain'] }],
-      'other providers take its SMS meanwhile',
+      'Other providers send its SMS.',
     ],
     ['beside one of another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
     ['beside one of another channel', [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }], alone],
     ['beside one that rests too', [{ ...isOpen, name: 'twilio' }], alone],
   ])('is a provider that rests %s', (_case, others, meanwhile) => {
     expect(texts(concernsOf(overview({}, { providers: [isOpen, ...others] })))[0]).toBe(
-      `bad: Provider kannel rests for 2 min after 5 failures in a row; ${meanwhile}.`,
+      `bad: Provider kannel: circuit open for 2 min after 5 failures in a row. ${meanwhile}`,
     )
   })
 
@@ -371,17 +371,17 @@ describe('what is wrong', () => {
       { ...provider, name: 'probed', state: 'half-open', failuresInARow: 6 },
     ]
     expect(texts(concernsOf(overview({}, { providers })))).toEqual([
-      'bad: Provider probed rested after 6 failures in a row; one message tries it now.',
-      'warn: Provider often failed 10 of 100 messages (10 %) in the last hour.',
+      'bad: Provider probed: circuit half-open after 6 failures in a row. One message decides whether it closes.',
+      'warn: Provider often: 10 of 100 attempts (10%) failed in the last hour.',
     ])
   })
 
   test('is what did not go out, did not arrive, was not verified', () => {
     const model = overview({ sends: 90, sendsFailed: 10, delivered: 50, undelivered: 10 })
     expect(texts(concernsOf(model))).toEqual([
-      'bad: 10 codes of 100 (10 %) could not be sent in the last 24 hours.',
-      'warn: None of the 90 codes sent in the last 24 hours was verified: they may not arrive.',
-      'warn: Receipts say that 10 messages of 60 (16.6 %) did not arrive.',
+      'bad: Sending failed for 10 of 100 codes (10%) in the last 24 hours.',
+      'warn: None of the 90 codes sent in the last 24 hours were verified. The messages may not arrive.',
+      'warn: 10 of 60 messages (16.6%) were not delivered, according to delivery reports.',
     ])
   })
 
@@ -398,7 +398,7 @@ describe('what is wrong', () => {
       },
     )
     expect(texts(concernsOf(model))).toEqual([
-      'warn: App shop is at its limit of calls per minute: more are refused.',
+      'warn: App shop has reached its limit of calls per minute. Further calls are rejected.',
     ])
   })
 })
@@ -415,7 +415,7 @@ test('settings hide a secret, and tell it from what is not set', () => {
     bun: '1.4.5',
   })
   expect(textOf(html)).toContain(
-    'SECRET_KEY set, and hidden 2 more settings at default Settings at their defaults Setting Value MAIL_FROM not set PORT 3000',
+    'SECRET_KEY set, hidden 2 more settings with default values Settings with default values Setting Value MAIL_FROM not set PORT 3000',
   )
 })
 
@@ -424,7 +424,7 @@ test('a problem leads on: into the console, to the sign-in, or nowhere where the
     elementsOf(html)
       .filter(({ attributes }) => attributes.get('class')?.startsWith('button'))
       .map(({ attributes }) => attributes.get('href'))
-  const model = { status: 401, title: 'The session is over', text: 'Sign in again.' }
+  const model = { status: 401, title: 'Your session has expired', text: 'Sign in again.' }
   expect(links(problemPage(pageContext, model))).toEqual(['/admin'])
   expect(links(problemPage(null, { ...model, hasLogin: true }))).toEqual(['/admin/login'])
   expect(links(problemPage(null, { ...model, hasLogin: false }))).toEqual([])
@@ -444,15 +444,20 @@ test('the audit log leads to the brand or the request that was changed, and to w
   expect(links).toEqual(['/admin/brands/acme', '/admin/requests/r%2F1', '/admin/audit?before=12'])
 })
 
+interface BrowserTimes {
+  readonly ago: typeof ago
+  timesIn(zone: string): { full(at: number): string }
+}
+
 describe('words', () => {
   test.each([
     [null, '–'],
-    [0, '0 %'],
-    [0.5, '50 %'],
-    [0.29, '29 %'],
-    [0.1234, '12.3 %'],
-    [0.9999, '99.9 %'],
-    [1, '100 %'],
+    [0, '0%'],
+    [0.5, '50%'],
+    [0.29, '29%'],
+    [0.1234, '12.3%'],
+    [0.9999, '99.9%'],
+    [1, '100%'],
   ])('a share of %p is %p', (share, words) => {
     expect(percent(share)).toBe(words)
   })
@@ -469,6 +474,17 @@ describe('words', () => {
     expect(duration(ms)).toBe(words)
   })
 
+  test.each([
+    [0, '0 ms'],
+    [999, '999 ms'],
+    [1000, '1.0 s'],
+    [59_949, '59.9 s'],
+    [59_950, '1 min 0 s'],
+    [65_400, '1 min 5 s'],
+  ])('%p ms took %p', (ms, words) => {
+    expect(elapsed(ms)).toBe(words)
+  })
+
   test('counts nouns', () => {
     expect([0, 1, 2, 1234].map((value) => counted(value, 'code'))).toEqual([
       '0 codes',
@@ -479,15 +495,22 @@ describe('words', () => {
   })
 
   test('of time are the same in the browser', async () => {
-    const file = new URL('../../src/adapters/pages/ago.js', import.meta.url)
+    const file = new URL('../../src/adapters/pages/times.js', import.meta.url)
     // As a module of its own, since the server imports this file as text.
     const script = URL.createObjectURL(new Blob([await Bun.file(file).text()], { type: 'text/javascript' }))
-    const browser = (await import(script)) as { ago: typeof ago }
+    const browser = (await import(script)) as BrowserTimes
     const distancesMs = [0, 9, 10, 59, 60, 61, 3599, 3600, 7200, 86_400, 172_799, 172_800, 9e6].flatMap(
       (seconds) => [seconds * 1000, seconds * -1000],
     )
     const said = distancesMs.map((distance) => ago(now + distance, now))
     expect(distancesMs.map((distance) => browser.ago(now + distance, now))).toEqual(said)
     expect(said.slice(2, 8)).toEqual(['just now', 'just now', 'in 10 s', '10 s ago', 'in 59 s', '59 s ago'])
+
+    const inZone = (zone: string, at: number) => browser.timesIn(zone).full(at)
+    expect(inZone('UTC', now)).toBe(utc(now))
+    expect(inZone('Europe/Berlin', now)).toBe('2026-03-01 13:30:00 UTC+1')
+    expect(inZone('Europe/Berlin', Date.UTC(2026, 6, 1, 22))).toBe('2026-07-02 00:00:00 UTC+2')
+    expect(inZone('Asia/Kolkata', now)).toBe('2026-03-01 18:00:00 UTC+5:30')
+    expect(inZone('America/New_York', Date.UTC(2026, 2, 1, 4))).toBe('2026-02-28 23:00:00 UTC-5')
   })
 })

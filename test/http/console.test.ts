@@ -203,7 +203,7 @@ describe('signing in', () => {
 
   test('a browser that did not keep the cookie is told so', async () => {
     const { status, html } = await visitor.get('/admin/entered')
-    expect([status, html.includes('did not keep the session')]).toEqual([401, true])
+    expect([status, html.includes('did not store the session cookie')]).toEqual([401, true])
   })
 
   test('what another console left in the browser keeps nobody out', async () => {
@@ -612,10 +612,10 @@ describe('a session', () => {
     const other = await new Visitor(app).enter()
     await other.post('/admin/brands/acme/status', { status: 'suspended' })
     const theirs = other.cookies.get('otpost_flash') ?? ''
-    expect((await other.get('/admin/apps')).html).toContain('acme is suspended.')
+    expect((await other.get('/admin/apps')).html).toContain('acme is now suspended.')
     expect(other.cookies.has('otpost_flash')).toBe(false)
     visitor.cookies.set('otpost_flash', theirs)
-    expect((await visitor.get('/admin/apps')).html).not.toContain('acme is suspended.')
+    expect((await visitor.get('/admin/apps')).html).not.toContain('acme is now suspended.')
     other.cookies.set('otpost_flash', theirs.replace(/^../, 'AA'))
     expect((await other.get('/admin/apps')).html).not.toContain('suspended')
   })
@@ -1061,13 +1061,13 @@ sqliteOnly(
     expect((await app.post('/otp/send', { phone: '12025550143' })).status).toBe(500)
     const { status, html } = await visitor.get('/admin')
     expect(status).toBe(200)
-    expect(html).toContain('The database can not be used')
-    expect(html).not.toContain('All is well')
+    expect(html).toContain('The database is not available')
+    expect(html).not.toContain('No problems')
     const entering = await new Visitor(app).post('/admin/login', { password })
     expect([entering.status, entering.html.includes('otpost doctor')]).toEqual([500, true])
     renameSync(`${file}.away`, file)
-    expect((await visitor.get('/admin')).html).not.toContain('The database can not be used')
-    expect((await visitor.get('/admin')).html).toContain('could not be written to the journal')
+    expect((await visitor.get('/admin')).html).not.toContain('The database is not available')
+    expect((await visitor.get('/admin')).html).toContain('could not be written to the event log')
     // A day later that is no news any more.
     app.advance(25 * 3600)
     await visitor.enter()

@@ -25,7 +25,7 @@ afterAll(() => app.close())
 
 test('an empty outbox shows a command that sends a first code', async () => {
   const html = await page()
-  expect(html).toContain('Nothing has been sent yet')
+  expect(html).toContain('No messages yet')
   expect(html).toContain('https://otp.example.com/otp/send')
   expect(html).toContain('otpost app issue APPID')
   expect(recipients(html)).toEqual([])
@@ -77,7 +77,7 @@ describe('with messages', () => {
   test('a recipient without messages, and text that is no recipient, get an empty page', async () => {
     for (const to of ['+1 202 555 0199', '<script>']) {
       const html = await page(`?to=${encodeURIComponent(to)}`)
-      expect(html).toContain('Nothing for this recipient yet')
+      expect(html).toContain('No messages for this recipient')
       expect(html).not.toContain('<script>')
       expect(ids(html)).toEqual([])
     }

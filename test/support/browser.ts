@@ -113,7 +113,12 @@ export type DemoProcess = Awaited<ReturnType<typeof startDemo>>
  */
 export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}) {
   // Without a graphics card every frame of a motion costs, and no test looks at one.
-  const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options })
+  const context = await browser.newContext({
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    ...options,
+  })
   context.setDefaultTimeout(browserPatienceMs)
   // Told by the page itself, so as not to depend on the words of the browser.
   await context.addInitScript(

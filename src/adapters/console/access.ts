@@ -3,17 +3,15 @@ import { type ConsolePorts, type ConsoleSession, currentSession } from '../../do
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 import type { Flash } from './models.ts'
 
-// Cookies, sessions in them, and protection against forms of other sites (CSRF).
-
 type CookieName = 'session' | 'flash' | 'device'
 
-/** Browsers accept the prefix `__Host-` only with TLS and for this host alone. */
+/** Browsers accept the prefix `__Host-` only with TLS and for this host. */
 const cookieNames = {
   secure: { session: '__Host-otpost', flash: '__Host-otpost_flash', device: '__Host-otpost_device' },
   plain: { session: 'otpost_console', flash: 'otpost_flash', device: 'otpost_device' },
 } as const
 
-/** Hidden from scripts and from requests of other sites. Without a maximum age it ends with the browser. */
+/** Without a maximum age the cookie expires when the browser closes. */
 export function cookie(
   publicUrl: string | undefined,
   name: CookieName,
@@ -32,15 +30,12 @@ function cookieOf(request: Request, publicUrl: string | undefined, name: CookieN
 
 export interface Visit {
   readonly session: ConsoleSession
-  /** Sent with each form of the session's pages; other sites can't read it. */
   readonly csrfToken: string
-  /** The flash message of the request's cookie. */
   readonly flash: Flash | null
-  /** A cookie with a message for the next page, signed for this session. */
+  /** Signed for this session. */
   flashCookie(flash: Flash): string
 }
 
-/** The request's session; undefined if there is none or it has expired. */
 export async function visitOf(
   ports: ConsolePorts,
   request: Request,
@@ -61,12 +56,11 @@ export async function visitOf(
   }
 }
 
-/** Whether the browser has the cookie of a session, possibly an expired one. */
+/** Also for an expired session. */
 export function hasCookie(request: Request, publicUrl: string | undefined): boolean {
   return cookieOf(request, publicUrl, 'session') !== undefined
 }
 
-/** Whether a form was sent by a page of this session. */
 export function isOwnForm(
   request: Request,
   publicUrl: string | undefined,
@@ -76,7 +70,7 @@ export function isOwnForm(
   return !isFromElsewhere(request, publicUrl) && isSame(form.get('csrf') ?? '', visit.csrfToken)
 }
 
-/** Whether another site sent the request (W3C Fetch Metadata; in older browsers, Origin). */
+/** By Fetch Metadata, or by Origin in older browsers. */
 export function isFromElsewhere({ headers }: Request, publicUrl: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site !== 'same-origin' && site !== 'none'
@@ -87,7 +81,7 @@ export function isFromElsewhere({ headers }: Request, publicUrl: string | undefi
   return !(URL.canParse(origin) && own.includes(new URL(origin).host))
 }
 
-/** The cookies of a new session; with a password also one that marks the browser as known. */
+/** With a password, also a cookie that marks the browser as known. */
 export function signedInCookies(
   publicUrl: string | undefined,
   token: string,
@@ -101,10 +95,7 @@ export function signedInCookies(
 
 const deviceSeconds = 180 * 86_400
 
-/**
- * The id of a browser that signed in before with the present password or by a link; undefined for any other. Nobody without
- * the password's hash can sign such a cookie.
- */
+/** The ID of a browser that signed in before. Its cookie is signed with the current password's hash. */
 export function deviceOf(
   request: Request,
   publicUrl: string | undefined,
@@ -124,7 +115,7 @@ function signed(key: string, purpose: string, value: string): string {
   return `${value}.${hmac(key, `${purpose} ${value}`)}`
 }
 
-/** The signed value; undefined where the signature is wrong. */
+/** Undefined if the signature is wrong. */
 function verified(key: string, purpose: string, text: string): string | undefined {
   const [value = ''] = text.split('.', 1)
   return isSame(text, signed(key, purpose, value)) ? value : undefined

@@ -1,6 +1,5 @@
 import type { Visit } from './access.ts'
 
-/** Pages load only their own files and post only to this server. */
 const consolePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -26,7 +25,7 @@ function withCookies(response: Response, cookies: readonly string[]): Response {
   return response
 }
 
-/** After a form: redirects, and shows a message on the next page. */
+/** Redirects, and shows a message on the next page. */
 export function done(visit: Visit, location: string, text: string): Response {
   return seeOther(location, [visit.flashCookie({ tone: 'good', text })])
 }

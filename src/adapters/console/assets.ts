@@ -7,7 +7,7 @@ import consoleJs from './console.js' with { type: 'text' }
 import linkJs from './link.js' with { type: 'text' }
 import previewJs from './preview.js' with { type: 'text' }
 
-/** Files of the console by path. They contain no secrets and need no session. */
+/** By path. They need no session. */
 export const consoleFiles: Readonly<Record<string, StaticFile>> = {
   ...pageFiles('/admin'),
   '/admin/console.css': { type: 'text/css', content: consoleCss },

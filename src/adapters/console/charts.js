@@ -1,8 +1,8 @@
 // @ts-check
 
-// Draws the figures of the overview over time: each `figure[data-chart]` has them as JSON, which says what is in them;
-// the same figures stand in a table beside it for whoever does not see a drawing.
+// Draws the overview's charts. Each `figure[data-chart]` has its figures as JSON.
 
+import { localTimes, timesIn } from '/admin/times.js'
 import uPlot from '/admin/uplot.js'
 
 /**
@@ -10,11 +10,7 @@ import uPlot from '/admin/uplot.js'
  * @typedef {{ period: 'hour' | 'day' | 'month', stepSeconds: number, at: number[], lines: Line[] }} Data
  */
 
-/**
- * The charts that stand, by the element they are drawn in, which outlives the figure around it.
- *
- * @type {Map<Element, uPlot>}
- */
+/** By their element, which console.js moves into a refreshed page. @type {Map<Element, uPlot>} */
 const charts = new Map()
 
 const numbers = new Intl.NumberFormat('en')
@@ -26,9 +22,9 @@ function dataOf(plot) {
   return JSON.parse(figure?.dataset.chart ?? '')
 }
 
-/** A colour of the page, as a canvas understands it. @param {string} name @param {string} [opacity] */
+/** A colour that a canvas accepts. @param {string} name @param {string} [opacity] */
 function colour(name, opacity = '100%') {
-  // light-dark() is resolved where it is used, so a probe uses it.
+  // An element resolves light-dark().
   const probe = document.createElement('i')
   probe.style.color = `color-mix(in srgb, var(${name}) ${opacity}, transparent)`
   document.body.append(probe)
@@ -50,14 +46,17 @@ function seriesOf({ kind, label }) {
 /** @param {Data} data @returns {uPlot.AlignedData} */
 const table = ({ at, lines }) => [at, ...lines.map(({ values }) => values)]
 
-/** Says a time as its axis does: of one zone, whoever looks. @param {Data} data @param {number} seconds */
-function timeWords({ period }, seconds) {
-  const iso = new Date(seconds * 1000).toISOString()
-  return period === 'month' ? iso.slice(5, 10) : iso.slice(11, 16)
+const utcTimes = timesIn('UTC')
+
+/** A day begins at midnight UTC in every time zone. @param {Data} data @param {number} seconds */
+function timeLabel({ period }, seconds) {
+  return period === 'month'
+    ? utcTimes.read(seconds * 1000).date.slice(5)
+    : localTimes.read(seconds * 1000).time.slice(0, 5)
 }
 
-/** What the cursor is on, or the sums while it is on nothing. @param {Element} plot @param {number | null | undefined} step */
-function sayValues(plot, step) {
+/** Without a step, the sums. @param {Element} plot @param {number | null | undefined} step */
+function showValues(plot, step) {
   const figure = plot.closest('figure')
   if (!figure) return
   const data = dataOf(plot)
@@ -69,7 +68,8 @@ function sayValues(plot, step) {
   })
   const at = step == null ? undefined : data.at[step]
   const words = figure.querySelector('[data-legend-at]')
-  if (words) words.textContent = at === undefined ? '' : `${timeWords(data, at)} UTC`
+  const note = localTimes.isUtc || data.period === 'month' ? ' UTC' : ''
+  if (words) words.textContent = at === undefined ? '' : timeLabel(data, at) + note
 }
 
 /** @param {HTMLElement} plot */
@@ -82,14 +82,17 @@ function draw(plot) {
   return new uPlot(
     {
       ...sizeOf(plot),
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      tzDate: (seconds) => {
+        const date = new Date(seconds * 1000)
+        return data.period === 'month' ? uPlot.tzDate(date, 'Etc/UTC') : date
+      },
       legend: { show: false },
-      // The words below the last step stand half beyond it.
+      // Half of the last label is to the right of its step.
       padding: [8, 20, 0, 0],
       cursor: {
         y: false,
         drag: { x: false, y: false },
-        // The line stands where the figures are.
+        // The line snaps to a step.
         move: (chart, left, top) => {
           const at = left < 0 ? undefined : chart.data[0][chart.posToIdx(left)]
           return [at === undefined ? left : chart.valToPos(at, 'x'), top]
@@ -108,14 +111,14 @@ function draw(plot) {
           grid: { show: false },
           size: 28,
           space: 64,
-          values: (_, splits) => splits.map((at) => timeWords(data, at)),
+          values: (_, splits) => splits.map((at) => timeLabel(data, at)),
         },
         {
           ...axis,
           grid,
           size: (_, words) => 18 + 7 * Math.max(1, ...(words ?? []).map(({ length }) => length)),
           space: 40,
-          // Of whole things there are no halves.
+          // Whole numbers only
           incrs: [
             1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8,
           ],
@@ -123,7 +126,7 @@ function draw(plot) {
         },
       ],
       hooks: {
-        setCursor: [({ cursor }) => sayValues(plot, cursor.idx)],
+        setCursor: [({ cursor }) => showValues(plot, cursor.idx)],
       },
     },
     table(data),
@@ -149,7 +152,7 @@ function drawAll() {
   charts.clear()
   for (const plot of document.querySelectorAll('[data-plot]')) {
     if (!(plot instanceof HTMLElement)) continue
-    // An empty one takes no room, and so has no size to draw in.
+    // Without this attribute the plot has no size.
     plot.dataset.drawn = ''
     charts.set(plot, draw(plot))
     resizing.observe(plot)
@@ -157,7 +160,6 @@ function drawAll() {
 }
 
 drawAll()
-// A canvas keeps the colours it was drawn with.
 dark.addEventListener('change', drawAll)
 document.addEventListener('otpost:refreshed', () => {
   for (const [plot, chart] of charts) chart.setData(table(dataOf(plot)))

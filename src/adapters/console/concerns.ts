@@ -46,7 +46,7 @@ export function concernsOf({ store, statistics, limited, providers }: OverviewMo
   if (!store.isUsable) {
     add(
       'bad',
-      'The database is not available, so requests to send or verify fail. Check the server log, or run otpost doctor on the server.',
+      'The database is not available, so requests to send or verify fail. Check the server log, or run `otpost doctor` on the server.',
     )
   }
   if (store.lostRequests > 0) {
@@ -107,7 +107,10 @@ function concernOf(provider: ProviderHealth, all: readonly ProviderHealth[]): Co
     return { tone: 'bad', text }
   }
   if (state === 'half-open') {
-    return { tone: 'bad', text: `Provider ${name}: circuit half-open ${inARow}. One message decides whether it closes.` }
+    return {
+      tone: 'bad',
+      text: `Provider ${name}: circuit half-open ${inARow}. One message decides whether it closes.`,
+    }
   }
   const failed = lastHour.failed + lastHour.unknown
   const attempts = lastHour.accepted + failed

@@ -1,16 +1,13 @@
 // @ts-check
 
-// What the console has beyond page.js: questions before a form is sent, and an overview that stays fresh. Its pages work
-// without it.
+// Confirmation dialogs, and an overview that refreshes itself. The pages work without it.
 
-import { announce, element, setClock } from '/admin/page.js'
+import { announce, element, setClock, showTimes } from '/admin/page.js'
 
-/** How often the overview is asked for anew. */
 const refreshMs = 10_000
 
-// Questions
+// Confirmation
 
-/** Forms whose question was answered with yes, and with which button. */
 const confirmed = new WeakSet()
 
 document.addEventListener('submit', (event) => {
@@ -25,7 +22,7 @@ document.addEventListener('submit', (event) => {
   })
 })
 
-/** @param {string} question @param {HTMLElement | null} button what was pressed @param {() => void} agreed */
+/** @param {string} question @param {HTMLElement | null} button @param {() => void} agreed */
 function openDialog(question, button, agreed) {
   const yes = button?.textContent ?? 'OK'
   const kind = button?.classList.contains('danger') ? 'danger' : 'primary'
@@ -55,7 +52,7 @@ for (const button of document.querySelectorAll('button[data-shows]')) {
     button.setAttribute('aria-pressed', String(isShown))
   }
   button.addEventListener('click', () => show(input.type === 'password'))
-  // Browsers remember what is typed into text fields.
+  // Browsers store the values of text fields.
   input.form?.addEventListener('submit', () => show(false))
   button.hidden = false
 }
@@ -69,7 +66,6 @@ function startRefreshing(pulse) {
 
   setInterval(async () => {
     if (isAsking || document.hidden) return
-    // What someone uses or marks is not taken away from them.
     if (isInUse()) return say('Paused while in use')
     isAsking = true
     try {
@@ -79,7 +75,6 @@ function startRefreshing(pulse) {
     }
   }, refreshMs)
 
-  // A page that was out of sight is old when it is seen again.
   document.addEventListener('visibilitychange', async () => {
     if (!document.hidden && !isAsking && !isInUse()) await refresh()
   })
@@ -87,7 +82,6 @@ function startRefreshing(pulse) {
   async function refresh() {
     const page = await get()
     if (typeof page === 'string') return say(page, true)
-    // Meanwhile someone may have begun to use what would be replaced.
     if (!isInUse()) swap(page)
     say('Live')
   }
@@ -102,25 +96,23 @@ function startRefreshing(pulse) {
   }
 }
 
-/** The page as it is now, or why it can't be had. */
+/** The page, or the reason for its absence. */
 async function get() {
   try {
     const response = await fetch(location.href, {
-      // An open page is not a person: it does not keep the session alive.
+      // The header keeps a refresh from extending the session.
       headers: { accept: 'text/html', 'x-otpost-refresh': '1' },
       redirect: 'manual',
     })
-    // Without a session one is sent to the sign-in.
-    if (response.type === 'opaqueredirect' || response.status === 401)
-      return 'Signed out: load the page again'
-    if (!response.ok) return `No fresh figures (${response.status}); trying again`
+    if (response.type === 'opaqueredirect' || response.status === 401) return 'Signed out. Reload the page.'
+    if (!response.ok) return `Refresh failed (${response.status}). Retrying.`
     return new DOMParser().parseFromString(await response.text(), 'text/html')
   } catch {
-    return 'The server is not reachable; trying again'
+    return 'Server not reachable. Retrying.'
   }
 }
 
-/** Whether someone works with a control or a selection in what would be replaced. */
+/** Whether the focus or the selection is in a live part. */
 function isInUse() {
   const active = document.activeElement
   if (active instanceof Element && active.closest('[data-live]')) return true
@@ -131,7 +123,7 @@ function isInUse() {
   return !!selected?.closest('[data-live]')
 }
 
-/** Puts the live parts of a fresh page in the place of those that stand. @param {Document} page */
+/** Replaces the live parts. @param {Document} page */
 function swap(page) {
   for (const old of document.querySelectorAll('[data-live]')) {
     const fresh = page.querySelector(`[data-live="${old.getAttribute('data-live')}"]`)
@@ -140,20 +132,19 @@ function swap(page) {
     for (const details of old.querySelectorAll('details[open]')) {
       taken.querySelector(`#${details.id}`)?.setAttribute('open', '')
     }
-    // What is drawn stays, and is given the new figures by charts.js.
+    // Charts stay. charts.js updates their figures.
     for (const plot of old.querySelectorAll('[data-plot]')) {
       const id = plot.closest('figure')?.id
       if (id) taken.querySelector(`#${id} [data-plot]`)?.replaceWith(plot)
     }
-    old.replaceWith(taken)
     setClock(taken)
+    showTimes(taken)
+    old.replaceWith(taken)
   }
   document.dispatchEvent(new CustomEvent('otpost:refreshed'))
 }
 
-// Begin
-
-// On a phone the sections are wider than the screen. scrollIntoView would also move where the Tab key starts.
+// On a phone the navigation scrolls. scrollIntoView would also move the Tab key's starting point.
 const section = document.querySelector('.sections [aria-current]')
 const row = section?.closest('ul')
 if (section && row) {

@@ -8,17 +8,14 @@ import type { AuditRecord } from '../../domain/operator/audit.ts'
 import type { IssuedApp } from '../../domain/operator/operator.ts'
 import type { ConsoleSession } from '../../domain/operator/sessions.ts'
 
-// The data of the console's pages: `routes/` gathers it, `pages/` renders it.
+// `routes/` builds these models, `pages/` renders them.
 
-/** What all pages of a session show. */
 export interface PageContext {
   readonly version: string
-  /** Sent with every form as `csrf`. */
   readonly csrfToken: string
   readonly pendingRequests: number
   readonly hasOutbox: boolean
   readonly now: number
-  /** The result of the operator's last action. */
   readonly flash: Flash | null
 }
 
@@ -30,7 +27,7 @@ export interface Flash {
 export interface OverviewModel {
   readonly store: {
     readonly isUsable: boolean
-    /** Requests that could not be written to the event log, so the figures lack them. */
+    /** Not in the event log and the figures. */
     readonly lostRequests: number
   }
   readonly statistics: Statistics
@@ -39,19 +36,18 @@ export interface OverviewModel {
 }
 
 export interface RequestsModel {
-  /** Latest first, like `decided`. */
+  /** Latest first. */
   readonly pending: readonly IntegrationRequestRecord[]
   readonly decided: readonly IntegrationRequestRecord[]
-  /** The URL of this server for integrators, such as https://otp.example.com. */
+  /** Such as https://otp.example.com. */
   readonly origin: string
   readonly isLater: boolean
-  /** The number of the next page; null: none. */
   readonly next: number | null
 }
 
 export interface RequestModel {
   readonly request: IntegrationRequestRecord
-  /** What the operator entered before, or a suggestion. */
+  /** Entered, or a suggestion. */
   readonly appId: string
   readonly brandSlug: string
   readonly reason: string
@@ -61,15 +57,13 @@ export interface RequestModel {
 export interface KeyModel {
   readonly appId: string
   readonly apiKey: string
-  /** The brand that was created with the key; null: none. */
+  /** Created with the key; null: none. */
   readonly brandSlug: string | null
-  /** Whether the app has another valid key. */
   readonly hasOther: boolean
-  /** The URL of this server for apps, such as https://otp.example.com. */
   readonly origin: string
 }
 
-/** The form's fields as typed. */
+/** As typed. */
 export type BrandForm = Pick<
   Brand,
   'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled'
@@ -79,20 +73,18 @@ export interface BrandModel {
   /** Null: a new brand. */
   readonly brand: Brand | null
   readonly form: BrandForm
-  /** The initial values of the form, which it sends back as the field `was`. */
+  /** The form's initial values as JSON, which it sends back. */
   readonly was: string
   readonly problems: readonly string[]
   readonly nextStatuses: readonly BrandStatus[]
   readonly previews: readonly Preview[]
-  /** Providers that can have their own template ids. */
   readonly providers: readonly string[]
 }
 
 export interface AppsModel {
   readonly apps: readonly IssuedApp[]
-  /** appIds in the setting APP_CREDENTIALS, which can't be changed here. */
+  /** From APP_CREDENTIALS. */
   readonly configured: readonly string[]
-  /** The entered id of a new app. */
   readonly appId: string
   readonly problem: string | null
 }
@@ -103,7 +95,7 @@ export interface DeliveriesModel {
     readonly requestId: string | null
     readonly recipient: { readonly hash: string; readonly masked: string } | null
   }
-  /** Cursor of the next page; null: none. */
+  /** Cursor; null: no next page. */
   readonly next: string | null
   readonly isLater: boolean
   readonly problem: string | null
@@ -117,7 +109,7 @@ export interface TraceModel {
 }
 
 export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
-  /** The beginning of the session's id, which is not secret. */
+  /** Not secret. */
   readonly id: string
   readonly isOwn: boolean
 }
@@ -131,7 +123,7 @@ export interface SettingsModel {
 
 export interface AuditModel {
   readonly records: readonly AuditRecord[]
-  /** Cursor of the next page; null: none. */
+  /** Cursor; null: no next page. */
   readonly next: number | null
 }
 
@@ -139,6 +131,6 @@ export interface ProblemModel {
   readonly status: number
   readonly title: string
   readonly text: string
-  /** Without a session: whether the page links to the sign-in. */
+  /** Whether to link to the sign-in page. */
   readonly hasLogin?: boolean
 }

@@ -25,7 +25,6 @@ import type { PageContext } from './models.ts'
 import { keyPage } from './pages/key.tsx'
 import { problemPage } from './pages/problem.tsx'
 
-/** Changes are use cases, which the commands use too. */
 export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   readonly brands: BrandStore
   readonly apps: AppStore & { readonly configured: readonly string[] }
@@ -40,9 +39,8 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
   }
   readonly limited: { list(now: number): readonly Limited[] }
   readonly checkDatabase: () => Promise<void>
-  /** Requests not written to the event log since the start of this server, and the time of the last one. */
+  /** Requests not written to the event log since the server started. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }
-  /** The providers in use; the console adds their last hour. */
   readonly providerStates: () => readonly Omit<ProviderHealth, 'lastHour'>[]
 }
 
@@ -51,7 +49,7 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly bun: string
   readonly databaseName: string
   readonly publicUrl: string | undefined
-  /** PUBLIC_URL, else the URL at which the server listens; never from the Host header. */
+  /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string
   readonly hasOutbox: boolean
   readonly inForce: readonly SettingInForce[]
@@ -60,7 +58,6 @@ export interface ConsoleSettings extends PreviewSettings {
   readonly log: Log
 }
 
-/** Rows per page. */
 export const pageLength = 50
 
 export interface PageRequest {
@@ -69,7 +66,7 @@ export interface PageRequest {
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  /** For use cases, with the session as actor. */
+  /** With the session as actor. */
   readonly by: OperatorPorts
 }
 
@@ -77,11 +74,9 @@ type Page = (pageRequest: PageRequest, pageContext: PageContext) => Promise<Resp
 
 export type PageHandler = ReturnType<typeof createPageHandler>
 
-/** What all routes of the console share: sessions, page context, error pages. */
 export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const { publicUrl, ownUrl, version, hasOutbox } = settings
   const { operator, secrets, now } = ports
-  /** Without a password the console opens by sign-in links only. */
   const hasLogin = ports.passwordHash !== undefined
   const routes = new Elysia({ strictPath: true, normalize: false }).use(staticRoutes(consoleFiles))
 
@@ -90,7 +85,6 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return { version, csrfToken: visit.csrfToken, pendingRequests, hasOutbox, now: now(), flash }
   }
 
-  /** Answers a request of a session, or leads to the sign-in. */
   async function answer(
     page: Page,
     { request, body, params }: { request: Request; body?: unknown; params: Readonly<Record<string, string>> },
@@ -103,30 +97,28 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
       const form = body instanceof URLSearchParams ? body : new URLSearchParams()
       if (request.method === 'POST' && !isOwnForm(request, publicUrl, visit, form)) {
         const text =
-          'It may have been open for long, or another site has sent it. Go back, load the page again and send it once more.'
-        return problem(pageContext, 403, 'This form is not of this session', text)
+          'The form belongs to another session, or another site sent it. Go back, reload the page and submit the form again.'
+        return problem(pageContext, 403, 'The form was rejected', text)
       }
       const by = { operator, secrets, now, actor: sessionActor(visit.session) }
       const url = new URL(request.url, ownUrl())
       const response = await page({ request, visit, url, form, params, by }, pageContext)
-      // The flash message was shown, unless this answer sets a new one.
       if (pageContext.flash && request.method === 'GET')
         response.headers.append('set-cookie', cookie(publicUrl, 'flash', '', 0))
       return response
     } catch (error) {
       if (pageContext && error instanceof OperatorError)
-        return problem(pageContext, 409, 'That can not be done', error.message)
+        return problem(pageContext, 409, 'The change was rejected', error.message)
       if (error instanceof Failure) throw error
       return broken(request, error, pageContext)
     }
   }
 
-  /** An unexpected error, such as an unusable database. */
   function broken(request: Request, error: unknown, pageContext: PageContext | null = null): Response {
     const { requestId } = contextOf(request)
     settings.log.error({ err: error, requestId }, 'a page of the console failed')
-    const text = `The log of the server has the cause, with the id ${requestId}; otpost doctor may know it too.`
-    return problem(pageContext, 500, 'Something went wrong', text)
+    const text = `The server log has the cause under the request ID ${requestId}. \`otpost doctor\`, run on the server, may report it too.`
+    return problem(pageContext, 500, 'Internal error', text)
   }
 
   function withoutSession(request: Request): Response {
@@ -134,17 +126,17 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     if (!hasLogin && !hasHad) return off(request)
     if (hasLogin && (request.method === 'GET' || request.method === 'HEAD')) return seeOther('/admin/login')
     const text = hasLogin
-      ? 'Sign in again, and send the form once more.'
-      : 'To come back, make a link on the server with: otpost admin link'
-    return problem(null, 401, 'The session is over', text)
+      ? 'Sign in again, then submit the form again.'
+      : 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
+    return problem(null, 401, 'Your session has expired', text)
   }
 
-  /** No session is possible: a browser is told how to open the console, other clients get 404. */
+  /** Browsers see how to sign in. Other clients get 404. */
   function off({ headers }: Request): Response {
     if (!headers.get('accept')?.includes('text/html')) throw new Failure('route_not_found')
     const text =
-      'Open it once with a link, which otpost admin link prints on the server. Or set ADMIN_PASSWORD_HASH, which otpost admin password makes, to sign in here.'
-    return problem(null, 404, 'The console is off', text)
+      'To sign in once, run `otpost admin link` on the server and open the link that it prints. To sign in with a password, set `ADMIN_PASSWORD_HASH` to the output of `otpost admin password`.'
+    return problem(null, 404, 'The console has no password', text)
   }
 
   function problem(pageContext: PageContext | null, status: number, title: string, text: string): Response {
@@ -152,11 +144,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
     return html(problemPage(around, { status, title, text, hasLogin }), status)
   }
 
-  function missing(
-    pageContext: PageContext,
-    title: string,
-    text = 'It may be gone, or the address is wrong.',
-  ) {
+  function missing(pageContext: PageContext, title: string, text = 'It was deleted, or the URL is wrong.') {
     return problem(pageContext, 404, title, text)
   }
 
@@ -186,7 +174,7 @@ export function createPageHandler(ports: ConsoleRoutePorts, settings: ConsoleSet
   }
 }
 
-/** Runs the action of a form; after an OperatorError, shows the form again with its message. */
+/** After an OperatorError, shows the form again with its message. */
 export async function orAgain(
   act: () => Promise<Response>,
   again: (problem: string) => Promise<Response> | Response,

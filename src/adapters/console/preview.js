@@ -1,7 +1,6 @@
 // @ts-check
 
-// Messages of a brand as they would read, while its name or a value is typed. The server renders them: what is shown
-// here is what would be sent.
+// Updates the message previews of a brand while the operator types. The server renders them.
 
 import { find } from '/admin/page.js'
 
@@ -9,7 +8,7 @@ const pauseMs = 200
 
 const brandNames = ['displayName', 'domain', 'loginIdEnabled']
 
-/** What goes into every message: the brand as its form has it, saved or not. @param {HTMLFormElement} brand */
+/** The brand as entered. @param {HTMLFormElement} brand */
 const brandFields = (brand) => {
   const form = new FormData(brand)
   const fields = new URLSearchParams()
@@ -20,7 +19,7 @@ const brandFields = (brand) => {
   return fields
 }
 
-/** Keeps one message true to what is typed. @param {HTMLElement} tryout @param {HTMLFormElement} brand */
+/** @param {HTMLElement} tryout @param {HTMLFormElement} brand */
 const watch = (tryout, brand) => {
   const place = find('[data-preview-place]', tryout)
   const said = find('[data-preview-said]', tryout)
@@ -28,31 +27,31 @@ const watch = (tryout, brand) => {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   /** @type {AbortController | undefined} */
-  let asking
+  let pending
 
-  /** @param {boolean} aloud whether to tell who does not see it: of several messages that change at once, one is enough */
+  /** @param {boolean} aloud for screen readers; one of several changing previews is enough */
   const refresh = async (aloud) => {
-    asking?.abort()
-    asking = new AbortController()
+    pending?.abort()
+    pending = new AbortController()
     const fields = brandFields(brand)
     fields.set('templateKey', tryout.dataset.preview ?? '')
     for (const input of values.querySelectorAll('input')) fields.set(input.name, input.value)
     try {
-      const { signal } = asking
+      const { signal } = pending
       const answer = await fetch('/admin/preview', { method: 'POST', body: fields, signal })
-      // Whoever is no longer signed in is led to another page.
+      // A redirect leads to the sign-in page.
       if (!answer.ok || answer.redirected) throw new Error(`${answer.status} for a preview`)
       const summary = show(await answer.text())
       if (aloud && said.textContent !== summary) said.textContent = summary
     } catch (error) {
-      // A newer question is under way.
+      // Replaced by a newer call.
       if (error instanceof DOMException && error.name === 'AbortError') return
       place.dataset.stale = ''
       if (aloud) said.textContent = 'The preview is not up to date. Reload the page.'
     }
   }
 
-  /** @param {string} html as this console's server rendered it */
+  /** @param {string} html from this server */
   const show = (html) => {
     const reading = find('.reading', new DOMParser().parseFromString(html, 'text/html'))
     delete place.dataset.stale

@@ -7,7 +7,7 @@ import { requestRoutes } from './routes/requests.ts'
 import { serverRoutes } from './routes/server.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
-/** The operator's console. Without a password, browsers without a session get 404 for every page but `/admin/link`. */
+/** Without a password and a session, every page except `/admin/link` answers 404. */
 export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSettings, contextOf: ContextOf) {
   const pageHandler = createPageHandler(ports, settings, contextOf)
   sessionRoutes(pageHandler)
@@ -16,6 +16,6 @@ export function consoleRoutes(ports: ConsoleRoutePorts, settings: ConsoleSetting
   appRoutes(pageHandler)
   deliveryRoutes(pageHandler)
   serverRoutes(pageHandler)
-  pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'There is no such page'))
+  pageHandler.get('/admin/*', (_, pageContext) => pageHandler.missing(pageContext, 'Page not found'))
   return pageHandler.routes
 }

@@ -3,21 +3,20 @@ import { Failure } from '../../domain/failures.ts'
 import { showsToken } from '../pages/bearer.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 
-/** Who may read the outbox (design D29). */
+/** Design D29 */
 export interface OutboxAccess {
-  /** OUTBOX_TOKEN; undefined: none. */
+  /** OUTBOX_TOKEN */
   readonly token: string | undefined
-  /** Whether it opens at all: a server that listens beyond this machine needs a token. */
+  /** A server that listens beyond this machine requires a token. */
   readonly isOpen: boolean
   readonly publicUrl: string | undefined
 }
 
-/**
- * Lets a request read the outbox: a bearer token, or the cookie of a browser that has shown the token as `?token=`.
- *
- * @returns the redirect that sets the cookie; undefined: the request may go on
- */
-export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Request): Response | undefined {
+/** Accepts a bearer token or a cookie. `?token=` answers with a redirect that sets the cookie. */
+export function authorize(
+  { token, isOpen, publicUrl }: OutboxAccess,
+  request: Request,
+): Response | undefined {
   if (!isOpen) {
     throw new Failure(
       'route_not_found',
@@ -45,7 +44,7 @@ export function admit({ token, isOpen, publicUrl }: OutboxAccess, request: Reque
   )
 }
 
-/** Hidden from scripts and from requests of other sites; ends with the browser. */
+/** Expires when the browser closes. */
 function cookieFor(token: string, publicUrl: string | undefined): string {
   const secure = usesTls(publicUrl) ? 'Secure; ' : ''
   return `${cookieName}=${cookieValue(token)}; Path=/outbox; ${secure}HttpOnly; SameSite=Strict`
@@ -53,7 +52,7 @@ function cookieFor(token: string, publicUrl: string | undefined): string {
 
 const cookieName = 'otpost_outbox'
 
-/** The token itself stays out of the browser's cookie store. */
+/** The browser does not store the token itself. */
 function cookieValue(token: string): string {
   return createHash('sha256').update(`otpost outbox cookie ${token}`).digest('base64url')
 }

@@ -1,9 +1,9 @@
 // @ts-check
 
-// What the outbox page has beyond its HTML: messages as they arrive, another recipient without a reload, and the form
-// that calls the API. The server renders every message; this script asks for the page again and takes what is new.
+// Adds new messages, changes the recipient without a reload, and calls the API from the form. The server renders the
+// messages: this script loads the page again and takes the new ones.
 
-import { announce, find } from '/outbox/page.js'
+import { announce, find, showTimes } from '/outbox/page.js'
 
 /** @typedef {{ id: number, to: string, channel: string, createdAt: string, requestId: string }} Message */
 
@@ -16,12 +16,11 @@ const outbox = find('#outbox')
 const list = find('#recipients')
 const stage = find('.stage')
 const filter = /** @type {HTMLInputElement} */ (find('#filter'))
-/** Whether the list and the messages fit beside each other. */
 const wide = matchMedia('(width >= 68rem)')
 
 // Recipients
 
-/** How many messages arrived for a recipient since it was last shown. @type {Map<string, number>} */
+/** New messages by recipient. @type {Map<string, number>} */
 const unread = new Map()
 
 const links = () => [...list.querySelectorAll('a')]
@@ -31,7 +30,7 @@ const linkTo = (to) => links().find(({ dataset }) => dataset.to === to)
 const recipientKey = (to) => (to.includes('@') ? to.trim().toLowerCase() : to.replace(/\D/g, '') || to)
 const isVisible = () => wide.matches || outbox.dataset.view === 'messages'
 
-/** Makes the list say what only this page knows: the filter, unread messages, and its one tab stop. */
+/** Applies the filter, the counts of new messages and the tab stop. */
 function updateList() {
   const wanted = filter.value.trim().toLowerCase()
   const digits = /^[\d\s+().-]+$/.test(wanted) ? wanted.replace(/\D/g, '') : wanted
@@ -49,11 +48,11 @@ function updateList() {
   document.title = `${sum > 0 ? `(${sum}) ` : ''}Outbox · otpost`
   const isEmpty = !list.querySelector('li:not([hidden])')
   find('#no-recipients').hidden = !isEmpty
-  find('#no-recipients').textContent = filter.value ? 'No recipient matches' : 'No recipients yet'
+  find('#no-recipients').textContent = filter.value ? 'No matching recipients' : 'No recipients'
   setTabStop(document.activeElement, list.querySelector('[aria-current]'))
 }
 
-/** Of several candidates the first that is a recipient gets the list's one tab stop. @param {(Element | null)[]} candidates */
+/** The list has one tab stop: the first candidate that is in it. @param {(Element | null)[]} candidates */
 function setTabStop(...candidates) {
   const shown = links().filter((link) => !link.closest('[hidden]'))
   const stop = candidates.find((candidate) => shown.some((link) => link === candidate)) ?? shown[0]
@@ -73,21 +72,22 @@ list.addEventListener('keydown', (event) => {
 filter.addEventListener('input', updateList)
 wide.addEventListener('change', updateList)
 
-// The page as the server renders it now
+// Refresh
 
 let turn = 0
 
-/** Loads the page for the recipient that is chosen, and shows what differs. @param {boolean} [isOther] whether the messages may be other ones, so that none of them stays */
+/** @param {boolean} [isOther] replaces all messages */
 async function refresh(isOther = false) {
   const mine = ++turn
   const chosen = new URL(location.href).searchParams.get('to')
   const to = chosen ?? (isOther ? undefined : outbox.dataset.shown)
   const response = await fetch(to ? `/outbox?to=${encodeURIComponent(to)}` : '/outbox')
-  if (!response.ok) throw new Error(`The outbox answered ${response.status}`)
+  if (!response.ok) throw new Error(`The outbox returned ${response.status}`)
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-  // A later call shows at least as much.
+  // A later call replaces this one.
   if (mine !== turn) return
   const fresh = find('#outbox', page)
+  showTimes(fresh)
   const isSame = !isOther && fresh.dataset.shown === outbox.dataset.shown
   delete outbox.dataset.shown
   Object.assign(outbox.dataset, fresh.dataset, { view: chosen ? 'messages' : 'list' })
@@ -102,8 +102,8 @@ async function refresh(isOther = false) {
   updateList()
 }
 
-/** Adds the new articles to those that are shown, so that an open mail, the focus and the scroll position stay.
- * @param {HTMLElement} fresh @returns {boolean} whether there was something to add to */
+/** Keeps the open mail, the focus and the scroll position.
+ * @param {HTMLElement} fresh @returns {boolean} false if no article is shown */
 function addArticles(fresh) {
   const first = stage.querySelector('article')
   const place = first?.parentElement
@@ -114,7 +114,7 @@ function addArticles(fresh) {
   )
   const open = stage.querySelector('details[open]')
   if (first.matches('.mail')) {
-    // The latest mail opens, unless an older one is being read.
+    // The latest mail opens, unless an older one is open.
     const isReading = open !== null && !first.contains(open)
     if (added.length > 0 && !isReading) open?.removeAttribute('open')
     if (isReading) for (const article of added) find('details', article).removeAttribute('open')
@@ -131,7 +131,7 @@ function addArticles(fresh) {
 function showMessages() {
   const screen = stage.querySelector('.screen')
   if (screen instanceof HTMLElement) {
-    // Whatever scrolls must be within reach of the keyboard.
+    // For scrolling by keyboard
     screen.tabIndex = 0
     screen.scrollTop = screen.scrollHeight
   }
@@ -139,7 +139,7 @@ function showMessages() {
   if (stage.querySelector('#first-curl')) showFirstCurl()
 }
 
-/** Which part of the mails is shown: the one that was chosen last. */
+/** The shown part of mails. */
 let part = 'HTML'
 
 /** @param {string} chosen */
@@ -165,22 +165,22 @@ document.addEventListener('click', async (event) => {
   if (!link?.matches('#back, [data-to]') || event.ctrlKey || event.metaKey || event.shiftKey) return
   event.preventDefault()
   const before = await goTo(link.href)
-  // On a small screen the list and the messages take turns, and the focus goes with them.
+  // A small screen shows either the list or the messages.
   if (link.id === 'back') linkTo(before)?.focus()
   else if (!wide.matches) find('#back').focus()
 })
 addEventListener('popstate', () => refresh().catch(() => location.reload()))
 
-/** Links of earlier versions have the recipient behind the `#`. */
+/** Links of early versions have the recipient in the fragment. */
 function followHash() {
   const to = /^#to=(.+)$/.exec(location.hash)?.[1]
   if (to) location.replace(`/outbox?to=${to}`)
 }
 addEventListener('hashchange', followHash)
 
-// Messages as they arrive
+// New messages
 
-/** The last message that was received; the page may show later ones already. @type {{ id: number, createdAt?: string | undefined }} */
+/** The last received message. @type {{ id: number, createdAt?: string | undefined }} */
 let last
 
 function resetLast() {
@@ -190,18 +190,18 @@ function resetLast() {
 /** @param {boolean} connected */
 function setLive(connected) {
   const live = find('#live')
-  const text = connected ? 'Live' : 'Disconnected, retrying'
+  const text = connected ? 'Live' : 'Disconnected. Retrying.'
   live.hidden = false
   live.dataset.state = connected ? 'connected' : 'disconnected'
   live.toggleAttribute('data-failed', !connected)
   if (live.textContent !== text) live.textContent = text
 }
 
-/** The messages after an id. @param {number} after @param {number} waitS @returns {Promise<Message[]>} */
+/** @param {number} after @param {number} waitS @returns {Promise<Message[]>} */
 async function fetchMessages(after, waitS) {
   const signal = AbortSignal.timeout((waitS + 10) * 1_000)
   const response = await fetch(`/outbox/messages?after=${after}&wait=${waitS}`, { signal, cache: 'no-store' })
-  if (!response.ok) throw new Error(`The outbox answered ${response.status}`)
+  if (!response.ok) throw new Error(`The outbox returned ${response.status}`)
   return (await response.json()).messages
 }
 
@@ -221,7 +221,7 @@ async function receive(messages) {
     highlight(linkTo(recipientKey(to)))
     highlight(stage.querySelector(`[data-id="${id}"]`))
   }
-  announce(`New ${latest.channel === 'SMS' ? 'SMS' : 'e-mail'} to ${latest.to}`)
+  announce(`New ${latest.channel === 'SMS' ? `SMS to +${latest.to}` : `e-mail to ${latest.to}`}`)
 }
 
 /** @param {Element | null | undefined} node */
@@ -237,10 +237,10 @@ async function listen() {
       if (isConnected) {
         const messages = await fetchMessages(last.id, pollSeconds)
         await receive(messages)
-        // A server that answers at once must not be flooded.
+        // Limits the rate if the server does not wait.
         if (messages.length === 0 && performance.now() - began < 1_000) await pause(1_000)
       } else {
-        // After an outage the server may be back with another database, whose ids begin anew.
+        // After an outage the server may have another database, with IDs from 1.
         const [known, ...messages] = await fetchMessages(Math.max(0, last.id - 1), 0)
         if (last.id === 0 && known) await receive([known, ...messages])
         else if (known?.id === last.id && known.createdAt === last.createdAt) await receive(messages)
@@ -275,19 +275,19 @@ const channel = () => String(new FormData(form).get('channel'))
 const isKeyShown = () => field('apiKey').type === 'text'
 const demoKey = form.dataset.demoKey
 
-/** What was typed as recipient on each channel. @type {Record<string, string>} */
+/** By channel. @type {Record<string, string>} */
 const recipients = demoKey ? { SMS: '+1 202 555 0143', EMAIL: 'ada@example.com' } : { SMS: '', EMAIL: '' }
 
-/** What the errors mean at this form, where the message of the API leaves it open. @type {Record<string, string>} */
+/** Adds to the API's messages. @type {Record<string, string>} */
 const hints = {
-  forbidden: '“otpost app issue APPID” prints a new key.',
-  brand_not_approved: '“otpost brand list” shows the brands and their status.',
-  cooldown_active: 'The code sent a moment ago still works.',
-  mismatch: 'A code takes three wrong guesses, then it is locked.',
-  max_attempts: 'This code stays locked. Resend sends a new one.',
-  not_found: 'The code has expired, was used already, or was replaced.',
+  forbidden: 'Check the app ID and the API key. The console’s Apps page creates new keys.',
+  brand_not_approved: 'The console’s Brands page shows all brands with their status.',
+  cooldown_active: 'The previous code is still valid.',
+  mismatch: 'After three wrong attempts the code is locked.',
+  max_attempts: 'This code is locked. Resend sends a new code.',
+  not_found: 'The code has expired, was used, or was replaced by a newer code.',
   sms_failed:
-    'The provider did not accept the message, so its code was revoked. The server log has the reason.',
+    'The provider did not accept the message, so the code was revoked. The console’s Deliveries page has the reason.',
 }
 
 /** @param {string} path @returns {Record<string, string>} */
@@ -304,7 +304,7 @@ function bodyFor(path) {
 /** @param {string} path @param {Record<string, string>} body @param {boolean} hasKey */
 function curlLine(path, body, hasKey) {
   const json = JSON.stringify(hasKey ? body : { ...body, apiKey: '$API_KEY' }).replaceAll("'", `'\\''`)
-  // The variable is outside the single quotes, so that the shell fills it in.
+  // Outside the single quotes, so that the shell expands the variable.
   const data = hasKey ? json : json.replace('"apiKey":"$API_KEY"', () => `"apiKey":"'"$API_KEY"'"`)
   return `curl -i ${location.origin}${path} -H 'content-type: application/json' -d '${data}'`
 }
@@ -315,14 +315,14 @@ function fillSnippet(place, text) {
   find('[data-copy]', place).dataset.copy = text
 }
 
-/** The command that sends a first code, with what the form has and an example of what it lacks. */
+/** The values of the form, or examples. */
 function showFirstCurl() {
   const body = bodyFor('/otp/send')
   body.appId ||= 'APPID'
   body.brandId ||= 'BRAND'
   if (body.phone === '') body.phone = '+1 202 555 0143'
   if (body.email === '') body.email = 'ada@example.com'
-  // The demo's key is no secret, and the command must work as it is.
+  // The demo's key is not secret.
   fillSnippet(find('#first-curl'), curlLine('/otp/send', body, !!demoKey && body.apiKey === demoKey))
 }
 
@@ -333,14 +333,14 @@ function showChannel() {
   field('recipient').value = recipients[channel()] ?? ''
 }
 
-/** Remembers everything but the key and the code, for as long as the tab is open. */
+/** Until the tab is closed. Never the key or the code. */
 function remember() {
   recipients[channel()] = field('recipient').value
   const [appId, brandId] = [field('appId').value, field('brandId').value]
   try {
     sessionStorage.setItem('otpost-try', JSON.stringify({ appId, brandId, channel: channel(), recipients }))
   } catch {
-    // The browser allows no storage: nothing is remembered.
+    // The browser allows no storage.
   }
 }
 
@@ -354,16 +354,16 @@ function restore() {
       if (radio instanceof HTMLInputElement) radio.checked = radio.value === (stored.channel ?? 'SMS')
     }
   } catch {
-    // What is stored is of no use, or out of reach.
+    // Not readable.
   }
   showChannel()
 }
 
-/** A call whose message has not arrived yet. @type {string | null} */
+/** The requestId of a message that has not arrived. @type {string | null} */
 let awaited = null
 let isBusy = false
-/** Shows the last answer again, with the key or without it. */
-let showAnswer = () => {}
+/** Shows the last response again, with or without the key. */
+let showResponse = () => {}
 
 /** @param {string | null} text @param {string} [code] */
 function setArrival(text, code) {
@@ -376,7 +376,7 @@ function setArrival(text, code) {
   find('#use-code').dataset.code = code ?? ''
 }
 
-/** Offers the code of a recipient's last message, where it was awaited or went to the recipient of the form.
+/** Offers the code if it was awaited or is for the form's recipient.
  * @param {HTMLAnchorElement | undefined} link */
 async function offerCode(link) {
   const { to, code, request } = link?.dataset ?? {}
@@ -387,16 +387,20 @@ async function offerCode(link) {
   if (isAwaited && link) await goTo(link.href)
 }
 
-/** The message may arrive before the answer of the call that sent it, or after. @param {string} requestId */
+/** The message may arrive before or after the response. @param {string} requestId */
 async function awaitMessage(requestId) {
   awaited = requestId
   field('otp').value = ''
   setArrival('Waiting for the message…')
   setTimeout(() => {
-    if (awaited === requestId) setArrival('Nothing has come in yet. Does this channel go to the outbox?')
+    if (awaited === requestId)
+      setArrival('No message has arrived. Check that the outbox is the provider of this channel.')
   }, patienceMs)
   await offerCode(links().find(({ dataset }) => dataset.request === requestId))
 }
+
+/** @param {number} ms */
+const elapsed = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`)
 
 /** @param {string} path @param {Record<string, string>} body */
 async function post(path, body) {
@@ -408,22 +412,22 @@ async function post(path, body) {
     const line = `${response.status} ${response.statusText}`.trim()
     return {
       status: response.status,
-      line: `${line} · ${Math.round(performance.now() - began)} ms`,
+      line: `${line} · ${elapsed(performance.now() - began)}`,
       retryAfter: response.headers.get('retry-after'),
       json,
     }
   } catch {
-    const json = { message: 'No answer: the service cannot be reached' }
-    return { status: 0, line: 'no answer', retryAfter: null, json }
+    const json = { message: 'The server is not reachable.' }
+    return { status: 0, line: 'no response', retryAfter: null, json }
   }
 }
 
-/** A body as JSON; a proxy may have answered with something else. @param {string} text */
+/** A proxy may answer with something other than JSON. @param {string} text */
 function parsed(text) {
   try {
     return JSON.parse(text)
   } catch {
-    return { message: text || 'The request failed' }
+    return { message: text || 'The request failed.' }
   }
 }
 
@@ -433,7 +437,7 @@ function waitInWords(retryAfter) {
   const [unit, size] = seconds < 120 ? ['second', 1] : seconds < 7_200 ? ['minute', 60] : ['hour', 3_600]
   const count = Math.ceil(seconds / Number(size))
   const at = new Date(Date.now() + seconds * 1_000).toLocaleTimeString()
-  return `Retry-After ${retryAfter}: again in ${count} ${unit}${count === 1 ? '' : 's'}, at ${at}`
+  return `Retry-After ${retryAfter}: retry in ${count} ${unit}${count === 1 ? '' : 's'}, at ${at}`
 }
 
 /** @param {'/otp/send' | '/otp/resend' | '/otp/verify'} path */
@@ -455,7 +459,7 @@ async function call(path) {
   const hint = hints[json.error] ?? (title === json.message ? '' : json.message)
   const retry = retryAfter === null ? '' : waitInWords(retryAfter)
   const words = { title, error: json.error ?? '', status: `POST ${path} · ${line}`, hint, retry }
-  showAnswer = () => {
+  showResponse = () => {
     for (const [slot, text] of Object.entries(words)) {
       find(`[data-slot="${slot}"]`, result).textContent = text
       find(`[data-slot="${slot}"]`, result).hidden = text === ''
@@ -466,7 +470,7 @@ async function call(path) {
     result.dataset.tone = isGood ? 'good' : 'bad'
     result.hidden = false
   }
-  showAnswer()
+  showResponse()
   announce(`${title}, ${line}`)
   if (isGood && path !== '/otp/verify') await awaitMessage(json.requestId)
   else if (isGood || json.error === 'sms_failed') setArrival(null)
@@ -492,7 +496,7 @@ find('#show-key').addEventListener('click', () => {
   field('apiKey').type = isShown ? 'text' : 'password'
   find('#show-key').textContent = isShown ? 'Hide' : 'Show'
   find('#show-key').setAttribute('aria-pressed', String(isShown))
-  showAnswer()
+  showResponse()
 })
 form.addEventListener('input', ({ target }) => {
   if (target instanceof HTMLInputElement && target.name === 'channel') {
@@ -502,8 +506,6 @@ form.addEventListener('input', ({ target }) => {
   remember()
   if (stage.querySelector('#first-curl')) showFirstCurl()
 })
-
-// Begin
 
 resetLast()
 followHash()

@@ -1,4 +1,6 @@
 /** @jsxImportSource preact */
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
 import type { Channel } from '../../domain/contact.ts'
 import type { OutboxEntry } from '../../domain/ports.ts'
 import {
@@ -7,6 +9,7 @@ import {
   curl,
   document,
   Empty,
+  ExactTime,
   Facts,
   Field,
   Icon,
@@ -14,7 +17,7 @@ import {
   Snippet,
   Time,
 } from '../pages/components.tsx'
-import { counted, utc } from '../pages/words.ts'
+import { counted } from '../pages/words.ts'
 
 /** The app that a demo server fills into the form. */
 export interface Demo {
@@ -26,13 +29,19 @@ export interface Demo {
 export interface OutboxModel {
   /** Oldest first. */
   readonly messages: readonly OutboxEntry[]
-  /** The recipient in the URL; null: none. */
+  /** From the URL. */
   readonly to: string | null
   readonly demo: Demo | undefined
-  /** The URL of this server, such as https://otp.example.com. */
+  /** Such as https://otp.example.com. */
   readonly origin: string
   readonly now: number
+  readonly formatPhone: FormatPhone
 }
+
+/** From E.164 digits. */
+type FormatPhone = (digits: string) => string
+
+const PhoneFormat = createContext<FormatPhone>((digits) => `+${digits}`)
 
 interface Conversation {
   readonly to: string
@@ -41,88 +50,94 @@ interface Conversation {
   readonly last: OutboxEntry
 }
 
-/** /outbox: the kept messages by recipient, and a form that calls the API. outbox.js keeps it live. */
-export function outboxPage({ messages, to, demo, origin, now }: OutboxModel): string {
+/** outbox.js adds new messages. */
+export function outboxPage({ messages, to, demo, origin, now, formatPhone }: OutboxModel): string {
   const conversations = conversationsOf(messages)
   const shown = to ?? conversations[0]?.to ?? null
   const conversation = conversations.find((each) => each.to === shown)
   const last = messages.at(-1)
   return document(
     { title: 'Outbox', now, base: '/outbox', styles: ['outbox.css'], scripts: ['outbox.js'] },
-    <div class="outbox">
-      <header class="bar">
-        <h1>
-          <Brandmark>Outbox</Brandmark>
-        </h1>
-        <p class="about hint">Messages kept here for development, not delivered</p>
-        <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
-      </header>
-      <main
-        id="outbox"
-        data-view={to === null ? 'list' : 'messages'}
-        data-shown={shown}
-        data-empty={conversations.length === 0}
-        data-last={last?.id ?? 0}
-        data-last-at={last?.createdAt}
-      >
-        <nav class="rail" aria-label="Recipients">
-          <div class="filter">
-            <Icon name="search" />
-            <label class="sr-only" for="filter">
-              Filter recipients
-            </label>
-            <input
-              id="filter"
-              type="search"
-              placeholder="Filter recipients"
-              autocomplete="off"
-              spellcheck={false}
-            />
-          </div>
-          <ul id="recipients" class="recipients">
-            {conversations.map((each) => (
-              <Recipient key={each.to} conversation={each} isShown={each.to === shown} />
-            ))}
-          </ul>
-          <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
-            No recipients yet
-          </p>
-        </nav>
-        <section class="stage" aria-labelledby="stage-title">
-          <header class="head" hidden={shown === null}>
-            <a class="back" id="back" href="/outbox">
-              <Icon name="back" />
-              <span class="sr-only">All recipients</span>
-            </a>
-            <h2 id="stage-title">{shown === null ? 'Messages' : <Address to={shown} />}</h2>
-            <p class="hint" id="stage-note">
-              {counted(
-                conversation?.sent.length ?? 0,
-                conversation?.channel === 'EMAIL' ? 'mail' : 'message',
-              )}
+    <PhoneFormat.Provider value={formatPhone}>
+      <div class="outbox">
+        <header class="bar">
+          <h1>
+            <Brandmark>Outbox</Brandmark>
+          </h1>
+          <p class="about hint">Messages stored for development. otpost does not deliver them.</p>
+          <p class="pulse hint" id="live" data-state="disconnected" role="status" hidden />
+        </header>
+        <main
+          id="outbox"
+          data-view={to === null ? 'list' : 'messages'}
+          data-shown={shown}
+          data-empty={conversations.length === 0}
+          data-last={last?.id ?? 0}
+          data-last-at={last?.createdAt}
+        >
+          <nav class="rail" aria-label="Recipients">
+            <div class="filter">
+              <Icon name="search" />
+              <label class="sr-only" for="filter">
+                Filter recipients
+              </label>
+              <input
+                id="filter"
+                type="search"
+                placeholder="Filter recipients"
+                autocomplete="off"
+                spellcheck={false}
+              />
+            </div>
+            <ul id="recipients" class="recipients">
+              {conversations.map((each) => (
+                <RecipientLink key={each.to} conversation={each} isShown={each.to === shown} />
+              ))}
+            </ul>
+            <p class="hint" id="no-recipients" hidden={conversations.length > 0}>
+              No recipients
             </p>
-          </header>
-          <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
-            {conversation ? (
-              <Messages conversation={conversation} />
-            ) : (
-              <Empty title={shown === null ? 'Nothing has been sent yet' : 'Nothing for this recipient yet'}>
-                <p>Use Try it, or paste this curl. The message shows up here by itself.</p>
-                <div id="first-curl">
-                  <Snippet title="curl" text={firstCurl(origin, demo)} />
-                </div>
-              </Empty>
-            )}
-          </div>
-        </section>
-        <aside class="side" aria-labelledby="try-title">
-          <TryForm demo={demo} />
-        </aside>
-      </main>
-      <noscript>
-        <p class="hint">Without JavaScript, reload the page to see new messages.</p>
-      </noscript>
-    </div>,
+          </nav>
+          <section class="stage" aria-labelledby="stage-title">
+            <header class="head" hidden={shown === null}>
+              <a class="back" id="back" href="/outbox">
+                <Icon name="back" />
+                <span class="sr-only">All recipients</span>
+              </a>
+              <h2 id="stage-title">{shown === null ? 'Messages' : <Recipient to={shown} />}</h2>
+              <p class="hint" id="stage-note">
+                {counted(
+                  conversation?.sent.length ?? 0,
+                  conversation?.channel === 'EMAIL' ? 'e-mail' : 'message',
+                )}
+              </p>
+            </header>
+            <div id="messages" class={conversation?.channel === 'EMAIL' ? 'messages mails' : 'messages'}>
+              {conversation ? (
+                <Messages conversation={conversation} />
+              ) : (
+                <Empty title={shown === null ? 'No messages yet' : 'No messages for this recipient'}>
+                  <p>
+                    Send a code with the Try it form or with this command. The message appears on this page.
+                  </p>
+                  <div id="first-curl">
+                    <Snippet title="curl" text={firstCurl(origin, demo)} />
+                  </div>
+                </Empty>
+              )}
+            </div>
+          </section>
+          <aside class="side" aria-labelledby="try-title">
+            <TryForm demo={demo} />
+          </aside>
+        </main>
+        <noscript>
+          <p class="hint">
+            New messages appear automatically only with JavaScript. Reload the page to see them.
+          </p>
+        </noscript>
+      </div>
+    </PhoneFormat.Provider>,
   )
 }
 
@@ -138,10 +153,10 @@ function recipientKey({ to }: OutboxEntry): string {
 }
 
 function senderOf({ brandName, brandId }: OutboxEntry): string {
-  return brandName ?? brandId ?? 'Unnamed sender'
+  return brandName ?? brandId ?? 'No brand'
 }
 
-/** The code in a message. Messages of other templates may contain numbers that look like one. */
+/** Only texts without a template are searched, since other numbers look like codes. */
 function codeOf({ variables, templateKey, text }: OutboxEntry): string | null {
   if (variables?.otp || templateKey) return variables?.otp ?? null
   return /(?<![\p{L}\p{N}])[0-9]{6}(?![\p{L}\p{N}])/u.exec(text)?.[0] ?? null
@@ -152,19 +167,21 @@ function firstCurl(origin: string, demo: Demo | undefined): string {
   return curl(`${origin}/otp/send`, { ...app, channel: 'SMS', phone: '+1 202 555 0143' })
 }
 
-/** A grouped phone number. The gaps are margins, so that find and copy see plain digits. */
-function Address({ to }: { to: string }) {
+/** The gaps between groups are margins, so that search and copy have no spaces. */
+function Recipient({ to }: { to: string }) {
+  const formatPhone = useContext(PhoneFormat)
   if (!/^\d{7,15}$/.test(to)) return <bdi>{to}</bdi>
+  const groups = formatPhone(to).split(/[^+\d]+/)
   return (
     <bdi class="digits">
-      {to.split(/(?=(?:\d{3})*\d{4}$)/).map((group, index) => (
+      {groups.map((group, index) => (
         <span key={index}>{group}</span>
       ))}
     </bdi>
   )
 }
 
-function Recipient({
+function RecipientLink({
   conversation: { to, channel, sent, last },
   isShown,
 }: {
@@ -187,7 +204,7 @@ function Recipient({
         <span class="line">
           <span class="who">
             <span class="sr-only">{channel === 'SMS' ? 'SMS ' : 'E-mail '}</span>
-            <Address to={to} />
+            <Recipient to={to} />
           </span>
           <span class="count">
             {sent.length}
@@ -264,7 +281,13 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
           <bdi class="preview">{senderOf(mail)}</bdi>
         </summary>
         <div class="opened">
-          <Facts entries={{ From: <bdi>{senderOf(mail)}</bdi>, To: <bdi>{mail.to}</bdi>, Date: utc(at) }} />
+          <Facts
+            entries={{
+              From: <bdi>{senderOf(mail)}</bdi>,
+              To: <bdi>{mail.to}</bdi>,
+              Date: <ExactTime at={at} />,
+            }}
+          />
           {code === null ? null : (
             <p class="strip">
               Code <mark>{code}</mark>
@@ -273,13 +296,13 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
           )}
           {mail.html === null ? null : (
             <Switch
-              legend="Parts of the mail"
+              legend="Part of the e-mail"
               name={`part-${mail.id}`}
               options={{ HTML: 'HTML', Text: 'Text' }}
             />
           )}
           {mail.html === null ? null : (
-            // An empty sandbox: no scripts, no forms, no access to this page.
+            // The empty sandbox blocks scripts, forms and access to this page.
             <iframe
               sandbox=""
               loading="lazy"
@@ -289,7 +312,7 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
             />
           )}
           <p class="text" dir="auto">
-            <Marked text={mail.text || 'This mail has no text part.'} code={code} />
+            <Marked text={mail.text || 'This e-mail has no text part.'} code={code} />
           </p>
         </div>
       </details>
@@ -300,7 +323,7 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
 interface SwitchProps {
   readonly legend: string
   readonly name: string
-  /** Labels by value; the first is selected. */
+  /** Labels by value. The first is selected. */
   readonly options: Readonly<Record<string, string>>
 }
 
@@ -322,18 +345,18 @@ function TryForm({ demo }: { demo: Demo | undefined }) {
   return (
     <details id="try-fold" open>
       <summary>
-        <h2 id="try-title">Try it</h2> <span class="hint">Calls the public API from this page</span>
+        <h2 id="try-title">Try it</h2> <span class="hint">Calls the API from this page</span>
       </summary>
       <form id="try" class="form" novalidate autocomplete="off" data-demo-key={demo?.apiKey}>
         {demo ? null : (
           <p class="explain">
-            An app needs a key: <code>otpost app issue APPID</code> prints a key,{' '}
-            <code>otpost brand list</code> shows the brands.
+            Create an app and its API key on the console’s <a href="/admin/apps">Apps</a> page, or with{' '}
+            <code>otpost app issue APPID</code>. <a href="/admin/brands">Brands</a> lists the brand IDs.
           </p>
         )}
         <div class="pair">
-          <Field label="App id" id="appId" name="appId" isCode value={demo?.appId ?? ''} />
-          <Field label="Brand id" id="brandId" name="brandId" isCode value={demo?.brandId ?? ''} />
+          <Field label="App ID" id="appId" name="appId" isCode value={demo?.appId ?? ''} />
+          <Field label="Brand ID" id="brandId" name="brandId" isCode value={demo?.brandId ?? ''} />
         </div>
         <div class="field">
           <label for="apiKey">API key</label>
@@ -391,8 +414,8 @@ function TryForm({ demo }: { demo: Demo | undefined }) {
           </div>
         </div>
       </form>
-      <section id="result" class="result" aria-label="Answer" hidden>
-        <h3 data-slot="title">Answer</h3>
+      <section id="result" class="result" aria-label="Response" hidden>
+        <h3 data-slot="title">Response</h3>
         <p class="hint">
           <code data-slot="error" /> <span data-slot="status" />
         </p>

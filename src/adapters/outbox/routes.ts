@@ -6,7 +6,7 @@ import type { Outbox, OutboxQuery } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { challenge } from '../pages/bearer.ts'
 import { headersOf, pageFiles, pagePolicy, staticRoutes } from '../pages/static.ts'
-import { admit, type OutboxAccess } from './access.ts'
+import { authorize, type OutboxAccess } from './access.ts'
 import outboxCss from './outbox.css' with { type: 'text' }
 import outboxJs from './outbox.js' with { type: 'text' }
 import { type Demo, outboxPage } from './page.tsx'
@@ -14,27 +14,26 @@ import { type Demo, outboxPage } from './page.tsx'
 export interface OutboxPorts {
   readonly messages: Outbox
   readonly now: Clock
-  /** PUBLIC_URL, else the URL at which the server listens; never from the Host header. */
+  /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string
   readonly demo: Demo | undefined
-  /** Aborts when the server stops, to end waiting readers. */
+  /** Aborts waiting requests when the server stops. */
   readonly stopping: AbortSignal
   readonly access: OutboxAccess
   readonly contacts: Contacts
+  readonly formatPhone: (digits: string) => string
 }
 
-/** Limits of a waiting read. */
 const maxWaitSeconds = 60
 const maxMessages = 500
 
-/** The developer's outbox: its page, and the messages as JSON. */
 export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .onBeforeHandle(({ request, set }) => {
       try {
-        return admit(outbox.access, request)
+        return authorize(outbox.access, request)
       } catch (failure) {
-        // The server's error handler keeps the header.
+        // The error handler keeps this header.
         if (outbox.access.isOpen) set.headers['www-authenticate'] = challenge
         throw failure
       }
@@ -54,6 +53,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
         demo: outbox.demo,
         origin: outbox.ownUrl(),
         now: outbox.now(),
+        formatPhone: outbox.formatPhone,
       })
       const headers = { ...headersOf('text/html', pagePolicy), 'cache-control': 'no-store' }
       return new Response(page, { headers })
@@ -73,7 +73,7 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     })
 }
 
-/** A mail may have styles and images, but no scripts or forms. */
+/** Mails may have styles and images, but no scripts or forms. */
 const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
 

@@ -101,7 +101,8 @@ export function showTimes(root = document) {
     if (relative !== undefined) {
       const words = ago(at, now)
       if (time.textContent !== words) time.textContent = words
-      if (!localTimes.isUtc && !time.title.includes('\n')) time.title = `${localTimes.full(at)}\n${time.title}`
+      if (!localTimes.isUtc && !time.title.includes('\n'))
+        time.title = `${localTimes.full(at)}\n${time.title}`
     } else if (local !== undefined && !localTimes.isUtc) {
       time.replaceChildren(...(localContent[local]?.(at, now) ?? []))
       delete time.dataset.local

@@ -49,7 +49,7 @@ export function timesIn(timeZone) {
     return {
       date: `${part.year}-${part.month}-${part.day}`,
       time: `${part.hour}:${part.minute}:${part.second}`,
-      zone: (part.timeZoneName ?? '').replace('GMT', 'UTC'),
+      zone: (part.timeZoneName ?? '').replace(/^GMT(?:\+0$)?/, 'UTC'),
     }
   }
   return {

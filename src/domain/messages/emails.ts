@@ -13,10 +13,10 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   const lifetime = lifetimeInWords(otp.lifetimeSeconds)
   const subject = `Your ${businessName} verification code`
   const intro = `Enter this code to continue with ${businessName}:`
-  const expiry = `The code expires in ${lifetime} and works once.`
+  const expiry = `The code expires in ${lifetime}. You can use it once.`
   const unasked =
-    "Didn't ask for it? Someone may have typed your address by mistake. You can ignore this mail. Never tell the code to anyone, even someone who says they are from " +
-    `${businessName}.`
+    'If you did not request this code, ignore this e-mail: someone may have entered your e-mail address by mistake. ' +
+    `Never share the code, even with someone who claims to be from ${businessName}.`
   const html = frame(
     subject,
     `<p style="${paragraph}">${escapeHtml(intro)}</p>

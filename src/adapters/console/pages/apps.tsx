@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { IssuedApp } from '../../../domain/operator/operator.ts'
-import { Badge, Button, Empty, Field, Time } from '../../pages/components.tsx'
+import { Badge, Button, Empty, Field, rich, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Notice, Table } from '../components.tsx'
 import type { AppsModel, PageContext } from '../models.ts'
 
@@ -26,7 +26,10 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
           <App key={app.appId} app={app} />
         ))}
         {revoked.length > 0 && (
-          <Card title="Revoked" hint="All keys of these apps are revoked. To enable an app again, create a key for it.">
+          <Card
+            title="Revoked"
+            hint="All keys of these apps are revoked. To enable an app again, create a key for it."
+          >
             <Table
               caption="Revoked apps"
               columns={['App', 'Created', 'Revoked']}
@@ -42,7 +45,7 @@ export function appsPage(pageContext: PageContext, { apps, configured, appId, pr
       </div>
       <div class="stack">
         <Card title="Create an app" hint="The next page shows its API key once.">
-          {problem !== null && <Notice tone="bad">{problem}</Notice>}
+          {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
           <Form action="/admin/apps/issue" submit="Create app">
             <Field
               label="App ID"

@@ -43,9 +43,7 @@ export function auditPage(pageContext: PageContext, { records, next }: AuditMode
           ]}
           rows={records.map((record) => auditCells(record))}
           empty={
-            <Empty title="No entries">
-              Changes in this console and with `otpost` commands appear here.
-            </Empty>
+            <Empty title="No entries">Changes in this console and with `otpost` commands appear here.</Empty>
           }
         />
       </Card>

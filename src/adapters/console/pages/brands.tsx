@@ -12,6 +12,7 @@ import {
   FieldGroup,
   LinkButton,
   Marked,
+  rich,
   Snippet,
 } from '../../pages/components.tsx'
 import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.tsx'
@@ -64,7 +65,10 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
               </LinkButton>
             </p>
             <p>Or run this command on the server:</p>
-            <Snippet title="Create a brand" text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED" />
+            <Snippet
+              title="Create a brand"
+              text="otpost brand put acme --name 'Acme' --notify ORDER_PLACED"
+            />
           </Empty>
         }
       />
@@ -91,7 +95,7 @@ export function brandPage(pageContext: PageContext, model: BrandModel): string {
         <Notice tone="bad">
           <ul class="problems">
             {problems.map((problem) => (
-              <li key={problem}>{problem}</li>
+              <li key={problem}>{rich(problem)}</li>
             ))}
           </ul>
         </Notice>
@@ -323,7 +327,7 @@ function PreviewMessage({ preview }: { preview: Preview }) {
   if (text === null) {
     return (
       <div class="reading" data-summary={problem ?? ''}>
-        <p class="unreadable">{problem ?? 'No preview with these values.'}</p>
+        <p class="unreadable">{rich(problem ?? 'No preview with these values.')}</p>
       </div>
     )
   }
@@ -465,7 +469,7 @@ function Registration({ brand, preview, providers }: RegistrationProps) {
             />
           </div>
           <Field
-            label="Template IDs of single providers"
+            label="Provider-specific template IDs"
             id={`${templateKey}-registered-ids`}
             name="ids"
             value={own.map(([provider, its]) => `${provider}=${its}`).join('\n')}
@@ -475,7 +479,10 @@ function Registration({ brand, preview, providers }: RegistrationProps) {
           />
         </Form>
         {summary.length > 0 && (
-          <Form action={action} confirm={`Remove the registration of ${templateKey} for ${brand.displayName}?`}>
+          <Form
+            action={action}
+            confirm={`Remove the registration of ${templateKey} for ${brand.displayName}?`}
+          >
             <Button kind="danger" small name="remove" value="1">
               Remove registration
             </Button>

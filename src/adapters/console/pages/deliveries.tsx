@@ -8,6 +8,7 @@ import {
   Button,
   CopyButton,
   Empty,
+  ExactTime,
   Facts,
   Icon,
   type IconName,
@@ -16,10 +17,11 @@ import {
   Time,
   type Tone,
 } from '../../pages/components.tsx'
+import { elapsed } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Notice, Pager, Table } from '../components.tsx'
 import { channelNames } from '../concerns.ts'
 import type { DeliveriesModel, PageContext, TraceModel } from '../models.ts'
-import { DeliveryBadge, Instant, milliseconds, segmentsInWords, whyOf } from './parts.tsx'
+import { DeliveryBadge, Instant, segmentsInWords, whyOf, withPlus } from './parts.tsx'
 
 export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel): string {
   const { rows, search, next, isLater, problem } = model
@@ -35,7 +37,7 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
           <form method="post" action="/admin/deliveries/search" class="form inline" autocomplete="off">
             <input type="hidden" name="csrf" value={pageContext.csrfToken} />
             <div class="field">
-              <label for="q">Request id, phone number or mail address</label>
+              <label for="q">Request ID, phone number or e-mail address</label>
               <input
                 id="q"
                 name="q"
@@ -50,19 +52,19 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
             <Button kind="primary">Search</Button>
           </form>
           <p class="hint" id="q-hint">
-            Recipients are kept as keyed hashes and masks: a number is found only by whoever knows it, and
-            never stands in an address.
+            otpost stores recipients hashed and masked. Enter the whole phone number or e-mail address. URLs
+            contain only its hash.
           </p>
         </search>
         {isSearch && (
           <p class="found">
             {requestId !== null ? (
               <>
-                Of request <code>{requestId}</code>
+                Request <code>{requestId}</code>
               </>
             ) : (
               <>
-                To <strong>{recipient?.masked}</strong>
+                Recipient <strong>{recipient && withPlus(recipient.masked)}</strong>
               </>
             )}
             <LinkButton href="/admin/deliveries" small>
@@ -71,7 +73,7 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
           </p>
         )}
         <Table
-          caption="Deliveries, the latest first"
+          caption="Deliveries, latest first"
           columns={[
             'Time (UTC)',
             { title: 'Request', isHeader: true },
@@ -81,7 +83,7 @@ export function deliveriesPage(pageContext: PageContext, model: DeliveriesModel)
             'Provider',
             'Template',
             'Status',
-            { title: 'ms', align: 'end' },
+            { title: 'Duration', align: 'end' },
           ]}
           rows={rows.map(deliveryCells)}
           empty={<NoDeliveries model={model} />}
@@ -110,7 +112,7 @@ function deliveryCells(row: Delivery) {
     <bdi class="breaks">{row.app}</bdi>,
     row.brand === null ? <span class="hint">–</span> : <bdi class="breaks">{row.brand}</bdi>,
     <a class="masked" href={deliveriesTo(row)}>
-      {row.recipient}
+      {withPlus(row.recipient)}
     </a>,
     <span class="two-lines">
       <span>{row.provider}</span>
@@ -128,7 +130,7 @@ function deliveryCells(row: Delivery) {
         </small>
       )}
     </span>,
-    String(row.durationMs),
+    <span class="nowrap">{elapsed(row.durationMs)}</span>,
   ]
 }
 
@@ -140,35 +142,33 @@ function NoDeliveries({ model: { search, isLater, problem } }: { model: Deliveri
       </p>
     )
   }
-  if (isLater) return <Empty title="There is nothing older" />
+  if (isLater) return <Empty title="No older deliveries" />
   if (search.requestId !== null || search.recipient !== null) {
     return (
-      <Empty title="Nothing was found">
-        Deliveries are kept for as long as `DELIVERY_LOG_DAYS` says. A request that was refused has none, but
-        may have a trace: search for its id.
+      <Empty title="No deliveries found">
+        otpost deletes deliveries after `DELIVERY_LOG_DAYS` days. A rejected request has no deliveries. To see
+        its trace, search for its request ID.
       </Empty>
     )
   }
   return (
-    <Empty title="Nothing has been sent yet">
+    <Empty title="No deliveries yet">
       <p>
-        Every message that is handed to a provider gets a line here. <a href="/docs">/docs</a> has the calls
-        that send; the same log on the command line:
+        This page lists every attempt to send a message. <a href="/docs">The API documentation</a> describes
+        the calls that send. This command prints the same list on the server:
       </p>
       <Snippet title="Deliveries of the last day" text="otpost deliveries --since 1d" />
     </Empty>
   )
 }
 
-/** The text of a mail, and of an SMS without a template, comes from the caller. */
 const withoutTemplate = { SMS: 'free text', EMAIL: '–' } as const
 
-/** The end of a request id, since ids begin with their time. */
+/** Its end: request IDs start with their time. */
 function shortId(requestId: string): string {
   return `…${requestId.slice(-8)}`
 }
 
-/** The deliveries to the same recipient. */
 function deliveriesTo({ recipientSubject }: Delivery): string {
   return `/admin/deliveries?${new URLSearchParams({ recipient: recipientSubject })}`
 }
@@ -189,7 +189,8 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
   const delivery = sections.get('Delivery')
   const advice = sections.get('What to do') ?? []
   const span = spanOf(trace, deliveries)
-  // The first line names the request, like the title.
+  const brandPath = `/admin/brands${trace.brand ? `/${encodeURIComponent(trace.brand)}` : ''}`
+  // The title has the first line.
   const [, asked, ...answered] = opening
   return consolePage(
     pageContext,
@@ -200,9 +201,9 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
       actions: <Verdict trace={trace} />,
     },
     <div class="columns wide-first loose">
-      <Card title="What happened">
+      <Card title="Timeline">
         <ol class="timeline">
-          <Event mark={asking} title="Asked" lines={[asked ?? '']} />
+          <Event mark={asking} title="Request" lines={[asked ?? '']} />
           <Event mark={checks.some(isRefusal) ? failure : success} title="Checks">
             <Checks lines={checks} limits={trace.limits} />
           </Event>
@@ -214,7 +215,9 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               title={
                 <>
                   Attempt {row.attempt} <span class="hint">{row.provider}</span> <DeliveryBadge row={row} />
-                  {row.providerMessageId && <CopyButton text={row.providerMessageId} label="Copy its id" />}
+                  {row.providerMessageId && (
+                    <CopyButton text={row.providerMessageId} label="Copy message ID" />
+                  )}
                 </>
               }
               lines={[(delivery?.[index] ?? '').replace(/^\d+\. /, '')]}
@@ -224,7 +227,7 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
           ))}
           <Event
             mark={trace.end === null ? nothing : trace.end.error === null ? success : failure}
-            title={trace.end === null ? 'No answer' : 'Answered'}
+            title={trace.end === null ? 'No response' : 'Response'}
             lines={answered}
           />
         </ol>
@@ -234,15 +237,24 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
           <section class="advice" aria-labelledby="advice-title">
             <h2 id="advice-title">What to do</h2>
             {advice.map((line) => (
-              <p key={line}>{line}</p>
+              <p key={line}>
+                <TraceText text={line} />
+              </p>
             ))}
+            {advice.some(isCommand) && (
+              <p class="buttons">
+                <LinkButton href={brandPath}>
+                  {trace.brand ? `Open brand ${trace.brand}` : 'Open brands'}
+                </LinkButton>
+              </p>
+            )}
           </section>
         )}
-        <Card title="The request">
+        <Card title="Details">
           <Facts
             entries={{
-              Request: <code>{trace.requestId}</code>,
-              Asked: <Time at={trace.at} />,
+              'Request ID': <code>{trace.requestId}</code>,
+              Received: <Time at={trace.at} />,
               Call: <code>{calls[trace.operation]}</code>,
               App: <bdi>{trace.app}</bdi>,
               Brand: trace.brand && (
@@ -251,28 +263,31 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
               Channel: trace.channel && channelNames[trace.channel],
               Recipient:
                 trace.recipient && deliveries[0] ? (
-                  <a href={deliveriesTo(deliveries[0])}>{trace.recipient}</a>
+                  <a href={deliveriesTo(deliveries[0])}>{withPlus(trace.recipient)}</a>
                 ) : (
-                  trace.recipient
+                  trace.recipient && withPlus(trace.recipient)
                 ),
               Recipients: trace.recipients,
-              Took: trace.end === null ? 'not known' : milliseconds(trace.end.durationMs),
+              Duration: trace.end === null ? 'unknown' : elapsed(trace.end.durationMs),
             }}
           />
         </Card>
-        <Card title="As text" hint="For a ticket or a colleague: no key, no code, no full recipient.">
+        <Card
+          title="Request trace as text"
+          hint="Without API key, code and full recipient. Times are in UTC."
+        >
           <p class="buttons">
-            <CopyButton text={lines.join('\n')} label="Copy the story" />
+            <CopyButton text={lines.join('\n')} label="Copy trace" />
           </p>
-          <p class="hint">On the command line:</p>
-          <Snippet title="The same story" text={`otpost explain ${trace.requestId}`} />
+          <p class="hint">The same text on the server:</p>
+          <Snippet title="Command" text={`otpost explain ${trace.requestId}`} />
         </Card>
       </div>
     </div>,
   )
 }
 
-/** Splits the lines of `explain` into an opening and the lines below each heading. */
+/** Splits the lines of `explain` by headings. */
 function parseTrace(lines: readonly string[]) {
   const opening: string[] = []
   const sections = new Map<string, string[]>()
@@ -297,7 +312,7 @@ const calls: Readonly<Record<RequestTrace['operation'], string>> = {
 }
 
 function Verdict({ trace: { end } }: { trace: RequestTrace }) {
-  if (end === null) return <Badge tone="warn">no answer</Badge>
+  if (end === null) return <Badge tone="warn">no response</Badge>
   return end.error === null ? (
     <Badge tone="good">{end.status} success</Badge>
   ) : (
@@ -334,7 +349,9 @@ function Event({ mark: { tone, icon }, title, lines = [], children }: EventProps
       <div>
         <h3>{title}</h3>
         {lines.map((line) => (
-          <p key={line}>{line}</p>
+          <p key={line}>
+            <TraceText text={line} />
+          </p>
         ))}
         {children}
       </div>
@@ -358,8 +375,33 @@ function markOf(row: Delivery): MarkProps {
   }
 }
 
+const checkPrefix = /^(?:passed|(REFUSED|REJECTED)) +/
+
 function isRefusal(line: string): boolean {
-  return line.startsWith('REFUSED')
+  return checkPrefix.exec(line)?.[1] !== undefined
+}
+
+/** A line of `explain`, with times in the viewer's time zone and a plus sign before phone numbers. */
+function TraceText({ text }: { text: string }) {
+  const parts = text
+    .replace(/(?<![+\w*])\d{2}\*+\d{2}(?![\w*])/g, withPlus)
+    .split(/(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)/)
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <ExactTime key={`${index} ${part}`} at={Date.parse(part.replace(' ', 'T').replace(' UTC', 'Z'))} />
+        ),
+      )}
+    </>
+  )
+}
+
+/** Whether a line names a command that changes a brand, which the brand's page can do too. */
+function isCommand(line: string): boolean {
+  return line.includes('otpost brand ')
 }
 
 function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly LimitStatus[] }) {
@@ -376,9 +418,9 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
             <Icon name={isRefused ? 'alert' : 'check'} />
             <span>
               <span class={isRefused ? 'refused-word' : 'sr-only'}>
-                {isRefused ? 'Refused: ' : 'Passed: '}
+                {isRefused ? 'Rejected: ' : 'Passed: '}
               </span>
-              {line.replace(/^(passed|REFUSED) +/, '')}
+              <TraceText text={line.replace(checkPrefix, '')} />
             </span>
             {isOfLimit && <Gauge limitStatus={limitStatus} />}
           </li>
@@ -388,7 +430,6 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
   )
 }
 
-/** Whether a line of the trace is about this limit. */
 function tellsOf(line: string, { limit, max }: LimitStatus): boolean {
   return limit === 'cooldown'
     ? /^\w+ +the cooldown /.test(line)
@@ -416,14 +457,12 @@ interface Span {
   readonly ms: number
 }
 
-/** The time from the request's arrival to its last known event. */
 function spanOf({ at, end }: RequestTrace, deliveries: readonly Delivery[]): Span {
   const ends = deliveries.map((row) => row.at + row.durationMs)
   const until = Math.max(at + (end?.durationMs ?? 0), ...ends)
   return { from: at, ms: Math.max(1, until - at) }
 }
 
-/** An attempt's bar within the time of its request. */
 function Waterfall({ row, span }: { row: Delivery; span: Span }) {
   if (row.outcome === 'skipped') return null
   const x = Math.max(0, Math.min(99, ((row.at - span.from) / span.ms) * 100))
@@ -434,7 +473,7 @@ function Waterfall({ row, span }: { row: Delivery; span: Span }) {
         <rect class="gauge-room" width="100" height="6" />
         <rect class={`waterfall-bar ${markOf(row).tone}`} x={x} width={width} height="6" />
       </Drawing>
-      <span>{milliseconds(row.durationMs)}</span>
+      <span>{elapsed(row.durationMs)}</span>
     </span>
   )
 }

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { rich } from '../../pages/components.tsx'
 import { signedOutPage } from '../components.tsx'
 
 export function loginPage(problem: string | null): string {
@@ -25,7 +26,7 @@ export function loginPage(problem: string | null): string {
           </button>
           {problem && (
             <p class="wrong" id="problem" role="alert">
-              {problem}
+              {rich(problem)}
             </p>
           )}
         </div>

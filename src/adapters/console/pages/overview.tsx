@@ -13,7 +13,7 @@ import {
   type Statistics,
   type VerifyTimes,
 } from '../../../domain/events/statistics.ts'
-import { Badge, ExactTime, Icon, Time, type Tone, UtcNote } from '../../pages/components.tsx'
+import { Badge, ExactTime, Icon, rich, Time, type Tone, UtcNote } from '../../pages/components.tsx'
 import { count, counted, duration, percent, utc } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Table } from '../components.tsx'
 import { channelNames, concernsOf, isTrouble, limitNames, periodWords } from '../concerns.ts'
@@ -136,7 +136,7 @@ function Verdict({ model }: { model: OverviewModel }) {
           <ul>
             {concerns.map(({ tone, text }) => (
               <li key={text} class={tone}>
-                {text}
+                {rich(text)}
               </li>
             ))}
           </ul>
@@ -165,8 +165,7 @@ function Headlines({ statistics: { totals, points } }: { statistics: Statistics 
   const { sends, sendsFailed, notified, notifyFailed, delivered, undelivered } = totals
   const failed = sendsFailed + notifyFailed
   const failedAttempts = totals.failed + totals.unknown
-  const reports =
-    delivered + undelivered === 0 ? 'no delivery reports' : `${count(undelivered)} undelivered`
+  const reports = delivered + undelivered === 0 ? 'no delivery reports' : `${count(undelivered)} undelivered`
   const stats: readonly (readonly [string, string, string, (point: Point) => number])[] = [
     ['Codes sent', count(sends), `and ${counted(notified, 'notification')}`, (point) => point.sends],
     ['Verified', count(totals.verified), counted(totals.wrongCodes, 'wrong code'), (point) => point.verified],
@@ -278,11 +277,7 @@ function Chart({ id, title, statistics, lines }: ChartProps) {
               {points.toReversed().map((point) => (
                 <tr key={point.at}>
                   <th scope="row" class="num">
-                    {period === 'month' ? (
-                      utc(point.at).slice(0, 10)
-                    ) : (
-                      <ExactTime at={point.at} toMinute />
-                    )}
+                    {period === 'month' ? utc(point.at).slice(0, 10) : <ExactTime at={point.at} toMinute />}
                   </th>
                   {lines.map(([label, , of]) => (
                     <td key={label} class="end">

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { LinkButton } from '../../pages/components.tsx'
+import { LinkButton, rich } from '../../pages/components.tsx'
 import { consolePage, signedOutPage } from '../components.tsx'
 import type { PageContext, ProblemModel } from '../models.ts'
 
@@ -8,7 +8,7 @@ export function problemPage(pageContext: PageContext | null, model: ProblemModel
   const words = (
     <div class="problem">
       <p class="status">{model.status}</p>
-      <p class="lines">{model.text}</p>
+      <p class="lines">{rich(model.text)}</p>
       {pageContext ? (
         <LinkButton href="/admin">Back to the overview</LinkButton>
       ) : model.hasLogin ? (

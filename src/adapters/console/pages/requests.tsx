@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { IntegrationRequestRecord } from '../../../domain/integration/integration.ts'
-import { Badge, curl, Empty, Facts, Field, LinkButton, Snippet, Time } from '../../pages/components.tsx'
+import { Badge, curl, Empty, Facts, Field, LinkButton, rich, Snippet, Time } from '../../pages/components.tsx'
 import { Card, consolePage, Form, Notice, Pager, Table } from '../components.tsx'
 import { channelNames } from '../concerns.ts'
 import type { PageContext, RequestModel, RequestsModel } from '../models.ts'
@@ -100,7 +100,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
         <Deciding model={model} />
       ) : (
         <Card title="Decision">
-          {model.problem !== null && <Notice tone="bad">{model.problem}</Notice>}
+          {model.problem !== null && <Notice tone="bad">{rich(model.problem)}</Notice>}
           <Facts
             entries={{
               Decision: <DecisionBadge status={request.status} />,
@@ -124,7 +124,7 @@ function Deciding({ model }: { model: RequestModel }) {
         title="Approve"
         hint="Creates the app, its API key and an active brand. An existing brand with this slug does not change."
       >
-        {problem !== null && <Notice tone="bad">{problem}</Notice>}
+        {problem !== null && <Notice tone="bad">{rich(problem)}</Notice>}
         <Form action={`${path}/approve`} submit="Approve and create API key">
           <Field
             label="App ID"

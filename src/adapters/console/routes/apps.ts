@@ -23,7 +23,7 @@ export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
   post('/admin/apps/revoke-key', async ({ visit, form, by }) => {
     const [appId, key] = [field(form, 'appId'), field(form, 'key')]
     await revokeKey(by, appId, key)
-    return done(visit, '/admin/apps', `The key …${key} of ${appId} is revoked.`)
+    return done(visit, '/admin/apps', `Revoked the key …${key} of ${appId}.`)
   })
   post('/admin/apps/revoke', async ({ visit, form, by }) => {
     const appId = field(form, 'appId')
@@ -31,7 +31,7 @@ export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
     return done(
       visit,
       '/admin/apps',
-      `${appId} is revoked.${worksStill === undefined ? '' : ` But ${worksStill}.`}`,
+      `Revoked ${appId}.${worksStill === undefined ? '' : ` Warning: ${worksStill}.`}`,
     )
   })
 

@@ -29,32 +29,30 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     return orAgain(
       async () => {
         const { slug } = await putBrand(by, asked.slug, changeOf(asked), { mustBeNew: true })
-        return done(visit, `/admin/brands/${slug}`, `The brand ${slug} is made, and active.`)
+        return done(visit, `/admin/brands/${slug}`, `Created the brand ${slug}. It is active.`)
       },
       (text) => brandForm(pageContext, null, asked, text),
     )
   })
   get('/admin/brands/:slug', async ({ params: { slug = '' } }, pageContext) => {
     const brand = await ports.brands.bySlug(slug)
-    return brand
-      ? brandForm(pageContext, brand, formOf(brand))
-      : missing(pageContext, 'There is no such brand')
+    return brand ? brandForm(pageContext, brand, formOf(brand)) : missing(pageContext, 'Brand not found')
   })
   post('/admin/brands/:slug', async ({ visit, form, params: { slug = '' }, by }, pageContext) => {
     const brand = await ports.brands.bySlug(slug)
-    if (!brand) return missing(pageContext, 'There is no such brand')
+    if (!brand) return missing(pageContext, 'Brand not found')
     const asked = brandAsked(form, slug)
     return orAgain(
       async () => {
         await putBrand(by, brand.slug, changedIn(asked, shownIn(form)))
-        return done(visit, `/admin/brands/${brand.slug}`, 'Saved. It holds for the next request.')
+        return done(visit, `/admin/brands/${brand.slug}`, 'Saved. Takes effect immediately.')
       },
       (text) => brandForm(pageContext, brand, asked, text, shownIn(form)),
     )
   })
   post('/admin/brands/:slug/status', async ({ visit, form, params: { slug = '' }, by }) => {
     const changed = await setBrandStatus(by, slug, brandStatus(field(form, 'status')))
-    return done(visit, `/admin/brands/${changed.slug}`, `${changed.slug} is ${changed.status}.`)
+    return done(visit, `/admin/brands/${changed.slug}`, `${changed.slug} is now ${changed.status}.`)
   })
   post('/admin/brands/:slug/templates/:key', async ({ visit, form, params: { slug = '', key = '' }, by }) => {
     const asked = form.get('remove') ? null : registrationAsked(form)
@@ -62,12 +60,12 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     return done(
       visit,
       `/admin/brands/${changed.slug}`,
-      `The registration of ${key} is ${form.get('remove') ? 'removed' : 'saved'}.`,
+      `${form.get('remove') ? 'Removed' : 'Saved'} the registration of ${key}.`,
     )
   })
   post('/admin/preview', ({ form }, pageContext) => {
     const template = templateOf(field(form, 'templateKey'))
-    if (!template) return missing(pageContext, 'There is no such template')
+    if (!template) return missing(pageContext, 'Template not found')
     const brand: Brand = { ...freshBrand('preview'), ...changeOf(brandAsked(form, 'preview')) }
     const values = Object.fromEntries(
       [...form].flatMap(([name, value]) => (name.startsWith('var.') ? [[name.slice(4), value]] : [])),
@@ -82,7 +80,6 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
     text?: string,
     was: Partial<BrandForm> = form,
   ): Response {
-    // A new brand is previewed with everything enabled.
     const shown: Brand = brand ?? {
       ...freshBrand('preview'),
       displayName: form.displayName || 'Your brand',
@@ -107,7 +104,7 @@ export function brandRoutes({ get, post, ports, settings, missing }: PageHandler
       const [name = '', id = ''] = line.split('=').map((part) => part.trim())
       if (!settings.providerNames.includes(name) || id === '') {
         throw new OperatorError(
-          `"${line.trim()}" is no provider and id: write one of ${settings.providerNames.join(', ')}, then = and the id`,
+          `"${line.trim()}" is not PROVIDER=ID. PROVIDER must be one of ${settings.providerNames.join(', ')}.`,
         )
       }
       ids[name] = id
@@ -123,7 +120,7 @@ function formOf(brand: Brand): BrandForm {
   return { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, ...texts }
 }
 
-/** The form's initial values, which it sends back; empty if it does not. */
+/** The initial values, which the form sends back. */
 function shownIn(form: URLSearchParams): Partial<BrandForm> {
   try {
     return JSON.parse(form.get('was') ?? '{}')
@@ -132,14 +129,13 @@ function shownIn(form: URLSearchParams): Partial<BrandForm> {
   }
 }
 
-/** Fields that were changed in the form. Others may have been changed in the meantime by somebody else. */
+/** Only the fields changed in this form, so that a concurrent change of other fields is kept. */
 function changedIn(asked: BrandForm, shown: Partial<BrandForm>): BrandChange {
   const isSame = (field: keyof BrandForm) => JSON.stringify(asked[field]) === JSON.stringify(shown[field])
   const changes = Object.entries(changeOf(asked)).filter(([field]) => !isSame(field as keyof BrandForm))
   return Object.fromEntries(changes)
 }
 
-/** Unchecked boxes are not sent. */
 function brandAsked(form: URLSearchParams, slug: string): BrandForm {
   return {
     slug,

@@ -38,13 +38,13 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     const recipient = settings.contacts.phone(q) ?? settings.contacts.email(q)
     if (!recipient) {
       const search = { requestId: null, recipient: null }
-      const text = 'Search for a request id, a phone number or a mail address.'
+      const text = 'Enter a request ID, a phone number or an e-mail address.'
       return html(
         deliveriesPage(pageContext, { rows: [], search, next: null, isLater: false, problem: text }),
         400,
       )
     }
-    // URLs contain the recipient's hash, since proxies log URLs.
+    // Hashed, since proxies log URLs.
     const subjects = ports.secrets.subjects(recipient.channel, recipient.identity)
     const hashes = subjects.join('.')
     return seeOther(`/admin/deliveries?recipient=${hashes}`)
@@ -57,8 +57,8 @@ export function deliveryRoutes({ get, post, ports, settings, missing }: PageHand
     if (!trace) {
       return missing(
         pageContext,
-        'Nothing is known of this request',
-        'Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says.',
+        'Request not found',
+        'The event log has requests with valid credentials from the last `DELIVERY_LOG_DAYS` days.',
       )
     }
     return html(tracePage(pageContext, { trace, deliveries, lines: explain(trace, deliveries) }))

@@ -36,9 +36,9 @@ export function requestRoutes({
     return orAgain(
       async () => {
         const { key, brand, brandExisted } = await approveRequest(by, id, asked)
-        const text = `The brand ${brand.slug} was there already, and was left as it was: ${brand.status}.`
+        const text = `The brand ${brand.slug} already existed and was not changed. Its status is ${brand.status}.`
         const tone = brand.status === 'active' ? 'good' : 'bad'
-        // Counts the pending requests again.
+        // With the new count of pending requests.
         const after = await pageContextOf(visit, brandExisted ? { tone, text } : null)
         return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
       },
@@ -49,7 +49,7 @@ export function requestRoutes({
     orAgain(
       async () => {
         await rejectRequest(by, id, field(form, 'reason'))
-        return done(visit, '/admin/requests', 'The request is rejected.')
+        return done(visit, '/admin/requests', 'Rejected the request.')
       },
       (text) => requestForm(pageContext, id, { reason: field(form, 'reason'), problem: text }),
     ),
@@ -61,7 +61,7 @@ export function requestRoutes({
     entered: { appId?: string; brandSlug?: string; reason?: string; problem?: string } = {},
   ): Promise<Response> {
     const request = await ports.requests.get(id)
-    if (!request) return missing(pageContext, 'There is no such request')
+    if (!request) return missing(pageContext, 'Request not found')
     const { appId, brandSlug, reason = '', problem: text = null } = entered
     const model = {
       request,

@@ -39,29 +39,30 @@ export function sessionRoutes({
     const device = deviceOf(request, publicUrl, passwordHash)
     return signIn(request, 'password', {
       enter: (context) => enterByPassword(ports, context, password, device),
-      wrong: () => html(loginPage('That is not the password.'), 401),
-      limited: (wait) => html(loginPage(`Too many attempts. Wait ${wait}, or use ${linkAdvice}.`), 429),
+      wrong: () => html(loginPage('Wrong password.'), 401),
+      limited: (wait) => html(loginPage(`Too many attempts. Try again in ${wait}, or ${linkAdvice}.`), 429),
     })
   })
-  // After signing in: checks that the browser accepted the cookie.
+  // Checks that the browser accepted the cookie.
   routes.get('/admin/entered', async ({ request }) => {
     if (await visitOf(ports, request, publicUrl)) return seeOther('/admin')
     const text = publicUrl?.startsWith('https:')
-      ? `Its cookie is kept only where the address begins with https: go by ${publicUrl}/admin, or through a tunnel by http://localhost.`
-      : 'Allow this site to keep cookies, and sign in again.'
-    return problem(null, 401, 'Your browser did not keep the session', text)
+      ? `The session cookie requires https. Open ${publicUrl}/admin, or use http://localhost through a tunnel.`
+      : 'Allow cookies for this site, then sign in again.'
+    return problem(null, 401, 'Your browser did not store the session cookie', text)
   })
-  // The same answer whether or not a link is active.
+  // The response does not tell whether a link is active.
   routes.get('/admin/link', () => html(linkPage()))
   routes.post('/admin/link', ({ request, body }) => {
     const token = (body as URLSearchParams).get('token') ?? ''
     return signIn(request, 'link', {
       enter: (context) => enterByLink(ports, context, token),
       wrong: () => {
-        const text = 'A link works once, and for ten minutes. Make another with: otpost admin link'
-        return problem(null, 401, 'This link does not work', text)
+        const text =
+          'A sign-in link works once and expires after 10 minutes. To create another, run `otpost admin link` on the server.'
+        return problem(null, 401, 'This link is not valid', text)
       },
-      limited: (wait) => problem(null, 429, 'Too many attempts', `Wait ${wait}, or use ${linkAdvice}.`),
+      limited: (wait) => problem(null, 429, 'Too many attempts', `Try again in ${wait}, or ${linkAdvice}.`),
     })
   })
   post('/admin/logout', async ({ request, visit: { session } }) => {
@@ -70,21 +71,20 @@ export function sessionRoutes({
     note(context, 'console.signed-out', { by: session.by })
     const cookies = (['session', 'flash'] as const).map((name) => cookie(publicUrl, name, '', 0))
     if (hasLogin) return seeOther('/admin/login', cookies)
-    const text = 'To come back, make a link with: otpost admin link'
+    const text = 'To sign in again, run `otpost admin link` on the server and open the link that it prints.'
     return html(problemPage(null, { status: 200, title: 'You are signed out', text }), 200, cookies)
   })
 
   post('/admin/sessions/:id/revoke', async ({ request, visit, params: { id = '' } }, pageContext) => {
     const context = contextOf(request)
     const { session } = visit
-    if (!(await endSession(ports, context, session, id)))
-      return missing(pageContext, 'There is no such session')
+    if (!(await endSession(ports, context, session, id))) return missing(pageContext, 'Session not found')
     if (id === sessionId(session)) note(context, 'console.signed-out', { by: session.by })
     else note(context, 'console.session-revoked', { session: id })
-    return done(visit, '/admin/settings', `The session ${id} is ended.`)
+    return done(visit, '/admin/settings', `Ended the session ${id}.`)
   })
 
-  const linkAdvice = 'a new link of otpost admin link'
+  const linkAdvice = 'sign in with a new link from `otpost admin link`'
 
   async function signIn(
     request: Request,
@@ -106,7 +106,6 @@ export function sessionRoutes({
       const token = await enter(context)
       note(context, token === undefined ? 'console.sign-in-failed' : 'console.signed-in', { by })
       if (token === undefined) return wrong()
-      // The browser gets a new session, and its previous one ends.
       const previous = await visitOf(ports, request, publicUrl)
       if (previous) await endSession(ports, context, previous.session, sessionId(previous.session))
       return seeOther('/admin/entered', signedInCookies(publicUrl, token, passwordHash))
@@ -115,13 +114,13 @@ export function sessionRoutes({
       note(context, 'console.sign-in-limited', { by })
       const { retryAfterSeconds = 1 } = error.details
       const minutes = Math.ceil(retryAfterSeconds / 60)
-      const answer = limited(minutes === 1 ? 'a minute' : `${minutes} minutes`)
+      const answer = limited(minutes === 1 ? '1 minute' : `${minutes} minutes`)
       answer.headers.set('retry-after', String(retryAfterSeconds))
       return answer
     }
   }
 
-  /** Logs what happens to sessions with the IP address (design D21), never with the password or a token. */
+  /** Never logs the password or a token. */
   function note(
     { requestId, clientIp }: RequestContext,
     event: SessionEvent,
