@@ -18,7 +18,7 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-/** A server that answers as a Kannel does, and keeps the URLs that it was given for receipts. */
+/** A mock Kannel server that records the delivery report URLs it gets. */
 function startKannel() {
   const state = { status: 202, text: '0: Accepted for delivery', urls: [] as string[] }
   const server = Bun.serve({
@@ -39,7 +39,7 @@ function startKannel() {
     answer(status: number, text: string): void {
       Object.assign(state, { status, text })
     },
-    /** The path and query of the last URL with this type of receipt filled in, as this server is asked. */
+    /** The path and query of the last delivery report URL, with this report type filled in as Kannel does. */
     path(type: number): string {
       const url = state.urls.at(-1) ?? ''
       expect(url).toStartWith(`${publicUrl}/`)
@@ -57,12 +57,12 @@ const receiving = { ...receiver.env, ...gateway.env, PUBLIC_URL: publicUrl }
 const overWebhook = { ...receiving, SMS_PLAIN: 'webhook' }
 const overKannel = { ...receiving, SMS_PLAIN: 'kannel' }
 
-/** Where a provider of this server reports. */
+/** The callback path of a provider. */
 function pathOf({ app }: TestApp, provider: string): string {
   return providerPath(app.context.secrets, provider)
 }
 
-/** A receipt as the operator's own service sends it. */
+/** A signed delivery report, as an SMS gateway behind the `webhook` provider sends it. */
 function signed(app: TestApp, body: unknown, secret = receiver.secret): RequestInit {
   const raw = JSON.stringify(body)
   const at = new Date(app.clock.now)
@@ -81,7 +81,7 @@ function expectTaken({ status, body }: Answer): void {
   expect({ status, body }).toEqual({ status: 200, body: { success: true, requestId: expect.any(String) } })
 }
 
-/** How the one message of a request stands. */
+/** The status of the only message of a request. */
 async function limitStatus(app: TestApp, sent: Answer): Promise<string> {
   const { deliveries } = await app.eventsOf(sent)
   expect(deliveries).toHaveLength(1)
@@ -104,13 +104,13 @@ beforeEach(() => {
 })
 afterEach(() => app.close())
 
-test('without PUBLIC_URL there is no such path', async () => {
+test('without PUBLIC_URL the callback path returns 404', async () => {
   await start({ ...overWebhook, PUBLIC_URL: '' })
   const path = '/receipts/webhook/AAAAAAAAAAAAAAAAAAAAAA'
   for (const method of ['GET', 'POST', 'PUT']) expectError(await app.request(method, path), 404, 'not_found')
 })
 
-test('a message is delivered when its receipt says so, to the path of the provider with a signature', async () => {
+test("a signed delivery report to the provider's callback path marks the message as delivered", async () => {
   await start(overWebhook)
   const sent = await send()
   expect(await limitStatus(app, sent)).toBe('accepted')
@@ -120,7 +120,7 @@ test('a message is delivered when its receipt says so, to the path of the provid
   expect(await limitStatus(app, sent)).toBe('delivered')
 })
 
-test('a message is delivered when its receipt says so, to the path of its attempt', async () => {
+test("a delivery report to the attempt's callback path marks the message as delivered or failed", async () => {
   await start(overKannel)
   const sent = await send()
   expectTaken(await app.get(gateway.path(1)))
@@ -130,7 +130,7 @@ test('a message is delivered when its receipt says so, to the path of its attemp
   expect([await limitStatus(app, sent), await limitStatus(app, other)]).toEqual(['delivered', 'failed'])
 })
 
-test('receipts end in the same state in every order and twice', async () => {
+test('delivery reports give the same final status in every order and when repeated', async () => {
   await start(overKannel)
   const [delivered, failed, pending] = [1, 2, 8] as const
   const orders = [
@@ -153,7 +153,7 @@ test('receipts end in the same state in every order and twice', async () => {
   expect(stands).toEqual([...Array(6).fill('delivered'), 'failed', 'failed', 'accepted'])
 })
 
-test('a receipt that overtakes the answer of the provider is found afterwards', async () => {
+test("a delivery report that arrives before the provider's response is still matched to the message", async () => {
   await start(overWebhook)
   const reply = held()
   receiver.answer(async ({ body: { id } }) => {
@@ -166,7 +166,7 @@ test('a receipt that overtakes the answer of the provider is found afterwards', 
   expect(await limitStatus(app, await sending)).toBe('delivered')
 })
 
-test('a receipt does not make a message delivered that was refused, but one whose answer was lost', async () => {
+test('a delivery report does not change a rejected message, but resolves an unknown one', async () => {
   await start({ ...overKannel, SMS_PLAIN: 'kannel,webhook' })
   gateway.answer(403, 'Authorization failed for sendsms')
   const sent = await send()
@@ -183,7 +183,7 @@ test('a receipt does not make a message delivered that was refused, but one whos
   expect(await limitStatus(app, queued)).toBe('delivered')
 })
 
-test('the fields of a form count like those of the query', async () => {
+test('a callback accepts form fields like query parameters', async () => {
   await start(overKannel)
   const sent = await send()
   const [path = '', query = ''] = gateway.path(1).split('?')
@@ -192,7 +192,7 @@ test('the fields of a form count like those of the query', async () => {
   expect(await limitStatus(app, sent)).toBe('delivered')
 })
 
-test('a signature is of the public URL with its query, not of the address that a proxy calls', async () => {
+test('a Twilio signature is checked against the public URL with its query, not the internal URL', async () => {
   const [token, account] = ['0123456789abcdef0123456789abcdef', `AC${'0'.repeat(32)}`]
   const callbacks: string[] = []
   const double = Bun.serve({
@@ -233,7 +233,7 @@ test('a signature is of the public URL with its query, not of the address that a
   await double.stop(true)
 })
 
-test('a path that was given out under a former secret is still known', async () => {
+test('a callback path created with a previous secret key is still accepted', async () => {
   const database = await openTestDatabase()
   const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
   const env = { ...database.env, ...receiving, SMS_PLAIN: 'kannel,webhook' }
@@ -254,10 +254,10 @@ test('a path that was given out under a former secret is still known', async () 
   await database.remove()
 })
 
-describe('what is refused', () => {
+describe('a callback', () => {
   beforeEach(() => start({ ...receiving, SMS_PLAIN: 'webhook,kannel' }))
 
-  test('a wrong token, and one of another provider or attempt: 404, and nothing is kept', async () => {
+  test('with a wrong token, or the token of another provider or attempt, returns 404 and stores nothing', async () => {
     receiver.answer(() => new Response(null, { status: 503 }))
     const sent = await send()
     const { deliveries } = await app.eventsOf(sent)
@@ -289,7 +289,7 @@ describe('what is refused', () => {
     expect((await app.eventsOf(sent)).deliveries).toEqual(deliveries)
   })
 
-  test('a wrong signature: 403, and nothing is kept', async () => {
+  test('with a wrong signature returns 403 and stores nothing', async () => {
     const sent = await send()
     const { id } = receiver.received[0]?.body ?? {}
     const path = pathOf(app, 'webhook')
@@ -303,7 +303,7 @@ describe('what is refused', () => {
     expect(await limitStatus(app, sent)).toBe('accepted')
   })
 
-  test('what is no receipt: 400', async () => {
+  test('with an invalid delivery report returns 400', async () => {
     const path = pathOf(app, 'webhook')
     for (const body of [null, [], 1, {}, { id: 1, status: 'delivered' }, { id: 'x' }]) {
       expectError(await app.request('POST', path, signed(app, body)), 400, 'validation_error')
@@ -313,7 +313,7 @@ describe('what is refused', () => {
     for (const type of [0, 3, 99]) expectError(await app.get(gateway.path(type)), 400, 'validation_error')
   })
 
-  test('a body above the limit: 413, whether its length is told or not', async () => {
+  test('with a body over the size limit returns 413, with or without Content-Length', async () => {
     const path = pathOf(app, 'webhook')
     const most = maxCallbackBytes
     for (const [size, status] of [
@@ -328,23 +328,23 @@ describe('what is refused', () => {
     }
   })
 
-  test('another method: 405, and HEAD is answered as GET without a body', async () => {
+  test('with another method returns 405; HEAD is handled as GET without a body', async () => {
     const path = pathOf(app, 'webhook')
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       const answer = await app.request(method, path)
       expectError(answer, 405, 'method_not_allowed')
       expect(answer.headers.get('allow')).toBe('GET, HEAD, POST')
     }
-    // It has no effect, so that nothing has to be signed.
+    // This callback has no effect, so no signature is required.
     const head = await app.request('HEAD', path)
     expect([head.status, head.body]).toEqual([200, ''])
   })
 })
 
-describe('junk', () => {
+describe('invalid callback input', () => {
   beforeAll(() => gateway.answer(202, '0: Accepted for delivery'))
 
-  test('is never a fault of the server, and its path is not in the log', async () => {
+  test('never causes a server error, and its path is not logged', async () => {
     await start({ ...receiving, SMS_PLAIN: 'kannel,webhook' })
     await send()
     const right = gateway.path(1)
@@ -399,7 +399,7 @@ describe('junk', () => {
             ...(isPost ? { body: Buffer.from(bytes) } : {}),
             headers: contentType === '' ? {} : { 'content-type': contentType },
           })
-          // `/receipts/../..` is GET /, which has an answer of its own.
+          // `/receipts/../..` resolves to GET /, which has its own response.
           if (new URL(url, 'http://localhost').pathname === '/') expect(answer.status).toBeLessThan(500)
           else if (answer.status === 200) expectTaken(answer)
           else expectNoFault(answer)

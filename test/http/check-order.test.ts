@@ -3,21 +3,22 @@ import { createTestApp, otherThan, type TestApp } from '../support/app.ts'
 import { appKeys, freshApp } from '../support/apps.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 
-// Design 5: a request with two faults is answered with the one that is checked first. For each endpoint there is one list
-// of faults in the order of the checks; every pair of them is one test. Limits that share a code differ in Retry-After.
+// Design 5: a request with two faults is answered with the one that is checked first. Each endpoint has a
+// list of faults in the order of the checks, and each pair of faults is one test. Limits that share an error
+// code differ in Retry-After.
 
 type Fields = Readonly<Record<string, unknown>>
 
 interface Fault {
   readonly name: string
-  /** What it changes in a request; `variables.x` is a field of `variables`. */
+  /** The fields it changes in the request; `variables.x` is a field of `variables`. */
   readonly fields: Fields
-  /** Status and code. */
+  /** HTTP status and error code. */
   readonly answer: string
   readonly retryAfter?: number
-  /** The limit of the phone that it exhausts. */
+  /** The phone limit that it exhausts. */
   readonly limit?: PhoneLimit
-  /** Faults beside which it is none. */
+  /** Names of faults that it cannot be combined with. */
   readonly notBeside?: readonly string[]
 }
 
@@ -28,7 +29,9 @@ const minuteMax = 3
 const hourMax = 5
 const failuresMax = 3
 
-/** Phones by the limits that are exhausted for them, such as `minute,hour`; a cooldown is that of acme and of halted. */
+/**
+ * Phones by their exhausted limits, such as `minute,hour`. A cooldown is that of the brands acme and halted.
+ */
 const phones = new Map(
   [
     ...['', 'cooldown', 'minute', 'hour', 'cooldown,minute', 'cooldown,hour', 'minute,hour'],
@@ -63,7 +66,7 @@ beforeAll(async () => {
       expectSuccess(await app.post('/otp/send', { ...freshApp(), brandId, phone }), ['expiresIn'])
     }
   }
-  /** What is sent to a phone within the last minute. */
+  /** Brands that send to a phone within the last minute. */
   const lastSends = (limits: string): readonly string[] => {
     const cooled = limits.includes('cooldown') ? ['acme', 'halted'] : []
     const count = limits.includes('minute')
@@ -94,7 +97,7 @@ beforeAll(async () => {
   await send(locked, ['acme'])
   await guessWrong(locked, 'acme', 2)
   await send(locked, ['brand1'])
-  // A right code clears the wrong ones of all brands.
+  // A correct code clears the wrong-code counts of all brands.
   const right = { ...freshApp(), brandId: 'brand1', phone: locked, otp: await app.lastCode(locked) }
   expectSuccess(await app.post('/otp/verify', right))
   await guessWrong(locked, 'acme', 1)
@@ -116,9 +119,9 @@ const brandFaults: readonly Fault[] = [
   { name: 'pending brand', fields: { brandId: 'waiting' }, answer: '403 brand_not_approved' },
   { name: 'suspended brand', fields: { brandId: 'halted' }, answer: '403 brand_suspended' },
 ]
-/** Seconds until a limit resets, when the pairs are sent. */
+/** Seconds until a limit resets, at the time the pairs are sent. */
 const globalFault: Fault = { name: 'global', fields: spentApp, answer: '429 rate_limited', retryAfter: 60 }
-/** Limits of a phone are those of SMS. */
+/** Phone limits apply to SMS only. */
 const notBeside = ['unknown channel']
 const phoneFaults: readonly Fault[] = [
   {
@@ -188,7 +191,7 @@ const order: Fields = {
 
 const smsFaults: readonly Fault[] = [
   ...credentialFaults,
-  // Another businessName would name the brand.
+  // Another businessName would select the brand.
   ...brandFaults.map((fault) =>
     fault.name === 'no brandId' ? { ...fault, notBeside: ['other business'] } : fault,
   ),
@@ -196,7 +199,7 @@ const smsFaults: readonly Fault[] = [
     name: 'template not enabled',
     fields: { brandId: 'brand1' },
     answer: '403 template_not_allowed',
-    // Asked of a known notify template only.
+    // Checked only for a known notify template.
     notBeside: ['message and templateKey', 'OTP template', 'unknown template'],
   },
   globalFault,
@@ -232,7 +235,7 @@ const mailFaults: readonly Fault[] = [
   },
 ]
 
-/** The fields of a request with these faults; of a field that several change, the first one's. */
+/** The request fields with these faults; where several change a field, the first one wins. */
 function withFaults(base: Fields, faults: readonly Fault[]): Fields {
   const limits = faults.flatMap(({ limit = [] }) => limit)
   const body: Record<string, unknown> =
@@ -248,7 +251,7 @@ function withFaults(base: Fields, faults: readonly Fault[]): Fields {
   return body
 }
 
-/** Whether a request can have both faults, and its answer tells them apart. */
+/** Whether a request can have both faults and the response can show which one was reported. */
 function isPair(earlier: Fault, later: Fault): boolean {
   const fieldsOf = ({ fields, limit }: Fault) => [...Object.keys(fields), ...(limit ? ['phone'] : [])]
   const changed = new Set(fieldsOf(earlier))
@@ -266,7 +269,7 @@ const endpoints: readonly {
   path: string
   base: () => Fields
   faults: readonly Fault[]
-  /** Requests with two faults that are no pair of the list. */
+  /** Requests with two faults that the list of pairs cannot express. */
   further?: readonly (readonly [name: string, fields: Fields, answer: string])[]
 }[] = [
   ...['/otp/send', '/otp/resend'].map((path) => ({
@@ -326,7 +329,7 @@ const endpoints: readonly {
   },
 ]
 
-describe.each(endpoints)('the order of checks of $title', ({ path, base, faults, further = [] }) => {
+describe.each(endpoints)('order of checks: $title', ({ path, base, faults, further = [] }) => {
   async function expectAnswer(fields: Fields, answer: string, seconds?: number) {
     const answered = await app.post(path, { ...freshApp(), ...fields })
     const [status = '', code = ''] = answer.split(' ')
@@ -334,24 +337,24 @@ describe.each(endpoints)('the order of checks of $title', ({ path, base, faults,
     if (seconds !== undefined) expect(retryAfter(answered)).toBe(seconds)
   }
 
-  test.each(faults)('$name: $answer', (fault) =>
+  test.each(faults)('$name returns $answer', (fault) =>
     expectAnswer(withFaults(base(), [fault]), fault.answer, fault.retryAfter),
   )
 
   const pairs = faults.flatMap((earlier, index) =>
     faults.slice(index + 1).flatMap((later) => (isPair(earlier, later) ? { earlier, later } : [])),
   )
-  test.each(pairs)('$earlier.name, and $later.name: $earlier.answer', ({ earlier, later }) =>
+  test.each(pairs)('$earlier.name, with $later.name, returns $earlier.answer', ({ earlier, later }) =>
     expectAnswer(withFaults(base(), [earlier, later]), earlier.answer, earlier.retryAfter),
   )
 
-  test.each(further)('%s: %s %s', (_, fields, answer) => expectAnswer(fields, answer))
+  test.each(further)('%s: %s returns %s', (_, fields, answer) => expectAnswer(fields, answer))
 
-  test('no object, and no credentials: 400 validation_error', async () => {
+  test('a body that is not an object, without credentials, returns 400 validation_error', async () => {
     expectError(await app.postRaw(path, []), 400, 'validation_error')
   })
 })
 
-test('the limits of a phone are none of a verify: a live code on a cooled phone verifies', async () => {
+test('phone limits do not apply to verify: a phone in cooldown can verify its code', async () => {
   expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone: live, otp: liveCode }))
 })

@@ -9,7 +9,7 @@ function networks(...texts: readonly string[]): Network[] {
   })
 }
 
-describe('the client IP (D21)', () => {
+describe('the client IP address (D21)', () => {
   const proxies = ['10.0.0.0/8', '192.0.2.1', '2001:db8:aaaa::/48']
   type Row = readonly [
     name: string,
@@ -19,41 +19,62 @@ describe('the client IP (D21)', () => {
     trusted?: string[],
   ]
   const rows: readonly Row[] = [
-    ['without proxies, the peer', '203.0.113.7', null, '203.0.113.7', []],
-    ['without proxies, the peer whatever the header says', '203.0.113.7', '198.51.100.1', '203.0.113.7', []],
-    ['of a peer that is no proxy, the peer', '203.0.113.7', '198.51.100.1', '203.0.113.7'],
-    ['of a proxy of a network, what it forwards', '10.1.2.3', '198.51.100.1', '198.51.100.1'],
-    ['of a proxy by address, what it forwards', '192.0.2.1', '198.51.100.1', '198.51.100.1'],
-    ['of an address beside the proxy, the peer', '192.0.2.2', '198.51.100.1', '192.0.2.2'],
+    ['the peer without trusted proxies', '203.0.113.7', null, '203.0.113.7', []],
     [
-      'the last forwarded, not what the client wrote before it',
+      'the peer without trusted proxies, even with X-Forwarded-For',
+      '203.0.113.7',
+      '198.51.100.1',
+      '203.0.113.7',
+      [],
+    ],
+    ['the peer if it is not a trusted proxy', '203.0.113.7', '198.51.100.1', '203.0.113.7'],
+    [
+      'the forwarded IP address behind a proxy in a trusted network',
+      '10.1.2.3',
+      '198.51.100.1',
+      '198.51.100.1',
+    ],
+    [
+      'the forwarded IP address behind a proxy with a trusted IP address',
+      '192.0.2.1',
+      '198.51.100.1',
+      '198.51.100.1',
+    ],
+    ['the peer if its IP address differs from the proxy', '192.0.2.2', '198.51.100.1', '192.0.2.2'],
+    [
+      'the last forwarded IP address, not one sent by the client',
       '10.1.2.3',
       '1.1.1.1, 198.51.100.1',
       '198.51.100.1',
     ],
-    ['past a chain of proxies', '10.1.2.3', '198.51.100.1, 192.0.2.1, 10.9.9.9', '198.51.100.1'],
-    ['not past a stranger in the chain', '10.1.2.3', '198.51.100.1, 203.0.113.9, 10.9.9.9', '203.0.113.9'],
-    ['of a proxy that forwards nothing, the proxy', '10.1.2.3', null, '10.1.2.3'],
-    ['of a proxy with an empty header, the proxy', '10.1.2.3', '', '10.1.2.3'],
-    ['of a proxy that forwards no address, the proxy', '10.1.2.3', 'unknown', '10.1.2.3'],
     [
-      'never what stands before something that is no address',
+      'the IP address before a chain of trusted proxies',
       '10.1.2.3',
-      '198.51.100.1, unknown',
-      '10.1.2.3',
+      '198.51.100.1, 192.0.2.1, 10.9.9.9',
+      '198.51.100.1',
     ],
-    ['without blanks', '10.1.2.3', '1.1.1.1,198.51.100.1', '198.51.100.1'],
-    ['with more blanks', '10.1.2.3', ' 1.1.1.1 ,\t198.51.100.1 ', '198.51.100.1'],
-    ['with a port, as some proxies write it', '10.1.2.3', '198.51.100.1:4711', '198.51.100.1'],
-    ['before an empty entry', '10.1.2.3', '198.51.100.1, ', '198.51.100.1'],
-    ['of an IPv4 peer on an IPv6 socket, the IPv4 address', '::ffff:203.0.113.7', null, '203.0.113.7'],
     [
-      'of an IPv4 proxy on an IPv6 socket, what it forwards',
+      'the last untrusted IP address of a chain',
+      '10.1.2.3',
+      '198.51.100.1, 203.0.113.9, 10.9.9.9',
+      '203.0.113.9',
+    ],
+    ['the proxy if it forwards nothing', '10.1.2.3', null, '10.1.2.3'],
+    ['the proxy if the header is empty', '10.1.2.3', '', '10.1.2.3'],
+    ['the proxy if the header has no IP address', '10.1.2.3', 'unknown', '10.1.2.3'],
+    ['never an IP address before an invalid entry', '10.1.2.3', '198.51.100.1, unknown', '10.1.2.3'],
+    ['found without blanks between entries', '10.1.2.3', '1.1.1.1,198.51.100.1', '198.51.100.1'],
+    ['found with extra blanks between entries', '10.1.2.3', ' 1.1.1.1 ,\t198.51.100.1 ', '198.51.100.1'],
+    ['found with a port, as some proxies write it', '10.1.2.3', '198.51.100.1:4711', '198.51.100.1'],
+    ['found before an empty entry', '10.1.2.3', '198.51.100.1, ', '198.51.100.1'],
+    ['the IPv4 form of an IPv4 peer on an IPv6 socket', '::ffff:203.0.113.7', null, '203.0.113.7'],
+    [
+      'the forwarded IP address behind an IPv4 proxy on an IPv6 socket',
       '::ffff:10.1.2.3',
       '198.51.100.1',
       '198.51.100.1',
     ],
-    ['of an IPv6 proxy, what it forwards', '2001:db8:aaaa::1', '198.51.100.1', '198.51.100.1'],
+    ['the forwarded IP address behind an IPv6 proxy', '2001:db8:aaaa::1', '198.51.100.1', '198.51.100.1'],
   ]
   test.each(rows)('is %s', (_, peer, forwardedFor, client, trusted = proxies) => {
     expect(clientIp(peer, forwardedFor, networks(...trusted))).toBe(client)
@@ -70,18 +91,18 @@ describe('the client IP (D21)', () => {
     { name: 'of two customers', one: '2001:db8:0:1::1', other: '2001:db8:0:2::1', same: false },
   ]
   for (const { name, one, other, same } of ipv6) {
-    test(`counts IPv6 addresses ${name} as ${same ? 'one' : 'two'}`, () => {
+    test(`counts IPv6 addresses ${name} as ${same ? 'one client' : 'two clients'}`, () => {
       expect(clientIp(one, null, []) === clientIp(other, null, [])).toBe(same)
       const proxy = networks('10.0.0.1')
       expect(clientIp('10.0.0.1', one, proxy) === clientIp(other, null, [])).toBe(same)
     })
   }
 
-  test('is one name for all requests that came over no socket', () => {
+  test('is the same for all requests without a socket', () => {
     expect(clientIp(undefined, '198.51.100.1', networks('0.0.0.0/0'))).toBe(clientIp(undefined, null, []))
   })
 
-  test('is found in any header without an error, and is never a text of the header', () => {
+  test('is a valid IP address for any header value', () => {
     const trusted = networks('10.0.0.0/8', '::/0')
     const hostile = [
       ',',
@@ -104,7 +125,7 @@ describe('the client IP (D21)', () => {
   })
 })
 
-test('the network of a peer that is no proxy', () => {
+test('untrustedNetwork returns the network of a peer that is not a trusted proxy', () => {
   const proxies = [network('10.0.0.0/8'), network('2001:db8::/32')].filter((each) => each !== undefined)
   for (const [peer, expected] of [
     ['172.18.0.5', '172.18.0.0/24'],
@@ -119,16 +140,16 @@ test('the network of a peer that is no proxy', () => {
 })
 
 describe('a trusted network', () => {
-  test.each(['10.0.0.1', '10.0.0.0/8', '0.0.0.0/0', '::1', '2001:db8::/32'])('%j is read', (text) => {
+  test.each(['10.0.0.1', '10.0.0.0/8', '0.0.0.0/0', '::1', '2001:db8::/32'])('accepts %j', (text) => {
     expect(network(text)).toBeDefined()
   })
 
   test.each(['10.0.0.0/33', '2001:db8::/129', '10.0.0.0/', '10.0.0.0/x', '10.0.0.256', 'localhost', ''])(
-    '%j is refused',
+    'rejects %j',
     (text) => expect(network(text)).toBeUndefined(),
   )
 
-  test('of IPv4 addresses written as IPv6 holds the peers it names, unless it is refused', () => {
+  test('in IPv4-mapped IPv6 form, if accepted, contains the IPv4 peers it names', () => {
     const mapped = network('::ffff:10.0.0.0/104')
     if (mapped) expect(clientIp('10.1.2.3', '198.51.100.1', [mapped])).toBe('198.51.100.1')
   })

@@ -9,11 +9,11 @@ import { settingsPage } from '../../src/adapters/console/pages/settings.tsx'
 import { ago, counted, duration, elapsed, percent, utc } from '../../src/adapters/pages/words.ts'
 import type { Figures, ProviderHealth, Statistics } from '../../src/domain/events/statistics.ts'
 
-// The overview and the pages around it as text: what a browser would not show well, since it forgives.
+// Checks the HTML source of the console pages, because browsers silently repair invalid HTML.
 
 const now = Date.UTC(2026, 2, 1, 12, 30)
 
-/** Text that would be something else if a page did not escape it. */
+/** Text that breaks out of HTML if a page does not escape it. */
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&amp;`
 
 const pageContext: PageContext = {
@@ -51,7 +51,7 @@ const provider: ProviderHealth = {
   lastHour: { accepted: 0, failed: 0, unknown: 0 },
 }
 
-/** A day in which nothing happened but what is given, and that in its last hour. */
+/** Statistics of a day with the given figures in its last hour and no others. */
 function overview(
   figures: Partial<Figures> = {},
   { limited = [], providers = [] }: Partial<Omit<OverviewModel, 'statistics'>> = {},
@@ -84,7 +84,7 @@ function overview(
   }
 }
 
-/** The pages, with hostile text wherever text comes from elsewhere. */
+/** The pages, with hostile text in every field that comes from outside. */
 const pages: readonly (readonly [name: string, html: string])[] = [
   ['login', loginPage(hostile)],
   ['problem', problemPage(pageContext, { status: 404, title: hostile, text: hostile })],
@@ -153,7 +153,7 @@ interface PageElement {
   readonly attributes: ReadonlyMap<string, string>
 }
 
-/** The elements that a browser would see, in order; values of attributes as they are written. */
+/** The HTML elements in order, with attribute values as written. */
 function elementsOf(html: string): PageElement[] {
   const elements: PageElement[] = []
   new HTMLRewriter()
@@ -166,7 +166,7 @@ function elementsOf(html: string): PageElement[] {
   return elements
 }
 
-/** What stands in the main part as text, with each run of white space as one. */
+/** The text of the main element, with each run of white space collapsed. */
 function textOf(html: string): string {
   let text = ''
   const add = (chunk: { text: string }) => {
@@ -183,13 +183,13 @@ describe.each([
 ])('the page %s', (_name, html) => {
   const elements = elementsOf(html)
 
-  test('makes no element of text from elsewhere', () => {
+  test('creates no element from hostile text', () => {
     expect(elements.length).toBeGreaterThan(10)
     expect(elements.filter(({ tag }) => tag === 'img')).toEqual([])
     expect(html).not.toContain('<script>alert')
   })
 
-  test('has nothing that its policy forbids', () => {
+  test('has no inline script or style, which its content security policy forbids', () => {
     for (const { tag, attributes } of elements) {
       expect(tag).not.toBe('style')
       expect([...attributes.keys()].filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
@@ -198,7 +198,7 @@ describe.each([
     expect(html).not.toMatch(/<script[^>]*>[^<]/)
   })
 
-  test('leads nowhere but to this server', () => {
+  test('links only to this server', () => {
     const targets = elements
       .filter(({ attributes }) => attributes.get('rel') !== 'icon')
       .flatMap(({ attributes }) =>
@@ -209,7 +209,7 @@ describe.each([
     for (const target of targets) expect(target).toMatch(/^(?:\/(?:admin|outbox)\b|#)/)
   })
 
-  test('names every control, and has one title, one main part and one first heading', () => {
+  test('has a label for every control, and one title, one main and one h1 element', () => {
     const labelled = elements
       .filter(({ tag }) => tag === 'label')
       .map(({ attributes }) => attributes.get('for'))
@@ -225,7 +225,7 @@ describe.each([
     }
   })
 
-  test('proves with each form of a session that it came from there', () => {
+  test('has a CSRF token in every form except the sign-in forms', () => {
     for (const form of html.match(/<form .*?<\/form>/gs) ?? []) {
       const begins = /action="\/admin\/(?:login|link)"/.test(form)
       expect(form.includes('<input type="hidden" name="csrf" value="token-of-the-form"/>')).toBe(!begins)
@@ -233,12 +233,12 @@ describe.each([
   })
 })
 
-describe('text from elsewhere', () => {
-  test.each(pages)('stands in the page %s as it was written', (_name, html) => {
+describe('hostile text', () => {
+  test.each(pages)('is shown unchanged on the page %s', (_name, html) => {
     expect(html).toContain(hostile.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'))
   })
 
-  test('is one part of a path', () => {
+  test('is encoded as one path segment', () => {
     const html = settingsPage(pageContext, {
       settings: [],
       sessions: [{ id: '../a?b', startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
@@ -257,7 +257,7 @@ describe('the overview', () => {
       ),
     ].map(([, name, value]) => `${name} ${value}`)
 
-  test('says that there is no conversion where nothing was sent', () => {
+  test('shows no conversion rate when no code was sent', () => {
     expect(figures(overview())).toEqual([
       'Codes sent 0',
       'Verified 0',
@@ -269,7 +269,7 @@ describe('the overview', () => {
     ])
   })
 
-  test('has the figures of the period', () => {
+  test('shows the figures of the period', () => {
     const model = overview({
       sends: 1200,
       sendsFailed: 3,
@@ -289,7 +289,7 @@ describe('the overview', () => {
     ])
   })
 
-  test('has in its table what its chart draws', () => {
+  test('has the same figures in its table and in its chart', () => {
     const html = overviewPage(pageContext, overview({ sends: 31, verified: 17, sendsFailed: 5 }))
     const chart = elementsOf(html).find(({ attributes }) => attributes.get('id') === 'chart-codes')
     const written = (chart?.attributes.get('data-chart') ?? '').replaceAll('&quot;', '"')
@@ -309,7 +309,7 @@ describe('the overview', () => {
   test.each([
     [120, null, 'Median ≤ 2 min p90 > 2 min Codes 4'],
     [15, 90, 'Median ≤ 15 s p90 ≤ 90 s Codes 4'],
-  ])('says in which times people verify: %p and %p', (medianSeconds, p90Seconds, words) => {
+  ])('shows the verification times: %p and %p', (medianSeconds, p90Seconds, words) => {
     const bins = [
       { upToSeconds: 15, count: 1 },
       { upToSeconds: 120, count: 2 },
@@ -319,13 +319,13 @@ describe('the overview', () => {
     expect(textOf(overviewPage(pageContext, model))).toContain(words)
   })
 
-  test('marks the period that it shows', () => {
+  test('marks the selected period', () => {
     const elements = elementsOf(overviewPage(pageContext, overview({}, {}, { period: 'month' })))
     const current = elements.filter(({ attributes }) => attributes.get('aria-current') === 'true')
     expect(current.map(({ attributes }) => attributes.get('href'))).toEqual(['/admin?period=month'])
   })
 
-  test('says that all is well', () => {
+  test('reports that all is well', () => {
     const quiet = overviewPage(pageContext, overview({}, { providers: [provider] }))
     expect(textOf(quiet)).toContain(
       'No problems No codes were sent in the last 24 hours. All providers are available.',
@@ -335,11 +335,11 @@ describe('the overview', () => {
   })
 })
 
-describe('what is wrong', () => {
+describe('the list of problems', () => {
   const isOpen: ProviderHealth = { ...provider, state: 'open', failuresInARow: 5, openMs: 120_000 }
   const texts = (concerns: readonly Concern[]) => concerns.map(({ tone, text }) => `${tone}: ${text}`)
 
-  test('is nothing on a quiet day, and nothing where little fails', () => {
+  test('is empty without traffic, and with few failures', () => {
     const few = { sends: 100, verified: 80, sendsFailed: 9, delivered: 90, undelivered: 9 }
     for (const model of [overview({}, { providers: [provider] }), overview(few)]) {
       expect(concernsOf(model)).toEqual([])
@@ -348,22 +348,26 @@ describe('what is wrong', () => {
 
   const alone = 'No other provider sends its SMS, so otpost still uses it.'
   test.each<[string, ProviderHealth[], string]>([
-    ['alone', [], alone],
+    ['without another provider', [], alone],
     [
-      'beside one of its route',
+      'with another provider for its route',
       [{ ...provider, name: 'twilio', routes: ['template', 'plain'] }],
       'Other providers send its SMS.',
     ],
-    ['beside one of another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
-    ['beside one of another channel', [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }], alone],
-    ['beside one that rests too', [{ ...isOpen, name: 'twilio' }], alone],
-  ])('is a provider that rests %s', (_case, others, meanwhile) => {
+    ['with a provider for another route', [{ ...provider, name: 'twilio', routes: ['template'] }], alone],
+    [
+      'with a provider for another channel',
+      [{ ...provider, name: 'smtp', channel: 'EMAIL', routes: [] }],
+      alone,
+    ],
+    ['with another open circuit', [{ ...isOpen, name: 'twilio' }], alone],
+  ])('has a provider with an open circuit, %s', (_case, others, meanwhile) => {
     expect(texts(concernsOf(overview({}, { providers: [isOpen, ...others] })))[0]).toBe(
       `bad: Provider kannel: circuit open for 2 min after 5 failures in a row. ${meanwhile}`,
     )
   })
 
-  test('is a provider that is probed, and one that fails often', () => {
+  test('has a half-open provider, and one that fails often', () => {
     const providers: ProviderHealth[] = [
       { ...provider, name: 'often', lastHour: { accepted: 90, failed: 8, unknown: 2 } },
       { ...provider, name: 'seldom', lastHour: { accepted: 91, failed: 7, unknown: 2 } },
@@ -376,7 +380,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('is what did not go out, did not arrive, was not verified', () => {
+  test('has codes that were not sent, not delivered or not verified', () => {
     const model = overview({ sends: 90, sendsFailed: 10, delivered: 50, undelivered: 10 })
     expect(texts(concernsOf(model))).toEqual([
       'bad: Sending failed for 10 of 100 codes (10%) in the last 24 hours.',
@@ -385,7 +389,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('is an app at its limit, and not a recipient at theirs', () => {
+  test('has an app at its rate limit, but not a rate-limited recipient', () => {
     const limited = { brand: null, recipient: null, refusals: 1, endsAt: now + 1000 }
     const model = overview(
       {},
@@ -403,7 +407,7 @@ describe('what is wrong', () => {
   })
 })
 
-test('settings hide a secret, and tell it from what is not set', () => {
+test('the settings page hides a secret and shows whether it is set', () => {
   const html = settingsPage(pageContext, {
     settings: [
       { name: 'SECRET_KEY', source: 'environment', value: null },
@@ -419,7 +423,7 @@ test('settings hide a secret, and tell it from what is not set', () => {
   )
 })
 
-test('a problem leads on: into the console, to the sign-in, or nowhere where there is none', () => {
+test('a problem page links to the console, to the sign-in page, or nowhere if there is no sign-in page', () => {
   const links = (html: string) =>
     elementsOf(html)
       .filter(({ attributes }) => attributes.get('class')?.startsWith('button'))
@@ -430,7 +434,7 @@ test('a problem leads on: into the console, to the sign-in, or nowhere where the
   expect(links(problemPage(null, { ...model, hasLogin: false }))).toEqual([])
 })
 
-test('the audit log leads to the brand or the request that was changed, and to what came before', () => {
+test('the audit log links to the changed brand or request, and to earlier entries', () => {
   const entry = { at: now, actor: { by: 'console', name: 'a1b2' }, details: {} } as const
   const html = auditPage(pageContext, {
     records: [
@@ -449,7 +453,7 @@ interface BrowserTimes {
   timesIn(zone: string): { full(at: number): string }
 }
 
-describe('words', () => {
+describe('formatting', () => {
   test.each([
     [null, '–'],
     [0, '0%'],
@@ -458,7 +462,7 @@ describe('words', () => {
     [0.1234, '12.3%'],
     [0.9999, '99.9%'],
     [1, '100%'],
-  ])('a share of %p is %p', (share, words) => {
+  ])('writes a share of %p as %p', (share, words) => {
     expect(percent(share)).toBe(words)
   })
 
@@ -470,7 +474,7 @@ describe('words', () => {
     [3_600_000, '1 h'],
     [47 * 3_600_000, '47 h'],
     [48 * 3_600_000, '2 d'],
-  ])('%p ms are %p', (ms, words) => {
+  ])('writes %p ms as %p', (ms, words) => {
     expect(duration(ms)).toBe(words)
   })
 
@@ -485,7 +489,7 @@ describe('words', () => {
     expect(elapsed(ms)).toBe(words)
   })
 
-  test('counts nouns', () => {
+  test('writes nouns in singular and plural', () => {
     expect([0, 1, 2, 1234].map((value) => counted(value, 'code'))).toEqual([
       '0 codes',
       '1 code',
@@ -494,7 +498,7 @@ describe('words', () => {
     ])
   })
 
-  test('of time are the same in the browser', async () => {
+  test('of relative times is the same on the server and in the browser', async () => {
     const file = new URL('../../src/adapters/pages/times.js', import.meta.url)
     // As a module of its own, since the server imports this file as text.
     const script = URL.createObjectURL(new Blob([await Bun.file(file).text()], { type: 'text/javascript' }))

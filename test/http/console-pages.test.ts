@@ -23,12 +23,12 @@ import type { IntegrationRequestRecord } from '../../src/domain/integration/inte
 import { previewOf, previewsOf } from '../../src/domain/messages/preview.ts'
 import { templateOf } from '../../src/domain/messages/templates.ts'
 
-/** What breaks out of text, of an attribute in either quotes, and of a comment, where it is not escaped. */
+/** Text that, unescaped, breaks out of an element, a quoted attribute or a comment. */
 const hostile = `--></title></textarea><script>alert(1)</script>"'><img src=x onerror="alert(2)" style="color:red">`
 
 const now = Date.UTC(2026, 0, 1, 12)
 
-/** The elements of a page with their attributes, and its text, as a browser makes them of it. */
+/** The elements of a page with their attributes, and its text, as HTMLRewriter parses them. */
 async function read(html: string) {
   const elements: { tag: string; attributes: ReadonlyMap<string, string> }[] = []
   let text = ''
@@ -52,7 +52,7 @@ function unescaped(text: string): string {
   return text.replace(/&(lt|gt|quot|#39|amp);/g, (whole, name) => signs[name] ?? whole)
 }
 
-/** What the policy of the console forbids, and what a page of it never needs. */
+/** Checks for markup that the content security policy forbids and pages do not need. */
 async function expectInert(html: string): Promise<void> {
   const { elements, all } = await read(html)
   expect(elements.length).toBeGreaterThan(0)
@@ -84,7 +84,7 @@ const pageContext: PageContext = {
   flash: null,
 }
 
-describe('Requests, brands, apps and deliveries', () => {
+describe('the pages for requests, brands, apps and deliveries', () => {
   const kept: IntegrationRequestRecord = {
     id: '0a3f6a52-6f0c-4d7e-9d39-0f6a2f0a9a01',
     createdAt: now - 60_000,
@@ -391,16 +391,16 @@ describe('Requests, brands, apps and deliveries', () => {
   }
 
   for (const [name, page] of hostilePages) {
-    test(`shows hostile text as text: ${name}`, async () => {
+    test(`show hostile text as text: ${name}`, async () => {
       const html = page({ ...pageContext, flash: { tone: 'bad', text: hostile } })
       await expectInert(html)
       const { text } = await read(html)
-      // In the flash at least; where a page shows more of it, none of that became an element either.
+      // The flash message shows the text; no page may create an element from it.
       expect(text).toContain(hostile)
     })
   }
 
-  test('shows a hostile preview as text', async () => {
+  test('show a hostile preview as text', async () => {
     const named = previewOf({ ...brand, displayName: hostile }, templateNamed('ORDER_PLACED'), {}, settings)
     const refused = previewOf(brand, templateNamed('ORDER_PLACED'), { customerName: hostile }, settings)
     for (const preview of [named, { ...refused, problem: hostile }]) {
@@ -410,7 +410,7 @@ describe('Requests, brands, apps and deliveries', () => {
     }
   })
 
-  test('every form proves that it came from this session', async () => {
+  test('have a CSRF token in every form', async () => {
     const pages = [
       ...hostilePages.map(([, page]) => page(pageContext)),
       appsPage(pageContext, apps),
@@ -428,7 +428,7 @@ describe('Requests, brands, apps and deliveries', () => {
     }
   })
 
-  test('every control has a label, and no two share an id', async () => {
+  test('have a label for every control, and no duplicate ids', async () => {
     for (const [, page] of hostilePages) {
       const { elements, all } = await read(page(pageContext))
       const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? [])
@@ -439,12 +439,12 @@ describe('Requests, brands, apps and deliveries', () => {
     }
   })
 
-  /** The text of a page, its white space aside. */
+  /** The text of a page, with white space collapsed. */
   async function words(html: string): Promise<string> {
     return (await read(html)).text.replace(/\s+/g, ' ')
   }
 
-  /** What a form of a page posts when nothing is changed, by where to; `csrf` aside. */
+  /** The fields that each form posts unchanged, by action, without `csrf`. */
   async function forms(html: string): Promise<readonly (readonly [string, Record<string, string>])[]> {
     const all: [string, Record<string, string>][] = []
     const add = (name: string | null, value: string | null) => {
@@ -461,7 +461,7 @@ describe('Requests, brands, apps and deliveries', () => {
     return all.filter(([action]) => action !== '/admin/logout')
   }
 
-  test('a request waits with the forms that decide it, and afterwards shows what was decided', async () => {
+  test('show a pending request with forms to approve and reject it, then the decision', async () => {
     const path = `/admin/requests/${kept.id}`
     expect(await forms(requestPage(pageContext, request))).toEqual([
       [`${path}/approve`, { appId: 'globex-shop', brandSlug: 'globex' }],
@@ -484,7 +484,7 @@ describe('Requests, brands, apps and deliveries', () => {
     expect(await words(list)).toContain('https://otp.example.com/integrations/requests')
   })
 
-  test('a stranger’s address is a link only where it leads to a web page, and writes to one person', async () => {
+  test("link a requester's website only if it is http or https, and a mailto link has one recipient", async () => {
     const linksOf = async (change: Partial<IntegrationRequestRecord>) => {
       const { all } = await read(requestPage(pageContext, { ...request, request: { ...kept, ...change } }))
       return all('a').flatMap((link) => link.get('href') ?? [])
@@ -497,13 +497,13 @@ describe('Requests, brands, apps and deliveries', () => {
     expect(mail).toBe('mailto:a%3Fbcc%3Db@globex.example%26c%3D%2541')
   })
 
-  test('a key is shown with a line that sends with it, whatever the app is called', async () => {
+  test('show a new key with a curl command that works for any app id', async () => {
     const page = keyPage(pageContext, { ...key, appId: `it's "$HOME" \`id\` \\` })
     expect(await words(page)).toContain('This key is shown only once.')
     const { all } = await read(page)
     expect(all('button').map((button) => button.get('data-copy'))).toContain(key.apiKey)
     const line = unescaped(/<pre>(.*?)<\/pre>/s.exec(page)?.[1] ?? '')
-    // The shell itself says what curl would be given.
+    // The shell itself reports which arguments curl gets.
     const shown = Bun.spawn(['sh', '-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { stdout: 'pipe' })
     const given = (await new Response(shown.stdout).text()).split('\0').slice(0, -1)
     expect(given.slice(0, -1)).toEqual([
@@ -521,14 +521,14 @@ describe('Requests, brands, apps and deliveries', () => {
     })
   })
 
-  test('a second key says how to change over', async () => {
+  test('explain the key change when the app has a second key', async () => {
     expect(await words(keyPage(pageContext, key))).not.toContain('previous key')
     const second = await words(keyPage(pageContext, { ...key, hasOther: true, brandSlug: null }))
     expect(second).toContain('Both keys of shop are valid now.')
     expect(second).toContain('Replace BRAND with the slug of an active brand')
   })
 
-  test('apps offer a second key while there is one, and to revoke each while there are two', async () => {
+  test('offer a second key to apps with one key, and revocation of each key to apps with two', async () => {
     const newer = { ...appKey, lastFour: 'Qz1c', lastUsedAt: null }
     const old = { ...appKey, lastFour: 'dead', revokedAt: now }
     const withKeys = (keys: AppsModel['apps'][number]['keys']) =>
@@ -549,7 +549,7 @@ describe('Requests, brands, apps and deliveries', () => {
     expect(page).toContain('legacy')
   })
 
-  test('a brand is changed by one form, moved by buttons, and its templates registered one by one', async () => {
+  test('show a brand with one edit form, status buttons, and one form for each template', async () => {
     const page = brandPage(pageContext, brandModel(brand))
     const all = await forms(page)
     expect(all.find(([action]) => action === '/admin/brands/acme')).toEqual([
@@ -587,7 +587,7 @@ describe('Requests, brands, apps and deliveries', () => {
       'has 2 segments. Providers bill each segment. ë ’ are not',
     ],
   ] as const) {
-    test(`a preview says what a message to ${customerName} costs`, async () => {
+    test(`show the size of a message to ${customerName} in the preview`, async () => {
       const given = { customerName, orderId: 'A-1042', orderDate: '2026-11-21' }
       const preview = previewOf(brand, templateNamed('ORDER_PLACED'), given, settings)
       const html = previewFragment(preview)
@@ -595,19 +595,19 @@ describe('Requests, brands, apps and deliveries', () => {
       expect(text).toContain(`Hi ${customerName}, we received your Acme order`)
       expect(text).toContain(size)
       expect(text).toContain(why)
-      // What the script reads out is the same.
+      // The summary for screen readers is the same.
       expect((await read(html)).all('div')[0]?.get('data-summary')).toBe(size)
     })
   }
 
-  test('a value that is refused is told instead of a message', async () => {
+  test('show the validation error in place of the preview for a rejected value', async () => {
     const refused = previewOf(brand, templateNamed('ORDER_PLACED'), { orderDate: '2026-02-30' }, settings)
     const text = await words(previewFragment(refused))
     expect(text).toContain('variables.orderDate must be a date that exists')
     expect(text).not.toContain('segment')
   })
 
-  test('deliveries link to their story, and lead on without a recipient in an address', async () => {
+  test('link each delivery to its request trace, and have no phone number in any URL', async () => {
     const failed: Delivery = { ...delivery, report: { status: 'failed', reason: '30006', at: now } }
     const page = deliveriesPage(pageContext, {
       ...deliveries,
@@ -644,7 +644,7 @@ describe('Requests, brands, apps and deliveries', () => {
     ['nothing is older', { isLater: true }, 'No older deliveries'],
     ['a search is none', { problem: 'Search for a request id.' }, 'Show all deliveries'],
   ] as const) {
-    test(`deliveries say what it means that ${state}`, async () => {
+    test(`explain an empty list of deliveries: ${state}`, async () => {
       const page = deliveriesPage(pageContext, { ...deliveries, rows: [], ...change })
       expect(await words(page)).toContain(told)
     })
@@ -661,9 +661,9 @@ describe('Requests, brands, apps and deliveries', () => {
   }
   const next: Delivery = { ...delivery, attempt: 2, provider: 'vonage', at: delivery.at + 4000 }
   const traces: readonly (readonly [string, TraceModel])[] = [
-    ['a code that two providers were asked for', traceModel({}, [left, next])],
+    ['a code that two providers tried', traceModel({}, [left, next])],
     [
-      'a code that a limit refused',
+      'a rate-limited code',
       traceModel(
         {
           limits: [
@@ -676,15 +676,15 @@ describe('Requests, brands, apps and deliveries', () => {
       ),
     ],
     [
-      'a code that was wrong',
+      'a wrong code',
       traceModel(
         { operation: 'verify', end: { status: 401, error: 'mismatch', message: null, durationMs: 2 } },
         [],
       ),
     ],
-    ['a request that was never answered', traceModel({ end: null }, [])],
+    ['a request without a response', traceModel({ end: null }, [])],
     [
-      'a notification to several',
+      'a notification to several recipients',
       traceModel({ operation: 'notify', recipient: null, recipients: 2 }, [
         { ...delivery, position: 1 },
         {
@@ -701,13 +701,13 @@ describe('Requests, brands, apps and deliveries', () => {
     ],
   ]
   for (const [name, model] of traces) {
-    test(`a story tells all that explain does: ${name}`, async () => {
+    test(`show the same request trace as explain: ${name}`, async () => {
       const page = tracePage(pageContext, model)
       const text = await words(page)
       const headings = ['Checks', 'Delivery', 'What to do']
       for (const line of model.lines) {
         if (line === '' || headings.includes(line)) continue
-        // Signs and headings stand for how a line begins.
+        // The page replaces these words by icons and headings.
         const said = line.trim().replace(/^(passed|REFUSED|Request|\d+\.) +/, '')
         expect(text).toContain(said.replace(/\s+/g, ' ').replace(/\d{2}\*+\d{2}/g, '+$&'))
       }
@@ -715,7 +715,7 @@ describe('Requests, brands, apps and deliveries', () => {
     })
   }
 
-  test('a story shows how far each limit was used up, beside its line', async () => {
+  test('show the used share of each limit in a request trace', async () => {
     const { lines } = traceModel({}, [])
     const html = tracePage(pageContext, traceModel({}, []))
     const line = lines.find((each) => each.includes('calls of this app in a minute'))

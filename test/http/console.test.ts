@@ -10,7 +10,7 @@ import { password, passwordHash, type Seen, Visitor } from '../support/console.t
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
 
-// Who may use the console and what its forms do, without a browser; how it looks and feels is tested in one.
+// Access to the console and the effects of its forms, without a browser. Layout is tested in test/browser.
 
 let app: TestApp
 let visitor: Visitor
@@ -36,16 +36,16 @@ const pages = [
   '/admin/settings',
 ]
 
-describe('where no password is set', () => {
+describe('without a password', () => {
   beforeEach(() => open({}))
 
-  test.each([...pages, '/admin/login'])('%s does not exist', async (path) => {
+  test.each([...pages, '/admin/login'])('%s returns 404', async (path) => {
     const { status, html } = await visitor.get(path)
     expect(status).toBe(404)
     expect(JSON.parse(html)).toMatchObject({ success: false, error: 'not_found' })
   })
 
-  test('a person is told how to open it', async () => {
+  test('a browser gets a page that explains how to open the console', async () => {
     for (const path of ['/admin', '/admin/login', '/admin/brands/acme']) {
       const person = new Visitor(app, { accept: 'text/html,application/xhtml+xml' })
       const { status, html } = await person.get(path)
@@ -54,14 +54,14 @@ describe('where no password is set', () => {
     }
   })
 
-  test('forms do not exist', async () => {
+  test('forms return 404', async () => {
     for (const path of ['/admin/login', '/admin/logout', '/admin/apps/issue']) {
       expect((await visitor.post(path, { password, appId: 'shop' })).status).toBe(404)
     }
     expect(await app.app.context.apps.list()).toEqual([])
   })
 
-  test('a link of the command opens it, once', async () => {
+  test('a link from `otpost admin link` signs in once', async () => {
     const token = await makeLink(app.app.context, tester)
     expect((await visitor.get('/admin/link')).status).toBe(200)
     expect((await visitor.post('/admin/link', { token: `${token}x` })).status).toBe(401)
@@ -75,16 +75,16 @@ describe('where no password is set', () => {
     expect((await another.get('/admin')).status).toBe(404)
   })
 
-  test('of many who use a link at once, one is let in', async () => {
+  test('only one of several simultaneous uses of a link signs in', async () => {
     const token = await makeLink(app.app.context, tester)
     const visitors = Array.from({ length: 20 }, () => new Visitor(app))
     const answers = await Promise.all(visitors.map((each) => each.post('/admin/link', { token })))
-    // The others' tokens are wrong by then, and ten wrong ones are answered.
+    // The other 19 tokens are wrong by then; the first ten wrong ones get 401.
     const statuses = answers.map(({ status }) => status).sort()
     expect(statuses).toEqual([303, ...Array(10).fill(401), ...Array(9).fill(429)])
   })
 
-  test('a session that has ended is told so', async () => {
+  test('an expired session gets 401 with instructions', async () => {
     await visitor.post('/admin/link', { token: await makeLink(app.app.context, tester) })
     expect((await visitor.get('/admin')).status).toBe(200)
     app.advance(30 * 60)
@@ -96,14 +96,14 @@ describe('where no password is set', () => {
     }
   })
 
-  test('a link is over after ten minutes', async () => {
+  test('a link expires after ten minutes', async () => {
     const token = await makeLink(app.app.context, tester)
     app.advance(600)
     expect((await visitor.post('/admin/link', { token })).status).toBe(401)
   })
 })
 
-describe('whether a link is active is not shown', () => {
+describe('the responses for sign-in links', () => {
   const answerOf = async (asked: Promise<Seen>) => {
     const { status, headers, html } = await asked
     headers.delete('x-request-id')
@@ -113,7 +113,7 @@ describe('whether a link is active is not shown', () => {
   test.each([
     ['without a password', {}],
     ['with a password', { ADMIN_PASSWORD_HASH: passwordHash }],
-  ] as const)('%s', async (_, env) => {
+  ] as const)('do not reveal whether a link is active, %s', async (_, env) => {
     await open(env)
     const link = () => answerOf(new Visitor(app).get('/admin/link'))
     const withNone = await link()
@@ -139,12 +139,12 @@ describe('whether a link is active is not shown', () => {
       Object.values(tokens).map((token) => answerOf(new Visitor(app).post('/admin/link', { token }))),
     )
     for (const answer of answers) expect(answer).toEqual({ ...answers[0], status: 401 } as typeof answer)
-    // GET uses nothing up.
+    // GET does not use up the link.
     await visitor.get(`/admin/link?token=${active}`)
     expect((await visitor.post('/admin/link', { token: active })).status).toBe(303)
   })
 
-  test('wrong ones are limited by IP address, an active one is not', async () => {
+  test('rate-limit wrong tokens by IP address, but accept an active one', async () => {
     await open()
     const active = await makeLink(app.app.context, tester)
     const tries = Array.from({ length: 11 }, () => visitor.post('/admin/link', { token: 'wrong' }))
@@ -158,7 +158,7 @@ describe('whether a link is active is not shown', () => {
 describe('signing in', () => {
   beforeEach(() => open())
 
-  test('a visitor without a session is led to the form', async () => {
+  test('redirects a visitor without a session to the sign-in form', async () => {
     for (const path of pages) {
       const { status, headers } = await visitor.get(path)
       expect([status, headers.get('location')]).toEqual([303, '/admin/login'])
@@ -166,7 +166,7 @@ describe('signing in', () => {
     expect((await visitor.get('/admin/login')).html).toContain('type="password"')
   })
 
-  test('a wrong password begins nothing', async () => {
+  test('with a wrong password starts no session', async () => {
     for (const wrong of ['', 'wrong', `${password} `.slice(1)]) {
       const { status, headers } = await visitor.post('/admin/login', { password: wrong })
       expect([status, headers.getSetCookie()]).toEqual([401, []])
@@ -174,8 +174,8 @@ describe('signing in', () => {
     expect((await visitor.get('/admin')).status).toBe(303)
   })
 
-  test('the cookie is hidden from scripts and other sites', async () => {
-    // Only PUBLIC_URL tells whether browsers use TLS: any client can send X-Forwarded-Proto.
+  test('sets a cookie that is HttpOnly and SameSite=Strict', async () => {
+    // Only PUBLIC_URL decides whether browsers use TLS: any client can send X-Forwarded-Proto.
     const forged = { 'sec-fetch-site': 'same-origin', 'x-forwarded-proto': 'https' }
     const { headers } = await visitor.post('/admin/login', { password }, forged)
     expect(headers.getSetCookie()).toEqual([
@@ -186,7 +186,7 @@ describe('signing in', () => {
     ])
   })
 
-  test('where the public address is https it never leaves TLS, whatever the proxy hands on', async () => {
+  test('sets a Secure cookie when PUBLIC_URL is https, even if the proxy connects by http', async () => {
     await app.close()
     await open({ ADMIN_PASSWORD_HASH: passwordHash, PUBLIC_URL: 'https://otp.example.com' })
     const login = (origin: string) => visitor.post('/admin/login', { password }, { origin })
@@ -201,12 +201,12 @@ describe('signing in', () => {
     expect((await visitor.get('/admin')).status).toBe(200)
   })
 
-  test('a browser that did not keep the cookie is told so', async () => {
+  test('returns 401 with an explanation if the browser did not keep the cookie', async () => {
     const { status, html } = await visitor.get('/admin/entered')
     expect([status, html.includes('did not store the session cookie')]).toEqual([401, true])
   })
 
-  test('what another console left in the browser keeps nobody out', async () => {
+  test('works when the browser has a cookie of another console', async () => {
     await visitor.enter()
     visitor.cookies.set('__Host-otpost', 'of-another-console-by-the-same-name-and-gone')
     expect((await visitor.get('/admin')).status).toBe(200)
@@ -214,12 +214,12 @@ describe('signing in', () => {
     expect((await app.app.context.brands.bySlug('acme'))?.status).toBe('suspended')
   })
 
-  test('HEAD is answered as GET is', async () => {
+  test('answers HEAD as it answers GET', async () => {
     const { status, headers } = await app.request('HEAD', '/admin')
     expect([status, headers.get('location')]).toEqual([303, '/admin/login'])
   })
 
-  test('the token is nowhere in the database, nor in the log', async () => {
+  test('stores the session token neither in the database nor in the log', async () => {
     await visitor.enter()
     const [token = ''] = visitor.cookies.values()
     expect(token).toHaveLength(43)
@@ -227,7 +227,7 @@ describe('signing in', () => {
     expect(JSON.stringify([sessions, app.lines])).not.toContain(token)
   })
 
-  test('tries are limited by address, the right password among them, until their time is over', async () => {
+  test('is rate-limited by IP address, even with the correct password, until the window ends', async () => {
     for (let index = 0; index < 10; index++) {
       expect((await visitor.post('/admin/login', { password: 'wrong' })).status).toBe(401)
     }
@@ -238,14 +238,14 @@ describe('signing in', () => {
     expect((await visitor.post('/admin/login', { password })).status).toBe(303)
   })
 
-  test('of tries at once no more are looked at than are allowed', async () => {
+  test('checks no more simultaneous attempts than the limit allows', async () => {
     const tries = Array.from({ length: 30 }, () => visitor.post('/admin/login', { password: 'wrong' }))
     const statuses = (await Promise.all(tries)).map(({ status }) => status)
     expect(statuses.filter((status) => status === 401)).toHaveLength(10)
     expect(statuses.filter((status) => status === 429)).toHaveLength(20)
   })
 
-  test('a success clears the count of wrong tries', async () => {
+  test('resets the count of wrong attempts on success', async () => {
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < 9; index++) {
         expect((await new Visitor(app).post('/admin/login', { password: 'wrong' })).status).toBe(401)
@@ -257,7 +257,7 @@ describe('signing in', () => {
     }
   })
 
-  test('ends the session that the browser had', async () => {
+  test('ends the previous session of the browser', async () => {
     await visitor.enter()
     const former = new Map(visitor.cookies)
     await visitor.enter()
@@ -271,11 +271,11 @@ describe('signing in', () => {
     expect(await app.app.context.sessions.list(app.clock.now)).toHaveLength(1)
   })
 
-  test('a password of any length is one that is wrong', async () => {
+  test('rejects a very long wrong password', async () => {
     expect((await visitor.post('/admin/login', { password: 'x'.repeat(60_000) })).status).toBe(401)
   })
 
-  test('a password is the same in every Unicode form', async () => {
+  test('accepts a password in any Unicode normalization form', async () => {
     await app.close()
     const composed = 'caf\u00e9 drei W\u00f6rter'
     const hash = await Bun.password.hash(composed, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
@@ -283,7 +283,7 @@ describe('signing in', () => {
     expect((await visitor.post('/admin/login', { password: composed.normalize('NFD') })).status).toBe(303)
   })
 
-  test('is logged with the IP address, never with the password or a token, and is in the audit log', async () => {
+  test('is logged and audited with the IP address, without passwords and tokens', async () => {
     const token = await makeLink(app.app.context, tester)
     for (let index = 0; index < 11; index++) await visitor.post('/admin/login', { password: 'a wrong one' })
     await visitor.post('/admin/link', { token: 'a wrong one' })
@@ -312,7 +312,7 @@ describe('signing in', () => {
     ])
   })
 
-  test('a form of another site signs nobody in', async () => {
+  test('rejects a form from another site', async () => {
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
@@ -333,7 +333,7 @@ describe('under a flood of wrong passwords', () => {
     url = new URL('/admin/login', app.app.listen())
   })
 
-  /** A try from an IP address, with the cookies of a browser. */
+  /** A sign-in attempt from an IP address, with the cookies of a browser. */
   const attempt = async (ip: string, tried: string, cookies: Visitor['cookies'] = new Map()) => {
     const { status, headers } = await fetch(url, {
       method: 'POST',
@@ -347,7 +347,7 @@ describe('under a flood of wrong passwords', () => {
     })
     return { status, retryAfter: Number(headers.get('retry-after')) }
   }
-  /** Wrong passwords of several IP addresses, of ten tries each; resolves to the statuses. */
+  /** Sends wrong passwords, ten from each IP address, and returns the statuses. */
   const flood = async (tries: number) => {
     const statuses = []
     for (let index = 0; index < tries; index++) {
@@ -356,13 +356,13 @@ describe('under a flood of wrong passwords', () => {
     return statuses
   }
 
-  test('of 110 tries from 11 IP addresses, nobody else is locked out', async () => {
+  test('110 attempts from 11 IP addresses do not lock out other IP addresses', async () => {
     expect(await flood(110)).toEqual(Array(110).fill(401))
     expect((await attempt('192.0.2.1', password)).status).toBe(429)
     expect((await attempt('198.51.100.1', password)).status).toBe(303)
   })
 
-  test('after 200 in an hour, one in 20 seconds is checked', async () => {
+  test('after 200 attempts in an hour, one attempt every 20 seconds is checked', async () => {
     expect(await flood(200)).toEqual(Array(200).fill(401))
     for (let round = 0; round < 3; round++) {
       expect((await attempt('203.0.113.1', 'wrong')).status).toBe(401)
@@ -375,7 +375,7 @@ describe('under a flood of wrong passwords', () => {
     expect(await flood(200)).toEqual(Array(200).fill(401))
   })
 
-  test('a sign-in of an unknown browser gives strangers no more tries', async () => {
+  test('a successful sign-in of an unknown browser does not reset the global count', async () => {
     await flood(199)
     expect((await attempt('198.51.100.1', password)).status).toBe(303)
     const statuses = []
@@ -385,7 +385,7 @@ describe('under a flood of wrong passwords', () => {
     expect(statuses).toEqual([401, 429, 429])
   })
 
-  test('a try that is rejected because too many wait does not count', async () => {
+  test('an attempt rejected because the queue is full does not count', async () => {
     await visitor.enter()
     visitor.cookies.delete('otpost_console')
     const slowHash = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 16_384, timeCost: 2 })
@@ -403,7 +403,7 @@ describe('under a flood of wrong passwords', () => {
     }
   })
 
-  test('of many at once few wait to be checked', async () => {
+  test('simultaneous attempts are checked in a short queue', async () => {
     const tries = Array.from({ length: 200 }, (_, index) => attempt(`192.0.2.${index}`, 'wrong'))
     const statuses = new Set((await Promise.all(tries)).map(({ status }) => status))
     expect(statuses.difference(new Set([401, 429])).size).toBe(0)
@@ -411,7 +411,7 @@ describe('under a flood of wrong passwords', () => {
     expect((await attempt('198.51.100.1', password)).status).toBe(303)
   })
 
-  test('a browser that signed in before signs in at once, also from a limited IP address', async () => {
+  test('a browser that signed in before can sign in immediately, also from a rate-limited IP address', async () => {
     await visitor.enter()
     await visitor.post('/admin/logout')
     await flood(201)
@@ -420,14 +420,14 @@ describe('under a flood of wrong passwords', () => {
     }
   })
 
-  test('so does one that signed in by a link', async () => {
+  test('a browser that signed in with a link can sign in immediately', async () => {
     const token = await makeLink(app.app.context, tester)
     await flood(201)
     expect((await visitor.post('/admin/link', { token })).status).toBe(303)
     expect((await attempt('192.0.2.1', password, visitor.cookies)).status).toBe(303)
   })
 
-  test('the cookie of such a browser has a limit of its own, and ends with the password', async () => {
+  test('the cookie of a known browser has its own rate limit, and becomes invalid when the password changes', async () => {
     await visitor.enter()
     visitor.cookies.delete('otpost_console')
     const statuses = []
@@ -469,7 +469,7 @@ describe('under a flood of wrong passwords', () => {
   })
 })
 
-test('a device cookie counts only as the server signed it, for the present password hash', () => {
+test("a device cookie is valid only with the server's signature for the current password hash", () => {
   const hash = fc.string({ minLength: 1 })
   const deviceIn = (text: string, passwordHash: string) =>
     deviceOf(
@@ -491,13 +491,13 @@ test('a device cookie counts only as the server signed it, for the present passw
   )
 })
 
-describe('a session', () => {
+describe('a console session', () => {
   beforeEach(async () => {
     await open()
     await visitor.enter()
   })
 
-  test.each(pages)('sees %s under a strict policy, and no cache keeps it', async (path) => {
+  test.each(pages)('can open %s, with a strict content security policy and no caching', async (path) => {
     const { status, headers, html } = await visitor.get(path)
     expect(status).toBe(200)
     const policy = headers.get('content-security-policy') ?? ''
@@ -511,7 +511,7 @@ describe('a session', () => {
     )
   })
 
-  test('sees a page that there is not as such', async () => {
+  test('gets a 404 page for an unknown path', async () => {
     for (const path of [
       '/admin/nothing',
       '/admin/brands/nobody',
@@ -523,7 +523,7 @@ describe('a session', () => {
     }
   })
 
-  test('ends half an hour after it was last used', async () => {
+  test('expires after 30 minutes without use', async () => {
     for (let index = 0; index < 3; index++) {
       app.advance(29 * 60)
       expect((await visitor.get('/admin/apps')).status).toBe(200)
@@ -532,7 +532,7 @@ describe('a session', () => {
     expect((await visitor.get('/admin/apps')).status).toBe(303)
   })
 
-  test('ends after eight hours, however much it is used', async () => {
+  test('expires after eight hours, even when in use', async () => {
     for (let minutes = 20; minutes < 480; minutes += 20) {
       app.advance(20 * 60)
       expect((await visitor.get('/admin/apps')).status).toBe(200)
@@ -541,7 +541,7 @@ describe('a session', () => {
     expect((await visitor.get('/admin/apps')).status).toBe(303)
   })
 
-  test('ends when its operator signs out', async () => {
+  test('ends when the operator signs out', async () => {
     const kept = new Map(visitor.cookies)
     expect((await visitor.post('/admin/logout')).status).toBe(303)
     expect([...visitor.cookies.keys()]).toEqual(['otpost_device'])
@@ -549,7 +549,7 @@ describe('a session', () => {
     expect((await visitor.get('/admin')).status).toBe(303)
   })
 
-  test('can be ended by another', async () => {
+  test('can be ended from another session', async () => {
     const idsOf = async () =>
       (await app.app.context.sessions.list(app.clock.now)).map(({ tokenSha256 }) => tokenSha256.slice(0, 8))
     const own = await idsOf()
@@ -567,7 +567,7 @@ describe('a session', () => {
     expect((await visitor.get('/admin')).status).toBe(200)
   })
 
-  test('that is ended by itself is signed out, in the log as in the audit log', async () => {
+  test('that ends itself is signed out, in the log and in the audit log', async () => {
     const [own] = await app.app.context.sessions.list(app.clock.now)
     await visitor.get('/admin/settings')
     expect((await visitor.post(`/admin/sessions/${own?.tokenSha256.slice(0, 8)}/revoke`)).status).toBe(303)
@@ -578,7 +578,7 @@ describe('a session', () => {
     expect((await visitor.get('/admin')).status).toBe(303)
   })
 
-  test('does nothing by a form that is not its own', async () => {
+  test('rejects a form without its CSRF token', async () => {
     const other = await new Visitor(app).enter()
     const theirs = /name="csrf" value="([^"]*)"/.exec((await other.get('/admin/apps')).html)?.[1] ?? ''
     expect(theirs).toHaveLength(43)
@@ -594,13 +594,13 @@ describe('a session', () => {
     expect((await visitor.post('/admin/apps/issue', { appId: 'till' })).status).toBe(200)
   })
 
-  test('is not begun by a form without a session', async () => {
+  test('is required to post a form', async () => {
     const stranger = new Visitor(app)
     expect((await stranger.post('/admin/apps/issue', { appId: 'till' })).status).toBe(401)
     expect(await app.app.context.apps.list()).toEqual([])
   })
 
-  test('shows no message that another site has put into its cookie', async () => {
+  test('ignores a flash cookie set by another site', async () => {
     const forged = encodeURIComponent(JSON.stringify(['good', 'Call +1 202 555 0143']))
     for (const name of ['otpost_said', 'otpost_flash']) {
       for (const value of [forged, `${forged}.`, `${forged}.${'A'.repeat(43)}`]) {
@@ -608,7 +608,7 @@ describe('a session', () => {
         expect((await visitor.get('/admin/apps')).html).not.toContain('Call +1')
       }
     }
-    // Nor one of another session, or a changed one.
+    // The same applies to a flash cookie of another session, or a changed one.
     const other = await new Visitor(app).enter()
     await other.post('/admin/brands/acme/status', { status: 'suspended' })
     const theirs = other.cookies.get('otpost_flash') ?? ''
@@ -620,7 +620,7 @@ describe('a session', () => {
     expect((await other.get('/admin/apps')).html).not.toContain('suspended')
   })
 
-  test('shows the URL of this server, whatever the Host header says', async () => {
+  test('shows the configured URL of this server, for any Host header', async () => {
     const cookie = Array.from(visitor.cookies, ([name, value]) => `${name}=${value}`).join('; ')
     const seenAt = async (
       origin: string,
@@ -645,7 +645,7 @@ describe('a session', () => {
     expect(key + requests + outbox).not.toContain('other.localhost')
   })
 
-  test('bodies that are no forms are refused', async () => {
+  test('rejects bodies that are not forms', async () => {
     const { status } = await app.request('POST', '/admin/apps/issue', {
       headers: { 'content-type': 'application/json' },
       body: '{}',
@@ -654,7 +654,7 @@ describe('a session', () => {
   })
 })
 
-describe('what a session does', () => {
+describe('an operator', () => {
   beforeEach(async () => {
     await open()
     await visitor.enter()
@@ -668,7 +668,7 @@ describe('what a session does', () => {
     brandName: 'Globex',
   }
 
-  test('approves a request: the brand and the app are there at the next call, the key is shown once', async () => {
+  test('approves a request: the brand and the app work at the next call, and the key is shown once', async () => {
     const { body } = await app.postRaw('/integrations/requests', asked)
     const id = body.integrationRequestId
     expect((await visitor.get('/admin/requests')).html).toContain('Globex &lt;b>Ltd')
@@ -689,14 +689,14 @@ describe('what a session does', () => {
     for (const path of ['/admin/apps', '/admin/requests', `/admin/requests/${id}`, '/admin/audit']) {
       expect((await visitor.get(path)).html).not.toContain(apiKey)
     }
-    // Once more: it is decided.
+    // A second approval is rejected, because the request is already decided.
     expect(
       (await visitor.post(`/admin/requests/${id}/approve`, { appId: 'till2', brandSlug: 'globex' })).status,
     ).toBe(409)
     expect((await app.app.context.apps.list()).map(({ appId }) => appId)).toEqual(['till'])
   })
 
-  test('of two who approve at once one succeeds, and one key works', async () => {
+  test('who approves at the same time as another gets a conflict: one approval succeeds, and one key works', async () => {
     const { body } = await app.postRaw('/integrations/requests', asked)
     const ports = app.app.context.acting(tester)
     const how = { appId: 'till', brandSlug: 'globex' }
@@ -722,7 +722,7 @@ describe('what a session does', () => {
     expect(await app.app.context.brands.bySlug('globex')).toBeUndefined()
   })
 
-  test('suspends a brand, which is refused at the next call', async () => {
+  test('suspends a brand: its next request is rejected', async () => {
     const send = () => app.post('/otp/send', { phone: '12025550143' })
     expect((await send()).status).toBe(200)
     await visitor.get('/admin/brands/acme')
@@ -734,7 +734,7 @@ describe('what a session does', () => {
     expect((await send()).status).toBe(200)
   })
 
-  test('finds a brand in whatever spelling its path has', async () => {
+  test('opens a brand by any spelling of its slug', async () => {
     for (const [path, status] of [
       ['acme%E2%80%A8', 'suspended'],
       ['%20ACME', 'active'],
@@ -759,7 +759,7 @@ describe('what a session does', () => {
     expect(second).not.toContain('page=3')
   })
 
-  test('makes and edits brands by the rules of the commands', async () => {
+  test('creates and edits brands with the same rules as the commands', async () => {
     const brand = { slug: 'Initech', displayName: 'Initech', notifyTemplates: 'ORDER_PLACED' }
     expect((await visitor.post('/admin/brands', brand)).status).toBe(303)
     expect(await app.app.context.brands.bySlug('initech')).toMatchObject({
@@ -772,7 +772,7 @@ describe('what a session does', () => {
     expect([again.status, again.html.includes('already')]).toEqual([409, true])
     const bad = await visitor.post('/admin/brands', { ...brand, slug: 'no good', domain: 'https://x' })
     expect(bad.status).toBe(409)
-    // Nothing that was typed is lost.
+    // The form keeps its input.
     expect(bad.html).toContain('value="no good"')
     expect(await app.app.context.brands.list()).toHaveLength(2)
     const edited = {
@@ -791,7 +791,7 @@ describe('what a session does', () => {
     })
   })
 
-  test('saves what was changed in a form, and leaves what another has changed meanwhile', async () => {
+  test('saves only the changed fields, and keeps concurrent changes of other operators', async () => {
     const { html } = await visitor.get('/admin/brands/acme')
     const was = /name="was" value="([^"]*)"/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
     expect(JSON.parse(was)).toMatchObject({ displayName: 'Acme', domain: '' })
@@ -806,12 +806,12 @@ describe('what a session does', () => {
       domain: 'shop.example',
       dltEnabled: true,
     })
-    // A form that comes back with its problems still knows what it began with.
+    // A form shown again with errors still has its initial values.
     const bad = await visitor.post('/admin/brands/acme', { was, displayName: 'Acme', domain: 'no host' })
     expect(bad.html).toContain(`name="was" value="${was.replaceAll('"', '&quot;')}"`)
   })
 
-  test('registers a template with carriers and vendors, and takes that back', async () => {
+  test('registers a template with carriers and providers, and removes the registration', async () => {
     await visitor.get('/admin/brands/acme')
     const path = '/admin/brands/acme/templates/LOGIN_OTP'
     const entered = { id: '1107', senderId: 'ACMEIN', ids: 'msg91=65a\r\ntwilio = HX1\n' }
@@ -821,14 +821,14 @@ describe('what a session does', () => {
       LOGIN_OTP: { id: '1107', senderId: 'ACMEIN', ids: { msg91: '65a', twilio: 'HX1' } },
     })
     expect((await visitor.post(path, { ids: 'nobody=1' })).status).toBe(409)
-    // What is emptied is gone: the form shows all there is.
+    // An emptied field is removed, because the form shows all fields.
     expect((await visitor.post(path, { id: '1108', senderId: '', ids: 'msg91=65a' })).status).toBe(303)
     expect(await registered()).toEqual({ LOGIN_OTP: { id: '1108', senderId: null, ids: { msg91: '65a' } } })
     expect((await visitor.post(path, { remove: '1' })).status).toBe(303)
     expect(await registered()).toEqual({})
   })
 
-  test('issues, rotates and revokes keys', async () => {
+  test('creates, rotates and revokes keys', async () => {
     const first = keyIn((await visitor.post('/admin/apps/issue', { appId: 'till' })).html)
     const second = keyIn((await visitor.post('/admin/apps/rotate', { appId: 'till' })).html)
     const works = async (apiKey: string) =>
@@ -843,7 +843,7 @@ describe('what a session does', () => {
     expect([await works(first), await works(second)]).toEqual([false, false])
   })
 
-  test('finds deliveries by recipient without a recipient in any address, page by page, each once', async () => {
+  test('finds deliveries by recipient, page by page, without the recipient in any URL', async () => {
     for (let index = 0; index < 120; index++) {
       await app.post('/notify', { channel: 'SMS', brandId: 'acme', to: ['12025550143'], message: `${index}` })
       app.advance(1)
@@ -869,7 +869,7 @@ describe('what a session does', () => {
     expect(JSON.stringify(app.lines)).not.toContain('5550143')
   })
 
-  test('reads the story of a request as explain tells it', async () => {
+  test('sees the same request trace as `otpost explain` prints', async () => {
     const { body } = await app.post('/otp/send', { phone: '12025550143' })
     await visitor.get('/admin/deliveries')
     const found = await visitor.post('/admin/deliveries/search', { q: ` ${body.requestId.toUpperCase()} ` })
@@ -880,7 +880,7 @@ describe('what a session does', () => {
     expect((await visitor.post('/admin/deliveries/search', { q: 'nonsense' })).status).toBe(400)
   })
 
-  test('sees what was sent, verified and limited, and who is limited now', async () => {
+  test('sees sent, verified and rate-limited counts, and active rate limits', async () => {
     const send = await app.post('/otp/send', { phone: '12025550143' })
     expect(send.status).toBe(200)
     app.advance(8)
@@ -897,7 +897,7 @@ describe('what a session does', () => {
     expect((await visitor.get('/admin')).html).not.toContain('12*******43')
   })
 
-  test('sees who carried the codes that were right, by SMS and by mail', async () => {
+  test('sees the provider of verified codes, by SMS and by mail', async () => {
     const both = [
       ['SMS', 'phone', '12025550143', { message: 'Hi' }],
       ['EMAIL', 'email', 'jo@example.com', { subject: 'Hi', html: '<p>Hi</p>' }],
@@ -906,7 +906,7 @@ describe('what a session does', () => {
       await app.post('/otp/send', { channel, [field]: to })
       app.advance(8)
       const otp = await app.lastCode(to)
-      // What they got since is no code.
+      // Later messages contain no code.
       const notified = await app.post('/notify', { channel, brandId: 'acme', to: [to], ...content })
       expect(notified.status).toBe(200)
       await app.eventsOf(await app.post('/otp/verify', { [field]: to, otp }))
@@ -923,9 +923,9 @@ describe('what a session does', () => {
     expect(verifyTimes).toMatchObject({ count: 2, medianSeconds: 10 })
   })
 
-  test('sees that an address fails with credentials again and again', async () => {
+  test('sees that an IP address repeatedly fails authentication', async () => {
     const guess = () => app.postRaw('/otp/send', { appId: 'shop', apiKey: 'a guess' })
-    // What limits refused is noted in the turn after the answer.
+    // Rejections are recorded after the response is sent.
     const isTold = async () => {
       await new Promise((resolve) => setImmediate(resolve))
       return (await visitor.get('/admin')).html.includes('Failed credentials per minute')
@@ -936,7 +936,7 @@ describe('what a session does', () => {
     expect(await isTold()).toBe(true)
   })
 
-  test('leaves no trace where nothing was changed', async () => {
+  test('leaves no audit entry when nothing changed', async () => {
     const acting = app.app.context.acting(tester)
     const before = await app.app.context.audit.list({ limit: 10 })
     await putBrand(acting, 'acme', {})
@@ -945,7 +945,7 @@ describe('what a session does', () => {
     expect(await app.app.context.audit.list({ limit: 10 })).toEqual(before)
   })
 
-  test('leaves a trace of every change, with who it was', async () => {
+  test('leaves an audit entry with their name for every change', async () => {
     await putBrand(app.app.context.acting(tester), 'globex', { displayName: 'Globex' })
     await issueApp(app.app.context.acting(tester), 'till')
     await visitor.post('/admin/apps/rotate', { appId: 'till' })
@@ -968,14 +968,14 @@ describe('what a session does', () => {
     for (const told of ['Key rotated', 'active → suspended', session]) expect(html).toContain(told)
   })
 
-  test('sees the settings in force, and no secret among them', async () => {
+  test('sees the settings in effect, without secrets', async () => {
     const { html } = await visitor.get('/admin/settings')
     expect(html).toContain('GLOBAL_LIMIT_PER_MINUTE')
     expect(html).toContain('1000000')
     for (const secret of ['key-of-the-shop', passwordHash, password]) expect(html).not.toContain(secret)
   })
 
-  test('tries a template before it is saved', async () => {
+  test('previews a template before saving it', async () => {
     await visitor.get('/admin/brands/acme')
     const preview = (fields: Readonly<Record<string, string>>) =>
       visitor.post('/admin/preview', { templateKey: 'ORDER_PLACED', displayName: 'Ac<me', ...fields })
@@ -986,7 +986,7 @@ describe('what a session does', () => {
   })
 })
 
-test('an open overview that refreshes itself does not keep its session alive', async () => {
+test('automatic refresh of the overview does not extend the session', async () => {
   await open()
   await visitor.enter()
   const refreshing = new Visitor(app, { 'x-otpost-refresh': '1' })
@@ -999,7 +999,7 @@ test('an open overview that refreshes itself does not keep its session alive', a
   expect((await refreshing.get('/admin')).status).toBe(303)
 })
 
-test('the log tells of pages as of all else: by pattern, with the status that they had', async () => {
+test('the log has requests for pages like other requests: by path pattern, with their status', async () => {
   await open()
   await visitor.post('/admin/login', { password: 'wrong' })
   await visitor.enter()
@@ -1019,7 +1019,7 @@ test('the log tells of pages as of all else: by pattern, with the status that th
   ])
 })
 
-test('another password, or none, ends the sessions that the password began', async () => {
+test('changing or removing the password ends all sessions started with it', async () => {
   const database = await openTestDatabase()
   const restart = async (env: Readonly<Record<string, string>>, ...visitors: Visitor[]) => {
     const { now } = app.clock
