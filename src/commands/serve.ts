@@ -65,8 +65,8 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
   const { createApp, createLogger, settingWarnings } = await parts()
   const { logger, close: closeLog } = createLogger(config.logLevel, logFd)
   const tracing = config.tracing && (await loadTracing())(config.tracing, { version, log: logger })
-  for (const { setting, problem, remedy } of settingWarnings(config)) {
-    logger.warn({ setting, remedy }, problem)
+  for (const { setting, problem, remedy, isLogged } of settingWarnings(config, undefined)) {
+    if (isLogged) logger.warn({ setting, remedy }, problem)
   }
   const overrides = demo ? { demo } : {}
   const app = await createApp(config, { ...overrides, log: logger, databaseThread: true, tracing })

@@ -3,7 +3,6 @@ import { isPasswordHash } from '../adapters/crypto/console-secrets.ts'
 import type { SmtpSettings } from '../adapters/email/smtp.ts'
 import { emailSettings, smtpSettings } from '../adapters/email/smtp-settings.ts'
 import { type Network, network } from '../adapters/http/client-ip.ts'
-import { isThisMachine } from '../adapters/http/known-hosts.ts'
 import type { LogLevel } from '../adapters/log/logger.ts'
 import type { OutboxAccess } from '../adapters/outbox/access.ts'
 import { type ProviderTools, providerNamed, providerNames } from '../adapters/sms/index.ts'
@@ -20,7 +19,7 @@ import {
   serverSettings,
 } from './server-settings.ts'
 import type { TextSetting } from './setting.ts'
-import { type SettingInForce, Settings } from './settings.ts'
+import { isLoopback, type SettingInForce, Settings } from './settings.ts'
 import { readStoreSettings, type StoreConfig } from './store.ts'
 
 export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
@@ -93,7 +92,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ],
     outboxAccess: {
       token: outboxToken,
-      isOpen: outboxToken !== undefined || isThisMachine(host),
+      isOpen: outboxToken !== undefined || isLoopback(host),
       publicUrl,
     },
     limits: {
@@ -262,16 +261,9 @@ function readTrustedProxies(settings: Settings): readonly Network[] {
   return settings.list(serverSettings.TRUSTED_PROXIES).flatMap((text) => {
     const proxies = network(text)
     if (proxies && proxies[1] > 0) return [proxies]
-    if (proxies) {
-      settings.refuse(
-        'TRUSTED_PROXIES',
-        'must not have a network of /0, since every caller could then choose its IP address: name your proxies alone',
-      )
-      return []
-    }
     settings.refuse(
       'TRUSTED_PROXIES',
-      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas',
+      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas, and not a network of /0, which would let every caller choose its IP address',
     )
     return []
   })

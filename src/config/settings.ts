@@ -165,7 +165,13 @@ export class Settings {
   }
 }
 
-/** Whether a URL's host is this machine. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+/** Whether a host name or IP address, in brackets or not, is of this machine only. */
+export function isLoopback(host: string): boolean {
+  const name = bareHost(host)
+  return /^(?:(?:.+\.)?localhost|::1|127(?:\.\d{1,3}){3})$/.test(name)
+}
+
+/** In lower case, without brackets and the trailing dot. */
+export function bareHost(host: string): string {
+  return host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 }

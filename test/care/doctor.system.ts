@@ -19,8 +19,9 @@ import {
 } from '../../src/commands/doctor/network.ts'
 import { serverDatabaseFindings } from '../../src/commands/doctor/postgres.ts'
 import type { Reach } from '../../src/commands/doctor/reach.ts'
-import { settingFindings } from '../../src/commands/doctor/settings.ts'
 import { databaseFindings } from '../../src/commands/doctor/sqlite.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { settingWarnings } from '../../src/config/warnings.ts'
 import { createTestApp } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
@@ -587,38 +588,29 @@ describe('findings', () => {
     })
   })
 
-  test('of settings warn of what may not be wanted', () => {
-    const facts = {
-      developmentOnly: [],
-      publicUrl: undefined,
-      trustsProxies: false,
-      shortKeys: [],
-      shortTokens: [],
-      hasWeakPasswordHash: false,
-      hasFailureBudget: true,
-      nodeEnv: undefined,
+  test('of settings warn of what may not be wanted', async () => {
+    const real = {
+      ...webhookAt('https://sms.example'),
+      SMTP_URL: 'smtps://mail.example',
+      MAIL_FROM: 'codes@shop.example',
     }
-    for (const nodeEnv of ['production', 'development', 'test']) {
-      expect(settingFindings({ ...facts, nodeEnv })).toEqual([])
-    }
-    expect(settingFindings({ ...facts, nodeEnv: 'prod' })).toMatchObject([
-      { level: 'warn', what: 'NODE_ENV' },
+    const warned = (env: Readonly<Record<string, string>>, nodeEnv?: string) =>
+      settingWarnings(readConfig({ ...real, ...env }), nodeEnv).map(({ setting }) => setting)
+    for (const nodeEnv of ['production', 'development', 'test']) expect(warned({}, nodeEnv)).toEqual([])
+    expect(warned({})).toEqual([])
+    expect(warned({}, 'prod')).toEqual(['NODE_ENV'])
+    expect(warned({ FAILURE_BUDGET_PER_DAY: '0' })).toEqual(['FAILURE_BUDGET_PER_DAY'])
+    expect(warned({ METRICS_TOKEN: 'short' })).toEqual(['METRICS_TOKEN'])
+    const weak = await Bun.password.hash('x', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+    expect(warned({ ADMIN_PASSWORD_HASH: weak })).toEqual(['ADMIN_PASSWORD_HASH'])
+    const https = { PUBLIC_URL: 'https://otp.example.com' }
+    expect(warned(https)).toEqual(['TRUSTED_PROXIES'])
+    expect(warned({ ...https, TRUSTED_PROXIES: '10.0.0.1' })).toEqual([])
+    const APP_CREDENTIALS = JSON.stringify({ a: 'short', b: 'short', c: 'k'.repeat(32) })
+    expect(warned({ SMS_PLAIN: 'discard', APP_CREDENTIALS })).toEqual([
+      'SMS_PLAIN',
+      'APP_CREDENTIALS',
+      'APP_CREDENTIALS',
     ])
-    expect(settingFindings({ ...facts, hasFailureBudget: false })).toMatchObject([
-      { level: 'warn', what: 'FAILURE_BUDGET_PER_DAY' },
-    ])
-    expect(settingFindings({ ...facts, shortTokens: ['METRICS_TOKEN'] })).toMatchObject([
-      { level: 'warn', what: 'METRICS_TOKEN' },
-    ])
-    expect(settingFindings({ ...facts, hasWeakPasswordHash: true })).toMatchObject([
-      { level: 'warn', what: 'ADMIN_PASSWORD_HASH' },
-    ])
-    expect(settingFindings(facts)).toEqual([])
-    const https = { ...facts, publicUrl: 'https://otp.example.com' }
-    expect(settingFindings(https).map(({ what }) => what)).toEqual(['TRUSTED_PROXIES'])
-    expect(settingFindings({ ...https, trustsProxies: true })).toEqual([])
-    expect(settingFindings({ ...facts, developmentOnly: ['SMS_PLAIN'], shortKeys: ['a', 'b'] })).toHaveLength(
-      3,
-    )
   })
 })

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../config/settings.ts'
+import { bareHost, isLoopback } from '../../config/settings.ts'
 
 /** Whether /outbox and /admin answer to a Host name (design D29); undefined: the request has none. */
 export type IsKnownHost = (host: string | undefined) => boolean
@@ -8,8 +8,8 @@ export type IsKnownHost = (host: string | undefined) => boolean
  * server reads nothing (DNS rebinding). Ports are not compared.
  */
 export function knownHosts(host: string, publicUrl: string | undefined): IsKnownHost {
-  const own = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])].map(bare)
-  return (name) => name !== undefined && (isThisMachine(name) || own.includes(bare(name)))
+  const own = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])].map(bareHost)
+  return (name) => name !== undefined && (isLoopback(name) || own.includes(bareHost(name)))
 }
 
 /** The Host of a request, without its port; undefined: it is missing or invalid. */
@@ -17,14 +17,4 @@ export function hostOf({ headers, url }: Request): string | undefined {
   // Bun gives only the path where the Host is missing or invalid.
   const host = headers.get('host') ?? (url.startsWith('/') ? '' : new URL(url).host)
   return /^(\[[0-9a-f:.]+\]|[^:,\s]+)(?::\d*)?$/i.exec(host)?.[1]
-}
-
-/** Whether a host name or IP address is of this machine only. */
-export function isThisMachine(host: string): boolean {
-  const name = bare(host)
-  return name === '::1' || name.endsWith('.localhost') || isLoopback(name)
-}
-
-function bare(host: string): string {
-  return host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 }

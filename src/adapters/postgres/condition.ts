@@ -1,8 +1,8 @@
 import { migrations } from '../../../drizzle/postgres/migrations.ts'
+import { isLoopback } from '../../config/settings.ts'
 import { ignoredForwardedQuery, type ServerDatabaseFacts, schemaState } from '../store/condition.ts'
 import { timeOfId } from '../store/event-rows.ts'
 import { openPool, type Pool, type PostgresTarget } from './pool.ts'
-import { isLoopback } from './url.ts'
 
 /** For `otpost doctor`; writes nothing. */
 export async function conditionOf(target: PostgresTarget): Promise<ServerDatabaseFacts> {

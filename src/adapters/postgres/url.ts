@@ -1,3 +1,4 @@
+import { isLoopback } from '../../config/settings.ts'
 import type { PostgresTarget } from './pool.ts'
 
 const tlsModes = {
@@ -85,8 +86,4 @@ function isDecodable(text: string): boolean {
   } catch {
     return false
   }
-}
-
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }

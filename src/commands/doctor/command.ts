@@ -10,7 +10,7 @@ import { fileFindings } from './files.ts'
 import { type Finding, warn } from './finding.ts'
 import { askOthers } from './network.ts'
 import { serverDatabaseFindings } from './postgres.ts'
-import { hasAddress, hostFindings, settingFacts, settingFindings, settingsFindings } from './settings.ts'
+import { hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
 /** Looks at everything, prints what was found, and returns the exit code. */
@@ -41,8 +41,9 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   const { findings: inside, lastRequestAt } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),
-    ...settingFindings(settingFacts(config, env.NODE_ENV || undefined)),
-    ...settingWarnings(config).map(({ setting, problem, remedy }) => warn(setting, problem, remedy)),
+    ...settingWarnings(config, env.NODE_ENV || undefined).map(({ setting, problem, remedy }) =>
+      warn(setting, problem, remedy),
+    ),
     ...hostFindings(config.host, isHere),
     ...inside,
     ...others.findings,

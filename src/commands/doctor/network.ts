@@ -1,10 +1,10 @@
 import { createSmtpMailer } from '../../adapters/email/smtp.ts'
 import type { Config } from '../../config/config.ts'
 import { isLoopback } from '../../config/settings.ts'
+import { providersOf } from '../../config/warnings.ts'
 import type { ClockSample } from './clock.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
-import { providersOf } from './settings.ts'
 
 /** How long anybody else is waited for. All are asked at the same time. */
 const patienceMs = 4000
