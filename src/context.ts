@@ -78,9 +78,9 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
     forget: (recipients: readonly Recipient[], actor: Actor) => {
       const own = recipients.flatMap(subjectsOf)
       const mailbox = recipients.flatMap((recipient) =>
-        recipient.channel === 'EMAIL' ? secrets.subjects('EMAIL', mailboxOf(recipient)) : [],
+        recipient.channel === 'EMAIL' ? secrets.subjects('mailbox', mailboxOf(recipient)) : [],
       )
-      return storage.forget(recipients, { own, mailbox }, { now: now(), actor })
+      return storage.forget(recipients, [...own, ...mailbox], { now: now(), actor })
     },
     outbox: storage.outbox,
     eventLog,

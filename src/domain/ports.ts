@@ -23,7 +23,7 @@ export interface Secrets {
   saltedHash(recordId: string, keyedCode: string): string
   newApiKey(): ApiKey
   /** The hashed identifier of a recipient or IP address: 132 bits in base64url, under each secret key. */
-  subjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): readonly [string, ...string[]]
+  subjects(kind: 'SMS' | 'EMAIL' | 'mailbox' | 'ip', value: string): readonly [string, ...string[]]
   /** 96 bits of an HMAC-SHA-256 in base64url, under the present secret key. */
   callbackToken(about: string): string
   /** Accepts every secret key; compares in constant time. */

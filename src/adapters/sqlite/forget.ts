@@ -3,7 +3,7 @@ import type { Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import type { StoreDatabase } from '../store/database.ts'
 import { forgetRecipient } from '../store/forget.ts'
-import type { Forgotten, ForgottenSubjects } from '../store/store.ts'
+import type { Forgotten } from '../store/store.ts'
 import type { Database } from './database.ts'
 
 const vacuumPages = 200
@@ -15,7 +15,7 @@ export async function forget(
   database: Database,
   stores: StoreDatabase,
   recipients: readonly Recipient[],
-  subjects: ForgottenSubjects,
+  subjects: readonly string[],
   by: { readonly now: number; readonly actor: Actor },
 ): Promise<Forgotten> {
   database.driver.pragma('secure_delete = ON')

@@ -36,7 +36,7 @@ export interface Tables {
   readonly requests: StoreTable<RequestRow>
   readonly attempts: StoreTable<AttemptRow>
   readonly deliveryReports: StoreTable<MessageReport>
-  readonly codesAndLimits: Table & { readonly subject: Column; readonly name: Column }
+  readonly codesAndLimits: Table & { readonly subject: Column }
   readonly stats: StoreTable<StatRow>
 }
 

@@ -2,24 +2,21 @@ import {
   and,
   type Column,
   count,
-  eq,
   gt,
   inArray,
   isNotNull,
   isNull,
   lte,
-  or,
   type SQL,
   type Table,
 } from 'drizzle-orm'
 import { mask, type Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
-import { hourName } from '../../domain/otp/limits.ts'
 import { auditRow } from './audit.ts'
 import type { StoreDatabase } from './database.ts'
 import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
-import type { Erased, Forgotten, ForgottenSubjects } from './store.ts'
+import type { Erased, Forgotten } from './store.ts'
 
 /** A larger number would delay the requests of a running server. */
 const batch = 200
@@ -29,23 +26,22 @@ const scanBatch = 5000
 export async function forgetRecipient(
   database: StoreDatabase,
   recipients: readonly Recipient[],
-  { own, mailbox }: ForgottenSubjects,
+  subjects: readonly string[],
   { now, actor }: { readonly now: number; readonly actor: Actor },
 ): Promise<Omit<Forgotten, 'traces'>> {
   const { audit, codesAndLimits, outbox } = database.tables
-  const { subject, name } = codesAndLimits
+  const { subject } = codesAndLimits
   const identities = recipients.map(({ identity }) => identity)
-  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(database, recipients, own)
-  const events = await eraseAttempts(database, own)
+  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(
+    database,
+    recipients,
+    subjects,
+  )
+  const events = await eraseAttempts(database, subjects)
   const erased: Erased = {
     ...events,
     requests: withoutAttempt + events.requests,
-    codesAndLimits: await deleteWhere(
-      database,
-      codesAndLimits,
-      subject,
-      or(inArray(subject, [...own]), and(inArray(subject, [...mailbox]), eq(name, hourName))),
-    ),
+    codesAndLimits: await deleteWhere(database, codesAndLimits, subject, inArray(subject, [...subjects])),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
   }

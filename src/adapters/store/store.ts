@@ -14,10 +14,10 @@ export interface Storage extends ReturnType<typeof createStores> {
   readonly eventLog: EventLogStore
   readonly statistics: ReturnType<typeof createStatistics>
   sweep(now: number, retainAfter: RetainAfter): Promise<SweepStep>
-  /** Repeatable. `recipients`: each identity that the person's records may have. */
+  /** Repeatable. `recipients`: each identity that the person's records may have; `subjects`: their hashes under every secret key. */
   forget(
     recipients: readonly Recipient[],
-    subjects: ForgottenSubjects,
+    subjects: readonly string[],
     by: { readonly now: number; readonly actor: Actor },
   ): Promise<Forgotten>
   /** Rejects if the database can't be read and written. */
@@ -41,13 +41,6 @@ export interface SweepStep {
   readonly isRound: boolean
   /** Whether the next step should follow without a pause. */
   readonly isBusy: boolean
-}
-
-/** Keyed hashes under every secret key. */
-export interface ForgottenSubjects {
-  readonly own: readonly string[]
-  /** The mailbox behind an e-mail address, whose count of codes is erased too (design D24). */
-  readonly mailbox: readonly string[]
 }
 
 export interface Erased {

@@ -130,19 +130,17 @@ export function sendLimits(
     const max = settings.emailPerHour
     if (max === 0) return checked
     const scope = 'per hour for this mailbox'
-    return [rateLimit('recipient-hour', mailboxSubject, hourName, max, hourMs, scope), ...checked]
+    return [rateLimit('recipient-hour', mailboxSubject, 'hour', max, hourMs, scope), ...checked]
   }
   const { phonePerMinute, phonePerHour } = settings
   const cooldown = rateLimit('cooldown', subject, cooldownName(brandSlug), 1, send.leaseMs)
   return [
     { ...cooldown, failure: 'cooldown_active' },
     rateLimit('phone-minute', subject, 'minute', phonePerMinute, minuteMs, 'per minute for this phone'),
-    rateLimit('recipient-hour', subject, hourName, phonePerHour, hourMs, 'per hour for this phone'),
+    rateLimit('recipient-hour', subject, 'hour', phonePerHour, hourMs, 'per hour for this phone'),
     ...checked,
   ]
 }
-
-export const hourName = 'hour'
 
 export function cooldownOf(grants: readonly Grant[], brandSlug: string): Grant | undefined {
   return grants.find((grant) => grant.name === cooldownName(brandSlug))

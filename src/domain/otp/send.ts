@@ -157,13 +157,8 @@ function readAddressee(
   const subject = secrets.subjects(recipient.channel, recipient.identity)
   noteRecipient(context, recipient)
   context.recipientSubject = subject[0]
-  return { recipient, subject, mailboxSubject: mailboxSubjectOf(secrets, recipient, subject) }
-}
-
-function mailboxSubjectOf(secrets: Secrets, recipient: Recipient, subject: Subject): Subject {
-  if (recipient.channel === 'SMS') return subject
-  const mailbox = mailboxOf(recipient)
-  return mailbox === recipient.identity ? subject : secrets.subjects('EMAIL', mailbox)
+  const mailboxSubject = channel === 'SMS' ? subject : secrets.subjects('mailbox', mailboxOf(recipient))
+  return { recipient, subject, mailboxSubject }
 }
 
 function readOrder(body: Body, brand: Brand, to: Addressee | undefined): Order {
