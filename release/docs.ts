@@ -53,16 +53,12 @@ const notes: Readonly<Record<string, string>> = {
   'Codes and limits': '[Limits](limits.md) explains each limit.',
   Messages:
     'With `NODE_ENV=production` the server does not start with `outbox` or `discard` as a provider, unless `OUTBOX_IN_PRODUCTION=1`.',
-  Webhook: 'Required if `SMS_PLAIN` or `SMS_TEMPLATE` names `webhook`: see [webhook](providers/webhook.md).',
-  Kannel:
-    'The first four are required if `SMS_PLAIN` or `SMS_TEMPLATE` names `kannel`: see [Kannel](providers/kannel.md).',
-  Twilio: 'The first three are required if `SMS_PLAIN` names `twilio`: see [Twilio](providers/twilio.md).',
-  Vonage:
-    'The first three are required if `SMS_PLAIN` or `SMS_TEMPLATE` names `vonage`: see [Vonage](providers/vonage.md).',
-  MSG91:
-    'The first two are required if `SMS_PLAIN` or `SMS_TEMPLATE` names `msg91`: see [MSG91](providers/msg91.md).',
-  'AWS SNS':
-    'The first three are required if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns`: see [AWS SNS](providers/sns.md).',
+  Webhook: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `webhook`: see [webhook](providers/webhook.md).',
+  Kannel: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `kannel`: see [Kannel](providers/kannel.md).',
+  Twilio: 'Used if `SMS_PLAIN` names `twilio`: see [Twilio](providers/twilio.md).',
+  Vonage: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `vonage`: see [Vonage](providers/vonage.md).',
+  MSG91: 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `msg91`: see [MSG91](providers/msg91.md).',
+  'AWS SNS': 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns`: see [AWS SNS](providers/sns.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
   Tracing: 'The variables of the OpenTelemetry specification that otpost supports.',
@@ -71,7 +67,7 @@ const notes: Readonly<Record<string, string>> = {
 
 function defaultOf(setting: Setting): string {
   if (setting.unset !== undefined) return setting.unset
-  if (setting.default === undefined) return 'none'
+  if (setting.default === undefined) return 'required'
   return `\`${setting.default === false ? 0 : setting.default}\``
 }
 

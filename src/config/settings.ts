@@ -1,4 +1,4 @@
-import type { ChoiceSetting, FlagSetting, IntegerSetting, TextSetting } from './setting.ts'
+import type { ChoiceSetting, FlagSetting, IntegerSetting, Setting, TextSetting } from './setting.ts'
 
 /** Every problem with the environment, one a line. */
 export class ConfigError extends Error {
@@ -15,6 +15,7 @@ export interface SettingInForce {
   readonly source: 'environment' | 'default'
   /** Null: set, and secret. Empty: unset, without a default. */
   readonly value: string | null
+  readonly meaning: string
 }
 
 /**
@@ -42,14 +43,14 @@ export class Settings {
     const { name, secret } = setting
     const value = this.valueOf(name)
     // Keeps the value that `show` gave.
-    if (!this.read.has(name)) this.note(name, secret ? null : (value ?? ''))
+    if (!this.read.has(name)) this.note(setting, secret ? null : (value ?? ''))
     return value
   }
 
   /** @param usual the default where it depends on other settings */
-  text({ name, default: declared }: TextSetting, usual = declared ?? ''): string {
-    const value = this.valueOf(name) ?? usual
-    this.note(name, value)
+  text(setting: TextSetting, usual = setting.default ?? ''): string {
+    const value = this.valueOf(setting.name) ?? usual
+    this.note(setting, value)
     return value
   }
 
@@ -63,12 +64,13 @@ export class Settings {
     return value === undefined || value.trim() === '' ? undefined : value
   }
 
-  private note(name: string, shown: string | null): void {
+  private note({ name, meaning }: Setting, shown: string | null): void {
     const isSet = this.valueOf(name) !== undefined
     this.read.set(name, {
       name,
       source: isSet ? 'environment' : 'default',
       value: shown === null && !isSet ? '' : shown,
+      meaning: meaning.replaceAll('`', ''),
     })
   }
 
@@ -80,13 +82,14 @@ export class Settings {
   }
 
   /** Replaces the value that the console shows. */
-  show(name: string, shown: string): void {
-    this.note(name, shown)
+  show(setting: TextSetting, shown: string): void {
+    this.note(setting, shown)
   }
 
-  integer({ name, default: usual, min, max }: IntegerSetting): number {
+  integer(setting: IntegerSetting): number {
+    const { name, default: usual, min, max } = setting
     const value = this.valueOf(name)
-    this.note(name, value?.trim() ?? String(usual))
+    this.note(setting, value?.trim() ?? String(usual))
     if (value === undefined) return usual
     const number = /^[0-9]{1,15}$/.test(value.trim()) ? Number(value) : Number.NaN
     if (number >= min && number <= max) return number
@@ -94,17 +97,19 @@ export class Settings {
     return usual
   }
 
-  flag({ name }: FlagSetting): boolean {
+  flag(setting: FlagSetting): boolean {
+    const { name } = setting
     const value = this.valueOf(name)?.trim().toLowerCase()
-    this.note(name, value ?? '0')
+    this.note(setting, value ?? '0')
     if (value === undefined || value === '0' || value === 'false') return false
     if (value !== '1' && value !== 'true') this.refuse(name, 'must be 1 or 0')
     return true
   }
 
-  oneOf<Choice extends string>({ name, choices, default: usual }: ChoiceSetting<Choice>): Choice {
+  oneOf<Choice extends string>(setting: ChoiceSetting<Choice>): Choice {
+    const { name, choices, default: usual } = setting
     const value = this.valueOf(name)?.trim()
-    this.note(name, value ?? usual)
+    this.note(setting, value ?? usual)
     if (value === undefined) return usual
     const choice = choices.find((known) => known === value)
     if (choice === undefined) this.refuse(name, `must be one of ${choices.join(', ')}`)
@@ -126,7 +131,7 @@ export class Settings {
     const value = this.required(setting, why)
     if (value !== '') this.requireSafe(name, value)
     // The path may contain a secret.
-    if (URL.canParse(value)) this.note(name, `${new URL(value).origin}/…`)
+    if (URL.canParse(value)) this.note(setting, `${new URL(value).origin}/…`)
     return value
   }
 

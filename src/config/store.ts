@@ -89,7 +89,7 @@ function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig 
   if (/^postgres(?:ql)?:/i.test(url)) {
     const read = readPostgresUrl(url)
     for (const problem of read.problems) settings.refuse(name, problem)
-    settings.show(name, read.name)
+    settings.show(setting, read.name)
     return {
       kind: 'postgres',
       name: read.name,
@@ -112,7 +112,7 @@ function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig 
     )
   }
   // What is no path may be the URL of a server, with a password in it.
-  settings.show(name, url.startsWith('file:') ? url : '')
+  settings.show(setting, url.startsWith('file:') ? url : '')
   return { kind: 'sqlite', name: file, file }
 }
 

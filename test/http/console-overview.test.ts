@@ -124,7 +124,7 @@ const pages: readonly (readonly [name: string, html: string])[] = [
   [
     'settings',
     settingsPage(pageContext, {
-      settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile }],
+      settings: [{ name: 'MAIL_FROM', source: 'environment', value: hostile, meaning: hostile }],
       sessions: [{ id: hostile, startedAt: now, lastSeenAt: now, expiresAt: now, by: 'link', isOwn: false }],
       databaseName: hostile,
       bun: '1.4.5',
@@ -410,16 +410,16 @@ describe('the list of problems', () => {
 test('the settings page hides a secret and shows whether it is set', () => {
   const html = settingsPage(pageContext, {
     settings: [
-      { name: 'SECRET_KEY', source: 'environment', value: null },
-      { name: 'MAIL_FROM', source: 'default', value: '' },
-      { name: 'PORT', source: 'default', value: '3000' },
+      { name: 'SECRET_KEY', source: 'environment', value: null, meaning: 'The secret key.' },
+      { name: 'MAIL_FROM', source: 'default', value: '', meaning: 'The sender.' },
+      { name: 'PORT', source: 'default', value: '3000', meaning: 'The port.' },
     ],
     sessions: [],
     databaseName: 'otpost.db',
     bun: '1.4.5',
   })
   expect(textOf(html)).toContain(
-    'SECRET_KEY set, hidden 2 more settings with default values Settings with default values Setting Value MAIL_FROM not set PORT 3000',
+    'SECRET_KEY set, hidden The secret key. 2 more settings with default values Settings with default values Setting Value Meaning MAIL_FROM not set The sender. PORT 3000 The port.',
   )
 })
 

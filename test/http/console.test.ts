@@ -507,7 +507,7 @@ describe('a console session', () => {
     expect(headers.get('cache-control')).toBe('no-store')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(html).not.toMatch(
-      /<script(?![^>]*\ssrc=")|\sstyle="|\son\w+="|https?:\/\/(?!localhost|127\.0\.0\.1|www\.w3\.org)/,
+      /<script(?![^>]*\ssrc=")|\sstyle="|\son\w+="|https?:\/\/(?!localhost|127\.0\.0\.1|www\.w3\.org|otp\.example\.com\. )/,
     )
   })
 

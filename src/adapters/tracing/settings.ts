@@ -33,7 +33,7 @@ export const openTelemetrySettings = declare('Tracing', {
     format: 'http or https URL',
     secret: true,
     meaning:
-      'The OpenTelemetry collector, such as `http://collector:4318`. otpost appends `/v1/traces` and sends protobuf over HTTP.',
+      'The OpenTelemetry collector, such as `http://localhost:4318`. otpost appends `/v1/traces` and sends protobuf over HTTP.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     unset: 'unset',
@@ -83,19 +83,16 @@ export const openTelemetrySettings = declare('Tracing', {
   OTEL_TRACES_SAMPLER_ARG: {
     unset: '`1`',
     format: '`0` to `1`',
-    secret: true,
     meaning: 'The share of requests that `parentbased_traceidratio` and `traceidratio` trace.',
   },
   OTEL_TRACES_EXPORTER: {
     unset: 'unset',
     format: 'text',
-    secret: true,
     meaning: '`none` turns tracing off.',
   },
   OTEL_SDK_DISABLED: {
     unset: 'unset',
     format: 'text',
-    secret: true,
     meaning: '`true` turns tracing off.',
   },
 })

@@ -34,7 +34,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
       >
         <Table
           caption="Settings from the environment"
-          columns={['Setting', 'Value']}
+          columns={['Setting', 'Value', 'Meaning']}
           rows={given.map(settingCells)}
           empty="All settings have their default values."
         />
@@ -43,7 +43,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
             <summary>{counted(defaults.length, 'more setting')} with default values</summary>
             <Table
               caption="Settings with default values"
-              columns={['Setting', 'Value']}
+              columns={['Setting', 'Value', 'Meaning']}
               rows={defaults.map(settingCells)}
               empty=""
             />
@@ -63,9 +63,13 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
   )
 }
 
-function settingCells({ name, value }: SettingInForce) {
+function settingCells({ name, value, meaning }: SettingInForce) {
   const missing = value === null ? 'set, hidden' : 'not set'
-  return [<code>{name}</code>, value ? <code>{value}</code> : <span class="hint">{missing}</span>]
+  return [
+    <code>{name}</code>,
+    value ? <code>{value}</code> : <span class="hint">{missing}</span>,
+    <span class="hint">{meaning}</span>,
+  ]
 }
 
 function sessionCells({ id, by, startedAt, lastSeenAt, expiresAt, isOwn }: SessionRow) {
