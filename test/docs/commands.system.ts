@@ -8,10 +8,10 @@ import { pageAt, pages, problemsOf, root, samplesIn } from './pages.ts'
 import { commandTree, problemOfCall } from './program.ts'
 import { commandsIn, type ShellCommand } from './shell.ts'
 
-// The program shares two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-/** The commands that help lists: without the former names of commands. */
+/** Without the hidden previous names of commands. */
 function visibleIn(command: Command): Command[] {
   return command
     .createHelp()
@@ -29,9 +29,9 @@ describe('commands', () => {
     expect(new Set(visibleIn(program).map((command) => command.name()))).toEqual(new Set(names))
   })
 
-  /** What is wrong with a command of a script; undefined where nothing is, or it is of another program. */
+  /** Returns the problem of a script's command. Undefined for a correct command, or one of another program. */
   function problemOf({ assigned, words: [name = '', ...args] }: ShellCommand): string | undefined {
-    // Then it is Bun, and no otpost.
+    // The binary then runs as Bun.
     if (assigned.includes('BUN_BE_BUN')) return undefined
     if (name === 'npx') {
       const [bun, ...rest] = args.filter((arg) => arg !== '-y')
@@ -63,7 +63,7 @@ describe('commands', () => {
     return missing === undefined ? undefined : `there is no ${missing}`
   }
 
-  test('the check knows a command that there is not', () => {
+  test('the check finds unknown commands and options', () => {
     const found = (script: string) =>
       commandsIn(script)
         .map(problemOf)
@@ -84,7 +84,7 @@ describe('commands', () => {
     expect(found('npx -y bun@1.4.4 run demo')).toEqual(['bun@1.4.4 is not the version that is tested'])
   })
 
-  test('of samples are there, with their options', () => {
+  test('in samples exist, with their options', () => {
     expect(
       problemsOf(
         samplesIn('sh', 'bash'),
@@ -96,7 +96,7 @@ describe('commands', () => {
     ).toEqual([])
   })
 
-  test('within sentences and tables are there, with their options', () => {
+  test('in sentences and tables exist, with their options', () => {
     const problems = pages.flatMap(({ path, spans }) =>
       spans
         .filter((span) => /^otpost (?!\d)/.test(span))

@@ -6,9 +6,9 @@ import * as postgresSchema from '../../src/adapters/postgres/schema.ts'
 import * as sqliteSchema from '../../src/adapters/sqlite/schema.ts'
 import { pageAt, readPage, root } from './pages.ts'
 
-// CONTRIBUTING.md lists the files that an addition takes. What was added before shows whether that is true.
+// CONTRIBUTING.md lists the files that an addition changes. Earlier additions show whether the lists are complete.
 
-/** A section of CONTRIBUTING.md, and something of that kind that was added before. */
+/** A section of CONTRIBUTING.md, and an earlier addition of its kind. */
 const additions: readonly (readonly [section: string, example: RegExp])[] = [
   ['Add an SMS provider', /\bkannel\b/],
   ['Add an SMS provider', /\bmsg91\b/],
@@ -25,7 +25,7 @@ const additions: readonly (readonly [section: string, example: RegExp])[] = [
   ['Add a saved record', /\bconsoleLinks\b|\bconsole_links\b/],
 ]
 
-/** Its examples name some templates, and need not name another. */
+/** Its examples name some templates only. */
 const examples = ['src/adapters/http/openapi.ts']
 
 /** Code of the product without comments, by its path. */
@@ -36,7 +36,7 @@ const sources = new Map(
   ]),
 )
 
-/** The files that a section names; `NAME` stands for any name. */
+/** The files that a section names. `NAME` means any name. */
 function namedIn(section: string): readonly string[] {
   const { text } = pageAt('CONTRIBUTING.md')
   const [, body = ''] = text.split(`\n## ${section}\n`)
@@ -53,7 +53,7 @@ test.each(additions)('"%s" names every file that has %p', (section, example) => 
   expect(found.filter((path) => !examples.includes(path) && !isNamed(path))).toEqual([])
 })
 
-test('files that CONTRIBUTING.md names are there', () => {
+test('files that CONTRIBUTING.md names exist', () => {
   const named = [...new Set(additions.map(([section]) => section))].flatMap(namedIn)
   expect(named.filter((path) => !path.endsWith('/NAME.ts') && !existsSync(join(root, path)))).toEqual([])
 })

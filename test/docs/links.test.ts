@@ -3,24 +3,24 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isWeb, type Page, pageAt, pages, readPage, resolved, root, slugOf } from './pages.ts'
 
-/** Why a link leads nowhere; undefined where it leads somewhere. */
+/** Returns the problem of a broken link. */
 function problemOf(page: Page, target: string): string | undefined {
   if (isWeb(target)) {
     const isAddress =
       /^(?:https?:\/\/[^\s/]+\.[^\s]+|http:\/\/(?:127\.0\.0\.1|localhost)[:/]\S*|mailto:\S+@\S+)$/
-    return isAddress.test(target) && URL.canParse(target) ? undefined : 'is no address'
+    return isAddress.test(target) && URL.canParse(target) ? undefined : 'is not a URL'
   }
   const { path, anchor } = resolved(page, target)
   if (path.startsWith('..')) return 'leaves the repository'
   const file = join(root, path)
-  if (!existsSync(file)) return `leads to no file: ${path}`
+  if (!existsSync(file)) return `does not exist: ${path}`
   if (anchor === undefined) return undefined
-  if (!path.endsWith('.md')) return 'has an anchor in what is no page'
+  if (!path.endsWith('.md')) return 'has an anchor, but is not a page'
   const known = path === page.path ? page : pageAt(path)
-  return known.anchors.has(anchor) ? undefined : `leads to no heading of ${path}`
+  return known.anchors.has(anchor) ? undefined : `has no such heading: ${path}`
 }
 
-/** What links lead to from the index, over and over; those of the README lead to nearly everything, and do not count. */
+/** The pages that links reach from the index. Links of the README do not count: they reach nearly every page. */
 function reachable(): ReadonlySet<string> {
   const seen = new Set(['docs/README.md'])
   for (const path of seen) {
@@ -32,8 +32,8 @@ function reachable(): ReadonlySet<string> {
   return seen
 }
 
-describe('the reader of pages', () => {
-  test('sees headings, links, pictures, code and spans', () => {
+describe('the page reader', () => {
+  test('finds headings, links, pictures, samples and code spans', () => {
     const page = readPage(
       'docs/a.md',
       [
@@ -68,33 +68,33 @@ describe('the reader of pages', () => {
     expect(slugOf("What doesn't change")).toBe('what-doesnt-change')
   })
 
-  test('knows a link that leads nowhere', () => {
+  test('detects broken links', () => {
     const page = readPage('docs/README.md', '# Here\n')
     expect(problemOf(page, '#here')).toBeUndefined()
     expect(problemOf(page, '../README.md')).toBeUndefined()
     expect(problemOf(page, 'https://example.com/a')).toBeUndefined()
-    expect(problemOf(page, '#there')).toBe('leads to no heading of docs/README.md')
-    expect(problemOf(page, '../README.md#no-such-heading')).toBe('leads to no heading of README.md')
-    expect(problemOf(page, 'gone.md')).toBe('leads to no file: docs/gone.md')
+    expect(problemOf(page, '#there')).toBe('has no such heading: docs/README.md')
+    expect(problemOf(page, '../README.md#no-such-heading')).toBe('has no such heading: README.md')
+    expect(problemOf(page, 'gone.md')).toBe('does not exist: docs/gone.md')
     expect(problemOf(page, '../../elsewhere')).toBe('leaves the repository')
-    expect(problemOf(page, 'https://')).toBe('is no address')
+    expect(problemOf(page, 'https://')).toBe('is not a URL')
   })
 
-  test('finds the pages', () => {
+  test('finds all pages', () => {
     expect(pages.map(({ path }) => path)).toContain('README.md')
     expect(pages.length).toBeGreaterThan(30)
   })
 })
 
 test.each(pages.filter(({ targets }) => targets.length > 0).map((page) => [page.path, page] as const))(
-  'every link of %s leads somewhere',
+  'no link of %s is broken',
   (_, page) => {
     const problems = page.targets.map((target) => [target, problemOf(page, target)] as const)
     expect(problems.filter(([, problem]) => problem !== undefined)).toEqual([])
   },
 )
 
-test('files that pages name are there', () => {
+test('files that pages name exist', () => {
   const named =
     /^(?:\.\.?\/)*((?:src|test|docs|deploy|bench|client|release|examples|drizzle)\/[\w@./-]*\w\/?)$/
   const missing = pages.flatMap(({ path, spans }) =>
@@ -109,8 +109,8 @@ test('files that pages name are there', () => {
 })
 
 /**
- * What a page of docs/security says of a file: names in code and titles of tests in quotes, behind a link such as
- * `[http/body.ts]`. Undefined: the link has no definition.
+ * The functions and test titles that a page of docs/security names after a link such as `[http/body.ts]`.
+ * `file` is undefined if the link has no definition.
  */
 function evidenceIn({ text }: Page): readonly { link: string; file: string | undefined; named: string }[] {
   const files = new Map(
@@ -127,7 +127,7 @@ function evidenceIn({ text }: Page): readonly { link: string; file: string | und
 
 test.each(
   pages.filter(({ path }) => path.startsWith('docs/security/')).map((page) => [page.path, page] as const),
-)('functions and tests that %s names are there', (_, page) => {
+)('functions and tests that %s names exist', (_, page) => {
   const evidence = evidenceIn(page)
   expect(evidence.length).toBeGreaterThan(20)
   const isThere = (file: string, named: string) =>
@@ -136,14 +136,14 @@ test.each(
 })
 
 describe('the index', () => {
-  test('is where the README leads', () => {
+  test('is linked from the README', () => {
     const { targets } = pageAt('README.md')
     expect(targets.some((target) => ['docs/README.md', 'docs/', 'docs'].includes(target))).toBe(true)
   })
 
-  test('leads to every page', () => {
+  test('reaches every page', () => {
     const found = reachable()
-    // What a folder's page says is found by whoever opens the folder.
+    // A link to a folder shows its README.
     const isFound = ({ path }: Page) =>
       found.has(path) || found.has(path.replace(/\/README\.md$/, '')) || path.startsWith('test/')
     expect(pages.filter((page) => !isFound(page)).map(({ path }) => path)).toEqual([])
@@ -154,7 +154,7 @@ test('README.md has at most 220 lines', () => {
   expect(pageAt('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(220)
 })
 
-test('every decision says what it was about, what it is and what it costs', () => {
+test('every decision has context, decision and consequences', () => {
   const decisions = pages.filter(({ path }) => /^docs\/decisions\/\d{4}-/.test(path))
   expect(decisions.length).toBeGreaterThan(9)
   for (const { path, text } of decisions) {
@@ -174,18 +174,18 @@ test('every decision says what it was about, what it is and what it costs', () =
 describe('drawings', () => {
   const drawings = [...new Bun.Glob('docs/*.svg').scanSync({ cwd: root })]
 
-  test.each(drawings)('%s can be read by all, in the light and in the dark', (path) => {
+  test.each(drawings)('%s has a title, a description and a dark mode', (path) => {
     expect(statSync(join(root, path)).size).toBeLessThan(50_000)
     const drawing = readFileSync(join(root, path), 'utf8')
     expect(unclosed(drawing)).toEqual([])
     expect(drawing).toMatch(/<title id="title">[^<]+<\/title>/)
     expect(drawing).toMatch(/<desc id="description">[^<]+<\/desc>/)
     expect(drawing).toContain('prefers-color-scheme: dark')
-    // A picture in a page loads nothing.
+    // A picture must not load other files.
     expect(drawing).not.toMatch(/https?:\/\/(?!www\.w3\.org\/2000\/svg)|<script|@import|<image/)
   })
 
-  test('the states of a code are those of the table beside them', () => {
+  test('the states of a code are those of the table', () => {
     const drawing = readFileSync(join(root, 'docs/state-machine.svg'), 'utf8')
     const { text } = pageAt('docs/integration.md')
     const table = text.slice(text.indexOf('| state '), text.indexOf('Neither wrong tries'))
@@ -196,7 +196,7 @@ describe('drawings', () => {
   })
 })
 
-/** Elements of XML that are not closed, or closed and not open: a browser shows nothing of such a file. */
+/** Unbalanced XML tags. A browser shows nothing of such a file. */
 function unclosed(xml: string): readonly string[] {
   const open: string[] = []
   const problems: string[] = []

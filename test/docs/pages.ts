@@ -1,39 +1,38 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
-// The Markdown pages of the repository, as the tests of them see them.
+// Reads the Markdown pages of the repository for the tests.
 
 export const root = join(import.meta.dir, '../..')
 
-/** A piece of code on a page. */
 export interface Sample {
-  /** As the fence names it, such as `sh`; empty where it names none. */
+  /** From the fence, such as `sh`. Empty without one. */
   readonly language: string
   readonly code: string
-  /** Where it is, such as `docs/quick-start.md:12`. */
+  /** Page and line, such as `docs/quick-start.md:12`. */
   readonly at: string
 }
 
 export interface Page {
-  /** From the root of the repository, such as `docs/README.md`. */
+  /** Relative to the root of the repository, such as `docs/README.md`. */
   readonly path: string
   readonly text: string
-  /** What a link to a heading of it may say after `#`. */
+  /** The anchors of its headings, without `#`. */
   readonly anchors: ReadonlySet<string>
-  /** Where its links and pictures lead, as they are written. */
+  /** Targets of its links and pictures, as written. */
   readonly targets: readonly string[]
   readonly samples: readonly Sample[]
   /** Code within a sentence or a cell of a table. */
   readonly spans: readonly string[]
 }
 
-/** Every page but those of packages and of what is built. */
+/** Every page, except those of packages and build output. */
 export const pages: readonly Page[] = [...new Bun.Glob('**/*.md').scanSync({ cwd: root, dot: true })]
   .filter((path) => !/(?:^|\/)(?:node_modules|dist|data|\.git)\//.test(path))
   .sort()
   .map((path) => readPage(path, readFileSync(join(root, path), 'utf8')))
 
-/** The samples of all pages in some languages. */
+/** The samples of all pages in these languages. */
 export function samplesIn(...languages: readonly string[]): readonly Sample[] {
   return pages.flatMap(({ samples }) => samples).filter(({ language }) => languages.includes(language))
 }
@@ -44,7 +43,7 @@ export function pageAt(path: string): Page {
   return page
 }
 
-/** A page, read as CommonMark with the tables of GitHub. */
+/** Parses a page as CommonMark with GitHub tables. */
 export function readPage(path: string, text: string): Page {
   const anchors = new Set<string>()
   const targets: string[] = []
@@ -72,7 +71,7 @@ export function readPage(path: string, text: string): Page {
       targets.push(src)
       return words
     },
-    // Pictures that differ by theme are written as HTML.
+    // Pictures for light and dark themes are HTML.
     html: (tags) => {
       for (const [, , target = ''] of tags.matchAll(/\b(src|srcset|href)="([^"]*)"/g)) targets.push(target)
       return ''
@@ -89,7 +88,7 @@ export function readPage(path: string, text: string): Page {
   return { path, text, anchors, targets, samples, spans }
 }
 
-/** What GitHub makes of a heading: lower case, without punctuation, a hyphen for each space. */
+/** GitHub's anchor of a heading: lower case, without punctuation, a hyphen for each space. */
 export function slugOf(title: string): string {
   return title
     .trim()
@@ -98,7 +97,7 @@ export function slugOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** Where a link leads that is no address of the web. */
+/** The file and anchor of a link within the repository. */
 export function resolved({ path }: Page, target: string): { path: string; anchor: string | undefined } {
   const [file = '', anchor] = target.split('#')
   return { path: file === '' ? path : normalize(join(dirname(path), decodeURI(file))), anchor }
@@ -108,7 +107,7 @@ export function isWeb(target: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(target)
 }
 
-/** Samples with what is wrong with each. */
+/** The problems of these samples, each with its page and line. */
 export function problemsOf(
   checked: readonly Sample[],
   check: (sample: Sample) => string | undefined,

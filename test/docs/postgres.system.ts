@@ -11,13 +11,13 @@ import { freshPhone } from '../support/rows.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { pageAt, pages } from './pages.ts'
 
-// The SQL of the pages is run as they tell it, by the roles that they tell it for.
+// Runs the SQL of the pages, as the roles that the pages name.
 
-// The servers share two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 const without = withoutOwnPostgres ? ` (${withoutOwnPostgres})` : ''
 
-/** The pieces of SQL of a page, each as its statements. */
+/** The SQL samples of a page, each as a list of statements. */
 function sqlOf(path: string): readonly (readonly string[])[] {
   return pageAt(path)
     .samples.filter(({ language }) => language === 'sql')
@@ -28,13 +28,13 @@ async function runAll(url: string, statements: readonly string[]): Promise<void>
   for (const statement of statements) await queryOnce(url, statement)
 }
 
-test('each page with SQL is run here', () => {
+test('every page with SQL has a test here', () => {
   const withSql = pages.filter(({ samples }) => samples.some(({ language }) => language === 'sql'))
   expect(withSql.map(({ path }) => path)).toEqual(['docs/distributed.md', 'docs/postgres.md'])
 })
 
 describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, () => {
-  // The superuser of the test is called otpost already.
+  // The superuser of the test already has the name otpost.
   const blocks = sqlOf('docs/postgres.md').map((block) =>
     block.map((statement) => statement.replace(/\botpost(?=\b|_node\b)/g, 'pages_otpost')),
   )
@@ -53,7 +53,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
   const settingsOf = (url: string) => ({
     DATABASE_URL: url,
     SECRET_KEY: 'of the test and 32 bytes long or more',
-    // What is slow on a busy machine is no matter here, and no cooldown ends before it is looked at.
+    // Slowness of a busy machine must not matter, and no cooldown may end before its check.
     DATABASE_CONNECT_TIMEOUT_MS: '30000',
     DATABASE_STATEMENT_TIMEOUT_MS: '30000',
     SMS_COOLDOWN_SECONDS: '600',
@@ -66,7 +66,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
   })
   afterAll(() => ending.disposeAsync())
 
-  test('leads from an empty server to a node that has no more rights than it needs, and through a restore', async () => {
+  test('leads from an empty server to a node with minimal rights, and through a restore', async () => {
     expect(blocks).toHaveLength(5)
     await runAll(adminUrl, owner)
     const owning = urlAs('pages_otpost', password(owner))
@@ -87,7 +87,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     })
     expect(await otpost(move, asOwner)).toMatchObject({ code: 0 })
 
-    // All that a node and its commands do, but for what the page gives to the owner.
+    // Everything that a node and its commands do, except what the page leaves to the owner.
     expect(await otpost(['brand', 'put', 'acme', '--name', 'Acme'], asNode)).toMatchObject({ code: 0 })
     expect(await otpost(['migrate'], asNode)).toMatchObject({ code: 0 })
     expect(await otpost(['app', 'issue', 'globex'], asNode)).toMatchObject({ code: 0 })
@@ -121,7 +121,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     const forged = queryOnce(asNode.DATABASE_URL, 'DELETE FROM __drizzle_migrations')
     expect(await forged.catch(({ code }) => code)).toBe('42501')
 
-    // As though this were an instant before the code was used.
+    // The state just before the code was used.
     await runAll(owning, afterRestore)
     const second = await startServer(asNode)
     expect((await verify(second, unused)).status).toBe(404)
@@ -146,7 +146,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
   })
   afterAll(() => database.remove())
 
-  test('names every table, and the first column of the primary key of those that are spread', async () => {
+  test('names every table, and the first column of the primary key of distributed tables', async () => {
     const keys = await query(`SELECT relname AS name, attname AS key FROM pg_index
       JOIN pg_class ON pg_class.oid = indrelid JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
       WHERE indisprimary AND relnamespace = 'public'::regnamespace ORDER BY relname`)
@@ -159,7 +159,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
     expect(spread.map(({ name, by }) => [name, by])).toEqual(
       spread.map(({ name }) => [name, `\`${keys.find((each) => each.name === name)?.key}\``]),
     )
-    // What Citus has, and PostgreSQL has not, as far as it is called.
+    // The functions of Citus that the page calls.
     await query(`CREATE FUNCTION create_distributed_table(name regclass, by text, colocate_with text) RETURNS void
       LANGUAGE sql AS ''`)
     await runAll(database.url, distribution)
@@ -169,7 +169,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
     )
   })
 
-  test('has jobs that remove what is over, and nothing else', async () => {
+  test('has jobs that delete expired rows only', async () => {
     const day = 86_400_000
     const now = Date.now()
     const idAt = (at: number) => {
@@ -220,7 +220,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/distributed.md${without}
     }
   })
 
-  test('has indexes in the place of those that there are', async () => {
+  test('has indexes that replace the existing ones', async () => {
     const described = () =>
       query(
         "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",

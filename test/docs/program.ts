@@ -4,9 +4,9 @@ import { providerNames } from '../../src/adapters/sms/index.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { root } from './pages.ts'
 
-// What the program knows: its commands with their options, and its settings.
+// The program's commands with their options, and its settings.
 
-/** The program's commands as src/main.ts puts them together; its own options are those of `--help`. */
+/** The commands as src/main.ts registers them. The program's own options come from `--help`. */
 export async function commandTree(helpOfProgram: string): Promise<Command> {
   const program = new Command('otpost')
   for (const [, flags = ''] of helpOfProgram.matchAll(/^ {2}(-[^ ].*?) {2,}/gm)) {
@@ -22,9 +22,9 @@ export async function commandTree(helpOfProgram: string): Promise<Command> {
 }
 
 /**
- * What is wrong with a call of the program; undefined where nothing is.
+ * Returns the problem of a call of the program. Undefined for a correct call.
  *
- * @param isWhole false for a call that is named and not made, such as `app issue`: it may lack its operands
+ * @param isWhole false for a mention such as `app issue`, which may lack operands
  */
 export function problemOfCall(
   program: Command,
@@ -65,10 +65,10 @@ function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 }
 
-/** Every variable that the server reads of its environment, whatever provider is chosen. */
+/** Every environment variable that the server reads, over all providers. */
 export function settingNames(): ReadonlySet<string> {
   const names = new Set<string>()
-  /** An environment that remembers what it was asked for. */
+  /** An environment that records which names the server reads. */
   const asked = (given: Readonly<Record<string, string>>, other: string | undefined) =>
     new Proxy<Record<string, string | undefined>>(
       { ...given },
@@ -85,7 +85,7 @@ export function settingNames(): ReadonlySet<string> {
       ['SMS_PLAIN', 'plain'],
       ['SMS_TEMPLATE', 'template'],
     ] as const) {
-      // What a variable says decides about others: once with none of them set, once with all.
+      // Some values determine which other variables are read: so once with none set, once with all.
       for (const other of [undefined, 'x']) {
         const given = {
           [route]: double,
@@ -100,7 +100,7 @@ export function settingNames(): ReadonlySet<string> {
         try {
           readConfig(asked(given, other))
         } catch {
-          // What is wrong with it does not matter: it has been asked for.
+          // Only the names matter here.
         }
       }
     }

@@ -8,14 +8,14 @@ import { temporaryFolder } from '../support/app.ts'
 import { pageAt, pages, problemsOf, root, type Sample, samplesIn } from './pages.ts'
 import { settingNames } from './program.ts'
 
-// The compiler shares two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
 const samples = pages.flatMap((page) => page.samples)
-/** What a parser says against a text. */
+/** The parser's error. */
 function thrownBy(parse: () => unknown): string | undefined {
   try {
     parse()
@@ -25,9 +25,9 @@ function thrownBy(parse: () => unknown): string | undefined {
   }
 }
 
-/** What each language's samples are held to; one that is not here is looked at by nobody. */
+/** The check of each language. A language without an entry fails a test below. */
 const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
-  // What a program prints, and drawings in letters.
+  // Program output and text drawings.
   '': () => undefined,
   text: () => undefined,
   json: (code) => thrownBy(() => JSON.parse(code)),
@@ -35,14 +35,14 @@ const checks: Readonly<Record<string, (code: string) => string | undefined>> = {
   toml: (code) => thrownBy(() => Bun.TOML.parse(code)),
   ini: (code) => code.split('\n').find((line) => !/^(?:\[[\w.-]+\]|[#;].*|[\w.-]+\s*=.*|\s*)$/.test(line)),
   js: (code) => thrownBy(() => new Bun.Transpiler({ loader: 'js' }).scan(code)),
-  // By the compiler, below.
+  // Checked by the compiler, below.
   ts: () => undefined,
-  // By their own programs, in languages.system.ts.
+  // Checked by their own programs, in languages.system.ts.
   python: () => undefined,
   php: () => undefined,
   go: () => undefined,
   java: () => undefined,
-  // By PostgreSQL, in postgres.system.ts.
+  // Checked by PostgreSQL, in postgres.system.ts.
   sql: () => undefined,
   sh: (code) => refusedBy('sh', code),
   bash: (code) => refusedBy('bash', code),
@@ -54,21 +54,21 @@ function refusedBy(shell: string, code: string): string | undefined {
 }
 
 test.each(Object.keys(checks).filter((language) => samples.some((sample) => sample.language === language)))(
-  'samples can be read: "%s"',
+  'samples can be parsed: "%s"',
   (language) => {
     expect(problemsOf(samplesIn(language), ({ code }) => checks[language]?.(code))).toEqual([])
   },
 )
 
-test('no sample is in a language that nothing here reads', () => {
+test('every sample is in a language with a check', () => {
   const known = ({ language }: Sample) => Object.hasOwn(checks, language)
   expect(samples.filter((sample) => !known(sample)).map(({ at, language }) => `${at}: ${language}`)).toEqual(
     [],
   )
 })
 
-test('TypeScript compiles, against the package as its users import it', async () => {
-  // A sample that imports begins a module, and those that follow it on the page go on with it.
+test('TypeScript samples compile against the package as users import it', async () => {
+  // A sample with imports begins a module. The samples after it on the page continue that module.
   const modules: { readonly at: string; text: string }[] = []
   for (const { at, code } of samplesIn('ts')) {
     const last = modules.at(-1)
@@ -101,14 +101,14 @@ test('TypeScript compiles, against the package as its users import it', async ()
 
 describe('settings', () => {
   const known = settingNames()
-  /** What else a page may set: variables of a sandbox, of the other programs here, of Bun, Kannel and the system. */
+  /** Other variables that a page may set: of the sandbox, of other programs here, of Bun, Kannel and the system. */
   const others: ReadonlySet<string> = new Set([
     ...Object.keys(sandboxSettings),
     ...variablesOf('examples/*', 'client', 'release', 'bench', 'bench/soak', 'test', 'test/*'),
     ...['BUN_BE_BUN', 'BUN_OPTIONS', 'START_SMSBOX', 'TMPDIR'],
   ])
 
-  /** Names that are given a value in a text. */
+  /** Names that a text assigns. */
   const namesIn = (text: string): string[] =>
     [...text.matchAll(/(?<![\w$/?&"'.-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PORT|HOST)=/g)].map(
       ([, name = '']) => name,
@@ -118,7 +118,7 @@ describe('settings', () => {
     const unknown = pages.flatMap(({ path, spans, samples: own }) => {
       const scripts = own.filter(({ language }) => ['sh', 'bash', 'ini', 'yaml'].includes(language))
       const text = scripts.map(({ code }) => code).join('\n')
-      // A variable that a script reads itself is its own.
+      // A variable that a script reads belongs to the script.
       const isOwn = (name: string) => new RegExp(`\\$\\{?${name}\\b`).test(text)
       return [...spans.flatMap(namesIn), ...namesIn(text)]
         .filter((name) => !known.has(name) && !others.has(name) && !isOwn(name))
@@ -134,7 +134,7 @@ describe('settings', () => {
   })
 })
 
-/** The variables that programs name. */
+/** The variables that programs in these folders name. */
 function variablesOf(...folders: readonly string[]): readonly string[] {
   return folders
     .flatMap((folder) => [...new Bun.Glob(`${folder}/*.{ts,mjs,sh}`).scanSync({ cwd: root })])
@@ -147,13 +147,13 @@ function variablesOf(...folders: readonly string[]): readonly string[] {
 describe('the integration guide', () => {
   const { spans } = pageAt('docs/integration.md')
 
-  test('says what to do with every code of the interface', () => {
+  test('names every error code of the API', () => {
     const codes: readonly string[] = openApi('0.0.0', true).components.schemas.Error.properties.error.enum
     expect(codes.length).toBeGreaterThan(20)
     expect(codes.filter((code) => !spans.includes(code))).toEqual([])
   })
 
-  test('and with those of the client', () => {
+  test('names the error codes of the client', () => {
     expect(['timeout', 'unreachable', 'unexpected_answer'].filter((code) => !spans.includes(code))).toEqual(
       [],
     )

@@ -5,21 +5,21 @@ import { programEnv, programLine } from '../support/program.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { pageAt } from './pages.ts'
 
-// What pages tell people to paste is pasted, and answers what they say it answers.
+// Runs the curl sessions of pages, and compares the output with the page.
 
-// Processes share two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())
 
-/** Something to paste, and the lines that it is said to print. */
+/** A script, and the output that the page promises. */
 interface Step {
   readonly script: string
   readonly printed: readonly string[]
 }
 
-/** The steps of a page whose answers it tells, in comments behind each. */
+/** The scripts of a page with promised output, which follows in comments. */
 function stepsOf(path: string): readonly Step[] {
   return pageAt(path)
     .samples.filter(
@@ -39,11 +39,11 @@ function stepsIn(code: string): readonly Step[] {
   return steps.filter(({ script }) => script.trim() !== '')
 }
 
-/** Runs steps in one shell, so that variables last; resolves to what each printed. */
+/** Runs the steps in one shell, so that variables persist. Resolves to the output of each. */
 async function paste(steps: readonly Step[]): Promise<readonly string[]> {
   const mark = '\x1e'
   const shell = Bun.spawn(['sh'], {
-    // A variable that nothing has set is a step that is missing.
+    // An unset variable means that a step is missing.
     stdin: new Blob(['set -u\n', ...steps.map(({ script }) => `${script}printf '%s' '${mark}'\n`)]),
     env: { PATH: process.env.PATH ?? '' },
     stdout: 'pipe',
@@ -58,8 +58,8 @@ async function paste(steps: readonly Step[]): Promise<readonly string[]> {
 }
 
 /**
- * Why what was printed is not what the page says; undefined where it is. `…` stands for any text, a number for any
- * number but within an answer, and what follows a comma is for the reader.
+ * Returns how the output differs from the page. `…` matches any text. Outside of JSON, a number matches any number,
+ * and text after a comma is ignored.
  */
 function difference(printed: string, said: readonly string[]): string | undefined {
   const lines = printed.trim().split('\n')
@@ -77,7 +77,7 @@ function difference(printed: string, said: readonly string[]): string | undefine
   return undefined
 }
 
-/** Whether a value has just these fields, with these values but where any will do. */
+/** Whether a value has exactly these fields and values. `…` matches any non-empty text. */
 function isLike(value: unknown, expected: unknown): boolean {
   if (expected === '…') return typeof value === 'string' && value !== ''
   if (typeof value === 'string' && typeof expected === 'string') {
@@ -92,7 +92,7 @@ function isLike(value: unknown, expected: unknown): boolean {
   )
 }
 
-/** How long to wait differs from run to run. */
+/** Waiting times differ from run to run. */
 function withoutTimes(message: string): string {
   return message.replace(/\b\d+ seconds?\b/g, 'N seconds')
 }
@@ -118,7 +118,7 @@ async function problemsOf(
   })
 }
 
-test('the comparison knows what differs', () => {
+test('the comparison finds differences', () => {
   const said = ['{"success":true,"expiresIn":300,"requestId":"…"}']
   expect(difference('{"success":true,"expiresIn":300,"requestId":"a"}\n', said)).toBeUndefined()
   expect(difference('{"success":true,"expiresIn":301,"requestId":"a"}', said)).toContain('is not like')
@@ -129,7 +129,7 @@ test('the comparison knows what differs', () => {
   const wait = (message: string) => JSON.stringify({ success: false, message })
   expect(difference(wait('Wait. 29 seconds.'), [wait('Wait. 30 seconds.')])).toBeUndefined()
   expect(difference(wait('Wait. 29 minutes.'), [wait('Wait. 30 minutes.')])).toContain('is not like')
-  expect(difference('123456', ['444768, or whatever came'])).toBeUndefined()
+  expect(difference('123456', ['444768, or another code'])).toBeUndefined()
   expect(difference('', ['444768'])).toContain('is not like')
   expect(difference('Retry-After: 29', ['Retry-After: 30'])).toBeUndefined()
   expect(difference('a\nb', ['a'])).toContain('2 lines')
@@ -139,7 +139,7 @@ test('the comparison knows what differs', () => {
   ])
 })
 
-describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
+describe.skipIf(!Bun.which('curl'))('curl sessions (need curl)', () => {
   let demo: Awaited<ReturnType<typeof startDemo>>
   let sandbox: Awaited<ReturnType<typeof startSandbox>>
   beforeAll(async () => {
@@ -151,7 +151,7 @@ describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
     ['README.md', 3],
     ['docs/quick-start.md', 8],
     ['docs/integrators.md', 1],
-  ] as const)('%s is answered by the demo as it says', async (path, answers) => {
+  ] as const)('%s has the answers of the demo', async (path, answers) => {
     expect(
       await problemsOf(path, answers, {
         'http://127.0.0.1:3000': demo.origin,
@@ -161,7 +161,7 @@ describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
     ).toEqual([])
   })
 
-  test('docs/integration.md is answered by a sandbox as it says', async () => {
+  test('docs/integration.md has the answers of a sandbox', async () => {
     const { url, apiKey, appId } = sandbox
     expect(
       await problemsOf('docs/integration.md', 3, {
@@ -173,7 +173,7 @@ describe.skipIf(!Bun.which('curl'))('pasted into a shell (needs curl)', () => {
   })
 })
 
-/** The demo as a newcomer starts it, in a folder of its own; resolves to where it listens. */
+/** Starts the demo in its own folder. Resolves to its URL. */
 async function startDemo(): Promise<{ readonly origin: string; readonly folder: string }> {
   const folder = temporaryFolder()
   const child = Bun.spawn(programLine(['demo']), {

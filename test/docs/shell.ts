@@ -1,21 +1,21 @@
-// What a shell would run of a script, as far as the scripts of a page go: no functions, no loops.
+// Parses the shell scripts of pages, which have no functions and no loops.
 
-/** One simple command: what it is given in its environment, and its words. */
+/** One simple command. */
 export interface ShellCommand {
-  /** Names that are set before it, or by it alone. */
+  /** Names of the variables that it sets. */
   readonly assigned: readonly string[]
   readonly words: readonly string[]
 }
 
 /**
- * The simple commands of a script, those in `$(…)` too. Quotes are taken off; what the shell would put in stands as `$`.
+ * The simple commands of a script, also those in `$(…)`. Quotes are removed; each substitution becomes `$`.
  *
- * @throws where a quote or a substitution is not closed
+ * @throws if a quote or a substitution is not closed
  */
 export function commandsIn(script: string): readonly ShellCommand[] {
   const commands: ShellCommand[] = []
   let words: string[] = []
-  /** Undefined between words: an empty word is one that was quoted. */
+  /** Undefined between words; an empty string is a quoted empty word. */
   let word: string | undefined
   let at = 0
 
@@ -35,7 +35,7 @@ export function commandsIn(script: string): readonly ShellCommand[] {
     if (words.length > 0) commands.push({ assigned, words: rest })
     words = []
   }
-  /** Reads what is behind a `$`. */
+  /** Reads the text after a `$`. */
   const substitute = (): string => {
     if (script.startsWith('((', at)) {
       const end = closing(script, at)
@@ -86,7 +86,7 @@ export function commandsIn(script: string): readonly ShellCommand[] {
   return commands
 }
 
-/** Where the parenthesis at `open` is closed. */
+/** The index of the parenthesis that closes the one at `open`. */
 function closing(script: string, open: number): number {
   let depth = 0
   for (let at = open; at < script.length; at++) {
