@@ -14,7 +14,7 @@ export interface ReleaseFacts {
   readonly changelog: string
   readonly schema: string
   /** Schemas with a stored database for the upgrade tests. */
-  readonly keptSchemas: readonly string[]
+  readonly storedSchemas: readonly string[]
 }
 
 /** SemVer 2.0.0 without build metadata. */
@@ -27,7 +27,7 @@ export function problemsOf({
   version,
   changelog,
   schema,
-  keptSchemas,
+  storedSchemas,
 }: ReleaseFacts): readonly string[] {
   const newest = newestSection(changelog)
   return [
@@ -49,7 +49,7 @@ export function problemsOf({
         ]
       : []),
     ...(newest === undefined || newest.text !== '' ? [] : [`CHANGELOG.md says nothing of ${newest.version}`]),
-    ...(keptSchemas.includes(schema)
+    ...(storedSchemas.includes(schema)
       ? []
       : [`no database of the schema ${schema} is kept: bun test/upgrade/make.ts, and commit what it makes`]),
   ]
@@ -84,7 +84,7 @@ function main(): void {
     version: packageJson.version,
     changelog: readChangelog(),
     schema: migrations.at(-1)?.tag ?? '',
-    keptSchemas: readdirSync(join(root, 'test/upgrade'))
+    storedSchemas: readdirSync(join(root, 'test/upgrade'))
       .filter((name) => name.endsWith('.db'))
       .map((name) => name.slice(0, -'.db'.length)),
   })

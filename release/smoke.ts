@@ -6,7 +6,7 @@ import packageJson from '../package.json'
 // Tests a binary on this machine: bun release/smoke.ts BINARY [ARGUMENT…]. It creates a brand and an app,
 // serves, sends and verifies a code, makes a backup, and stops. It deletes its folder.
 
-const patienceMs = 120_000
+const timeoutMs = 120_000
 
 const phone = '12025550143'
 
@@ -39,7 +39,7 @@ export async function smoke(command: readonly string[]): Promise<void> {
     const credentials = { appId: 'shop', apiKey: await run('app', 'issue', 'shop'), brandId: 'acme' }
 
     const server = Bun.spawn([...command, 'serve'], { env, cwd: folder, stdout: 'pipe', stderr: 'inherit' })
-    const stuck = setTimeout(() => server.kill('SIGKILL'), patienceMs)
+    const stuck = setTimeout(() => server.kill('SIGKILL'), timeoutMs)
     try {
       const url = await urlIn(server.stdout)
       const post = async (path: string, fields: object) => {

@@ -3,7 +3,7 @@ import type { DraftOwner } from '../adapters/sqlite/draft.ts'
 import type { Restored } from '../adapters/sqlite/restore.ts'
 import type { Forgotten } from '../adapters/store/store.ts'
 import type { StoreConfig } from '../config/store.ts'
-import { formerRecipient } from '../domain/contact.ts'
+import { earlierRecipient } from '../domain/contact.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 import {
   commandActor,
@@ -120,19 +120,19 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
   requireDatabase(config)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
   if (!recipient) throw new OperatorError('the recipient must be a phone number or a mail address')
-  const recipients = [recipient, formerRecipient(recipient, text)]
+  const recipients = [recipient, earlierRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {
     for (const line of aboutForgotten(await context.forget(recipients, await commandActor(env)))) print(line)
   })
 }
 
-function aboutForgotten({ erased, unclearRequests, traces }: Forgotten): readonly string[] {
+function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
     `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
-    ...(unclearRequests > 0
+    ...(possibleRequests > 0
       ? [
-          `${counted(unclearRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,
+          `${counted(possibleRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,
         ]
       : []),
     aboutTraces[traces],

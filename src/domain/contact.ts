@@ -74,7 +74,7 @@ function domainOf(host: string, toAscii: ToAsciiDomain): string {
 const isInternational = /^(?:[a-z0-9.-]|(?!\p{C})[^\p{ASCII}])+$/iu
 
 /** How earlier versions normalized a recipient. Some stored records still have this identity. */
-export function formerRecipient({ channel }: Recipient, text: string): Recipient {
+export function earlierRecipient({ channel }: Recipient, text: string): Recipient {
   const identity = channel === 'SMS' ? text.replace(/[^0-9]/g, '') : lowerCase(text.trim())
   return { channel, identity }
 }

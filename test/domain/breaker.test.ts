@@ -97,10 +97,10 @@ describe('the states of circuit breakers', () => {
 })
 
 describe('what another server has found', () => {
-  const heard = { provider: 'twilio', failures: 5, openMs: 10_000 }
+  const shared = { provider: 'twilio', failures: 5, openMs: 10_000 }
 
   test('lets a provider rest here for as long as there', () => {
-    breakers.hear([{ ...heard, leftMs: 4000 }])
+    breakers.applyShared([{ ...shared, leftMs: 4000 }])
     expect(breakers.isOpen('twilio')).toBe(true)
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 4000 }])
     now += 4000
@@ -108,28 +108,28 @@ describe('what another server has found', () => {
   })
 
   test('that is over counts for nothing', () => {
-    breakers.hear([{ ...heard, leftMs: 0 }])
+    breakers.applyShared([{ ...shared, leftMs: 0 }])
     expect(state()).toEqual([])
   })
 
   test('is over when nobody says so any more', () => {
-    breakers.hear([{ ...heard, leftMs: 4000 }])
-    breakers.hear([])
+    breakers.applyShared([{ ...shared, leftMs: 4000 }])
+    breakers.applyShared([])
     expect(breakers.isOpen('twilio')).toBe(false)
     expect(state()).toEqual([])
   })
 
   test('neither cuts nor ends a rest that was found here', () => {
     fail('twilio', 5)
-    breakers.hear([{ ...heard, leftMs: 4000 }])
-    breakers.hear([])
+    breakers.applyShared([{ ...shared, leftMs: 4000 }])
+    breakers.applyShared([])
     expect(state()).toMatchObject([{ provider: 'twilio', state: 'open', openMs: 10_000 }])
   })
 
   test('lengthens a rest when a probe there has failed', () => {
-    breakers.hear([{ ...heard, leftMs: 4000 }])
+    breakers.applyShared([{ ...shared, leftMs: 4000 }])
     now += 4000
-    breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
+    breakers.applyShared([{ ...shared, failures: 6, openMs: 20_000, leftMs: 20_000 }])
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 6, openMs: 20_000 }])
   })
 
@@ -137,20 +137,20 @@ describe('what another server has found', () => {
     const told: BreakerChange[] = []
     breakers = new Breakers(() => now)
     breakers.onChange((change) => told.push(change))
-    breakers.hear([{ ...heard, leftMs: 10_000 }])
+    breakers.applyShared([{ ...shared, leftMs: 10_000 }])
     now += 10_000
     const end = breakers.begin('twilio')
-    breakers.hear([])
+    breakers.applyShared([])
     end(down)
     expect(state()).toEqual([{ provider: 'twilio', state: 'closed', failuresInARow: 1, openMs: 0 }])
     expect(told).toEqual([])
   })
 
   test('while this one probes leaves the probe its say', () => {
-    breakers.hear([{ ...heard, leftMs: 10_000 }])
+    breakers.applyShared([{ ...shared, leftMs: 10_000 }])
     now += 10_000
     const end = breakers.begin('twilio')
-    breakers.hear([{ ...heard, failures: 6, openMs: 20_000, leftMs: 20_000 }])
+    breakers.applyShared([{ ...shared, failures: 6, openMs: 20_000, leftMs: 20_000 }])
     expect(state()).toEqual([{ provider: 'twilio', state: 'half-open', failuresInARow: 6, openMs: 0 }])
     end(down)
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 7, openMs: 40_000 }])
@@ -160,7 +160,7 @@ describe('what another server has found', () => {
     const changes: BreakerChange[] = []
     const own = new Breakers(() => now)
     own.onChange((change) => changes.push(change))
-    own.hear([{ ...heard, leftMs: 4000 }])
+    own.applyShared([{ ...shared, leftMs: 4000 }])
     now += 4000
     own.begin('twilio')({ kind: 'retryable', reason: 'down' })
     now += 20_000

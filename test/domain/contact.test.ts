@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { toAsciiDomain } from '../../src/adapters/email/domain.ts'
 import * as contact from '../../src/domain/contact.ts'
 
-const { formerRecipient, mailboxOf, mask, parseChannel } = contact
+const { earlierRecipient, mailboxOf, mask, parseChannel } = contact
 
 const noPlan = (digits: string) => digits
 const phone = (raw: unknown) => contact.phone(raw, noPlan)
@@ -222,7 +222,7 @@ describe('a recipient as earlier versions read it', () => {
   ]
   test.each(rows)('of %p is %p', (raw, identity) => {
     const recipient = phone(raw) ?? email(raw)
-    expect(recipient && formerRecipient(recipient, raw)).toMatchObject({ identity })
+    expect(recipient && earlierRecipient(recipient, raw)).toMatchObject({ identity })
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Failure } from '../../src/domain/failures.ts'
-import { escapeHtml, frameMail, otpMail } from '../../src/domain/messages/emails.ts'
+import { escapeHtml, otpMail, renderMail } from '../../src/domain/messages/emails.ts'
 
 const nasty = `<script>alert("1")</script>&'`
 const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;'
@@ -57,14 +57,14 @@ describe('the mail of a code', () => {
 
 describe('the frame of a template mail (design D11)', () => {
   test('the subject is the heading, and escaped', () => {
-    const { html, text } = frameMail(nasty, 'Hello', {})
+    const { html, text } = renderMail(nasty, 'Hello', {})
     expect(html).toContain(`>${escaped}</h1>`)
     expect(html).not.toContain('<script')
     expect(text).toContain(nasty)
   })
 
   test('the template is text, not HTML', () => {
-    const { html } = frameMail('Hi', `Hello <b>you</b> ${nasty}`, {})
+    const { html } = renderMail('Hi', `Hello <b>you</b> ${nasty}`, {})
     expect(html).toContain('&lt;b&gt;you&lt;/b&gt;')
     expect(html).not.toContain('<script')
   })
@@ -82,13 +82,13 @@ describe('the frame of a template mail (design D11)', () => {
     ['{{größe}}', { größe: 'XL' }, 'XL'],
   ]
   test.each(replaced)('%p is filled in one pass', (template, data, expected) => {
-    const { html, text } = frameMail('Hi', template, data)
+    const { html, text } = renderMail('Hi', template, data)
     expect(html).toContain(`>${escapeHtml(expected)}</p>`)
     expect(text).toContain(expected)
   })
 
   test('values are escaped in the HTML, in the text part they are as given', () => {
-    const { html, text } = frameMail('Hi', 'Hello {{name}}', { name: nasty })
+    const { html, text } = renderMail('Hi', 'Hello {{name}}', { name: nasty })
     expect(html).toContain(`Hello ${escaped}`)
     expect(html).not.toContain('<script')
     expect(text).toContain(`Hello ${nasty}`)
@@ -101,30 +101,30 @@ describe('the frame of a template mail (design D11)', () => {
     ['inherited', Object.create({ name: 'Ann' })],
   ]
   test.each(missing)('a placeholder whose value is %s is missing', (_, data) => {
-    expect(failureOf(() => frameMail('Hi', 'Hello {{name}}', data))).toEqual({
+    expect(failureOf(() => renderMail('Hi', 'Hello {{name}}', data))).toEqual({
       kind: 'missing_variable',
       message: 'Missing required variable: name. `data` needs a value for {{name}}.',
     })
   })
 
   test.each(['constructor', 'toString', '__proto__'])('{{%s}} is no value of every object', (name) => {
-    expect(failureOf(() => frameMail('Hi', `{{${name}}}`, {}))).toMatchObject({ kind: 'missing_variable' })
+    expect(failureOf(() => renderMail('Hi', `{{${name}}}`, {}))).toMatchObject({ kind: 'missing_variable' })
   })
 
   test('data that no placeholder used follows as a table, escaped', () => {
     const data = { name: 'Ann', [nasty]: nasty, total: 12.5, gone: null, items: [{ id: 1 }] }
-    const { html, text } = frameMail('Hi', 'Hello {{name}}', data)
+    const { html, text } = renderMail('Hi', 'Hello {{name}}', data)
     const cells = [...html.matchAll(/<t[hd][^>]*>([^<]*)<\/t[hd]>/g)].map(([, cell]) => cell)
     expect(cells).toEqual([escaped, escaped, 'total', '12.5', 'items', '[{&quot;id&quot;:1}]'])
     expect(text).toContain('total: 12.5')
   })
 
   test('without such data there is no table of it', () => {
-    expect(frameMail('Hi', 'Hello {{name}}', { name: 'Ann' }).html).not.toContain('<th')
+    expect(renderMail('Hi', 'Hello {{name}}', { name: 'Ann' }).html).not.toContain('<th')
   })
 
   test('blank lines part paragraphs, and line breaks stay', () => {
-    const { html } = frameMail('Hi', 'one\ntwo\n\nthree\r\nfour', {})
+    const { html } = renderMail('Hi', 'one\ntwo\n\nthree\r\nfour', {})
     expect([...html.matchAll(/<p [^>]*>(.*?)<\/p>/gs)].map(([, content]) => content)).toEqual([
       'one<br>two',
       'three<br>four',
@@ -153,7 +153,7 @@ describe('data that would make a mail of any size', () => {
     ['1,000 paragraphs', 'a\n\n'.repeat(1000), {}, 'none'],
   ]
   test.each(sizes)('%s: a mail has at most 256 KiB (D30)', (_, template, data, outcome) => {
-    expect(failureOf(() => frameMail('Subject', template, data))).toEqual(outcome as never)
+    expect(failureOf(() => renderMail('Subject', template, data))).toEqual(outcome as never)
   })
 
   test('whatever the text and its data: a mail of at most 256 KiB, or a refusal', () => {
@@ -166,7 +166,7 @@ describe('data that would make a mail of any size', () => {
     fc.assert(
       fc.property(template, value, fc.array(value), (text, a, others) => {
         const failure = failureOf(() => {
-          const mail = frameMail('Subject', text, { a, ...others })
+          const mail = renderMail('Subject', text, { a, ...others })
           expect(Buffer.byteLength(mail.html) + Buffer.byteLength(mail.text)).toBeLessThanOrEqual(256 * 1024)
         })
         return typeof failure === 'string' || ['validation_error', 'missing_variable'].includes(failure.kind)
@@ -176,7 +176,7 @@ describe('data that would make a mail of any size', () => {
 
   test('both parts count, in bytes of UTF-8', () => {
     const sizeOf = (length: number) => {
-      const { html, text } = frameMail('Subject', '{{a}}', { a: 'a'.repeat(length) })
+      const { html, text } = renderMail('Subject', '{{a}}', { a: 'a'.repeat(length) })
       return Buffer.byteLength(html) + Buffer.byteLength(text)
     }
     const most = 10_000 + (256 * 1024 - sizeOf(10_000)) / 2
@@ -191,7 +191,7 @@ describe('data that would make a mail of any size', () => {
   ])('data may be nested 100 deep (%p)', (depth, outcome) => {
     const a = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
     for (const template of ['{{a}}', 'no placeholder']) {
-      expect(failureOf(() => frameMail('Subject', template, { a }))).toEqual(outcome as never)
+      expect(failureOf(() => renderMail('Subject', template, { a }))).toEqual(outcome as never)
     }
   })
 })

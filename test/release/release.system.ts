@@ -35,7 +35,7 @@ describe('a tag', () => {
     version: '1.2.3',
     changelog: '# Changelog\n\n## 1.2.3 - 2026-11-30\n\n- Something.\n\n## 1.2.2 - 2026-11-01\n\n- Else.\n',
     schema: '0003_operator',
-    keptSchemas: ['0002_journal', '0003_operator'],
+    storedSchemas: ['0002_journal', '0003_operator'],
   }
 
   test('may be released where everything agrees', () => {
@@ -71,7 +71,7 @@ describe('a tag', () => {
     ],
     [
       'leaves no database for later upgrades',
-      { keptSchemas: ['0002_journal'] },
+      { storedSchemas: ['0002_journal'] },
       'no database of the schema 0003_operator',
     ],
   ])('that %s may not be', (_, wrong, says) => {

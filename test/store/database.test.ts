@@ -4,7 +4,7 @@ import { cached } from '../../src/adapters/store/database.ts'
 function counting() {
   let token = 0
   const reads: string[] = []
-  const read = cached({ token: () => token, tell: () => void token++ }, async (key) => {
+  const read = cached({ token: () => token, invalidate: () => void token++ }, async (key) => {
     reads.push(key)
     return key.length
   })

@@ -28,7 +28,7 @@ describe('a writer', () => {
   let driver: Driver.Database
   let writer: Writer
   const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
-  const write = (value: number, patienceMs?: number) => writer.write(() => void insert(value), patienceMs)
+  const write = (value: number, lockWaitMs?: number) => writer.write(() => void insert(value), lockWaitMs)
 
   beforeEach(() => {
     driver = new Driver(join(folder.path, 'numbers.db'), { timeout: 0 })

@@ -20,8 +20,8 @@ export type SecretKeys = readonly [string, ...string[]]
 
 /** Keys separated by commas or line breaks. Undefined: one has less than 32 bytes. */
 export function secretKeysIn(text: string): SecretKeys | undefined {
-  const [present = '', ...former] = new Set(text.trim().split(/\s*[,\n]\s*/))
-  const keys = [present, ...former] as const
+  const [present = '', ...previous] = new Set(text.trim().split(/\s*[,\n]\s*/))
+  const keys = [present, ...previous] as const
   return keys.every((key) => Buffer.byteLength(key) >= 32) ? keys : undefined
 }
 

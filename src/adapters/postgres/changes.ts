@@ -7,7 +7,7 @@ import { revision } from './schema.ts'
 const freshMs = 10
 
 const pollStatement = {
-  name: 'otpost_look',
+  name: 'otpost_revision',
   text: drizzle(async () => ({ rows: [] }))
     .select({ number: revision.number, at: serverTime.as('at') })
     .from(revision)
@@ -41,7 +41,7 @@ export class Changes {
     return this.last.promise
   }
 
-  tell(): void {
+  invalidate(): void {
     this.last = undefined
   }
 
@@ -50,10 +50,10 @@ export class Changes {
   }
 
   async poll(): Promise<number> {
-    const hear = this.clock.hearing()
+    const setTime = this.clock.startReading()
     const [row] = await this.connection.query<{ number: number; at: number }>(pollStatement)
     if (!row) throw new Error('the table revision is empty: it must have its one row')
-    hear(row.at)
+    setTime(row.at)
     // After a failover or a restore the number may be lower.
     if (row.number !== this.revision) {
       this.revision = row.number

@@ -17,7 +17,7 @@ export class DatabaseClock {
   readonly now = (): number => Math.floor(this.aheadMs + this.stopwatch())
 
   /** Call before a query; call the result with the server's time in the reply. */
-  hearing(): (at: number) => void {
+  startReading(): (at: number) => void {
     const asked = this.stopwatch()
     return (at) => {
       // The server read its clock between query and reply. A value within these bounds stays.

@@ -48,8 +48,8 @@ export async function openDatabase(
   const given = (now: number) => (clock === undefined ? undefined : now)
   const steps = createSteps(pool, {
     batchSize: target.batchSize ?? usualBatchSize,
-    patienceMs: target.connectTimeoutMs,
-    hearing: () => serverClock.hearing(),
+    queueTimeoutMs: target.connectTimeoutMs,
+    startReading: () => serverClock.startReading(),
   })
   const requireWritable = writeProof(pool)
   const database: Database = {

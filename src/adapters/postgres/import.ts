@@ -44,10 +44,10 @@ const idleInTransactionTimeoutMs = 60_000
 const lockTimeoutMs = 20_000
 
 /** By then the server has rolled back a transaction whose COMMIT it did not receive. */
-const doubtMs = 120_000
-const doubtPauseMs = 1000
+const outcomeTimeoutMs = 120_000
+const outcomePauseMs = 1000
 
-const doubtStatementMs = lockTimeoutMs + 5000
+const outcomeStatementMs = lockTimeoutMs + 5000
 
 /** The reply to COMMIT was lost, and its outcome is unknown. */
 export class OutcomeUnknown extends Error {
@@ -151,13 +151,13 @@ class NotEmpty extends OperatorError {
 
 /** Whether a transaction with a lost COMMIT was rolled back. Its locks last until it has ended. */
 async function isEmpty(pool: Pool, lost: DatabaseUnavailable): Promise<boolean> {
-  for (const startedAt = performance.now(); performance.now() - startedAt < doubtMs; ) {
+  for (const startedAt = performance.now(); performance.now() - startedAt < outcomeTimeoutMs; ) {
     try {
-      await pool.transaction(holdEmpty, { statementTimeoutMs: doubtStatementMs })
+      await pool.transaction(holdEmpty, { statementTimeoutMs: outcomeStatementMs })
       return true
     } catch (error) {
       if (error instanceof NotEmpty) return false
-      await Bun.sleep(doubtPauseMs)
+      await Bun.sleep(outcomePauseMs)
     }
   }
   throw new OutcomeUnknown(lost.message, { cause: lost })

@@ -25,11 +25,13 @@ async function bringUpToDate(pool: Pool, known: readonly Migration[]): Promise<v
   const applied = await appliedBefore(pool)
   requireKnown(applied, known)
   if (known.every(({ when }) => applied.has(when))) return
-  await pool.transaction((connection) => applyMissing(connection, known), { statementTimeoutMs: patienceMs })
+  await pool.transaction((connection) => applyMissing(connection, known), {
+    statementTimeoutMs: migrationTimeoutMs,
+  })
 }
 
 /** Includes waiting for another server's migration. */
-const patienceMs = 600_000
+const migrationTimeoutMs = 600_000
 
 async function applyMissing(connection: Queryable, known: readonly Migration[]): Promise<void> {
   const run = (text: string, values: readonly unknown[] = []) => connection.rows(text, values)

@@ -10,7 +10,7 @@ export function createOpenCircuits({
   changes,
 }: Pick<Database, 'orm' | 'pool' | 'changes'>): OpenCircuits {
   return {
-    tell: (provider, openCircuits) =>
+    share: (provider, openCircuits) =>
       pool.transaction(async (connection) => {
         const inside = ormOn(connection)
         if (openCircuits === undefined) {

@@ -8,10 +8,10 @@ export function answers(host: string, port: number, waitMs: number): Promise<boo
   return new Promise((resolve) => {
     const socket = connect(port, host)
     const late = setTimeout(() => end(false), waitMs)
-    const end = (heard: boolean) => {
+    const end = (isAnswered: boolean) => {
       clearTimeout(late)
       socket.destroy()
-      resolve(heard)
+      resolve(isAnswered)
     }
     socket.once('connect', () => socket.write(sslRequest))
     socket.once('data', () => end(true))

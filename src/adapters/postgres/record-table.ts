@@ -97,11 +97,11 @@ export function isOvertaken(error: unknown): boolean {
 
 const uniqueViolation = '23505'
 
-/** `hear` receives the server's time. */
+/** `setTime` receives the server's time. */
 export async function openRecords(
   connection: Queryable,
   subjects: readonly string[],
-  hear: (at: number) => void,
+  setTime: (at: number) => void,
 ): Promise<{ records: Records; now: number }> {
   const [keys, rows] = await Promise.all([
     lockRows.query(connection, { subjects }),
@@ -109,7 +109,7 @@ export async function openRecords(
   ])
   const [first] = rows
   if (!first) throw new Error('the database did not tell its time')
-  hear(first.at)
+  setTime(first.at)
   const locked = new Set(keys.map(keyOf))
   const bySubject = new Map<string, RecordRow[]>(subjects.map((each) => [each, []]))
   for (const row of rows) {

@@ -42,15 +42,18 @@ interface Batch {
 
 interface Settings {
   readonly batchSize: number
-  readonly patienceMs: number
-  hearing(): (at: number) => void
+  readonly queueTimeoutMs: number
+  startReading(): (at: number) => void
 }
 
 /**
  * Steps that arrive together share a transaction; after an error each is retried alone.
  * Owners of steps in a slow transaction get separate groups until it ends, so that others do not wait.
  */
-export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patienceMs, hearing }: Settings) {
+export function createSteps(
+  pool: Pick<Pool, 'transaction'>,
+  { batchSize, queueTimeoutMs, startReading }: Settings,
+) {
   const shared: Group = { waiting: [], running: 0 }
   /** `slow` counts the slow transactions with steps of this owner. */
   const apart = new Map<string, Group & { slow: number }>()
@@ -143,7 +146,7 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
     for (let tries = 1; ; tries++) {
       try {
         return await pool.transaction(async (connection) => {
-          const { records, now } = await openRecords(connection, subjects, hearing())
+          const { records, now } = await openRecords(connection, subjects, startReading())
           const answers = steps.map(({ run }) => run(records, now))
           sendChanges(connection, records.changes())
           return answers
@@ -162,7 +165,7 @@ export function createSteps(pool: Pick<Pool, 'transaction'>, { batchSize, patien
       if (!batch.isSlow && batch.group === shared && now - batch.since > slowMs) setAside(batch)
     }
     for (const { waiting } of groups()) {
-      while (waiting[0] && now - waiting[0].since > patienceMs) {
+      while (waiting[0] && now - waiting[0].since > queueTimeoutMs) {
         waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
       }
     }

@@ -99,7 +99,7 @@ class Queue {
   private readonly waiting = new Set<() => void>()
 
   /** Whether a call got its turn in time. Then `leave` must follow. */
-  async turn(patienceMs: number): Promise<boolean> {
+  async turn(waitMs: number): Promise<boolean> {
     if (this.waiting.size === 0 && this.hasRoom) {
       this.enter()
       return true
@@ -115,7 +115,7 @@ class Queue {
       const timer = setTimeout(() => {
         this.waiting.delete(start)
         resolve(false)
-      }, patienceMs)
+      }, waitMs)
       this.waiting.add(start)
     })
   }

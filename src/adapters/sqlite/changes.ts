@@ -1,6 +1,6 @@
 import type Driver from 'better-sqlite3'
 
-/** Detects changes of cached rows: PRAGMA data_version for other connections, `tell` for this one. */
+/** Detects changes of cached rows: PRAGMA data_version for other connections, `invalidate` for this one. */
 export class Changes {
   private version = 0
   private polledThisTurn = false
@@ -26,7 +26,7 @@ export class Changes {
     return this.count
   }
 
-  tell(): void {
+  invalidate(): void {
     this.count++
   }
 }

@@ -8,7 +8,7 @@ import type { Database } from './database.ts'
 
 const vacuumPages = 200
 
-const patienceMs = 3000
+const readersTimeoutMs = 3000
 
 /** `Storage.forget`, beside a running server. Overwrites what it deletes. */
 export async function forget(
@@ -36,7 +36,7 @@ async function eraseTraces({ driver, writer }: Database): Promise<Forgotten['tra
   }
   driver.pragma('wal_checkpoint(PASSIVE)')
   if (rewriteFile(driver)) return 'nothing'
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + readersTimeoutMs
   while (performance.now() < giveUpAt) {
     if (isLogEmptied(driver)) return 'gaps'
     await pause(20)

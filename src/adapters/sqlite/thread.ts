@@ -30,7 +30,7 @@ export interface ThreadDatabase {
   readonly identity: FileIdentity
 }
 
-const farewell = 'end'
+const ending = 'end'
 
 /** Runs in the thread. `open` opens the database; the other side waits for `close`. */
 export function serveThread(
@@ -39,10 +39,10 @@ export function serveThread(
 ): void {
   port.onmessage = ({ data: database }: MessageEvent<string>) => {
     const { work, close } = open(JSON.parse(database))
-    const answer = gathered((answers) => port.postMessage(answers))
+    const answer = batched((answers) => port.postMessage(answers))
     port.onmessage = ({ data }: MessageEvent<string>) => {
-      if (data === farewell) {
-        void close().finally(() => setImmediate(() => port.postMessage(farewell)))
+      if (data === ending) {
+        void close().finally(() => setImmediate(() => port.postMessage(ending)))
         return
       }
       for (const [id, name, args] of JSON.parse(data) as readonly Call[]) {
@@ -59,13 +59,13 @@ export function serveThread(
 /** The other thread can begin before the turn ends. */
 const enough = 16
 
-function gathered(handOn: (together: string) => void): (json: string) => void {
+function batched(deliver: (together: string) => void): (json: string) => void {
   let together: string[] = []
   const handOnNow = () => {
     if (together.length === 0) return
     const ready = `[${together.join()}]`
     together = []
-    handOn(ready)
+    deliver(ready)
   }
   return (json) => {
     if (together.length === 0) setImmediate(handOnNow)
@@ -74,8 +74,8 @@ function gathered(handOn: (together: string) => void): (json: string) => void {
   }
 }
 
-const patienceMs = 10_000
-const checkPatienceMs = 2000
+const callTimeoutMs = 10_000
+const checkTimeoutMs = 2000
 
 const pollMs = 500
 const farewellMs = 15_000
@@ -100,12 +100,12 @@ export function startThread(
   let thread: Worker | undefined
   let ended: (() => void) | undefined
 
-  const send = gathered((calls) => {
+  const send = batched((calls) => {
     thread ??= begin()
     thread.postMessage(calls)
   })
   const call =
-    (name: keyof DatabaseWork, waitMs = patienceMs) =>
+    (name: keyof DatabaseWork, waitMs = callTimeoutMs) =>
     (...args: readonly unknown[]): Promise<never> => {
       lastId++
       send(JSON.stringify([lastId, name, args] satisfies Call))
@@ -127,8 +127,8 @@ export function startThread(
     saveEntries: call('saveEntries'),
     saveReports: call('saveReports'),
     sweep: call('sweep'),
-    checkDatabase: call('checkDatabase', checkPatienceMs),
-    stats: call('stats', checkPatienceMs),
+    checkDatabase: call('checkDatabase', checkTimeoutMs),
+    stats: call('stats', checkTimeoutMs),
   }
   return {
     work,
@@ -139,7 +139,7 @@ export function startThread(
       if (!thread && waiting.size === 0) return
       const { promise, resolve } = Promise.withResolvers<'ended' | 'late'>()
       ended = () => resolve('ended')
-      setImmediate(() => thread?.postMessage(farewell))
+      setImmediate(() => thread?.postMessage(ending))
       const late = setTimeout(() => resolve('late'), farewellMs)
       const outcome = await promise
       clearTimeout(late)
@@ -161,7 +161,7 @@ export function startThread(
     }
     begun.postMessage(JSON.stringify(database))
     begun.onmessage = ({ data }: MessageEvent<string>) => {
-      if (data === farewell) ended?.()
+      if (data === ending) ended?.()
       else receive(JSON.parse(data) as readonly Answer[])
     }
     begun.onerror = ({ message }) => {

@@ -5,7 +5,7 @@ import type { WriterStats } from '../store/store.ts'
 /** A transaction can't wait for a promise. */
 type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
-const lockPatienceMs = 5000
+const longestLockWaitMs = 5000
 
 export interface Unit {
   /** Called when a transaction begins or is rolled back. */
@@ -57,11 +57,11 @@ export class Writer {
 
   /**
    * Resolves to the step's result after the commit. The step may run twice, so it must have no other effects.
-   * @param patienceMs how long to wait for another process's lock
+   * @param lockWaitMs how long to wait for another process's lock
    */
-  write<T>(step: () => Sync<T>, patienceMs = lockPatienceMs): Promise<T> {
+  write<T>(step: () => Sync<T>, lockWaitMs = longestLockWaitMs): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + patienceMs })
+      this.queue.push({ step, resolve, reject, giveUpAt: performance.now() + lockWaitMs })
       this.schedule(0)
     })
   }
@@ -214,7 +214,7 @@ function answerOf(job: Job): () => void {
 }
 
 export function withBusyRetry(work: () => void): void {
-  const giveUpAt = performance.now() + 2 * lockPatienceMs
+  const giveUpAt = performance.now() + 2 * longestLockWaitMs
   for (;;) {
     try {
       work()

@@ -58,7 +58,7 @@ export interface StoreDatabase {
 export interface Changes {
   /** Differs after a change. Rejects if the database does not answer. */
   token(): number | Promise<number>
-  tell(): void
+  invalidate(): void
 }
 
 /** Keys come from callers, so their number and length need a limit. */

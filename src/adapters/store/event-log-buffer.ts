@@ -23,19 +23,19 @@ export function createEventLogBuffer(
   failed: (error: unknown, requests: number) => void,
 ) {
   const statCounts = new StatBuffer()
-  /** By request, in order of arrival; `number` is the value of `taken` at that time. */
+  /** By request, in order of arrival; `number` is the value of `added` at that time. */
   const waiting = new Map<string, { number: number; trace: RequestTrace; attempts: readonly Attempt[] }>()
   let size = 0
   /** Requests and counts so far, and how many of them are written or lost. */
-  let taken = 0
+  let added = 0
   let written = 0
   let isWriting = false
   /** Resolves after the current or next step. */
   let round = Promise.withResolvers<void>()
-  let hurry = () => {}
+  let endDelay = () => {}
   let lost = 0
 
-  function lose(error: unknown, requests: number): void {
+  function reportLost(error: unknown, requests: number): void {
     lost += requests
     failed(error, requests)
   }
@@ -46,9 +46,9 @@ export function createEventLogBuffer(
   }
 
   /** Resolves after `gatherMs`, or at once if a caller waits in `flush`. */
-  function gathered(): Promise<void> {
+  function batchDelay(): Promise<void> {
     return new Promise((resolve) => {
-      hurry = resolve
+      endDelay = resolve
       setTimeout(resolve, gatherMs)
     })
   }
@@ -56,11 +56,11 @@ export function createEventLogBuffer(
   async function write(): Promise<void> {
     isWriting = true
     while (waiting.size > 0 || !statCounts.isEmpty) {
-      if (waiting.size < batch) await gathered()
+      if (waiting.size < batch) await batchDelay()
       const some = Array.from(waiting.values().take(batch))
       for (const { trace } of some) forget(trace.requestId)
       const [next] = waiting.values()
-      const upTo = next ? next.number - 1 : taken
+      const upTo = next ? next.number - 1 : added
       const counts = statCounts.take()
       try {
         await save(
@@ -68,7 +68,7 @@ export function createEventLogBuffer(
           counts,
         )
       } catch (error) {
-        lose(error, some.length)
+        reportLost(error, some.length)
       }
       written = upTo
       round.resolve()
@@ -83,7 +83,7 @@ export function createEventLogBuffer(
       const { requestId } = trace
       const before = waiting.get(requestId)
       waiting.set(requestId, {
-        number: before?.number ?? ++taken,
+        number: before?.number ?? ++added,
         trace,
         attempts: before ? [...before.attempts, ...attempts] : attempts,
       })
@@ -91,28 +91,28 @@ export function createEventLogBuffer(
       if (size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
         forget(oldest)
-        lose(new Error('the database does not keep up with the journal'), 1)
+        reportLost(new Error('the database does not keep up with the journal'), 1)
       }
       if (!isWriting) void write()
     }) satisfies SaveTrace,
     count(at: number, statKey: StatKey): void {
-      taken++
+      added++
       statCounts.add(at, statKey)
       if (!isWriting) void write()
     },
     stats: () => ({ waiting: size, lost }),
     /** Resolves when all entries so far are written or lost; later entries do not delay it. */
     async flush(): Promise<void> {
-      const upTo = taken
+      const upTo = added
       while (isWriting && written < upTo) {
-        hurry()
+        endDelay()
         await round.promise
       }
     },
     /** Resolves when nothing is left to write; for closing the store. */
     async drain(): Promise<void> {
       while (isWriting) {
-        hurry()
+        endDelay()
         await round.promise
       }
     },

@@ -32,7 +32,7 @@ export async function forgetRecipient(
   const { audit, codesAndLimits, outbox } = database.tables
   const { subject } = codesAndLimits
   const identities = recipients.map(({ identity }) => identity)
-  const { requests: withoutAttempt, unclearRequests } = await eraseWithoutAttempt(
+  const { requests: withoutAttempt, possibleRequests } = await eraseWithoutAttempt(
     database,
     recipients,
     subjects,
@@ -53,7 +53,7 @@ export async function forgetRecipient(
     details: Object.fromEntries(Object.entries(erased).map(([what, rows]) => [what, String(rows)])),
   })
   await database.write(database.orm.insert(audit).values(entry))
-  return { erased, unclearRequests }
+  return { erased, possibleRequests }
 }
 
 /** Requests have no index by recipient, so all are read. */
@@ -61,12 +61,12 @@ async function eraseWithoutAttempt(
   database: StoreDatabase,
   recipients: readonly Recipient[],
   hashes: readonly string[],
-): Promise<{ readonly requests: number; readonly unclearRequests: number }> {
+): Promise<{ readonly requests: number; readonly possibleRequests: number }> {
   const { orm, tables } = database
   const { requests } = tables
   const { requestId, recipientHash } = requests
-  const isUnclear = and(isNull(recipientHash), inArray(requests.recipient, recipients.map(mask)))
-  let [erased, unclearRequests] = [0, 0]
+  const isPossible = and(isNull(recipientHash), inArray(requests.recipient, recipients.map(mask)))
+  let [erased, possibleRequests] = [0, 0]
   for (let after = ''; ; ) {
     const [last] = await orm
       .select({ requestId })
@@ -76,11 +76,11 @@ async function eraseWithoutAttempt(
       .limit(1)
       .offset(scanBatch - 1)
     const isIn = and(gt(requestId, after), last && lte(requestId, last.requestId), isNull(requests.outcome))
-    const [unclear] = await orm.select({ rows: count() }).from(requests).where(and(isIn, isUnclear))
-    unclearRequests += unclear?.rows ?? 0
+    const [possible] = await orm.select({ rows: count() }).from(requests).where(and(isIn, isPossible))
+    possibleRequests += possible?.rows ?? 0
     const isOwn = and(isIn, inArray(recipientHash, [...hashes]))
     erased += await deleteWhere(database, requests, requestId, isOwn)
-    if (last === undefined) return { requests: erased, unclearRequests }
+    if (last === undefined) return { requests: erased, possibleRequests }
     after = last.requestId
   }
 }

@@ -50,7 +50,7 @@ export function createOperatorStore({
           return decision
         })
       } finally {
-        changes.tell()
+        changes.invalidate()
       }
     },
     note: (entry) => write(orm.insert(audit).values(auditRow(entry))),

@@ -10,9 +10,11 @@ export function shareCircuits(openCircuits: OpenCircuits, breakers: Breakers, no
       change.state === 'open'
         ? { failures: change.failures, openMs: change.openMs, openUntil: now() + change.openMs }
         : undefined
-    void openCircuits.tell(provider, open).catch(() => undefined)
+    void openCircuits.share(provider, open).catch(() => undefined)
   })
   openCircuits.listen((open) =>
-    breakers.hear(open.map(({ openUntil, ...circuit }) => ({ ...circuit, leftMs: openUntil - now() }))),
+    breakers.applyShared(
+      open.map(({ openUntil, ...circuit }) => ({ ...circuit, leftMs: openUntil - now() })),
+    ),
   )
 }

@@ -55,7 +55,7 @@ export interface Erased {
 export interface Forgotten {
   readonly erased: Erased
   /** Requests that may be of this person or of others with the same masked recipient. */
-  readonly unclearRequests: number
+  readonly possibleRequests: number
   /**
    * `gaps`: the files may contain data overwritten earlier; `log`: also the data erased now, since another
    * process has the database open. `server`: the files belong to a database server.
@@ -72,7 +72,7 @@ export interface OpenCircuit {
 
 export interface OpenCircuits {
   /** Undefined: the circuit is closed. */
-  tell(provider: string, openCircuits: Omit<OpenCircuit, 'provider'> | undefined): Promise<void>
+  share(provider: string, openCircuits: Omit<OpenCircuit, 'provider'> | undefined): Promise<void>
   /** Calls the listener after every possible change. */
   listen(changed: (openCircuits: readonly OpenCircuit[]) => void): void
 }

@@ -105,7 +105,7 @@ export function createTracing(
   { url, headers, serviceName, resourceAttributes, sampling }: TracingSettings,
   { version, log }: { version: string; log: Log },
 ) {
-  const report = seldom((spans, problem) =>
+  const report = rateLimited((spans, problem) =>
     log.warn(
       { spans, problem },
       'spans do not reach the collector of traces; requests are served all the same',
@@ -235,14 +235,16 @@ function reporting(exporter: SpanExporter, report: (spans: number, problem: stri
 }
 
 /** Reports the first problem at once and later ones once a minute, with the lost spans in between. */
-function seldom(tell: (spans: number, problem: string) => void): (spans: number, problem: string) => void {
+function rateLimited(
+  report: (spans: number, problem: string) => void,
+): (spans: number, problem: string) => void {
   let [silentUntil, lost] = [Number.NEGATIVE_INFINITY, 0]
   return (spans, problem) => {
     lost += spans
     const now = performance.now()
     if (now < silentUntil) return
     silentUntil = now + 60_000
-    tell(lost, problem)
+    report(lost, problem)
     lost = 0
   }
 }

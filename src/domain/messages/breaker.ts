@@ -25,10 +25,10 @@ interface Breaker {
   openUntil: number | undefined
   probing: boolean
   /** Opened on the report of another server. */
-  isHearsay: boolean
+  isRemote: boolean
 }
 
-export interface HeardOpenCircuit {
+export interface SharedOpenCircuit {
   readonly provider: string
   readonly failures: number
   readonly openMs: number
@@ -65,18 +65,18 @@ export class Breakers {
   }
 
   /** Applies the open circuits of all servers. Others close, unless this server opened them. */
-  hear(openCircuits: readonly HeardOpenCircuit[]): void {
+  applyShared(openCircuits: readonly SharedOpenCircuit[]): void {
     for (const [provider, breaker] of this.breakers) {
-      if (breaker.isHearsay && !openCircuits.some((each) => each.provider === provider))
+      if (breaker.isRemote && !openCircuits.some((each) => each.provider === provider))
         this.breakers.delete(provider)
     }
     for (const { provider, failures, openMs, leftMs } of openCircuits) {
       const known = this.breakers.get(provider)
       const openUntil = this.stopwatch() + leftMs
       if (leftMs <= 0 || (known?.openUntil ?? 0) >= openUntil) continue
-      const isHearsay = known?.openUntil === undefined || known.isHearsay
+      const isRemote = known?.openUntil === undefined || known.isRemote
       // Keep the object: a probe in progress compares it.
-      const breaker = Object.assign(known ?? { probing: false }, { failures, openMs, openUntil, isHearsay })
+      const breaker = Object.assign(known ?? { probing: false }, { failures, openMs, openUntil, isRemote })
       this.breakers.set(provider, breaker)
     }
   }
@@ -94,9 +94,9 @@ export class Breakers {
     for (const listener of this.listeners) listener(change)
   }
 
-  private end(provider: string, outcome: Outcome, probed?: Breaker): void {
+  private end(provider: string, outcome: Outcome, probedBreaker?: Breaker): void {
     const known = this.breakers.get(provider)
-    const isProbe = known !== undefined && known === probed
+    const isProbe = known !== undefined && known === probedBreaker
     if (isProbe) known.probing = false
     if ('unasked' in outcome) return
     if (!isFailing(outcome)) {
@@ -109,7 +109,7 @@ export class Breakers {
       openMs: firstOpenMs,
       openUntil: undefined,
       probing: false,
-      isHearsay: false,
+      isRemote: false,
     }
     this.breakers.set(provider, breaker)
     breaker.failures++
@@ -118,7 +118,7 @@ export class Breakers {
     if (isProbe || (breaker.openUntil === undefined && breaker.failures >= failuresToOpen)) {
       const { openMs, failures } = breaker
       breaker.openUntil = this.stopwatch() + openMs
-      breaker.isHearsay = false
+      breaker.isRemote = false
       this.changed({ provider, state: 'open', openMs, failures })
     }
   }

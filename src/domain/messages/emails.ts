@@ -17,7 +17,7 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   const unasked =
     'If you did not request this code, ignore this e-mail: someone may have entered your e-mail address by mistake. ' +
     `Never share the code, even with someone who claims to be from ${businessName}.`
-  const html = frame(
+  const html = layout(
     subject,
     `<p style="${paragraph}">${escapeHtml(intro)}</p>
 <p style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
@@ -29,7 +29,7 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
 }
 
 /** Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail. */
-export function frameMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
+export function renderMail(subject: string, template: string, data: Body): Omit<MailContent, 'subject'> {
   const used = new Map<string, string>()
   const addWords = sizeLimit()
   addWords(template)
@@ -66,7 +66,7 @@ export function frameMail(subject: string, template: string, data: Body): Omit<M
     rows.length === 0
       ? ''
       : `\n<table style="width:100%;margin:24px 0 0;border-collapse:collapse;font:400 15px/1.5 ${fonts}">\n${rows.join('\n')}\n</table>`
-  const html = frame(subject, paragraphs + table, { heading: subject, preheader: '' })
+  const html = layout(subject, paragraphs + table, { heading: subject, preheader: '' })
   const text = `${[subject, filled, lines.join('\n')].filter((part) => part !== '').join('\n\n')}\n`
   const problem = textProblem('`data`', text, { max: Number.POSITIVE_INFINITY, lines: 'many' })
   if (problem !== undefined) throw invalid(problem)
@@ -131,7 +131,7 @@ const smallPrint = `margin:24px 0 0;padding:16px 0 0;border-top:1px solid #e3e6e
 const cell = 'padding:8px 12px 8px 0;border-top:1px solid #e3e6ec;text-align:left;vertical-align:top'
 
 /** Inline styles, since mail clients drop style sheets. */
-function frame(title: string, content: string, words: { heading: string; preheader: string }): string {
+function layout(title: string, content: string, words: { heading: string; preheader: string }): string {
   const preheader =
     words.preheader === ''
       ? ''

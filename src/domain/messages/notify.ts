@@ -23,7 +23,7 @@ import {
   routesOf,
   type SmsMode,
 } from './delivery.ts'
-import { frameMail, mailRoom } from './emails.ts'
+import { mailRoom, renderMail } from './emails.ts'
 import type { Mail, Outcome, SmsMessage } from './providers.ts'
 import { notifyTemplateKeys, render, type Template, templateOf, templateVariables } from './templates.ts'
 import type { IsTopLevelDomain } from './words.ts'
@@ -197,7 +197,7 @@ function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subjec
   }
   if (isGiven(data) && !isObject(data)) throw invalid('`data` must be an object.')
   const source = text('template', template, { max: notifySizes.template, lines: 'many' })
-  return { subject, ...frameMail(subject, source, isObject(data) ? data : {}) }
+  return { subject, ...renderMail(subject, source, isObject(data) ? data : {}) }
 }
 
 function refuseFields(body: Body, names: readonly string[], channel: Channel): void {
