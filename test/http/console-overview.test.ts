@@ -264,7 +264,7 @@ describe('the overview', () => {
       'Conversion –',
       'Failed 0',
       'Rate-limited 0',
-      'Accepted by the provider 0',
+      'Accepted 0',
       'Delivered 0',
     ])
   })
@@ -284,7 +284,7 @@ describe('the overview', () => {
       'Conversion 0%',
       'Failed 7',
       'Rate-limited 5',
-      'Accepted by the provider 1,300',
+      'Accepted 1,300',
       'Delivered 1,100',
     ])
   })

@@ -578,14 +578,10 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   })
 
   for (const [customerName, size, why] of [
-    ['Jane', '1 segment · GSM-7 · 69 of 160 characters', 'has 1 segment.'],
+    ['Jane', '1 segment · GSM-7 · 69 of 160 characters', 'bill 1 segment.'],
     ['[Jane] €', '1 segment · GSM-7 · 76 of 160 characters', '[ ] € count as two characters.'],
     ['Zoë', '1 segment · UCS-2 · 68 of 70 characters', 'ë is not in GSM-7'],
-    [
-      'Zoë’s mother',
-      '2 segments · UCS-2 · 77 of 134 characters',
-      'has 2 segments. Providers bill each segment. ë ’ are not',
-    ],
+    ['Zoë’s mother', '2 segments · UCS-2 · 77 of 134 characters', 'bill 2 segments. ë ’ are not'],
   ] as const) {
     test(`show the size of a message to ${customerName} in the preview`, async () => {
       const given = { customerName, orderId: 'A-1042', orderDate: '2026-11-21' }
@@ -714,6 +710,14 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       await expectInert(page)
     })
   }
+
+  test('link a request trace to the suspended brand', async () => {
+    const end = { status: 403, error: 'brand_suspended', message: null, durationMs: 2 }
+    const html = tracePage(pageContext, traceModel({ end }, []))
+    const links = (await read(html)).all('a').filter((link) => link.get('class')?.startsWith('button'))
+    expect(links.map((link) => link.get('href'))).toEqual(['/admin/brands/acme'])
+    expect(await words(html)).toContain('activate it on its page')
+  })
 
   test('show the used share of each limit in a request trace', async () => {
     const { lines } = traceModel({}, [])

@@ -1,6 +1,6 @@
 // @ts-check
 
-// Signs in with the token in the URL's fragment, and removes it from the address bar and the history.
+// Signs in with the token in the URL's fragment, and removes it from the browser's history.
 
 const token = location.hash.slice(1)
 history.replaceState(null, '', location.pathname)

@@ -15,6 +15,7 @@ import {
   rich,
   Snippet,
 } from '../../pages/components.tsx'
+import { counted } from '../../pages/words.ts'
 import { Card, consolePage, Drawing, Form, Notice, Table } from '../components.tsx'
 import type { BrandModel, PageContext } from '../models.ts'
 import { BrandStatusBadge } from './parts.tsx'
@@ -347,9 +348,7 @@ function PreviewMessage({ preview }: { preview: Preview }) {
           <SegmentBar {...size} />
           <p class="cost-size">{size.summary}</p>
           <p class="hint">
-            {size.count === 1
-              ? 'One message has 1 segment.'
-              : `One message has ${size.count} segments. Providers bill each segment.`}
+            Providers bill {counted(size.count, 'segment')}.
             <LongCharacters text={text} encoding={size.encoding} />
           </p>
         </div>

@@ -13,6 +13,7 @@ import {
   Icon,
   type IconName,
   LinkButton,
+  rich,
   Snippet,
   Time,
   type Tone,
@@ -189,6 +190,9 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
   const delivery = sections.get('Delivery')
   const advice = sections.get('What to do') ?? []
   const span = spanOf(trace, deliveries)
+  const brandAdvice = advice.some(isBrandCommand)
+    ? (brandAdviceBy[trace.end?.error ?? ''] ?? 'Enter the template ID on the brand’s page.')
+    : undefined
   const brandPath = `/admin/brands${trace.brand ? `/${encodeURIComponent(trace.brand)}` : ''}`
   // The title has the first line.
   const [, asked, ...answered] = opening
@@ -236,18 +240,21 @@ export function tracePage(pageContext: PageContext, { trace, deliveries, lines }
         {advice.length > 0 && (
           <section class="advice" aria-labelledby="advice-title">
             <h2 id="advice-title">What to do</h2>
+            {brandAdvice && (
+              <>
+                <p>{brandAdvice}</p>
+                <p class="buttons">
+                  <LinkButton href={brandPath} small>
+                    {trace.brand ? `Open brand ${trace.brand}` : 'Open brands'}
+                  </LinkButton>
+                </p>
+              </>
+            )}
             {advice.map((line) => (
-              <p key={line}>
+              <p key={line} class={isBrandCommand(line) ? 'hint' : undefined}>
                 <TraceText text={line} />
               </p>
             ))}
-            {advice.some(isCommand) && (
-              <p class="buttons">
-                <LinkButton href={brandPath}>
-                  {trace.brand ? `Open brand ${trace.brand}` : 'Open brands'}
-                </LinkButton>
-              </p>
-            )}
           </section>
         )}
         <Card title="Details">
@@ -390,7 +397,7 @@ function TraceText({ text }: { text: string }) {
     <>
       {parts.map((part, index) =>
         index % 2 === 0 ? (
-          part
+          rich(part)
         ) : (
           <ExactTime key={`${index} ${part}`} at={Date.parse(part.replace(' ', 'T').replace(' UTC', 'Z'))} />
         ),
@@ -399,9 +406,15 @@ function TraceText({ text }: { text: string }) {
   )
 }
 
-/** Whether a line names a command that changes a brand, which the brand's page can do too. */
-function isCommand(line: string): boolean {
+/** The brand's page can do the same. */
+function isBrandCommand(line: string): boolean {
   return line.includes('otpost brand ')
+}
+
+const brandAdviceBy: Readonly<Record<string, string>> = {
+  brand_not_approved: 'Create the brand, or activate it on its page.',
+  brand_suspended: 'To allow requests for the brand again, activate it on its page.',
+  template_not_allowed: 'To allow the template, enable it on the brand’s page.',
 }
 
 function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly LimitStatus[] }) {
@@ -432,8 +445,8 @@ function Checks({ lines, limits }: { lines: readonly string[]; limits: readonly 
 
 function tellsOf(line: string, { limit, max }: LimitStatus): boolean {
   return limit === 'cooldown'
-    ? /^\w+ +the cooldown /.test(line)
-    : new RegExp(`(?:of|all) ${max}(?:\\D|$)`).test(line)
+    ? /\bcooldown\b/.test(line)
+    : new RegExp(`(?:of|all|below) ${max}(?:\\D|$)`).test(line)
 }
 
 function Gauge({ limitStatus: { limit, max, used, refused } }: { limitStatus: LimitStatus }) {

@@ -91,7 +91,7 @@ export function OverviewLive({ now, model }: { now: number; model: OverviewModel
           title="Messages"
           statistics={statistics}
           lines={[
-            ['Accepted by the provider', 'area', ({ accepted }) => accepted],
+            ['Accepted', 'area', ({ accepted }) => accepted],
             ['Delivered', 'gold', ({ delivered }) => delivered],
             ['Failed', 'bad', ({ failed, unknown }) => failed + unknown],
           ]}
@@ -178,9 +178,9 @@ function Headlines({ statistics: { totals, points } }: { statistics: Statistics 
     ],
     ['Rate-limited', count(totals.limited), 'requests over a limit', (point) => point.limited],
     [
-      'Accepted by the provider',
+      'Accepted',
       count(totals.accepted),
-      failedAttempts === 0 ? 'no failed attempts' : `${counted(failedAttempts, 'attempt')} failed or unknown`,
+      failedAttempts === 0 ? 'by providers' : `by providers; ${count(failedAttempts)} failed or unknown`,
       (point) => point.accepted,
     ],
     ['Delivered', count(delivered), reports, (point) => point.delivered],
@@ -458,10 +458,7 @@ function Failures({ failures, period }: { failures: readonly FailureCount[]; per
         ]}
         rows={failures.map(({ provider, errorClass, count: attempts }) => [
           provider,
-          <>
-            {errorClass === null ? failureWords.unknown : failureWords[errorClass]}{' '}
-            {errorClass === null ? null : <code>{errorClass}</code>}
-          </>,
+          failureWords[errorClass ?? 'unknown'],
           <Bar share={attempts / most} tone="bad" />,
           count(attempts),
         ])}

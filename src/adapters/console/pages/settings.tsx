@@ -12,7 +12,7 @@ export function settingsPage(pageContext: PageContext, model: SettingsModel): st
     pageContext,
     { title: 'Settings', section: 'settings' },
     <>
-      <Card title="Sessions" hint="Open console sessions. Ending a session signs it out.">
+      <Card title="Sessions" hint="Open console sessions. End a session to sign it out.">
         <Table
           caption="Console sessions"
           columns={[

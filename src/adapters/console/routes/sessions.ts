@@ -51,7 +51,7 @@ export function sessionRoutes({
       : 'Allow cookies for this site, then sign in again.'
     return problem(null, 401, 'Your browser did not store the session cookie', text)
   })
-  // The response does not tell whether a link is active.
+  // The same response whether or not a link is active.
   routes.get('/admin/link', () => html(linkPage()))
   routes.post('/admin/link', ({ request, body }) => {
     const token = (body as URLSearchParams).get('token') ?? ''
