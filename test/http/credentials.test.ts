@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A call of each protected endpoint that is right but for its credentials. */
+/** A valid request to each protected endpoint, without credentials. */
 const calls: readonly { path: string; body: Readonly<Record<string, unknown>> }[] = [
   { path: '/otp/send', body: { brandId: 'acme', phone: '15559400001' } },
   { path: '/otp/resend', body: { brandId: 'acme', phone: '15559400001' } },
@@ -33,35 +33,35 @@ const rows: readonly {
   status: number
   error: string
 }[] = [
-  { name: 'neither', body: {}, status: 401, error: 'unauthorized' },
-  { name: 'appId missing', body: { apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId null', body: { appId: null, apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId empty', body: { appId: '', apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId a number', body: { appId: 5, apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId true', body: { appId: true, apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId an array', body: { appId: [appId], apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'appId an object', body: { appId: { appId }, apiKey }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey missing', body: { appId }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey null', body: { appId, apiKey: null }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey empty', body: { appId, apiKey: '' }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey a number', body: { appId, apiKey: 5 }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey an array', body: { appId, apiKey: [apiKey] }, status: 401, error: 'unauthorized' },
-  { name: 'apiKey an object', body: { appId, apiKey: {} }, status: 401, error: 'unauthorized' },
+  { name: 'no credentials', body: {}, status: 401, error: 'unauthorized' },
+  { name: 'missing appId', body: { apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'null appId', body: { appId: null, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'empty appId', body: { appId: '', apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId as a number', body: { appId: 5, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId as true', body: { appId: true, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId as an array', body: { appId: [appId], apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'appId as an object', body: { appId: { appId }, apiKey }, status: 401, error: 'unauthorized' },
+  { name: 'missing apiKey', body: { appId }, status: 401, error: 'unauthorized' },
+  { name: 'null apiKey', body: { appId, apiKey: null }, status: 401, error: 'unauthorized' },
+  { name: 'empty apiKey', body: { appId, apiKey: '' }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey as a number', body: { appId, apiKey: 5 }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey as an array', body: { appId, apiKey: [apiKey] }, status: 401, error: 'unauthorized' },
+  { name: 'apiKey as an object', body: { appId, apiKey: {} }, status: 401, error: 'unauthorized' },
   { name: 'an unknown app', body: { appId: 'nobody', apiKey }, status: 403, error: 'forbidden' },
   { name: 'another key', body: { appId, apiKey: 'wrong' }, status: 403, error: 'forbidden' },
   {
-    name: 'the key in other letters',
+    name: 'the key in another case',
     body: { appId, apiKey: apiKey.toUpperCase() },
     status: 403,
     error: 'forbidden',
   },
   {
-    name: 'the beginning of the key',
+    name: 'a part of the key',
     body: { appId, apiKey: apiKey.slice(0, -1) },
     status: 403,
     error: 'forbidden',
   },
-  { name: 'more than the key', body: { appId, apiKey: `${apiKey}x` }, status: 403, error: 'forbidden' },
+  { name: 'the key and more', body: { appId, apiKey: `${apiKey}x` }, status: 403, error: 'forbidden' },
   { name: 'app __proto__', body: { appId: '__proto__', apiKey }, status: 403, error: 'forbidden' },
   { name: 'app constructor', body: { appId: 'constructor', apiKey }, status: 403, error: 'forbidden' },
   { name: 'app toString', body: { appId: 'toString', apiKey }, status: 403, error: 'forbidden' },
@@ -84,14 +84,14 @@ const rows: readonly {
 for (const { path, body } of calls) {
   describe(`POST ${path}${body.channel ? ` of channel ${body.channel}` : ''}`, () => {
     for (const row of rows) {
-      test(`${row.name}: ${row.status} ${row.error}`, async () => {
-        // A minute later the failures of the address are forgotten.
+      test(`with ${row.name} returns ${row.status} ${row.error}`, async () => {
+        // A minute later the count of failures for the IP address has expired.
         app.advance(60)
         expectError(await app.postRaw(path, { ...body, ...row.body }), row.status, row.error)
       })
     }
 
-    test('credentials anywhere but in the body are none', async () => {
+    test('with credentials outside the body returns 401', async () => {
       const basic = btoa(`${appId}:${apiKey}`)
       for (const headers of [
         { authorization: `Bearer ${apiKey}` },
@@ -106,19 +106,19 @@ for (const { path, body } of calls) {
       }
     })
 
-    test('credentials in a prototype are none', async () => {
+    test('ignores credentials in a prototype', async () => {
       const raw = `{"__proto__":${JSON.stringify(credentials)},${JSON.stringify(body).slice(1)}`
       expectError(await app.postRaw(path, raw), 401, 'unauthorized')
     })
   })
 }
 
-describe('without any application', () => {
+describe('without any app', () => {
   for (const [name, value] of [
     ['unset', ''],
     ['empty', '{}'],
   ] as const) {
-    test(`APP_CREDENTIALS ${name}: every call gets 403 forbidden (spec 5, rule 2)`, async () => {
+    test(`APP_CREDENTIALS ${name}: every call returns 403 forbidden (spec 5, rule 2)`, async () => {
       const closed = await createTestApp({ APP_CREDENTIALS: value })
       for (const { path, body } of calls) {
         expectError(await closed.postRaw(path, { ...credentials, ...body }), 403, 'forbidden')
@@ -129,8 +129,8 @@ describe('without any application', () => {
   }
 })
 
-describe('an application issued by command', () => {
-  test('is known at the next request, beside those of APP_CREDENTIALS, until it is revoked', async () => {
+describe('an app created by command', () => {
+  test('is accepted from the next request, beside those of APP_CREDENTIALS, until it is revoked', async () => {
     const { context } = app.app
     const send = (key: string, id = 'mobile') =>
       app.post('/otp/send', { appId: id, apiKey: key, phone: freshPhone() })
@@ -149,8 +149,8 @@ describe('an application issued by command', () => {
   })
 })
 
-describe('the two layers', () => {
-  test('are apart: any application may send for any approved brand (spec 5, rule 6)', async () => {
+describe('app credentials and brands', () => {
+  test('are independent: any app may send for any approved brand (spec 5, rule 6)', async () => {
     const two = await createTestApp({ APP_CREDENTIALS: JSON.stringify({ a: 'key-a', b: 'key-b' }) })
     await two.brand('other')
     for (const [id, key] of [
@@ -166,7 +166,7 @@ describe('the two layers', () => {
     await two.close()
   })
 
-  test('keep metadata open: no credentials are asked for there (spec 5, rule 5)', async () => {
+  test('are not required for metadata endpoints (spec 5, rule 5)', async () => {
     for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
       expect((await app.get(path)).status).toBe(200)
     }
@@ -181,7 +181,7 @@ describe('the appId (D28)', () => {
     ['x'.repeat(65)]: 'key-of-the-long-one',
   }
 
-  test('of another form works in APP_CREDENTIALS: sends, and verify is 400 invalid_app_id', async () => {
+  test('of another form works in APP_CREDENTIALS: it sends, and verify returns 400 invalid_app_id', async () => {
     const odds = await createTestApp({ APP_CREDENTIALS: JSON.stringify(odd) })
     for (const [appId, apiKey] of Object.entries(odd)) {
       const phone = freshPhone()
@@ -193,7 +193,7 @@ describe('the appId (D28)', () => {
     await odds.close()
   })
 
-  test('of every visible ASCII character but the colon is one', async () => {
+  test('may have every visible ASCII character except the colon', async () => {
     const all = Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).filter(
       (c) => c !== ':',
     )
@@ -206,13 +206,13 @@ describe('the appId (D28)', () => {
     }
   })
 
-  test('of another form is not issued', async () => {
+  test('of another form is rejected by the command', async () => {
     for (const appId of [...Object.keys(odd), '', 'a\nb', 'a\u200bb', 'Ａ']) {
       await expect(issueApp(app.app.context.acting(tester), appId)).rejects.toThrow('visible ASCII')
     }
   })
 
-  test('of another form, and a long apiKey, cost no look-up and no hash', async () => {
+  test('of another form, and a long apiKey, are rejected without a lookup or hash', async () => {
     const asked: string[] = []
     const hashed: string[] = []
     const counted = (key: string) => {
@@ -241,8 +241,8 @@ describe('the appId (D28)', () => {
   })
 })
 
-describe('failed credentials (D22)', () => {
-  test('of one address: 300 a minute are told so, then 429 rate_limited until the minute is over', async () => {
+describe('failed authentication (D22)', () => {
+  test('from one IP address returns 401 or 403 up to 300 times a minute, then 429 rate_limited until the minute ends', async () => {
     const guarded = await createTestApp()
     const guess = () => guarded.post('/otp/verify', { apiKey: 'wrong' })
     const answers = await Promise.all(Array.from({ length: 300 }, guess))
@@ -251,7 +251,8 @@ describe('failed credentials (D22)', () => {
     const refused = await guess()
     expectError(refused, 429, 'rate_limited')
     expect(retryAfter(refused)).toBe(40)
-    // Right credentials always pass: nobody can lock out an application by guessing from its IP address.
+    // Valid credentials are always accepted: a client that guesses from the app's IP address cannot lock out
+    // the app.
     expectError(await guarded.post('/otp/verify'), 400, 'validation_error')
     guarded.advance(39)
     expectError(await guess(), 429, 'rate_limited')
@@ -260,7 +261,7 @@ describe('failed credentials (D22)', () => {
     await guarded.close()
   })
 
-  test('count per client behind a trusted proxy, on every endpoint together', async () => {
+  test('is counted per client behind a trusted proxy, for all endpoints together', async () => {
     const proxied = await createTestApp({ PORT: '0', TRUSTED_PROXIES: '127.0.0.1' })
     const url = proxied.app.listen()
     const guess = async (client: string, path: string) => {
@@ -288,7 +289,7 @@ describe('failed credentials (D22)', () => {
     await proxied.close()
   })
 
-  test('count for the socket where no proxy is trusted, whatever X-Forwarded-For says (D21)', async () => {
+  test("is counted for the socket's IP address if no proxy is trusted, for any X-Forwarded-For (D21)", async () => {
     const direct = await createTestApp({ PORT: '0' })
     const url = direct.app.listen()
     const statuses: number[] = []
@@ -310,7 +311,7 @@ describe('failed credentials (D22)', () => {
     await direct.close()
   })
 
-  test('X-Forwarded-For of a peer outside TRUSTED_PROXIES is logged and counted, once an hour', async () => {
+  test('X-Forwarded-For from a peer outside TRUSTED_PROXIES is logged and counted once an hour', async () => {
     for (const [proxies, expected] of [
       ['', 1],
       ['10.0.0.0/8', 1],
@@ -334,7 +335,7 @@ describe('failed credentials (D22)', () => {
     }
   })
 
-  test('are no requests of the application: its global limit does not count them', async () => {
+  test("does not count in the app's global limit", async () => {
     const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '2' })
     for (let count = 0; count < 10; count++) {
       expectError(await strict.post('/otp/send', { apiKey: 'wrong' }), 403, 'forbidden')

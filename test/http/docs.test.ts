@@ -17,14 +17,14 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** The text of a file, whatever its type. */
+/** The body of a file as text. */
 async function textOf(path: string): Promise<string> {
   const { body } = await app.get(path)
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
 describe.each(files)('%s', (path, type) => {
-  test(`is served as ${type}, and as nothing else`, async () => {
+  test(`is served as ${type} with nosniff`, async () => {
     const { status, headers, body } = await app.get(path)
     expect(status).toBe(200)
     expect(headers.get('content-type')?.split(';')[0]).toBe(type)
@@ -33,7 +33,7 @@ describe.each(files)('%s', (path, type) => {
     expect(body).not.toBeEmpty()
   })
 
-  test('may load from this server alone, and run no script or style that stands in a page', async () => {
+  test('has a policy that allows content from this server only, and no inline script or style', async () => {
     const { headers } = await app.get(path)
     const policy = new Map(
       headers
@@ -57,7 +57,7 @@ describe.each(files)('%s', (path, type) => {
     })
   })
 
-  test('is asked about again each time, and not sent again when it is the same', async () => {
+  test('is revalidated each time, and unchanged content returns 304', async () => {
     const first = await app.get(path)
     const etag = first.headers.get('etag') ?? ''
     expect(first.headers.get('cache-control')).toBe('no-cache')
@@ -72,7 +72,7 @@ describe.each(files)('%s', (path, type) => {
   })
 })
 
-test('the page, its style and its script name nothing outside of this server', async () => {
+test('the page, its style and its script contain no URL of another server', async () => {
   const page = await textOf('/docs')
   const named = [...page.matchAll(/(?:src|href)=["']([^"]*?)["'][\s>]/g)].map(([, url = '']) => url)
   expect(named.filter((url) => !url.startsWith('data:')).sort()).toEqual(
@@ -90,7 +90,7 @@ test('the page, its style and its script name nothing outside of this server', a
   }
 })
 
-test('the style of Swagger UI loads nothing but what it holds itself', async () => {
+test('the Swagger UI style loads only embedded data', async () => {
   const styles = await textOf('/docs/swagger-ui.css')
   const loaded = [...styles.matchAll(/url\(["']?([^)]{0,16})|@import[^;]*/g)].map(
     ([, url = 'an import']) => url,

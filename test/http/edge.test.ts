@@ -3,7 +3,8 @@ import { type Answer, createTestApp, credentials, type TestApp } from '../suppor
 import { rawRequest } from '../support/raw-http.ts'
 import { createBrokenApp, expectError, freshPhone } from '../support/rows.ts'
 
-// What depends on the path, the Host name and the listening address of a request, and the headers of every answer.
+// Behavior that depends on a request's path, Host name and listening address, and the headers of every
+// response.
 
 const passwordHash = await Bun.password.hash('a password of the console')
 const token = 'a-token-of-the-outbox'
@@ -29,14 +30,14 @@ describe('a path over a socket', () => {
     '/outbox/messages/a\\..\\1/html',
     '/..',
   ]) {
-    test(`GET ${path}: 404`, async () => {
+    test(`GET ${path} returns 404`, async () => {
       const { status, text } = await rawRequest(url, `GET ${path}`)
       expect({ status, error: JSON.parse(text).error }).toEqual({ status: 404, error: 'not_found' })
     })
   }
 
   for (const method of ['HEAD', 'POST']) {
-    test(`${method} of a path with dot segments: 404`, async () => {
+    test(`${method} of a path with dot segments returns 404`, async () => {
       const { status } = await rawRequest(url, `${method} /x/../health`, [
         'Host: localhost',
         'Content-Length: 0',
@@ -54,13 +55,13 @@ describe('a path over a socket', () => {
     ['/docs/page.css', 200],
     ['/health?x=/../%2e%2e', 200],
   ] as const) {
-    test(`GET ${path} is answered as before: ${status}`, async () => {
+    test(`GET ${path} returns ${status}`, async () => {
       expect((await rawRequest(url, `GET ${path}`)).status).toBe(status)
     })
   }
 
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
-    test(`${method} /health: 405`, async () => {
+    test(`${method} /health returns 405`, async () => {
       const answer = await rawRequest(url, `${method} /health`, ['Host: localhost', 'Content-Length: 0'])
       expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({
         status: 405,
@@ -105,7 +106,7 @@ describe('the Host name of /outbox and /admin (D29)', () => {
     'OTP.example.com.:9',
     'host.internal:3000',
   ]) {
-    test(`${host} is known`, async () => {
+    test(`${host} is accepted`, async () => {
       for (const path of paths) expect((await get(path, host)).status, path).toBeOneOf([200, 303])
     })
   }
@@ -125,14 +126,14 @@ describe('the Host name of /outbox and /admin (D29)', () => {
     'a@localhost',
     '',
   ]) {
-    test(`${host || 'none'} is not: 404, whatever the method`, async () => {
+    test(`${host || 'none'} returns 404 for every method`, async () => {
       for (const path of [...paths, '/admin/nowhere', '/outbox/nowhere']) {
         for (const method of ['GET', 'DELETE']) expectError(await get(path, host, method), 404, 'not_found')
       }
     })
   }
 
-  test('is not compared elsewhere', async () => {
+  test('is not checked for other paths', async () => {
     expect((await get('/health', 'evil.example')).status).toBe(200)
     expect((await get('/docs', 'evil.example')).status).toBe(200)
     expect((await get('/administration', 'evil.example')).body.message).toBe(
@@ -140,7 +141,7 @@ describe('the Host name of /outbox and /admin (D29)', () => {
     )
   })
 
-  test('that is missing, doubled or invalid over a socket: 404', async () => {
+  test('that is missing, repeated or invalid returns 404 over a socket', async () => {
     const url = await listening()
     for (const headers of [
       ['Host: '],
@@ -164,7 +165,7 @@ describe('the Host name of /outbox and /admin (D29)', () => {
   }
 })
 
-describe('the outbox of a server that listens beyond this machine (D29)', () => {
+describe('the outbox of a server that listens beyond loopback (D29)', () => {
   const pages = [
     '/outbox',
     '/outbox/messages',
@@ -181,7 +182,7 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
   }
 
   for (const HOST of ['0.0.0.0', '::', '10.1.2.3', 'otp.internal']) {
-    test(`is closed at ${HOST} without OUTBOX_TOKEN: 404, says what to set, and no page names it`, async () => {
+    test(`returns 404 at ${HOST} without OUTBOX_TOKEN, names the setting, and is not linked from any page`, async () => {
       const app = await appWith({ HOST })
       for (const path of pages) {
         const answer = await app.get(path)
@@ -194,7 +195,7 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
   }
 
   for (const HOST of ['127.0.0.1', '127.0.0.2', '::1', 'localhost']) {
-    test(`is open at ${HOST}, which is this machine`, async () => {
+    test(`is open at ${HOST}, which is loopback`, async () => {
       const app = await appWith({ HOST })
       expect((await app.get('/outbox/messages')).status).toBe(200)
     })
@@ -218,7 +219,7 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
       ['a cookie of another value', { cookie: 'otpost_outbox=AAAA' }],
       ['the token as cookie', { cookie: `otpost_outbox=${token}` }],
     ] as const) {
-      test(`${name}: 401, with the challenge`, async () => {
+      test(`${name} returns 401 with a challenge`, async () => {
         for (const path of pages) {
           const answer = await get(path, headers)
           expectError(answer, 401, 'unauthorized')
@@ -227,13 +228,13 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
       })
     }
 
-    test('the bearer token: 200', async () => {
+    test('the bearer token returns 200', async () => {
       for (const path of pages.filter((page) => !page.endsWith('html'))) {
         expect((await get(path, { authorization: `Bearer ${token}` })).status, path).toBe(200)
       }
     })
 
-    test('?token= once: a redirect without it, and a cookie that opens every page', async () => {
+    test('?token= redirects to the URL without it and sets a cookie that opens every page', async () => {
       const answer = await get(`/outbox?to=12025550143&token=${token}`)
       expect(answer.status).toBe(303)
       expect(answer.headers.get('location')).toBe('/outbox?to=12025550143')
@@ -246,13 +247,13 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
       }
     })
 
-    test('?token= with another token: 401, also with the cookie', async () => {
+    test('?token= with another token returns 401, also with the cookie', async () => {
       const cookie = cookieOf(await get(`/outbox?token=${token}`))
       expectError(await get('/outbox?token=another', { cookie }), 401, 'unauthorized')
       expectError(await get('/outbox?token='), 401, 'unauthorized')
     })
 
-    test('the cookie is Secure where PUBLIC_URL is https, whatever the Host', async () => {
+    test('the cookie is Secure when PUBLIC_URL is https, for any Host', async () => {
       for (const [PUBLIC_URL, isSecure] of [
         ['https://otp.example.com', true],
         ['http://localhost:3000', false],
@@ -265,7 +266,7 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
       }
     })
 
-    test('the token is never in the log', async () => {
+    test('the token is not logged', async () => {
       await get(`/outbox?token=${token}`)
       await new Promise((resolve) => setImmediate(resolve))
       expect(app.lines.length).toBeGreaterThan(0)
@@ -274,7 +275,7 @@ describe('the outbox of a server that listens beyond this machine (D29)', () => 
   })
 })
 
-describe('the headers of JSON answers', () => {
+describe('the headers of JSON responses', () => {
   let app: TestApp
   let broken: Awaited<ReturnType<typeof createBrokenApp>>
   beforeAll(async () => {
@@ -311,7 +312,7 @@ describe('the headers of JSON answers', () => {
     ['a wrong method', 405, () => app.request('PUT', '/health')],
   ]
   for (const [name, status, ask] of rows) {
-    test(`${name}: nosniff and no-store`, async () => {
+    test(`${name} has nosniff and no-store`, async () => {
       const answer = await ask()
       expect(answer.status).toBe(status)
       expect(answer.headers.get('content-type')).toStartWith('application/json')
@@ -320,7 +321,7 @@ describe('the headers of JSON answers', () => {
     })
   }
 
-  test('/openapi.json is a public file: nosniff, and kept as long as it is the same', async () => {
+  test('/openapi.json is public: nosniff, and cached until it changes', async () => {
     const { headers } = await app.get('/openapi.json')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('cache-control')).toBe('no-cache')

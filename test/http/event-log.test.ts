@@ -42,7 +42,7 @@ describe('the delivery log', () => {
 
   const rowsOf = async (answer: { body: { requestId: string } }) => (await app.eventsOf(answer)).deliveries
 
-  test('has a code by SMS with all that is known of it', async () => {
+  test('has all fields of a code sent by SMS', async () => {
     const phone = '12025550143'
     const answer = await app.post('/otp/send', { phone })
     const id = receiver.received[0]?.body.id
@@ -72,7 +72,7 @@ describe('the delivery log', () => {
     ])
   })
 
-  test('has a code by mail', async () => {
+  test('has all fields of a code sent by e-mail', async () => {
     const answer = await app.post('/otp/send', { channel: 'EMAIL', email: 'Jane.Doe@example.com' })
     const [subject] = app.app.context.secrets.subjects('EMAIL', 'jane.doe@example.com')
     expect(await rowsOf(answer)).toEqual([
@@ -100,7 +100,7 @@ describe('the delivery log', () => {
     ])
   })
 
-  test('has each provider and route that a code was tried on, in their order', async () => {
+  test('has each provider and route that a code was tried with, in order', async () => {
     receiver.answer(({ body }) => new Response(null, { status: body.route === 'template' ? 400 : 503 }))
     const answer = await app.post('/otp/send', { brandId: 'dlt', phone: freshPhone() })
     expect(answer.status).toBe(200)
@@ -129,7 +129,7 @@ describe('the delivery log', () => {
     ])
   })
 
-  test('has each recipient of a notification with an outcome of its own', async () => {
+  test('has an entry with its own outcome for each recipient of a notification', async () => {
     const to = Array.from({ length: 20 }, freshPhone)
     const refused = new Set([to[3], to[17]])
     receiver.answer(({ body }) => new Response(null, { status: refused.has(body.to) ? 400 : 204 }))
@@ -152,7 +152,7 @@ describe('the delivery log', () => {
     await lonely.close()
   })
 
-  test('has the segments of the text of the route, and the template of a notification', async () => {
+  test("has the segments of the route's text, and the template of a notification", async () => {
     const answer = await app.post('/notify', {
       channel: 'SMS',
       brandId: 'dlt',
@@ -178,14 +178,14 @@ describe('the delivery log', () => {
     expect(byPlain).toBe(`${byTemplate}\n\n@${'x'.repeat(150)}.de #${codeIn(byTemplate)}`)
   })
 
-  test('has nothing of a request that was refused before its delivery', async () => {
+  test('has no entry for a request that was rejected before delivery', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
     expect(await rowsOf(await app.post('/otp/send', { phone }))).toEqual([])
     expect(await rowsOf(await app.post('/otp/send', {}))).toEqual([])
   })
 
-  test('has an attempt as soon as that has ended, while its request goes on', async () => {
+  test('has an attempt as soon as it has ended, while its request is still in progress', async () => {
     const reply = held()
     const second = Promise.withResolvers<string>()
     receiver.answer(({ body }) => {
@@ -207,7 +207,7 @@ describe('the delivery log', () => {
     ])
   })
 
-  test('has an attempt whose caller has gone away meanwhile', async () => {
+  test('has an attempt whose caller has disconnected', async () => {
     const database = await openTestDatabase()
     const env = { ...database.env, SMS_PLAIN: 'webhook', ...receiver.env }
     const left = await createTestApp({ ...env, PORT: '0' })
@@ -228,7 +228,7 @@ describe('the delivery log', () => {
     caller.abort()
     await call
     reply.release(new Response(null, { status: 204 }))
-    // A stop lets what is under way come to its end.
+    // A graceful stop waits for requests in progress.
     await left.close()
     const later = await createTestApp(env)
     const { trace, deliveries } = await later.eventsOf({ body: { requestId } })
@@ -239,7 +239,7 @@ describe('the delivery log', () => {
   })
 })
 
-describe('the story of a request', () => {
+describe('the request trace', () => {
   let app: TestApp
   const apps = JSON.stringify({ [credentials.appId]: credentials.apiKey, other: 'key-of-other' })
   beforeAll(async () => {
@@ -261,10 +261,10 @@ describe('the story of a request', () => {
     endsAt: used === null ? null : app.clock.now + seconds * 1000,
     refused: false,
   })
-  /** A minute in which no other test has counted a call. */
+  /** Starts a new minute, so that calls of other tests do not count. */
   const nextMinute = () => app.advance(61)
 
-  test('of a send and a resend tells where each limit stood', async () => {
+  test('of a send and a resend has the usage of each limit', async () => {
     nextMinute()
     const phone = '12025550143'
     const trace = {
@@ -305,7 +305,7 @@ describe('the story of a request', () => {
     })
   })
 
-  test('of a verify tells how it ended, and no code', async () => {
+  test('of a verify has its result, and no code', async () => {
     nextMinute()
     const email = freshEmail()
     await app.post('/otp/send', { channel: 'EMAIL', email })
@@ -328,7 +328,7 @@ describe('the story of a request', () => {
     for (const trace of traces) expect(trace?.limits).toMatchObject(judges)
   })
 
-  test('of a notification tells how many it was for, and whom where that is one', async () => {
+  test('of a notification has the number of recipients, and the recipient if there is only one', async () => {
     nextMinute()
     const sms = { channel: 'SMS', brandId: 'acme', message: 'hello' }
     const mail = { channel: 'EMAIL', to: [freshEmail()], subject: 's', html: '<p>h</p>' }
@@ -390,15 +390,15 @@ describe('the story of a request', () => {
     ],
     ['/notify', { channel: 'FAX' }, 'invalid_channel', null, ['app-minute'], null],
   ]
-  describe('that was refused is kept', () => {
-    // One after another they would count in the limits of each other.
+  describe('of a rejected request', () => {
+    // Concurrent, because each would count in the limits of the next.
     let answers: readonly Answer[]
     beforeAll(async () => {
       answers = await Promise.all(refused.map(([path, body]) => app.post(path, body)))
     })
 
     test.each(refused.map((row, index) => [index, ...row] as const))(
-      '%d: %s %j, %s',
+      '%d is saved: %s %j, %s',
       async (index, _, __, error, brand, limits, message) => {
         const answer = answers[index]
         if (!answer) throw new Error('there is no answer')
@@ -411,7 +411,7 @@ describe('the story of a request', () => {
     )
   })
 
-  test('that a limit refused tells which, and until when', async () => {
+  test('of a rate-limited request has the limit and its reset time', async () => {
     nextMinute()
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
@@ -433,7 +433,7 @@ describe('the story of a request', () => {
     ])
   })
 
-  test('that has no right credentials is not kept', async () => {
+  test('is not saved without valid credentials', async () => {
     for (const wrong of [{ apiKey: 'wrong' }, { apiKey: '' }, { appId: 'nobody' }, { appId: undefined }]) {
       const { trace } = await app.eventsOf(await app.post('/otp/send', { phone: freshPhone(), ...wrong }))
       expect(trace).toBeUndefined()
@@ -442,7 +442,7 @@ describe('the story of a request', () => {
     expect((await app.eventsOf(await app.post('/integrations/requests'))).trace).toBeUndefined()
   })
 
-  test('is kept of 60 uncounted refusals of an application a minute, and of all that is counted', async () => {
+  test('is saved for 60 uncounted rejections of an app per minute, and for every counted request', async () => {
     nextMinute()
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
@@ -459,7 +459,7 @@ describe('the story of a request', () => {
     expect(await kept(await refuse(5, { appId: 'other', apiKey: 'key-of-other' }))).toBe(5)
     const counted = [await app.post('/otp/send', {}), await app.post('/otp/send', { phone: freshPhone() })]
     expect(await kept(counted)).toBe(2)
-    // As one does that came a minute ago, and whose body took so long.
+    // As for a request that arrived a minute ago and whose body took that long.
     app.advance(-60)
     const late = await refuse(1, { brandId: 'nobody' })
     app.advance(60)
@@ -469,7 +469,7 @@ describe('the story of a request', () => {
   })
 })
 
-test('what came to its end just before a stop is kept', async () => {
+test('a request that ended just before a stop is saved', async () => {
   const database = await openTestDatabase()
   const stopped = await createTestApp(database.env)
   const answer = await stopped.post('/otp/send', { phone: freshPhone() })
@@ -486,7 +486,7 @@ describe('a resend', () => {
   const providers = async (app: TestApp, answer: { body: { requestId: string } }) =>
     (await app.eventsOf(answer)).deliveries.map(({ provider }) => provider)
 
-  test('goes by another provider than the last code of its brand and recipient, a send by the first', async () => {
+  test('uses another provider than the last code of its brand and recipient; a send uses the first provider', async () => {
     const app = await createTestApp({ SMS_PLAIN: 'outbox,discard', PHONE_LIMIT_PER_MINUTE: '100' })
     await app.brand('other')
     const [first, second] = [freshPhone(), freshPhone()]
@@ -509,7 +509,7 @@ describe('a resend', () => {
     await app.close()
   })
 
-  test('goes by the same provider where no other takes it', async () => {
+  test('uses the same provider if no other accepts the message', async () => {
     const receiver = startReceiver(() => new Response(null, { status: 503 }))
     const app = await createTestApp({ SMS_PLAIN: 'outbox,webhook', ...receiver.env })
     const phone = freshPhone()
@@ -521,11 +521,11 @@ describe('a resend', () => {
   })
 })
 
-describe('what is older than DELIVERY_LOG_DAYS', () => {
+describe('an entry older than DELIVERY_LOG_DAYS', () => {
   test.each([
     ['30', {}],
     ['2', { DELIVERY_LOG_DAYS: '2' }],
-  ])('goes after %s days', async (days, env) => {
+  ])('is deleted after %s days', async (days, env) => {
     const app = await createTestApp({ ...env, PORT: '0', PUBLIC_URL: 'https://otp.example' })
     const old = await app.post('/otp/send', { phone: freshPhone() })
     app.advance(0.001)
@@ -535,7 +535,7 @@ describe('what is older than DELIVERY_LOG_DAYS', () => {
       { key: 'a', status: 'pending', reason: null, at: app.clock.now - 1 },
     ])
     app.advance(Number(days) * 86_400)
-    // A server sweeps from its start on.
+    // The expiry cleanup starts with the server.
     app.app.listen()
     while ((await app.eventsOf(old)).deliveries.length > 0)
       await new Promise((resolve) => setImmediate(resolve))

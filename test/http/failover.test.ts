@@ -3,7 +3,7 @@ import { type Answer, codeIn, createTestApp, type TestApp } from '../support/app
 import { freePorts } from '../support/ports.ts'
 import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
 
-// A gateway that is dead, sick or slow, behind the real HTTP interface of the service.
+// Failover from a failing gateway, tested through the HTTP API.
 
 interface Asked {
   readonly id: string
@@ -11,7 +11,7 @@ interface Asked {
   readonly text: string
 }
 
-/** An SMS gateway of the operator's own on a port of its own, which nothing listens on until it is started. */
+/** An SMS gateway on its own port, which refuses connections until it is started. */
 function newGateway() {
   const listen = (port: number) =>
     Bun.serve({
@@ -65,13 +65,13 @@ async function start(env: Readonly<Record<string, string>>): Promise<void> {
   url = app.app.listen()
 }
 
-/** Lets time go by: for this process, and for the database that tells others who rests. */
+/** Advances both clocks: of this process, and of the database that shares the circuit breakers' state. */
 function pass(ms: number): void {
   stopwatch += ms
   app.clock.now += ms
 }
 
-/** A send over a socket, to a phone that had none yet. */
+/** A send over a socket, to a new phone. */
 async function send(fields: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
   const response = await fetch(new URL('/otp/send', url), {
     method: 'POST',
@@ -87,7 +87,7 @@ async function send(fields: Readonly<Record<string, unknown>> = {}): Promise<Ans
   return { status: response.status, headers: response.headers, body: await response.json() }
 }
 
-/** What each of these answered requests was tried on, in order. */
+/** The attempts of each request, in order. */
 async function tried(...answers: readonly Answer[]): Promise<string[]> {
   const eventLogs = await Promise.all(answers.map((answer) => app.eventsOf(answer)))
   return eventLogs.map(({ deliveries }) =>
@@ -95,7 +95,7 @@ async function tried(...answers: readonly Answer[]): Promise<string[]> {
   )
 }
 
-test('a dead gateway costs no caller a code, is passed over after five failures, and is probed after its rest', async () => {
+test('a dead gateway fails no request, is skipped after five failures, and is probed after its open period', async () => {
   await start({ SMS_PLAIN: 'webhook,outbox' })
   const first: Answer[] = []
   for (let count = 0; count < 7; count++) first.push(await send())
@@ -121,7 +121,7 @@ test('a dead gateway costs no caller a code, is passed over after five failures,
   ])
 })
 
-test('one probe is made at a time', async () => {
+test('a half-open circuit gets one probe at a time', async () => {
   await start({ SMS_PLAIN: 'webhook,outbox' })
   await Promise.all(Array.from({ length: 5 }, () => send()))
   gateway.start()
@@ -141,7 +141,7 @@ test('one probe is made at a time', async () => {
   ])
 })
 
-test('a gateway that rests is asked all the same where there is no other', async () => {
+test('a provider with an open circuit is still used if no other is configured', async () => {
   await start({ SMS_PLAIN: 'webhook' })
   for (let count = 0; count < 6; count++) expectError(await send(), 502, 'sms_failed')
   gateway.start()
@@ -155,7 +155,7 @@ test('a gateway that rests is asked all the same where there is no other', async
   expect((await app.eventsOf(answer)).deliveries).toMatchObject([{ durationMs: 1234 }])
 })
 
-test('a restart begins with no gateway at rest, and brands share what is known of one', async () => {
+test('a restart begins with closed circuits, and brands share the circuit state', async () => {
   await start({ SMS_PLAIN: 'webhook,outbox' })
   for (let count = 0; count < 5; count++) await send()
   const other = await send({ brandId: 'dlt' })
@@ -165,7 +165,7 @@ test('a restart begins with no gateway at rest, and brands share what is known o
   expect(await tried(await send())).toEqual(['webhook/plain retryable, outbox/plain accepted'])
 })
 
-describe('a sick gateway in mode hybrid', () => {
+describe('a failing gateway in hybrid mode', () => {
   const never = () => new Promise<Response>(() => {})
   const status = (code: number) => () => new Response(null, { status: code })
   const failsByTemplate = ({ route }: Asked) => status(route === 'template' ? 500 : 204)()
@@ -198,11 +198,11 @@ describe('a sick gateway in mode hybrid', () => {
     ['never answers', both, both, 'webhook/template unknown, outbox/plain accepted', 200, never],
     ['never answers and is all there is', 'webhook', 'webhook', 'webhook/template unknown', 502, never],
   ]
-  test('is passed over for the next provider of the route, whatever status it answers', async () => {
+  test('fails over to the next provider of the route for every error status', async () => {
     gateway.start()
     await start({ OTP_SMS_MODE: 'hybrid', SMS_TEMPLATE: 'webhook,outbox', SMS_PLAIN: 'outbox' })
     const answers: Answer[] = []
-    // Those of a message between those of a gateway, so that it does not rest.
+    // Provider failures alternate with rejections of the message, so that the circuit stays closed.
     const codes = [401, 404, 302, 400, 500, 503, 422, 429, 408]
     for (const code of codes) {
       gateway.answer(status(code))
@@ -224,13 +224,13 @@ describe('a sick gateway in mode hybrid', () => {
         OTP_SMS_MODE: 'hybrid',
         SMS_TEMPLATE: template,
         SMS_PLAIN: plain,
-        // Where it is to pass, the message has to be there before, on a busy machine too.
+        // Long enough that the message arrives before the time-out on a busy machine.
         PROVIDER_TIMEOUT_MS: answers === never ? '2000' : '30000',
       })
       const answer = await send({ brandId: 'dlt', phone: '12025550143' })
       expect(answer.status).toBe(code)
       expect(await tried(answer)).toEqual([wanted])
-      // The same message and the same code, wherever it was tried.
+      // Every attempt has the same message and code.
       const texts = [...gateway.asked, ...(await app.outbox('12025550143'))].map(({ text }) => codeIn(text))
       expect(new Set(texts).size).toBe(1)
       expect(new Set(gateway.asked.map(({ id }) => id)).size).toBe(1)

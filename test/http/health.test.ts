@@ -6,7 +6,7 @@ import { openTestDatabase } from '../support/database.ts'
 import { createBrokenApp, probed } from '../support/rows.ts'
 
 describe('the probes', () => {
-  test('tell a state and the requestId, and nothing else', async () => {
+  test('return a state and the requestId only', async () => {
     const app = await createTestApp()
     for (const path of ['/health/live', '/health/ready']) {
       const { body, headers } = await app.get(path)
@@ -20,13 +20,13 @@ describe('the probes', () => {
     await app.close()
   })
 
-  test('of a database that can not be used: the process lives, and is not ready', async () => {
+  test('with an unusable database report the process as live and not ready', async () => {
     const broken = await createBrokenApp()
     expect(await probed(broken.get)).toEqual(['200 ok', '503 unavailable', '503 unavailable'])
     await broken.close()
   })
 
-  test('say from the first moment of a stop that it has begun', async () => {
+  test('report a stop as soon as it begins', async () => {
     const app = await createTestApp()
     const closed = app.app.close()
     expect(await probed(app.get)).toEqual(['200 ok', '503 draining', '200 ok'])
@@ -35,12 +35,12 @@ describe('the probes', () => {
   })
 })
 
-test('what ends for a fault is not delayed', async () => {
+test('a stop after an error is not delayed', async () => {
   const database = await openTestDatabase()
   const env = { ...database.env, PORT: '0', SHUTDOWN_DELAY_SECONDS: '300' }
   const app = await createApp(readConfig(env))
   app.listen()
-  // With the delay this would outlast the test.
+  // With the delay this would exceed the test's time-out.
   await app.close({ isFault: true })
   await database.remove()
 })

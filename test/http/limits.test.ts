@@ -4,7 +4,7 @@ import { freshApp, manyApps } from '../support/apps.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { expectError, expectSuccess, freshEmail, freshPhone, retryAfter } from '../support/rows.ts'
 
-/** The numbers of spec 8: a setting that is set to nothing has its default. */
+/** The numbers of spec 8; an empty setting has its default. */
 const defaults = { ...manyApps, GLOBAL_LIMIT_PER_MINUTE: '' }
 
 const brands = Array.from({ length: 12 }, (_, index) => `brand${index}`)
@@ -38,7 +38,7 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     { path: '/notify', body: () => html },
   ]
   for (const { path, body } of endpoints) {
-    test(`holds for POST ${path} of channel ${body().channel ?? 'SMS'}`, async () => {
+    test(`applies to POST ${path} of channel ${body().channel ?? 'SMS'}`, async () => {
       const own = freshApp()
       for (let count = 0; count < 10; count++) {
         expect((await app.post(path, { ...own, ...body() })).status).not.toBe(429)
@@ -60,14 +60,14 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     }
   })
 
-  test('leaves other applications alone', async () => {
+  test('does not affect other apps', async () => {
     const own = freshApp()
     for (let count = 0; count < 11; count++) await app.post('/notify', { ...own, ...html })
     expectError(await app.post('/notify', { ...own, ...html }), 429, 'rate_limited')
     expectSuccess(await app.post('/notify', { ...freshApp(), ...html }), ['channel'])
   })
 
-  test('has a window that opens with its first request and is over after 60 seconds (D3)', async () => {
+  test('has a window that opens with its first request and ends after 60 seconds (D3)', async () => {
     const own = freshApp()
     const call = () => app.post('/notify', { ...own, ...html })
     expectSuccess(await call(), ['channel'])
@@ -83,7 +83,7 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     expectError(await call(), 429, 'rate_limited')
   })
 
-  test('can not be passed by requests at the same time', async () => {
+  test('is not exceeded by simultaneous requests', async () => {
     const own = freshApp()
     const answers = await Promise.all(
       Array.from({ length: 40 }, () =>
@@ -94,7 +94,7 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
-  test('leaves out onboarding and metadata', async () => {
+  test('does not apply to onboarding and metadata', async () => {
     for (let count = 0; count < 30; count++) {
       for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
         expect((await app.get(path)).status).toBe(200)
@@ -102,7 +102,7 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
     }
   })
 
-  test('is what GLOBAL_LIMIT_PER_MINUTE says', async () => {
+  test('is set by GLOBAL_LIMIT_PER_MINUTE', async () => {
     const strict = await start({ GLOBAL_LIMIT_PER_MINUTE: '2' })
     const own = freshApp()
     expectSuccess(await strict.post('/notify', { ...own, ...html }), ['channel'])
@@ -112,14 +112,14 @@ describe('the global limit (spec 8): 10 requests a minute per appId', () => {
   })
 })
 
-describe('the limits of a phone (spec 8): 3 sends a minute, 10 an hour', () => {
+describe('the phone limits (spec 8): 3 sends a minute, 10 an hour', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await start(defaults)
   })
   afterAll(() => app.close())
 
-  test('count over brands, applications, endpoints and spellings', async () => {
+  test('count all brands, apps, endpoints and spellings together', async () => {
     const phone = freshPhone()
     expectSuccess(await send(app, { brandId: 'brand1', phone }), sent)
     const resend = { ...freshApp(), brandId: 'brand2', phone: `+${phone}` }
@@ -167,7 +167,7 @@ describe('the limits of a phone (spec 8): 3 sends a minute, 10 an hour', () => {
     expectSuccess(await send(app, { phone }), sent)
   })
 
-  test('can not be passed by sends at the same time', async () => {
+  test('are not exceeded by simultaneous sends', async () => {
     const phone = freshPhone()
     const answers = await Promise.all(brands.map((brandId) => send(app, { brandId, phone })))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
@@ -176,7 +176,7 @@ describe('the limits of a phone (spec 8): 3 sends a minute, 10 an hour', () => {
     expect(await app.outbox(phone)).toHaveLength(3)
   })
 
-  test('are none of verify', async () => {
+  test('do not apply to verify', async () => {
     const phone = freshPhone()
     for (const brandId of ['brand1', 'brand2', 'brand3']) await send(app, { brandId, phone })
     expectError(await send(app, { brandId: 'brand4', phone }), 429, 'rate_limited')
@@ -184,7 +184,7 @@ describe('the limits of a phone (spec 8): 3 sends a minute, 10 an hour', () => {
     expectSuccess(await app.post('/otp/verify', verify))
   })
 
-  test('are what PHONE_LIMIT_PER_MINUTE and PHONE_LIMIT_PER_HOUR say', async () => {
+  test('are set by PHONE_LIMIT_PER_MINUTE and PHONE_LIMIT_PER_HOUR', async () => {
     const strict = await start({ PHONE_LIMIT_PER_MINUTE: '1', PHONE_LIMIT_PER_HOUR: '2' })
     const phone = freshPhone()
     expectSuccess(await send(strict, { brandId: 'brand1', phone }), sent)
@@ -204,7 +204,7 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
   })
   afterAll(() => app.close())
 
-  test('holds for 30 seconds after an SMS, for send and resend', async () => {
+  test('applies for 30 seconds after an SMS, to send and resend', async () => {
     const phone = freshPhone()
     expectSuccess(await send(app, { phone }), sent)
     const refused = await send(app, { phone })
@@ -218,7 +218,7 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectError(await send(app, { phone }), 429, 'cooldown_active')
   })
 
-  test('is of one brand and one phone', async () => {
+  test('applies to one brand and one phone', async () => {
     const phone = freshPhone()
     expectSuccess(await send(app, { brandId: 'brand1', phone }), sent)
     expectSuccess(await send(app, { brandId: 'brand2', phone }), sent)
@@ -226,13 +226,13 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectError(await send(app, { brandId: 'brand1', phone }), 429, 'cooldown_active')
   })
 
-  test('holds whichever application asks', async () => {
+  test('applies to all apps', async () => {
     const phone = freshPhone()
     expectSuccess(await send(app, { ...freshApp(), phone }), sent)
     expectError(await send(app, { ...freshApp(), phone }), 429, 'cooldown_active')
   })
 
-  test('goes on when the code has been verified', async () => {
+  test('continues after the code has been verified', async () => {
     const phone = freshPhone()
     await send(app, { phone })
     const verify = { ...freshApp(), phone, otp: await app.lastCode(phone) }
@@ -240,7 +240,7 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectError(await send(app, { phone }), 429, 'cooldown_active')
   })
 
-  test('leaves the code of the recipient alone when it refuses a resend', async () => {
+  test("does not revoke the recipient's code when it rejects a resend", async () => {
     const phone = freshPhone()
     await send(app, { phone })
     const otp = await app.lastCode(phone)
@@ -248,7 +248,7 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectSuccess(await app.post('/otp/verify', { ...freshApp(), phone, otp }))
   })
 
-  test('is none of mail, and none of SMS after a mail', async () => {
+  test('does not apply to e-mail, or to SMS after an e-mail', async () => {
     const email = freshEmail()
     for (let count = 0; count < 5; count++) {
       expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
@@ -259,7 +259,7 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
     expectSuccess(await send(app, { channel: 'EMAIL', email }), sent)
   })
 
-  test('is what SMS_COOLDOWN_SECONDS says', async () => {
+  test('is set by SMS_COOLDOWN_SECONDS', async () => {
     const brief = await start({ SMS_COOLDOWN_SECONDS: '5' })
     const phone = freshPhone()
     await send(brief, { phone })
@@ -271,8 +271,8 @@ describe('the cooldown (spec 3.2, D2): 30 seconds per brand and phone', () => {
   })
 })
 
-describe('OTP mails (D24): 30 an hour per mailbox', () => {
-  test('over all brands, in any spelling and with any tag; the 31st gets 429 rate_limited until the hour is over', async () => {
+describe('the limit of OTP mails (D24): 30 an hour per mailbox', () => {
+  test('counts all brands, spellings and +tags together; the 31st mail returns 429 rate_limited until the hour ends', async () => {
     const app = await start(defaults)
     const email = 'Flooded@Example.com'
     const spellings = [email, email.toLowerCase(), 'flooded+a@example.com', 'Flooded+B+c@example.com']
@@ -297,7 +297,7 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
     await app.close()
   })
 
-  test('addresses of one mailbox share the count, and neither codes nor wrong codes', async () => {
+  test('is shared by the e-mail addresses of one mailbox, which have separate codes and wrong-code counts', async () => {
     const app = await start({ EMAIL_LIMIT_PER_HOUR: '2', FAILURE_BUDGET_PER_DAY: '1' })
     const [tagged, plain] = ['ann+shop@example.com', 'ann@example.com']
     expectSuccess(await send(app, { channel: 'EMAIL', email: tagged }), sent)
@@ -310,7 +310,7 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
     await app.close()
   })
 
-  test('a refused one leaves the code alone', async () => {
+  test('does not revoke the code when it rejects a mail', async () => {
     const app = await start({ EMAIL_LIMIT_PER_HOUR: '1' })
     const email = freshEmail()
     await send(app, { channel: 'EMAIL', email })
@@ -324,7 +324,7 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
     await app.close()
   })
 
-  test('no limit with EMAIL_LIMIT_PER_HOUR=0', async () => {
+  test('is off with EMAIL_LIMIT_PER_HOUR=0', async () => {
     const app = await start({ EMAIL_LIMIT_PER_HOUR: '0' })
     const email = freshEmail()
     for (let count = 0; count < 35; count++) {
@@ -333,8 +333,8 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
     await app.close()
   })
 
-  test('a mail that failed is not counted', async () => {
-    // Nothing listens on port 1.
+  test('does not count a failed mail', async () => {
+    // Port 1 refuses connections.
     const app = await start({
       EMAIL_LIMIT_PER_HOUR: '1',
       SMTP_URL: 'smtp://127.0.0.1:1',
@@ -347,7 +347,7 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
     await app.close()
   })
 
-  test('mails of /notify are not counted', async () => {
+  test('does not count mails of /notify', async () => {
     const app = await start({ EMAIL_LIMIT_PER_HOUR: '1' })
     const email = freshEmail()
     const mail = { channel: 'EMAIL', to: [email], subject: 'x', html: 'x' }
@@ -358,8 +358,8 @@ describe('OTP mails (D24): 30 an hour per mailbox', () => {
   })
 })
 
-describe('wrong codes over all codes of a recipient (D23)', () => {
-  /** Sends a code, guesses wrong so many times and resolves to the right code. */
+describe('wrong codes for all codes of a recipient (D23)', () => {
+  /** Sends a code, enters wrong codes and returns the correct code. */
   async function guessWrong(app: TestApp, recipient: Readonly<Record<string, unknown>>, guesses: number) {
     app.advance(60)
     const to = String(recipient.phone ?? recipient.email)
@@ -373,7 +373,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     return otp
   }
 
-  test('use up a budget; then verify gets 429 rate_limited, right or wrong, until 24 hours are over', async () => {
+  test('use up a budget; then verify returns 429 rate_limited for any code, until 24 hours have passed', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '5' })
     const phone = freshPhone()
     const startedAt = app.clock.now + 60_000
@@ -389,7 +389,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are 100 unless the operator says otherwise', async () => {
+  test('have a default budget of 100', async () => {
     const app = await start({ PHONE_LIMIT_PER_HOUR: '1000' })
     const phone = freshPhone()
     for (let count = 0; count < 33; count++) await guessWrong(app, { phone }, 3)
@@ -398,7 +398,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are forgotten after a success', async () => {
+  test('are cleared by a success', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '4' })
     const phone = freshPhone()
     await guessWrong(app, { phone }, 3)
@@ -410,7 +410,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are counted per recipient, over all brands and spellings', async () => {
+  test('are counted per recipient, for all brands and spellings together', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '2' })
     const phone = freshPhone()
     const email = freshEmail()
@@ -430,7 +430,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('refuse send and resend when they are used up, before an SMS or mail, and those take nothing', async () => {
+  test('block send and resend when the budget is used up, before an SMS or mail and without using other limits', async () => {
     const app = await start({
       FAILURE_BUDGET_PER_DAY: '2',
       GLOBAL_LIMIT_PER_MINUTE: '1',
@@ -456,7 +456,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
         }
       }
       expect(await app.outbox(address)).toHaveLength(sends)
-      // Neither the app's minute of one call nor a limit of the recipient was used.
+      // Neither the app's limit of one call a minute nor a limit of the recipient was used.
       const other = to.channel === undefined ? { phone: freshPhone() } : { ...to, email: freshEmail() }
       expectSuccess(await app.post('/otp/send', { ...own, ...other }), sent)
       app.advance(86_400 - 30)
@@ -465,7 +465,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are never more than the budget, however many brands are guessed at the same time', async () => {
+  test('never exceed the budget, for any number of brands guessed at the same time', async () => {
     const app = await start({
       FAILURE_BUDGET_PER_DAY: '7',
       PHONE_LIMIT_PER_MINUTE: '100',
@@ -485,7 +485,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are forgotten over all brands after a success with one', async () => {
+  test('are cleared for all brands by a success with one', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '3' })
     const phone = freshPhone()
     await guessWrong(app, { phone }, 2)
@@ -495,7 +495,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
     await app.close()
   })
 
-  test('are none where no code was compared', async () => {
+  test('are not counted when no code was compared', async () => {
     const app = await start({ FAILURE_BUDGET_PER_DAY: '1' })
     const phone = freshPhone()
     for (let count = 0; count < 3; count++) {
@@ -518,7 +518,7 @@ describe('wrong codes over all codes of a recipient (D23)', () => {
 })
 
 describe('a provider that may have sent the code (D26)', () => {
-  /** A gateway that takes every message and closes the connection without an answer. */
+  /** A gateway that accepts every message and closes the connection without a response. */
   function startHangingUp() {
     let messages = 0
     const server = Bun.listen({
@@ -549,7 +549,7 @@ describe('a provider that may have sent the code (D26)', () => {
   const gateway = startHangingUp()
   afterAll(() => gateway.stop())
 
-  test('keeps the minute and the hour of the phone, gives the cooldown back, and its code is revoked', async () => {
+  test('keeps the minute and hour counts of the phone, releases the cooldown and revokes the code', async () => {
     const app = await start({ SMS_PLAIN: 'webhook', ...gateway.env })
     const phone = freshPhone()
     const before = gateway.messages()
@@ -576,7 +576,7 @@ describe('a provider that may have sent the code (D26)', () => {
     await app.close()
   })
 
-  test('keeps the hour of a mailbox', async () => {
+  test('keeps the hour count of a mailbox', async () => {
     const server = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
@@ -607,7 +607,10 @@ describe('a provider that may have sent the code (D26)', () => {
     server.stop(true)
   })
 
-  /** Which routes leave open whether they sent, what is answered, and how many sends pass for a minute of four. */
+  /**
+   * Providers that leave the outcome unknown, the expected response, and how many sends fit into a limit of
+   * four a minute.
+   */
   const hybrids: readonly (readonly [
     name: string,
     env: Readonly<Record<string, string>>,
@@ -625,12 +628,12 @@ describe('a provider that may have sent the code (D26)', () => {
     ['one accepted attempt', {}, '200', 4],
   ]
   for (const [name, env, expected, passing] of hybrids) {
-    test(`counts each attempt that may have gone out: ${name}`, async () => {
+    test(`counts each attempt that may have been sent: ${name}`, async () => {
       const twilio = {
         TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
         TWILIO_AUTH_TOKEN: 'token',
         TWILIO_FROM: '+15550001111',
-        // Nothing listens on port 1.
+        // Port 1 refuses connections.
         TWILIO_BASE_URL: 'http://127.0.0.1:1',
       }
       const app = await start({
@@ -644,7 +647,7 @@ describe('a provider that may have sent the code (D26)', () => {
       for (const slug of brands) await app.brand(slug, { dltEnabled: true })
       const phone = freshPhone()
       let sends = 0
-      // Twice: the second minute fills the hour.
+      // Twice: the second minute exhausts the hour.
       for (const _ of [1, 2]) {
         for (let count = 0; count < passing; count++) {
           const answer = await send(app, { phone, brandId: brands[sends++] })
@@ -662,11 +665,11 @@ describe('a provider that may have sent the code (D26)', () => {
 })
 
 /**
- * Design 4, idea 1: what a request has taken of each limit once it has been answered. `global`, `minute` and `hour` are
- * counts beyond what was taken before it; `cooldown` is whether one is on afterwards. A failed delivery gives back what
- * counts sends; the global limit counts requests (spec 8), and a request it was.
+ * Design 4, idea 1: how much of each limit a request uses. `global`, `minute` and `hour` are added counts;
+ * `cooldown` is whether one is active afterwards. A failed delivery releases the limits that count sends, but
+ * not the global limit, which counts requests (spec 8).
  */
-describe('what a request takes of the limits', () => {
+describe('the limits used by a request', () => {
   const globalMax = 4
   const minuteMax = 3
   const hourMax = 5
@@ -703,11 +706,11 @@ describe('what a request takes of the limits', () => {
     readonly name: string
     readonly path: string
     readonly body: (own: Own) => Readonly<Record<string, unknown>>
-    /** Status and code. */
+    /** HTTP status and error code. */
     readonly answer: string
-    /** Sends beforehand, by other applications: by which brands, and after how many seconds each. */
+    /** Earlier sends by other apps: the brand, and the seconds to wait before each. */
     readonly before?: readonly { brandId: string; after?: number }[]
-    /** The application has used up its global limit beforehand. */
+    /** The app's global limit is exhausted first. */
     readonly spent?: boolean
     readonly gatewayFails?: boolean
     readonly taken: Taken
@@ -716,7 +719,7 @@ describe('what a request takes of the limits', () => {
   const globalOnly: Taken = { ...nothing, global: 1 }
   const all: Taken = { global: 1, minute: 1, hour: 1, cooldown: true }
 
-  /** A send with these fields beside its phone. */
+  /** A send with these fields and a phone. */
   const sends = (
     name: string,
     fields: Readonly<Record<string, unknown>>,
@@ -799,7 +802,7 @@ describe('what a request takes of the limits', () => {
     ),
   ]
 
-  /** Brings about the case with an application and a phone of its own. */
+  /** Runs the case with its own app and phone. */
   async function happen(row: Case): Promise<Own> {
     receiver.answer(() => new Response(null, { status: 204 }))
     const own = { credentials: freshApp(), phone: freshPhone() }
@@ -817,7 +820,7 @@ describe('what a request takes of the limits', () => {
   const use = (own: Own) =>
     app.post('/otp/verify', { ...own.credentials, phone: '15559999999', otp: '123456' })
 
-  /** How many of these calls pass before one is refused for its rate. */
+  /** How many of these calls are accepted before one is rate-limited. */
   async function passing(call: (count: number) => Promise<Answer>, most: number): Promise<number> {
     for (let count = 0; count <= most; count++) {
       if ((await call(count)).body.error === 'rate_limited') return count
@@ -826,21 +829,21 @@ describe('what a request takes of the limits', () => {
   }
 
   for (const row of cases) {
-    test(`${row.name} takes ${row.taken.global} of the global limit`, async () => {
+    test(`${row.name} uses ${row.taken.global} of the global limit`, async () => {
       const own = await happen(row)
       expect(await passing(() => use(own), globalMax)).toBe(row.spent ? 0 : globalMax - row.taken.global)
     })
 
-    test(`${row.name} takes ${row.taken.minute} of the minute of its phone`, async () => {
+    test(`${row.name} uses ${row.taken.minute} of the phone's minute limit`, async () => {
       const own = await happen(row)
       const before = (row.before ?? []).filter(({ after = 0 }) => after === 0).length
-      // The hour of that phone may be used up before its minute; then the minute can't be seen.
+      // The phone's hour limit may be exhausted first, which hides the minute limit.
       const left = Math.min(minuteMax - before, hourMax - (row.before ?? []).length)
       const probe = (count: number) => send(app, { brandId: brands[count], phone: own.phone })
       expect(await passing(probe, minuteMax)).toBe(left - row.taken.minute)
     })
 
-    test(`${row.name} takes ${row.taken.hour} of the hour of its phone`, async () => {
+    test(`${row.name} uses ${row.taken.hour} of the phone's hour limit`, async () => {
       const own = await happen(row)
       const probe = (count: number) => {
         app.advance(60)
@@ -857,14 +860,14 @@ describe('what a request takes of the limits', () => {
   }
 })
 
-describe('a delivery under way', () => {
+describe('a delivery in progress', () => {
   const receiver = startReceiver()
   afterAll(() => receiver.stop())
 
-  /** A service whose next SMS arrive at the gateway and are answered when the test says so. */
+  /** A service whose SMS wait at the gateway until the test answers them. */
   async function holding(env: Readonly<Record<string, string>> = {}) {
     const app = await start({ SMS_PLAIN: 'webhook', ...receiver.env, ...env })
-    /** Starts a send and resolves once its SMS has arrived at the gateway. */
+    /** Starts a send and resolves when its SMS has arrived at the gateway. */
     const hold = async (fields: Readonly<Record<string, unknown>>) => {
       const gate = held()
       const arrived = Promise.withResolvers<string>()
@@ -880,7 +883,7 @@ describe('a delivery under way', () => {
     return { app, hold }
   }
 
-  test('counts already: the limits of a phone can not be passed meanwhile', async () => {
+  test('already counts, so phone limits are not exceeded meanwhile', async () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const under = [
@@ -898,7 +901,7 @@ describe('a delivery under way', () => {
     await app.close()
   })
 
-  test('that fails gives back its window: the next send opens one (D3)', async () => {
+  test('that fails releases its window: the next send opens a new one (D3)', async () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const first = await hold({ brandId: 'brand1', phone })
@@ -914,7 +917,7 @@ describe('a delivery under way', () => {
     await app.close()
   })
 
-  test('that fails late gives nothing back to a later window', async () => {
+  test('that fails late releases nothing of a later window', async () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const late = await hold({ brandId: 'brand1', phone })
@@ -927,7 +930,7 @@ describe('a delivery under way', () => {
     await app.close()
   })
 
-  test('holds its cooldown for as long as a delivery may last, however short the cooldown is', async () => {
+  test('keeps its cooldown until the delivery can no longer be in progress, even with a shorter cooldown setting', async () => {
     const { app, hold } = await holding({ SMS_COOLDOWN_SECONDS: '1', PROVIDER_TIMEOUT_MS: '4000' })
     const phone = freshPhone()
     const slow = await hold({ phone })
@@ -942,7 +945,7 @@ describe('a delivery under way', () => {
     await app.close()
   })
 
-  test('starts the cooldown when it has succeeded', async () => {
+  test('starts the full cooldown when it succeeds', async () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const slow = await hold({ phone })
@@ -959,7 +962,7 @@ describe('a delivery under way', () => {
     await app.close()
   })
 
-  test('of a code that was verified meanwhile ends well and leaves it verified (D15)', async () => {
+  test('returns 200 if its code was verified meanwhile, and the code stays used (D15)', async () => {
     const { app, hold } = await holding()
     const phone = freshPhone()
     const slow = await hold({ phone })

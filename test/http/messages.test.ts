@@ -5,7 +5,7 @@ import { appKeys, freshApp, manyApps } from '../support/apps.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone } from '../support/rows.ts'
 
-/** The typical messages of spec section 7; `<id>` and `<key>` are in the rows below. */
+/** The typical messages of spec section 7, with example values for `<id>` and `<key>`. */
 const typical = {
   brand_id_required: 'brandId is required',
   invalid_channel: 'channel must be one of: EMAIL, SMS',
@@ -31,13 +31,13 @@ const typical = {
   sms_failed: 'Failed to send OTP. Please try again.',
 } as const satisfies Partial<Record<FailureKind, string>>
 
-describe('a default message begins with the typical message of spec section 7', () => {
+describe('the default message starts with the typical message of spec section 7', () => {
   test.each(Object.entries(typical))('%s', (kind, words) => {
     expect(failureMessages[kind as FailureKind]).toStartWith(words)
   })
 })
 
-describe('the message of an answer begins with the typical message of spec section 7', () => {
+describe('the message of a response starts with the typical message of spec section 7', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await createTestApp({
@@ -60,7 +60,7 @@ describe('the message of an answer begins with the typical message of spec secti
   const mail = (fields: object) =>
     app.post('/notify', { ...freshApp(), channel: 'EMAIL', to: [freshEmail()], subject: 'x', ...fields })
 
-  /** Sends a code to a phone and enters wrong codes; returns the last answer. */
+  /** Sends a code to a phone, enters wrong codes and returns the last response. */
   const guessWrong = async (phone: string, brandId: string, times: number) => {
     await send({ phone, brandId })
     const otp = otherThan(await app.lastCode(phone))

@@ -27,7 +27,7 @@ function ask(authorization?: string): Promise<Answer> {
   return app.request('GET', '/metrics', authorization === undefined ? {} : { headers: { authorization } })
 }
 
-/** A scrape after everything that was answered before it has been counted. */
+/** A scrape after all earlier requests have been counted. */
 async function scrape(): Promise<Exposition> {
   await logged()
   const { status, body } = await ask(`Bearer ${token}`)
@@ -35,24 +35,24 @@ async function scrape(): Promise<Exposition> {
   return readExposition(body)
 }
 
-describe('who may scrape', () => {
-  test('nobody, where nothing is set', async () => {
+describe('access to /metrics', () => {
+  test('is closed without METRICS_TOKEN', async () => {
     await start({ METRICS_TOKEN: '' })
     expectError(await ask(), 404, 'not_found')
     expectError(await ask(`Bearer ${token}`), 404, 'not_found')
   })
 
   test.each([
-    ['shows nothing', undefined],
-    ['shows another token', 'Bearer token-of-the-scrapes'],
-    ['shows the beginning of it', `Bearer ${token.slice(0, -1)}`],
-    ['shows more than it', `Bearer ${token}r`],
-    ['shows it in other letters', `Bearer ${token.toUpperCase()}`],
-    ['shows it by another scheme', `Basic ${token}`],
-    ['shows it alone', token],
-    ['shows an empty one', 'Bearer '],
-    ['shows it twice', `Bearer ${token} ${token}`],
-  ])('nobody who %s', async (_, authorization) => {
+    ['sends no token', undefined],
+    ['sends another token', 'Bearer token-of-the-scrapes'],
+    ['sends a part of the token', `Bearer ${token.slice(0, -1)}`],
+    ['sends the token and more', `Bearer ${token}r`],
+    ['sends the token in upper case', `Bearer ${token.toUpperCase()}`],
+    ['sends the token with another scheme', `Basic ${token}`],
+    ['sends the token without a scheme', token],
+    ['sends an empty token', 'Bearer '],
+    ['sends the token twice', `Bearer ${token} ${token}`],
+  ])('is rejected for a caller who %s', async (_, authorization) => {
     await start()
     const answer = await ask(authorization)
     expectError(answer, 401, 'unauthorized')
@@ -60,7 +60,7 @@ describe('who may scrape', () => {
     expect(JSON.stringify([answer.body, app.lines])).not.toContain(token)
   })
 
-  test.each(['Bearer', 'bearer'])('whoever shows the token after %s', async (scheme) => {
+  test.each(['Bearer', 'bearer'])('is allowed with the token after %s', async (scheme) => {
     await start()
     const answer = await ask(`${scheme} ${token}`)
     expect(answer.status).toBe(200)
@@ -70,7 +70,7 @@ describe('who may scrape', () => {
     readExposition(answer.body)
   })
 
-  test('by GET or HEAD, and no other method', async () => {
+  test('is by GET or HEAD only', async () => {
     await start()
     const answer = await app.request('POST', '/metrics', { headers: { authorization: `Bearer ${token}` } })
     expectError(answer, 405, 'method_not_allowed')
@@ -80,8 +80,8 @@ describe('who may scrape', () => {
   })
 })
 
-describe('what is counted', () => {
-  test('requests by route, method, status and code of the error, with their durations', async () => {
+describe('the metrics', () => {
+  test('count requests by route, method, status and error code, with durations', async () => {
     await start()
     await app.get('/health')
     await app.get('/health')
@@ -98,12 +98,12 @@ describe('what is counted', () => {
     expect(count({ route: '/otp/send', method: 'POST', status: '401', error: 'unauthorized' })).toBe(1)
     expect(told.value('otpost_http_request_duration_seconds_count', { route: '/health' })).toBe(4)
     expect(told.value('otpost_http_request_duration_seconds_sum', { route: '/health' })).toBeGreaterThan(0)
-    // The scrape before is a request too.
+    // The previous scrape is also a request.
     const again = await scrape()
     expect(again.value('otpost_http_requests_total', { route: '/metrics', status: '200' })).toBe(1)
   })
 
-  test('codes sent and verified, by channel and outcome', async () => {
+  test('count codes sent and verified, by channel and outcome', async () => {
     await start()
     const [phone, email] = [freshPhone(), freshEmail()]
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
@@ -131,11 +131,11 @@ describe('what is counted', () => {
     expect(['mismatch', 'verified', 'absent', 'locked'].map((outcome) => verified('EMAIL', outcome))).toEqual(
       [3, 0, 0, 1],
     )
-    // Whose recipient was not read has no channel.
+    // A request without a valid recipient has no channel.
     expect(verified('none', 'refused')).toBe(2)
   })
 
-  test('deliveries by channel, route, provider and outcome, with their durations and segments', async () => {
+  test('count deliveries by channel, route, provider and outcome, with durations and segments', async () => {
     const receiver = startReceiver(() => new Response(null, { status: 503 }))
     let elapsedMs = 0
     receiver.answer(() => {
@@ -174,7 +174,7 @@ describe('what is counted', () => {
     expect(told.value('otpost_sms_segments_total', { provider: 'outbox', route: 'plain' })).toBe(1)
   })
 
-  test('limits that refused, by kind', async () => {
+  test('count rate-limited requests by limit', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '4', EMAIL_LIMIT_PER_HOUR: '1' })
     const [phone, email] = [freshPhone(), freshEmail()]
     await app.post('/otp/send', { phone })
@@ -192,7 +192,7 @@ describe('what is counted', () => {
     expect(limited('app-minute')).toBe(refused)
   })
 
-  test('receipts, by provider and what they say', async () => {
+  test('count delivery reports by provider and status', async () => {
     const urls: string[] = []
     const gateway = Bun.serve({
       hostname: '127.0.0.1',
@@ -214,7 +214,7 @@ describe('what is counted', () => {
     expectSuccess(await app.post('/otp/send', { phone: freshPhone() }), ['expiresIn'])
     await gateway.stop()
     const [url = ''] = urls
-    // Kannel's types: 4 is queued by the carrier, 1 is delivered.
+    // Kannel's report types: 4 is queued by the carrier, 1 is delivered.
     for (const type of [4, 1, 1]) {
       const path = url
         .slice(publicUrl.length)
@@ -232,7 +232,7 @@ describe('what is counted', () => {
     ).toBe(3)
   })
 
-  test('what runs, since when, and with what', async () => {
+  test('have the version, start time and runtime', async () => {
     await start()
     const told = await scrape()
     const [info] = told.families.get('otpost_build_info')?.samples ?? []
@@ -252,7 +252,7 @@ describe('what is counted', () => {
 })
 
 describe('the circuit breakers', () => {
-  test('work, rest after five failures, are probed after that, and work again', async () => {
+  test('are closed, open after five failures, half-open after that, and closed again', async () => {
     const receiver = startReceiver(() => new Response(null, { status: 500 }))
     let elapsedMs = 0
     await start({ ...receiver.env, SMS_PLAIN: 'webhook,outbox' }, () => elapsedMs)
@@ -299,7 +299,7 @@ describe('the circuit breakers', () => {
 })
 
 describe('the store', () => {
-  sqliteOnly('is told of with its writes, its commits and its size', async () => {
+  sqliteOnly('is reported with its writes, commits and size', async () => {
     await start()
     const before = await scrape()
     const [first, second] = await Promise.all([
@@ -328,13 +328,13 @@ describe('the store', () => {
     expect(after.value('otpost_store_lost_transactions_total')).toBe(0)
   })
 
-  test('is told of as down where it can not be used, and what is not known is left out', async () => {
+  test('is reported as down when it is unusable, and unknown values are omitted', async () => {
     app = await createBrokenApp({ METRICS_TOKEN: token })
     expect((await scrape()).value('otpost_database_up')).toBe(0)
   })
 
   sqliteOnly(
-    'is told of as down where its file is gone, without a size; lost writes are counted',
+    'is reported as down without a size if its file is missing; lost writes are counted',
     async () => {
       const folder = temporaryFolder()
       const file = join(folder.path, 'gone.db')
@@ -356,7 +356,7 @@ describe('labels', () => {
   const routes = ['/health', '/metrics', '/notify', '/otp/send', '/otp/verify', 'unmatched']
   const word = fc.stringMatching(/^[a-z0-9"\\{}=\n-]{6,20}$/).map((text) => `hostile${text}`)
 
-  test('hold nothing that a stranger chooses, and are as few after a thousand strangers as after one', async () => {
+  test('have no values from unauthenticated callers, and do not grow with the number of callers', async () => {
     await start()
     const hostile = new Set<string>()
     const attack = async (words: readonly string[]) => {
@@ -395,11 +395,11 @@ describe('labels', () => {
     expect(of('otpost_http_requests_total', 'route')).toEqual(routes)
     expect(of('otpost_http_requests_total', 'method')).toEqual(['GET', 'POST', 'other'])
     expect(of('otpost_http_request_duration_seconds', 'route')).toEqual(routes)
-    // Where the first attack met other refusals, their codes are new.
+    // The first attack caused other errors, so its error codes are new labels.
     expect(after.samples.length).toBeLessThan(before.samples.length + 60)
   })
 
-  test('are documented, all of them', async () => {
+  test('are all documented', async () => {
     const receiver = startReceiver()
     await start({ ...receiver.env, SMS_PLAIN: 'webhook', PUBLIC_URL: 'https://otp.example' })
     await receiver.stop()
@@ -421,7 +421,7 @@ describe('labels', () => {
         return [name, { type, labels: [...labels].filter((label) => label !== 'le').sort() }] as const
       }),
     )
-    // What is of the other store has no samples, and so no labels here.
+    // Metrics of the other store have no samples, and so no labels here.
     for (const { name, samples } of told.families.values()) {
       const known = documented.get(name)
       if (samples.length === 0 && known) documented.set(name, { ...known, labels: [] })

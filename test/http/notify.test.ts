@@ -34,15 +34,15 @@ afterAll(() => app.close())
 for (const [table, rows] of Object.entries(tables)) {
   describe(`POST /notify: ${table}`, () => {
     for (const row of rows) {
-      test(`${row.name}: ${row.status} ${row.error ?? ''}`, async () => {
+      test(`${row.name} returns ${row.status} ${row.error ?? ''}`, async () => {
         expectNotifyRow(row, await app.post('/notify', row.body))
       })
     }
   })
 }
 
-describe('a refused notification', () => {
-  test('reaches nobody, even where only one of its recipients is wrong', async () => {
+describe('a rejected notification', () => {
+  test('is sent to no recipient, even if only one of the recipients is invalid', async () => {
     const phone = freshPhone()
     const email = freshEmail()
     await app.post('/notify', { ...legacy, to: [phone, 'call me'] })
@@ -53,7 +53,7 @@ describe('a refused notification', () => {
 })
 
 describe('an SMS', () => {
-  test('is the message as it was given, to each recipient as digits (rule 10)', async () => {
+  test('has the message unchanged, for each recipient as digits (rule 10)', async () => {
     const [first, second] = [freshPhone(), freshPhone()]
     const message = 'Caf\u00e9 \ud83d\ude80 {{name}} <b>&amp;</b>'
     const answer = await app.post('/notify', { ...legacy, message, to: [`+${first}`, ` ${second} `] })
@@ -72,7 +72,7 @@ describe('an SMS', () => {
     }
   })
 
-  test('goes once to recipients that are the same after normalization (D30)', async () => {
+  test('is sent once to recipients that are equal after normalization (D30)', async () => {
     const [first, second] = [freshPhone(), freshPhone()]
     const to = [`+${first}`, first, ` ${second} `, second, ...Array(96).fill(first)]
     const answer = await app.post('/notify', { ...legacy, to })
@@ -83,7 +83,7 @@ describe('an SMS', () => {
     expect(deliveries.map(({ position }) => position).sort()).toEqual([1, 3])
   })
 
-  test('goes once to the only recipient, who is no list then (D30)', async () => {
+  test('is sent once to a single recipient given twice, and the response has no recipients list (D30)', async () => {
     const phone = freshPhone()
     const answer = await app.post('/notify', { ...legacy, to: [phone, `+${phone}`] })
     expect(await app.outbox(phone)).toHaveLength(1)
@@ -92,7 +92,7 @@ describe('an SMS', () => {
     expect(deliveries.map(({ position }) => position)).toEqual([null])
   })
 
-  test('goes to a phone as often as it is sent: the limits of OTP sends are not its own', async () => {
+  test('is not restricted by the phone limits of OTP sends', async () => {
     const phone = freshPhone()
     for (let count = 0; count < 5; count++) {
       expectSuccess(await app.post('/notify', { ...legacy, to: [phone] }), ['channel'])
@@ -101,7 +101,7 @@ describe('an SMS', () => {
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
   })
 
-  test('goes to a phone in national spelling with PHONE_DEFAULT_REGION (D5)', async () => {
+  test('is sent to a phone in national format with PHONE_DEFAULT_REGION (D5)', async () => {
     const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
     const answer = await indian.post('/notify', { ...legacy, brandId: 'acme', to: ['098765 43210'] })
     expectSuccess(answer, ['channel'])
@@ -110,7 +110,7 @@ describe('an SMS', () => {
   })
 
   for (const templateKey of templates) {
-    test(`of ${templateKey} holds the order and the name of the brand`, async () => {
+    test(`of ${templateKey} has the order and the brand's name`, async () => {
       const phone = freshPhone()
       await app.post('/notify', { ...placed, to: [phone], templateKey, variables: variablesOf[templateKey] })
       const text = (await app.outbox(phone)).at(-1)?.text
@@ -121,7 +121,7 @@ describe('an SMS', () => {
     })
   }
 
-  test('holds variables as they were given, and none of them as a placeholder', async () => {
+  test('has variables unchanged, and does not expand placeholders in them', async () => {
     const phone = freshPhone()
     const customerName = '{{orderId}} $& $1 {orderId}'
     await app.post('/notify', { ...withVariable('customerName', customerName), to: [phone] })
@@ -129,7 +129,7 @@ describe('an SMS', () => {
   })
 })
 
-describe('a mail', () => {
+describe('an e-mail', () => {
   async function mailed(fields: Readonly<Record<string, unknown>>) {
     const email = freshEmail()
     expectSuccess(await app.post('/notify', { ...fields, to: [email] }), ['channel'])
@@ -138,20 +138,20 @@ describe('a mail', () => {
     return messages[0]
   }
 
-  test('is the HTML as it was given', async () => {
+  test('has the given HTML unchanged', async () => {
     const source = '<h1>Sale</h1><p>50&nbsp;% &amp; more {{name}}</p>'
     const mail = await mailed({ ...html, html: source })
     expect(mail).toMatchObject({ channel: 'EMAIL', subject: 'News', html: source })
   })
 
-  test('has a text beside its HTML', async () => {
+  test('has a plain-text part beside its HTML', async () => {
     const mail = await mailed({ ...html, html: '<h1>Sale</h1><p>Fish &amp; chips</p>' })
     expect(mail?.text).toMatch(/sale/i)
     expect(mail?.text).toContain('Fish & chips')
     expect(mail?.text).not.toContain('<p>')
   })
 
-  test('of a template frames the subject as heading and the text', async () => {
+  test('from a template has the subject as heading, and the text', async () => {
     const mail = await mailed({ ...template, subject: 'Fish & <chips>', template: 'Fresh < frozen' })
     expect(mail?.subject).toBe('Fish & <chips>')
     expect(mail?.html).toMatch(/<h[1-6][^>]*>\s*Fish &amp; &lt;chips&gt;\s*<\/h[1-6]>/)
@@ -159,7 +159,7 @@ describe('a mail', () => {
     expect(mail?.text).toContain('Fresh < frozen')
   })
 
-  test('of a template holds data in its placeholders, escaped', async () => {
+  test('from a template has data in its placeholders, HTML-escaped', async () => {
     const mail = await mailed({
       ...template,
       template: 'Dear {{name}}, again {{name}}: {{count}}',
@@ -171,12 +171,12 @@ describe('a mail', () => {
     expect(mail?.text).toContain('Dear <img src=x onerror="alert(1)"> & Co')
   })
 
-  test('of a template never takes data for a placeholder or a pattern', async () => {
+  test('from a template never interprets data as a placeholder or a pattern', async () => {
     const mail = await mailed({ ...template, template: '{{a}} {{b}}', data: { a: '{{b}}', b: '$& $1 $$' } })
     expect(mail?.html).toContain('{{b}} $&amp; $1 $$')
   })
 
-  test('of a template shows the data no placeholder used as a table, escaped', async () => {
+  test('from a template has a table of the data no placeholder used, HTML-escaped', async () => {
     const mail = await mailed({
       ...template,
       template: 'Dear {{name}}',
@@ -190,14 +190,14 @@ describe('a mail', () => {
     expect(rest.split('Used Once')).toHaveLength(2)
   })
 
-  test('goes once to recipients that are the same after normalization (D30)', async () => {
+  test('is sent once to recipients that are equal after normalization (D30)', async () => {
     const email = freshEmail()
     const to = [email, email.toUpperCase(), ` ${email}`]
     expectSuccess(await app.post('/notify', { ...html, to }), ['channel'])
     expect(await app.outbox(email)).toHaveLength(1)
   })
 
-  test('goes to each recipient on its own: none sees another (rule 10)', async () => {
+  test('is sent to each recipient separately, so that none sees another (rule 10)', async () => {
     const [first, second] = [freshEmail(), freshEmail()]
     expectSuccess(await app.post('/notify', { ...html, to: [first, second] }), ['channel'])
     for (const email of [first, second]) {
@@ -206,7 +206,7 @@ describe('a mail', () => {
   })
 })
 
-describe('over the webhook of an operator', () => {
+describe('through the webhook provider', () => {
   const gateway = overWebhook({
     store: { displayName: 'The Store', notifyTemplates: [...templates] },
     dlt: { displayName: 'Dlt', dltEnabled: true, notifyTemplates: [...templates] },
@@ -234,7 +234,7 @@ describe('over the webhook of an operator', () => {
     ['hybrid', 'DLT legacy text, which fails', legacyOfDlt, 'plain', 'plain', '500 notification_failed'],
   ])
 
-  test('the template route carries key and variables, the name of the brand among them', async () => {
+  test("the template route sends the template key and variables, including the brand's name", async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
     await webhook.post('/notify', { ...placed, brandId: 'dlt', to: ['+1 (555) 010-0001'] })
     expect(receiver.received[0]?.body).toMatchObject({
@@ -246,7 +246,7 @@ describe('over the webhook of an operator', () => {
     })
   })
 
-  test('a failure names the channel and nothing of the provider (rule 11)', async () => {
+  test('a failure names the channel and no detail of the provider (rule 11)', async () => {
     const webhook = await start({}, failed)
     const answer = await webhook.post('/notify', legacy)
     expectError(answer, 500, 'notification_failed')
@@ -254,7 +254,7 @@ describe('over the webhook of an operator', () => {
     expect(JSON.stringify(answer.body)).not.toMatch(/secret of the gateway|127\.0\.0\.1|webhook|HTTP 500/)
   })
 
-  test('of several recipients all are tried, and the failed ones are counted (D12)', async () => {
+  test('all of several recipients are tried, and failures are reported (D12)', async () => {
     const phones = ['15550100001', '15550100002', '15550100003', '15550100004', '15550100005']
     const failing = ['15550100001', '15550100003']
     const webhook = await start({}, ({ body }) => (failing.includes(body.to) ? failed() : taken()))
@@ -278,14 +278,14 @@ describe('over the webhook of an operator', () => {
     ])
   })
 
-  test('of several recipients who all get theirs: 200', async () => {
+  test('several recipients, all accepted, return 200', async () => {
     const phones = Array.from({ length: 20 }, (_, index) => `155501000${10 + index}`)
     const webhook = await start({}, taken)
     expectSuccess(await webhook.post('/notify', { ...legacy, to: phones }), ['channel'])
     expect(receiver.received.map(({ body }) => body.to).sort()).toEqual(phones)
   })
 
-  test('a time-out is a failure to the caller and unknown in the delivery log (D26)', async () => {
+  test('a time-out is a failure for the caller and unknown in the delivery log (D26)', async () => {
     const webhook = await start({ PROVIDER_TIMEOUT_MS: '1000' }, () => new Promise<Response>(() => {}))
     const answer = await webhook.post('/notify', legacy)
     expectError(answer, 500, 'notification_failed')
@@ -298,8 +298,8 @@ describe('over the webhook of an operator', () => {
   })
 })
 
-test('a mail server that can not be reached: 500 notification_failed of channel EMAIL', async () => {
-  // Nothing listens on port 1.
+test('an unreachable mail server returns 500 notification_failed for channel EMAIL', async () => {
+  // Port 1 refuses connections.
   const unreachable = await createTestApp({
     SMTP_URL: 'smtp://user:hush-hush@127.0.0.1:1',
     MAIL_FROM: 'a@example.com',

@@ -36,14 +36,14 @@ interface Document extends Json {
   }
 }
 
-/** A request that was made, and its answer. */
+/** A request and its response. */
 interface HttpRequest {
   readonly operation: string
   readonly body?: unknown
   readonly answer: Answer
 }
 
-/** One request of the tour: what it sends, and the answer that it is there to provoke. */
+/** One request of the tour: what it sends, and the response that it must cause. */
 type Row = readonly [request: string, fields: Readonly<Record<string, unknown>>, expected: string]
 
 const json = 'application/json'
@@ -60,13 +60,14 @@ beforeAll(async () => {
   ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addFormat('idn-email', /^[^@\s]+@[^@\s]+$/u)
-  // Schemas are reached through the document, whose own fields are no keywords of a schema.
+  // Schemas are compiled within the document, whose own fields are not schema keywords.
   ajv.addVocabulary(Object.keys(document))
   ajv.addSchema(document, 'openapi', false, false)
   await tour()
 })
 
-// --- The document itself --------------------------------------------------------------------------------------------
+// --- The document itself
+// --------------------------------------------------------------------------------------------
 
 test('the description is valid OpenAPI 3.1', async () => {
   const validator = new Validator()
@@ -78,8 +79,8 @@ test('the description is valid OpenAPI 3.1', async () => {
   })
 })
 
-test('it has every route of the service but those of pages, and no other', () => {
-  // No handler runs, so the ports behind them are not needed.
+test('it has every API route of the service and no other', () => {
+  // No handler runs, so the ports are not needed.
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const outbox = {} as OutboxPorts
   const httpRequests = new HttpRequests([], () => 0)
@@ -109,7 +110,7 @@ test('it has every route of the service but those of pages, and no other', () =>
   ).toEqual(served.sort())
 })
 
-test('it names the running version and has the tags and ids that its operations use', () => {
+test('it has the running version, and the tags and ids that its operations use', () => {
   expect(document.info).toMatchObject({
     version,
     license: { name: 'Apache License 2.0', identifier: packageJson.license },
@@ -119,7 +120,7 @@ test('it names the running version and has the tags and ids that its operations 
   expect(new Set(all.flatMap(({ tags }) => tags))).toEqual(new Set(document.tags.map(({ name }) => name)))
 })
 
-test('each of its examples fits its schema', () => {
+test('each of its examples matches its schema', () => {
   const problems = operations().flatMap(([name, { requestBody, responses }]) => {
     const places: [string, Content][] = Object.entries(responses).map(([status, { content }]) => [
       `responses/${status}`,
@@ -136,25 +137,27 @@ test('each of its examples fits its schema', () => {
   expect(problems).toEqual([])
 })
 
-// --- What the service answers ---------------------------------------------------------------------------------------
+// --- Responses of the service
+// ---------------------------------------------------------------------------------------
 
-test('each request of the tour gets the answer that it is there for', () => {
+test('each request of the tour gets the expected response', () => {
   expect(wrongTurns).toEqual([])
 })
 
-test('each answer is one that the description has, in status, code, body and headers', () => {
+test('each response is described, in status, code, body and headers', () => {
   expect(httpRequests.flatMap(problemsOf)).toEqual([])
 })
 
-test('each request that is accepted fits the described body', () => {
+test('each accepted request matches the described body', () => {
   const accepted = httpRequests.filter(({ body, answer }) => body !== undefined && answer.status < 300)
   expect(accepted.length).toBeGreaterThan(10)
   const unfit = accepted.filter(({ operation, body }) => !compile(operation, 'requestBody')(body))
   expect(unfit.map(({ operation, body }) => ({ operation, body }))).toEqual([])
 })
 
-test('each request that is refused for a field of its own does not fit the described body', () => {
-  // Of a placeholder without data no schema can tell; what the rest say depends on what the server holds.
+test('each request rejected for a field does not match the described body', () => {
+  // Excludes errors that a schema cannot express: missing placeholder data, and those that depend on stored
+  // data.
   const ofFields = new Set([
     'validation_error',
     'brand_id_required',
@@ -174,25 +177,26 @@ test('each request that is refused for a field of its own does not fit the descr
   expect(fitting.map(({ operation, body }) => ({ operation, body }))).toEqual([])
 })
 
-/** What is described and yet not seen on the tour. */
+/** Described responses that the tour does not cause. */
 const notProvoked = [
-  // Leaves a link out where the database fails.
+  // Omits a link if the database fails.
   'GET / 500 internal_error',
-  // Answers 503 to whatever is wrong with the database, and has nothing else to fail on.
+  // Answers 503 to every database error, and has no other cause of failure.
   'GET /health 500 internal_error',
   'GET /health/live 500 internal_error',
   'GET /health/ready 500 internal_error',
-  // Reads constants and settings only: nothing in it can be made to fail from outside.
+  // Reads constants and settings only, so no request can make it fail.
   'GET /integrations/catalog 500 internal_error',
 ]
 
-test('each described answer can be seen, but for a few that nothing from outside can cause', () => {
+test('the tour causes each described response, except those that no request can cause', () => {
   const seen = new Set(httpRequests.map(pairOf))
   const unseen = describedPairs().filter((pair) => !seen.has(pair))
   expect(unseen.sort()).toEqual(notProvoked)
 })
 
-// --- What the service takes -----------------------------------------------------------------------------------------
+// --- Requests the service accepts
+// -----------------------------------------------------------------------------------
 
 describe('a request example', () => {
   let app: TestApp
@@ -207,18 +211,18 @@ describe('a request example', () => {
   })
   afterAll(() => app.close())
 
-  /** Whether the service takes a body; an hour after the last, so that no limit has a say. */
+  /** Whether the service accepts a body; waits an hour first, so that limits do not matter. */
   async function isTaken(operation: string, body: Json): Promise<boolean> {
     app.advance(3600)
     const { status } = await app.postRaw(pathOf(operation), body)
     return status < 300
   }
 
-  /** Every change that the description judges otherwise than the service. */
+  /** Every change that the schema and the service judge differently. */
   async function disagreements(changesOf: (body: Json, operation: string) => readonly Json[]) {
     const found: object[] = []
     for (const [operation, { requestBody }] of operations()) {
-      // A code can't be taken that was not sent: the tour has the bodies of verify.
+      // Verify needs a code that was sent; its bodies are part of the tour.
       if (!requestBody || operation === 'POST /otp/verify') continue
       const fits = compile(operation, 'requestBody')
       for (const { value } of Object.values(requestBody.content[json]?.examples ?? {})) {
@@ -231,15 +235,15 @@ describe('a request example', () => {
     return found
   }
 
-  test('is taken as it stands', async () => {
+  test('is accepted unchanged', async () => {
     expect(await disagreements((body) => [body])).toEqual([])
   })
 
-  test('without one of its fields is taken exactly where the description says so', async () => {
+  test('without one of its fields is accepted if and only if the schema accepts it', async () => {
     const changes = (body: Json) =>
       Object.entries(body).flatMap(([name, value]) => {
         const { [name]: _, ...rest } = body
-        // A placeholder without data is refused, which no schema can tell.
+        // A placeholder without data is rejected, which no schema can express.
         if (name === 'data') return []
         if (name !== 'variables') return [rest]
         const inner = value as Json
@@ -252,7 +256,7 @@ describe('a request example', () => {
     expect(await disagreements(changes)).toEqual([])
   })
 
-  test('with a field of another mode is taken exactly where the description says so', async () => {
+  test('with a field of another mode is accepted if and only if the schema accepts it', async () => {
     const others = {
       message: 'Hello',
       templateKey: 'OUT_FOR_DELIVERY',
@@ -269,7 +273,7 @@ describe('a request example', () => {
     expect(await disagreements(changes)).toEqual([])
   })
 
-  test('with texts and lists of the largest size is taken, and of one more is not', async () => {
+  test('with texts and lists of the maximum size is accepted, and with one more is rejected', async () => {
     const tried: string[] = []
     const changes = (body: Json, operation: string) =>
       sizedFields(operation, body).flatMap(({ name, max, put }) => {
@@ -277,7 +281,7 @@ describe('a request example', () => {
         return [put(max), put(max + 1)]
       })
     expect(await disagreements(changes)).toEqual([])
-    // Design D4, D10 and D11, and what D18 leaves open.
+    // Design D4, D10 and D11, and the sizes that D18 leaves open.
     expect(new Set(tried)).toEqual(
       new Set([
         '/otp/send loginId 64',
@@ -301,7 +305,8 @@ describe('a request example', () => {
   })
 })
 
-// --- The tour -------------------------------------------------------------------------------------------------------
+// --- The tour
+// -------------------------------------------------------------------------------------------------------
 
 const smsPhone = '+1 202 555 0100'
 const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' }
@@ -315,12 +320,12 @@ const wanted = {
 }
 const tooLarge = JSON.stringify({ filler: 'x'.repeat(256 * 1024) })
 
-/** Meets the service in each of its moods, so that every answer it has is seen. */
+/** Calls the service in several configurations, so that every response occurs. */
 async function tour(): Promise<void> {
   await visit({}, atWork)
   await visit({ GLOBAL_LIMIT_PER_MINUTE: '1' }, limited)
   const receiver = startReceiver(() => new Response(null, { status: 500 }))
-  // Nothing listens on port 1, so that no mail leaves.
+  // Port 1 refuses connections, so that no mail is sent.
   const failing = { ...receiver.env, SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'codes@example.com' }
   await visit({ ...failing, SMS_PLAIN: 'webhook', SMS_TEMPLATE: 'webhook' }, withoutProviders)
   await receiver.stop()
@@ -479,7 +484,7 @@ async function withoutProviders(app: TestApp): Promise<void> {
   await look(app, [['/outbox/messages', '404 not_found']])
 }
 
-/** A database that lost its tables, as a wrong file in its place would have. */
+/** A database without its tables, as if the file had been replaced by a wrong one. */
 async function withoutTables(app: TestApp): Promise<void> {
   await app.database.loseTables()
   await walk(app, [
@@ -497,7 +502,7 @@ async function withoutTables(app: TestApp): Promise<void> {
   ])
 }
 
-/** Makes protected calls, one after the other. */
+/** Sends requests with credentials, one after the other. */
 async function walk(app: TestApp, rows: readonly Row[]): Promise<void> {
   for (const [path, fields, expected] of rows) {
     const brand = path.startsWith('/otp/') ? { brandId: 'acme' } : {}
@@ -529,7 +534,8 @@ function keep(operation: string, answer: Answer, expected: string, body?: unknow
   }
 }
 
-// --- Reading the description ----------------------------------------------------------------------------------------
+// --- Reading the description
+// ----------------------------------------------------------------------------------------
 
 function operations(): [name: string, operation: Operation][] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -555,12 +561,15 @@ function compile(operation: string, place: string): ValidateFunction {
   return validate
 }
 
-/** An answer as one line: the operation, its status and, of a failure, the code. */
+/** A response as one line: the operation, its status and, for an error, the code. */
 function pairOf({ operation, answer: { status, body } }: HttpRequest): string {
   return `${operation} ${status}${body.error === undefined ? '' : ` ${body.error}`}`
 }
 
-/** The same for all that is described: a code belongs to an answer when the schema takes an envelope with it. */
+/**
+ * The same for all described responses: a response has a code if its schema accepts an envelope with that
+ * code.
+ */
 function describedPairs(): string[] {
   const codes = document.components.schemas.Error.properties.error.enum
   return operations().flatMap(([name, { responses }]) =>
@@ -606,11 +615,11 @@ function problemsOf(httpRequest: HttpRequest): string[] {
 interface Sized {
   readonly name: string
   readonly max: number
-  /** The body with this field of such a size. */
+  /** The body with this field at a given size. */
   put(size: number): Json
 }
 
-/** The fields of a body whose size the description limits, one level of objects deep. */
+/** The fields of a body with a described maximum size, one level of objects deep. */
 function sizedFields(operation: string, body: Json): Sized[] {
   const schema = schemaOf(operation, body)
   return Object.entries(body).flatMap(([name, value]): Sized[] => {
@@ -631,7 +640,7 @@ function sizedFields(operation: string, body: Json): Sized[] {
   })
 }
 
-/** The named schema that a body fits. */
+/** The named schema that matches a body. */
 function schemaOf(operation: string, body: Json): Json {
   const schemas: Record<string, Json> = document.components.schemas as never
   const fitting = Object.keys(schemas).filter(

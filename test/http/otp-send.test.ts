@@ -18,12 +18,12 @@ for (const path of ['/otp/send', '/otp/resend']) {
 
   describe(`POST ${path}`, () => {
     for (const row of rows) {
-      test(`${row.name}: ${row.status} ${row.error ?? ''}`, async () => {
+      test(`${row.name} returns ${row.status} ${row.error ?? ''}`, async () => {
         expectRow(path, row, await app.post(path, row.body))
       })
     }
 
-    test('tells how long the code lives, and never the code', async () => {
+    test('returns the lifetime of the code, and never the code', async () => {
       const phone = freshPhone()
       const answer = await app.post(path, { phone })
       expect(answer.body.expiresIn).toBe(300)
@@ -32,13 +32,13 @@ for (const path of ['/otp/send', '/otp/resend']) {
       expect(JSON.stringify(shown)).not.toContain(code)
     })
 
-    test('a cooldown that is on: 429 cooldown_active', async () => {
+    test('during a cooldown returns 429 cooldown_active', async () => {
       const phone = freshPhone()
       expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
       expectError(await app.post(path, { phone }), 429, 'cooldown_active')
     })
 
-    test('the fourth SMS to a phone in a minute: 429 rate_limited', async () => {
+    test('as the fourth SMS to a phone in a minute returns 429 rate_limited', async () => {
       const phone = freshPhone()
       for (const brandId of ['acme', 'other', 'logins']) {
         expectSuccess(await app.post(path, { brandId, phone }), ['expiresIn'])
@@ -47,19 +47,19 @@ for (const path of ['/otp/send', '/otp/resend']) {
       expectError(await app.post(path, { brandId: 'fourth', phone }), 429, 'rate_limited')
     })
 
-    test('kills the code before it, at once', async () => {
+    test('immediately invalidates the previous code', async () => {
       const phone = freshPhone()
       await app.post('/otp/send', { phone })
       const old = await app.lastCode(phone)
       app.advance(30)
       await app.post(path, { phone })
       const fresh = await app.lastCode(phone)
-      // Two codes may be the same by chance, once in a million; then there is nothing to tell apart.
+      // Two codes are equal once in a million; then the test has nothing to compare.
       if (old !== fresh) expectError(await app.post('/otp/verify', { phone, otp: old }), 401, 'mismatch')
       expectSuccess(await app.post('/otp/verify', { phone, otp: fresh }))
     })
 
-    test('gives the new code 300 seconds of its own', async () => {
+    test('gives the new code its own 300 seconds', async () => {
       const phone = freshPhone()
       await app.post('/otp/send', { phone })
       app.advance(200)
@@ -69,7 +69,7 @@ for (const path of ['/otp/send', '/otp/resend']) {
       expectSuccess(await app.post('/otp/verify', { phone, otp }))
     })
 
-    test('opens a record that was locked by wrong codes', async () => {
+    test('resets a record that wrong codes locked', async () => {
       const phone = freshPhone()
       await app.post('/otp/send', { phone })
       const wrong = otherThan(await app.lastCode(phone))
@@ -90,7 +90,7 @@ for (const path of ['/otp/send', '/otp/resend']) {
 }
 
 describe('the SMS', () => {
-  test('holds the code and the display name of the brand', async () => {
+  test("has the code and the brand's display name", async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
     const messages = await app.outbox(phone)
@@ -100,7 +100,7 @@ describe('the SMS', () => {
     expect(messages[0]?.text).toMatch(/(?<!\d)\d{6}(?!\d)/)
   })
 
-  test('names businessName instead, when it is given', async () => {
+  test('has businessName in place of the display name, when given', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { phone, businessName: 'Corner Shop' })
     const text = (await app.outbox(phone)).at(-1)?.text
@@ -108,13 +108,13 @@ describe('the SMS', () => {
     expect(text).not.toContain('Acme')
   })
 
-  test('names businessName on a resend too', async () => {
+  test('has businessName on a resend too', async () => {
     const phone = freshPhone()
     await app.post('/otp/resend', { phone, businessName: 'Corner Shop' })
     expect((await app.outbox(phone)).at(-1)?.text).toContain('Corner Shop')
   })
 
-  test('names the login where the brand has that enabled (D13)', async () => {
+  test('has the loginId if the brand has it enabled (D13)', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { brandId: 'logins', phone, loginId: 'jane.doe' })
     const text = (await app.outbox(phone)).at(-1)?.text
@@ -122,19 +122,19 @@ describe('the SMS', () => {
     expect(text).toContain('Logins')
   })
 
-  test('leaves the login out where the brand has not (D13)', async () => {
+  test('omits the loginId if the brand has it disabled (D13)', async () => {
     const phone = freshPhone()
     expectSuccess(await app.post('/otp/send', { phone, loginId: 'jane.doe' }), ['expiresIn'])
     expect((await app.outbox(phone)).at(-1)?.text).not.toContain('jane.doe')
   })
 
-  test('is an ordinary one where the login is enabled but not given', async () => {
+  test('is the normal text if loginId is enabled but not given', async () => {
     const phone = freshPhone()
     expectSuccess(await app.post('/otp/send', { brandId: 'logins', phone }), ['expiresIn'])
     expect(await app.lastCode(phone)).toMatch(/^\d{6}$/)
   })
 
-  test('ends with a line for the browser where the brand has a domain', async () => {
+  test('ends with a Web OTP line if the brand has a domain', async () => {
     await app.brand('web', { displayName: 'Web', domain: 'login.example.com' })
     const phone = freshPhone()
     await app.post('/otp/send', { brandId: 'web', phone })
@@ -142,15 +142,15 @@ describe('the SMS', () => {
     expect(text.split('\n').at(-1)).toBe(`@login.example.com #${codeIn(text)}`)
   })
 
-  test('has no such line where the brand has none', async () => {
+  test('has no Web OTP line if the brand has no domain', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
     expect((await app.outbox(phone)).at(-1)?.text).not.toMatch(/^@/m)
   })
 })
 
-describe('the mail', () => {
-  test('holds the code as text and as HTML, from the brand', async () => {
+describe('the e-mail', () => {
+  test('has the code as text and as HTML, and the brand as sender', async () => {
     const email = freshEmail()
     await app.post('/otp/send', { channel: 'EMAIL', email })
     const messages = await app.outbox(email)
@@ -165,7 +165,7 @@ describe('the mail', () => {
     expect(mail?.subject).not.toMatch(/[\r\n]/)
   })
 
-  test('escapes the name of the brand in its HTML', async () => {
+  test("escapes the brand's name in its HTML", async () => {
     await app.brand('marked', { displayName: 'A & B <i>"Co"</i>' })
     const email = freshEmail()
     await app.post('/otp/send', { brandId: 'marked', channel: 'EMAIL', email })
@@ -176,7 +176,7 @@ describe('the mail', () => {
     expect(mail?.html).not.toContain('<i>')
   })
 
-  test('has no cooldown (spec 3.2): a second one may follow at once and kills the first code', async () => {
+  test('has no cooldown (spec 3.2): a second one is sent immediately and invalidates the first code', async () => {
     const email = freshEmail()
     await app.post('/otp/send', { channel: 'EMAIL', email })
     const old = await app.lastCode(email)
@@ -206,7 +206,7 @@ describe('a phone', () => {
     { phone: 'tel:15559000001', to: null },
   ]
   for (const { phone, to } of rows) {
-    test(`${JSON.stringify(phone)} is ${to ?? 'refused'} (D5)`, async () => {
+    test(`${JSON.stringify(phone)} is ${to ?? 'rejected'} (D5)`, async () => {
       const answer = await app.post('/otp/send', { phone })
       if (to === null) return expectError(answer, 400, 'validation_error')
       expectSuccess(answer, ['expiresIn'])
@@ -214,7 +214,7 @@ describe('a phone', () => {
     })
   }
 
-  test('is one phone in every spelling: one cooldown, one code', async () => {
+  test('has one cooldown and one code for all spellings', async () => {
     expectSuccess(await app.post('/otp/send', { phone: '+1 (555) 910-0001' }), ['expiresIn'])
     for (const phone of ['15559100001', '1.555.910.0001', '1-555-910-0001']) {
       expectError(await app.post('/otp/send', { phone }), 429, 'cooldown_active')
@@ -224,7 +224,7 @@ describe('a phone', () => {
   })
 
   test.each([{}, { PHONE_DEFAULT_REGION: 'GB' }])(
-    'is one handset behind 00 and a trunk prefix, with %p (D5)',
+    'is one recipient with 00 and with a trunk prefix, with %p (D5)',
     async (env) => {
       const british = await createTestApp(env)
       const first = await british.post('/otp/send', { phone: '+44 7911 123456' })
@@ -241,7 +241,7 @@ describe('a phone', () => {
     },
   )
 
-  test('is one phone in national spellings with PHONE_DEFAULT_REGION (D5)', async () => {
+  test('is one recipient in national formats with PHONE_DEFAULT_REGION (D5)', async () => {
     const indian = await createTestApp({ PHONE_DEFAULT_REGION: 'IN' })
     const spellings = [
       '098765 43210',
@@ -263,7 +263,7 @@ describe('a phone', () => {
   })
 })
 
-describe('a mail address', () => {
+describe('an e-mail address', () => {
   const rows: readonly { email: string; valid: boolean }[] = [
     { email: ' Mixed.Case@Example.COM ', valid: true },
     { email: `${'a'.repeat(64)}@${'b'.repeat(60)}.example.com`, valid: true },
@@ -278,20 +278,20 @@ describe('a mail address', () => {
     { email: 'a@b_c.d', valid: false },
   ]
   for (const { email, valid } of rows) {
-    test(`${JSON.stringify(email).slice(0, 50)} is ${valid ? 'taken' : 'refused'} (D6)`, async () => {
+    test(`${JSON.stringify(email).slice(0, 50)} is ${valid ? 'accepted' : 'rejected'} (D6)`, async () => {
       const answer = await app.post('/otp/send', { channel: 'EMAIL', email })
       if (valid) expectSuccess(answer, ['expiresIn'])
       else expectError(answer, 400, 'validation_error')
     })
   }
 
-  test('is one address in any case, with blanks around it, and in any Unicode form (D6)', async () => {
+  test('is the same in any case, with surrounding blanks, and in any Unicode form (D6)', async () => {
     await app.post('/otp/send', { channel: 'EMAIL', email: ' Rene\u0301@Example.com' })
     const otp = await app.lastCode('ren\u00e9@example.com')
     expectSuccess(await app.post('/otp/verify', { email: 'REN\u00c9@EXAMPLE.COM ', otp }))
   })
 
-  test('is one address in every spelling of its domain, and mail goes to that (D6)', async () => {
+  test('is the same in every spelling of its domain, and mail is sent to the normalized form (D6)', async () => {
     const spellings = [
       'Ann@B\u00fccher.example',
       'ann@xn--bcher-kva.example.',
@@ -309,7 +309,7 @@ describe('a mail address', () => {
   })
 })
 
-test('brandId counts trimmed and in lower case (D7)', async () => {
+test('brandId is trimmed and compared in lower case (D7)', async () => {
   const phone = freshPhone()
   expectSuccess(await app.post('/otp/send', { brandId: ' ACME ', phone }), ['expiresIn'])
   expectError(await app.post('/otp/send', { brandId: 'acme', phone }), 429, 'cooldown_active')
@@ -317,7 +317,7 @@ test('brandId counts trimmed and in lower case (D7)', async () => {
   expectSuccess(await app.post('/otp/verify', { brandId: 'Acme', phone, otp }))
 })
 
-test('a brand that becomes active or suspended is so at the next request', async () => {
+test("a brand's change to active or suspended takes effect at the next request", async () => {
   await app.brand('moving', { status: 'pending' })
   const phone = freshPhone()
   expectError(await app.post('/otp/send', { brandId: 'moving', phone }), 403, 'brand_not_approved')
@@ -328,14 +328,14 @@ test('a brand that becomes active or suspended is so at the next request', async
   expectError(await app.post('/otp/send', { brandId: 'moving', phone }), 403, 'brand_suspended')
 })
 
-test('OTP_TTL_SECONDS is what expiresIn tells', async () => {
+test('OTP_TTL_SECONDS is the value of expiresIn', async () => {
   const brief = await createTestApp({ OTP_TTL_SECONDS: '60' })
   const answer = await brief.post('/otp/send', { phone: '15550100001' })
   expect(answer.body.expiresIn).toBe(60)
   await brief.close()
 })
 
-describe('over the webhook of an operator', () => {
+describe('through the webhook provider', () => {
   const gateway = overWebhook({ dlt: { displayName: 'Dlt Shop', dltEnabled: true } })
   const { receiver, start } = gateway
 
@@ -356,7 +356,7 @@ describe('over the webhook of an operator', () => {
     ['hybrid', 'DLT, both fail', dlt, 'template plain', 'template plain', '502 sms_failed'],
   ])
 
-  test('a payload has the fields of design 8 and is signed', async () => {
+  test('a payload has the fields of design 8 and a signature', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
     const plain = await webhook.post('/otp/send', { phone: '+1 (555) 010-0001' })
     const template = await webhook.post('/otp/send', { brandId: 'dlt', phone: '+1 (555) 010-0002' })
@@ -382,7 +382,7 @@ describe('over the webhook of an operator', () => {
     }
   })
 
-  test('a login goes by its own template (D13)', async () => {
+  test('a loginId selects its own template (D13)', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'template' }, taken)
     await webhook.brand('dlt-logins', { displayName: 'Logins', dltEnabled: true, loginIdEnabled: true })
     await webhook.post('/otp/send', { brandId: 'dlt-logins', phone: '15550100001', loginId: 'jane.doe' })
@@ -395,7 +395,7 @@ describe('over the webhook of an operator', () => {
     expect(JSON.stringify(disabled?.body)).not.toContain('jane.doe')
   })
 
-  test('a businessName is on the plain route only: the registered text has the name of the brand (D31)', async () => {
+  test("businessName is used on the plain route only: the registered text has the brand's name (D31)", async () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
     )
@@ -409,7 +409,7 @@ describe('over the webhook of an operator', () => {
     expect(plain?.body.text).not.toContain('Dlt Shop')
   })
 
-  test('the fallback carries the same code, which is verified', async () => {
+  test('the fallback sends the same code, which can be verified', async () => {
     const webhook = await start({ OTP_SMS_MODE: 'hybrid' }, ({ body }) =>
       body.route === 'template' ? failed() : taken(),
     )
@@ -421,7 +421,7 @@ describe('over the webhook of an operator', () => {
     expectSuccess(await webhook.post('/otp/verify', verify))
   })
 
-  test('a failed send revokes the code, starts no cooldown and says nothing of the cause', async () => {
+  test('a failed send revokes the code, starts no cooldown and does not reveal the cause', async () => {
     const webhook = await start({}, failed)
     const phone = '15550100001'
     const answer = await webhook.post('/otp/send', { phone })
@@ -434,7 +434,7 @@ describe('over the webhook of an operator', () => {
     expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
   })
 
-  test('a failed resend leaves no code at all', async () => {
+  test('a failed resend leaves no valid code', async () => {
     const webhook = await start({}, taken)
     const phone = '15550100001'
     await webhook.post('/otp/send', { phone })
@@ -446,7 +446,7 @@ describe('over the webhook of an operator', () => {
     }
   })
 
-  test('a code can be verified while its SMS is still being handed over (D15)', async () => {
+  test('a code can be verified while its SMS is still being sent (D15)', async () => {
     const phone = '15550100001'
     const verified: number[] = []
     const webhook = await start({}, async ({ body }) => {
@@ -458,7 +458,7 @@ describe('over the webhook of an operator', () => {
     expect(verified).toEqual([200])
   })
 
-  test('the old code is dead while the new SMS is being handed over (spec 3.1)', async () => {
+  test('the previous code is invalid while the new SMS is being sent (spec 3.1)', async () => {
     const phone = '15550100001'
     const webhook = await start({}, taken)
     await webhook.post('/otp/send', { phone })
@@ -487,7 +487,7 @@ describe('over the webhook of an operator', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('a slow failure takes nothing from a newer send: neither its code nor its cooldown', async () => {
+  test('a slow failure does not affect the code or cooldown of a newer send', async () => {
     const slow = held()
     const webhook = await start({}, () => slow.promise)
     const phone = '15550100001'
@@ -498,7 +498,7 @@ describe('over the webhook of an operator', () => {
     })
     const first = webhook.post('/otp/send', { phone })
     await arrived.promise
-    // The clock of limits and codes moves on; the provider call itself is timed by the machine.
+    // Advances the clock of limits and codes; provider calls are timed by the machine's clock.
     webhook.advance(61)
     receiver.answer(taken)
     expectSuccess(await webhook.post('/otp/send', { phone }), ['expiresIn'])
@@ -509,7 +509,7 @@ describe('over the webhook of an operator', () => {
     expectSuccess(await webhook.post('/otp/verify', { phone, otp }))
   })
 
-  describe('that never answers (D26)', () => {
+  describe('a provider that never responds (D26)', () => {
     const timeoutMs = 60
     const never = () => new Promise<Response>(() => {})
     const rows: readonly { name: string; env: Record<string, string> }[] = [
@@ -525,27 +525,27 @@ describe('over the webhook of an operator', () => {
       },
     ]
     for (const { name, env } of rows) {
-      test(`${name}: 502 after two time-outs at most, revoked, no cooldown`, async () => {
+      test(`with ${name} returns 502 after at most two time-outs, revokes the code and starts no cooldown`, async () => {
         const webhook = await start({ ...env, PROVIDER_TIMEOUT_MS: String(timeoutMs) }, never)
-        // Here the time of the machine has to pass for the service too.
+        // The machine's time must also pass for the service.
         Object.defineProperty(webhook.clock, 'now', { get: Date.now })
         const phone = '15550100001'
         expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
-        // Two calls use up the time; what rounding leaves of it may begin a third.
+        // Two calls use up the time; rounding may leave enough for a third to begin.
         expect(receiver.received.length).toBeLessThanOrEqual(3)
-        // A code that lived would make 401 or 200 of any guess. A busy machine may give the time-outs
-        // up before the receiver reads a request, so nothing here hangs on what it has read.
+        // A live code would return 401 or 200 for any guess. On a busy machine a time-out can end before the
+        // receiver reads the request, so the test does not depend on received requests.
         const guess = { brandId: 'dlt', phone, otp: '123456' }
         expectError(await webhook.post('/otp/verify', guess), 404, 'not_found')
-        // A cooldown would be 429.
+        // A cooldown would return 429.
         expectError(await webhook.post('/otp/send', { brandId: 'dlt', phone }), 502, 'sms_failed')
       })
     }
   })
 })
 
-test('a mail server that can not be reached: 502 sms_failed, and the code is revoked', async () => {
-  // Nothing listens on port 1.
+test('an unreachable mail server returns 502 sms_failed and revokes the code', async () => {
+  // Port 1 refuses connections.
   const unreachable = await createTestApp({ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'codes@example.com' })
   const email = freshEmail()
   const answer = await unreachable.post('/otp/send', { channel: 'EMAIL', email })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Sends a code to a fresh phone. */
+/** Sends a code to a new phone. */
 async function sent(fields: Readonly<Record<string, unknown>> = {}): Promise<{ phone: string; otp: string }> {
   const phone = freshPhone()
   expectSuccess(await app.post('/otp/send', { phone, ...fields }), ['expiresIn'])
@@ -22,18 +22,18 @@ const verify = (fields: Readonly<Record<string, unknown>>) => app.post('/otp/ver
 
 describe('POST /otp/verify', () => {
   for (const row of verifyRows) {
-    test(`${row.name}: ${row.status} ${row.error}`, async () => {
+    test(`${row.name} returns ${row.status} ${row.error}`, async () => {
       expectRow('/otp/verify', row, await verify(row.body))
     })
   }
 
-  test('the right code: 200, once; then 404 not_found', async () => {
+  test('accepts the correct code once, then returns 404 not_found', async () => {
     const record = await sent()
     expectSuccess(await verify(record))
     expectError(await verify(record), 404, 'not_found')
   })
 
-  test('the right code of a mailbox: 200, once; then 404 not_found', async () => {
+  test('accepts the correct code of a mailbox once, then returns 404 not_found', async () => {
     const email = freshEmail()
     await app.post('/otp/send', { channel: 'EMAIL', email })
     const otp = await app.lastCode(email)
@@ -41,13 +41,13 @@ describe('POST /otp/verify', () => {
     expectError(await verify({ email, otp }), 404, 'not_found')
   })
 
-  test('a wrong code: 401 mismatch, and the right one still counts', async () => {
+  test('returns 401 mismatch for a wrong code, and still accepts the correct one', async () => {
     const record = await sent()
     expectError(await verify({ ...record, otp: otherThan(record.otp) }), 401, 'mismatch')
     expectSuccess(await verify(record))
   })
 
-  test('the right code on the third attempt: 200', async () => {
+  test('accepts the correct code on the third attempt', async () => {
     const record = await sent()
     const wrong = { ...record, otp: otherThan(record.otp) }
     expectError(await verify(wrong), 401, 'mismatch')
@@ -55,7 +55,7 @@ describe('POST /otp/verify', () => {
     expectSuccess(await verify(record))
   })
 
-  test('the third wrong code answers mismatch; from then on 429 max_attempts, right or wrong (D1)', async () => {
+  test('returns mismatch for the third wrong code, then 429 max_attempts for any code (D1)', async () => {
     const record = await sent()
     const wrong = { ...record, otp: otherThan(record.otp) }
     for (let guess = 0; guess < 3; guess++) expectError(await verify(wrong), 401, 'mismatch')
@@ -64,7 +64,7 @@ describe('POST /otp/verify', () => {
     expectError(await verify(record), 429, 'max_attempts')
   })
 
-  test('a request that names no code to compare costs no attempt', async () => {
+  test('does not count an attempt for a request without a code to compare', async () => {
     const record = await sent()
     const { phone, otp } = record
     const invalid: readonly Readonly<Record<string, unknown>>[] = [
@@ -88,19 +88,19 @@ describe('POST /otp/verify', () => {
 })
 
 describe('a code', () => {
-  test('lives until just before 300 seconds', async () => {
+  test('is valid until just before 300 seconds', async () => {
     const record = await sent()
     app.advance(299.999)
     expectSuccess(await verify(record))
   })
 
-  test('is gone at exactly 300 seconds: 404 not_found', async () => {
+  test('expires at exactly 300 seconds: 404 not_found', async () => {
     const record = await sent()
     app.advance(300)
     expectError(await verify(record), 404, 'not_found')
   })
 
-  test('lives no longer for wrong guesses', async () => {
+  test('does not live longer after wrong guesses', async () => {
     const record = await sent()
     app.advance(299)
     expectError(await verify({ ...record, otp: otherThan(record.otp) }), 401, 'mismatch')
@@ -108,7 +108,7 @@ describe('a code', () => {
     expectError(await verify(record), 404, 'not_found')
   })
 
-  test('lives no longer for being locked: after 300 seconds it is not_found', async () => {
+  test('does not live longer when locked: after 300 seconds verify returns not_found', async () => {
     const record = await sent()
     for (let guess = 0; guess < 3; guess++) await verify({ ...record, otp: otherThan(record.otp) })
     app.advance(299)
@@ -117,7 +117,7 @@ describe('a code', () => {
     expectError(await verify(record), 404, 'not_found')
   })
 
-  test('says by Retry-After when its lock ends', async () => {
+  test('has a Retry-After with the end of its lock', async () => {
     const record = await sent()
     app.advance(100)
     for (let guess = 0; guess < 3; guess++) await verify({ ...record, otp: otherThan(record.otp) })
@@ -126,13 +126,13 @@ describe('a code', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(200)
   })
 
-  test('belongs to its brand', async () => {
+  test('is valid for its brand only', async () => {
     const record = await sent()
     expectError(await verify({ ...record, brandId: 'other' }), 404, 'not_found')
     expectSuccess(await verify(record))
   })
 
-  test('of one brand leaves that of another alone', async () => {
+  test('of one brand does not affect the code of another', async () => {
     const record = await sent()
     expectSuccess(await app.post('/otp/send', { brandId: 'other', phone: record.phone }), ['expiresIn'])
     expectSuccess(await verify(record))
@@ -140,28 +140,28 @@ describe('a code', () => {
     expectSuccess(await verify({ brandId: 'other', phone: record.phone, otp }))
   })
 
-  test('belongs to brand and recipient, whichever application sent it (spec 2.2)', async () => {
+  test('belongs to brand and recipient, for every app (spec 2.2)', async () => {
     const record = await sent()
     expectSuccess(await verify({ ...record, appId: 'second', apiKey: 'key-of-the-second' }))
   })
 
-  test('of a phone is none of a mailbox', async () => {
+  test('of a phone is not valid for a mailbox', async () => {
     const { otp } = await sent()
     expectError(await verify({ email: freshEmail(), otp }), 404, 'not_found')
   })
 
-  test('has six digits, leading zeros included', async () => {
+  test('has six digits, including leading zeros', async () => {
     const codes: string[] = []
     for (let count = 0; count < 60; count++) codes.push((await sent()).otp)
     for (const code of codes) expect(code).toMatch(/^[0-9]{6}$/)
     expect(new Set(codes).size).toBeGreaterThan(50)
-    // Sixty codes with the same first digit would be no chance.
+    // Sixty random codes do not all have the same first digit.
     expect(new Set(codes.map((code) => code[0])).size).toBeGreaterThan(1)
   })
 })
 
-describe('verifies at the same time', () => {
-  test('of the right code: one 200, else 404 not_found', async () => {
+describe('simultaneous verifies', () => {
+  test('of the correct code return one 200, and 404 not_found for the others', async () => {
     const record = await sent()
     const answers = await Promise.all(Array.from({ length: 10 }, () => verify(record)))
     const successes = answers.filter(({ status }) => status === 200)
@@ -171,7 +171,7 @@ describe('verifies at the same time', () => {
     }
   })
 
-  test('of wrong codes: three mismatch, else 429 max_attempts', async () => {
+  test('of wrong codes return three mismatches, and 429 max_attempts for the others', async () => {
     const record = await sent()
     const wrong = { ...record, otp: otherThan(record.otp) }
     const answers = await Promise.all(Array.from({ length: 10 }, () => verify(wrong)))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { codeIn, createTestApp, type TestApp } from '../support/app.ts'
 
-// What the server renders of /outbox. What its script adds is tested in a browser.
+// Server-rendered HTML of /outbox. Its script is tested in a browser.
 
 let app: TestApp
 const phone = '12025550143'
@@ -31,7 +31,7 @@ test('an empty outbox shows a command that sends a first code', async () => {
   expect(recipients(html)).toEqual([])
 })
 
-describe('with messages', () => {
+describe('an outbox with messages', () => {
   beforeAll(async () => {
     await app.post('/otp/send', { phone: `+${phone}` })
     await app.post('/notify', {
@@ -48,7 +48,7 @@ describe('with messages', () => {
     })
   })
 
-  test('it lists recipients, the latest first, and shows the latest', async () => {
+  test('lists recipients, the latest first, and shows the latest message', async () => {
     const html = await page()
     expect(recipients(html)).toEqual(['pat@example.com', phone])
     expect(html).toContain('data-view="list"')
@@ -60,7 +60,7 @@ describe('with messages', () => {
   })
 
   test.each([['12025550143'], ['+1 (202) 555-0143']])(
-    '?to=%s shows the messages of that recipient',
+    'shows the messages of the recipient in ?to=%s',
     async (to) => {
       const html = await page(`?to=${encodeURIComponent(to)}`)
       expect(html).toContain('data-view="messages"')
@@ -74,7 +74,7 @@ describe('with messages', () => {
     },
   )
 
-  test('a recipient without messages, and text that is no recipient, get an empty page', async () => {
+  test('shows an empty page for a recipient without messages and for invalid text', async () => {
     for (const to of ['+1 202 555 0199', '<script>']) {
       const html = await page(`?to=${encodeURIComponent(to)}`)
       expect(html).toContain('No messages for this recipient')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('GET /health (D16, D20)', () => {
-  test('tells status, version and checks', async () => {
+  test('returns status, version and checks', async () => {
     const answer = await app.get('/health')
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
@@ -22,7 +22,7 @@ describe('GET /health (D16, D20)', () => {
     })
   })
 
-  test('answers 503 and unavailable when the database can not be used', async () => {
+  test('returns 503 and unavailable when the database is unusable', async () => {
     const broken = await createBrokenApp()
     const answer = await broken.get('/health')
     expect(answer.status).toBe(503)
@@ -61,7 +61,7 @@ describe('GET /integrations/catalog (D17)', () => {
     { key: 'ORDER_DELIVERED', variables: ['customerName', 'deliveryDateTime', 'orderId'] },
   ]
   for (const { key, variables } of required) {
-    test(`${key} requires ${variables.join(', ')} (D10)`, () => {
+    test(`lists ${variables.join(', ')} as required for ${key} (D10)`, () => {
       const entry = answer.body.templates.find((template: { key: string }) => template.key === key)
       expect(Object.keys(entry).sort()).toEqual(['channel', 'key', 'variables'])
       expect(entry.channel).toBe('SMS')
@@ -72,13 +72,13 @@ describe('GET /integrations/catalog (D17)', () => {
     })
   }
 
-  test('offers no template of the OTP endpoints for notify', () => {
+  test('does not list OTP templates for notify', () => {
     const keys = answer.body.templates.map((template: { key: string }) => template.key)
     expect(keys).not.toContain('LOGIN_OTP')
     expect(keys).not.toContain('LOGIN_OTP_WITH_ID')
   })
 
-  test('tells the limits that are in force', async () => {
+  test('returns the limits in effect', async () => {
     const strict = await createTestApp({ GLOBAL_LIMIT_PER_MINUTE: '77', PHONE_LIMIT_PER_HOUR: '66' })
     const { limits } = (await strict.get('/integrations/catalog')).body
     expect(JSON.stringify(limits)).toContain('77')
@@ -127,17 +127,17 @@ describe('POST /integrations/requests (D18)', () => {
       body: { ...request, companyName: 'Ac\u202eme' },
       status: 400,
     },
-    { name: 'contactEmail no address', body: { ...request, contactEmail: 'nobody' }, status: 400 },
-    { name: 'contactEmail a number', body: { ...request, contactEmail: 5 }, status: 400 },
-    { name: 'channels a string', body: { ...request, channels: 'SMS' }, status: 400 },
+    { name: 'an invalid contactEmail', body: { ...request, contactEmail: 'nobody' }, status: 400 },
+    { name: 'contactEmail as a number', body: { ...request, contactEmail: 5 }, status: 400 },
+    { name: 'channels as a string', body: { ...request, channels: 'SMS' }, status: 400 },
     { name: 'an unknown channel', body: { ...request, channels: ['FAX'] }, status: 400 },
-    { name: 'website a number', body: { ...request, website: 5 }, status: 400 },
-    { name: 'useCase an object', body: { ...request, useCase: {} }, status: 400 },
+    { name: 'website as a number', body: { ...request, website: 5 }, status: 400 },
+    { name: 'useCase as an object', body: { ...request, useCase: {} }, status: 400 },
     { name: 'nothing', body: {}, status: 400 },
   ]
   for (const { name, body, status } of rows) {
-    test(`${name}: ${status}`, async () => {
-      // An hour later the five requests an hour are free again.
+    test(`${name} returns ${status}`, async () => {
+      // An hour later the limit of five requests an hour has reset.
       app.advance(3600)
       const answer = await app.postRaw('/integrations/requests', body)
       if (status === 400) return expectError(answer, 400, 'validation_error')
@@ -147,7 +147,7 @@ describe('POST /integrations/requests (D18)', () => {
     })
   }
 
-  test('the sixth within an hour: 429 rate_limited, until the hour is over', async () => {
+  test('rejects the sixth request within an hour with 429 rate_limited, until the hour ends', async () => {
     app.advance(3600)
     const ids = new Set<string>()
     for (let count = 0; count < 5; count++) {
@@ -167,7 +167,7 @@ describe('POST /integrations/requests (D18)', () => {
   })
 })
 
-test('at most 1,000 integration requests are pending: then 429 rate_limited, which no limit counts (D18)', async () => {
+test('at most 1,000 integration requests can be pending; more return 429 rate_limited and count in no limit (D18)', async () => {
   const full = await createTestApp()
   const request = {
     companyName: 'Example Ltd',
@@ -194,7 +194,7 @@ test('at most 1,000 integration requests are pending: then 429 rate_limited, whi
 })
 
 describe('GET /platform/brands (D19)', () => {
-  test('lists active brands, for anyone, with exactly these fields', async () => {
+  test('lists active brands, without credentials, with exactly these fields', async () => {
     const shop = await createTestApp()
     await shop.brand('waiting', { displayName: 'Waiting', status: 'pending' })
     await shop.brand('halted', { displayName: 'Halted', status: 'suspended' })
@@ -213,7 +213,7 @@ describe('GET /platform/brands (D19)', () => {
     await shop.close()
   })
 
-  test('lists none where none is active', async () => {
+  test('returns an empty list if no brand is active', async () => {
     const shop = await createTestApp()
     await shop.brand('acme', { status: 'suspended' })
     expect((await shop.get('/platform/brands')).body.brands).toEqual([])

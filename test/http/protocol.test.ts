@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A right body of each endpoint, to a fresh phone. */
+/** A valid body for each endpoint, to a new phone. */
 function rightBody(path: (typeof paths)[number]): Readonly<Record<string, unknown>> {
   switch (path) {
     case '/otp/send':
@@ -70,12 +70,12 @@ describe('a body', () => {
   ]
   for (const path of paths) {
     for (const { name, raw } of rows) {
-      test(`of POST ${path} ${name}: 400 validation_error`, async () => {
+      test(`of POST ${path} ${name} returns 400 validation_error`, async () => {
         expectError(await app.request('POST', path, { headers: json, body: raw }), 400, 'validation_error')
       })
     }
 
-    test(`of POST ${path} that is missing: 400 validation_error`, async () => {
+    test(`that is missing for POST ${path} returns 400 validation_error`, async () => {
       expectError(await app.request('POST', path, { headers: json }), 400, 'validation_error')
     })
 
@@ -84,7 +84,7 @@ describe('a body', () => {
       'multipart/form-data; boundary=x',
       'text/plain',
     ]) {
-      test(`of POST ${path} that is ${type}, and no JSON: 400 validation_error`, async () => {
+      test(`of POST ${path} that is ${type}, and not JSON, returns 400 validation_error`, async () => {
         const body = type.startsWith('multipart')
           ? '--x\r\nContent-Disposition: form-data; name="appId"\r\n\r\nshop\r\n--x--\r\n'
           : 'appId=shop&apiKey=key-of-the-shop'
@@ -98,7 +98,7 @@ describe('a body', () => {
       'Application/JSON',
       'application/json;charset=UTF-8',
     ]) {
-      test(`of POST ${path} that is ${type}: read`, async () => {
+      test(`of POST ${path} that is ${type} is read`, async () => {
         app.advance(3600)
         const answer = await app.request('POST', path, {
           headers: { 'content-type': type },
@@ -110,7 +110,7 @@ describe('a body', () => {
     }
   }
 
-  test('says nothing of itself in the answer when it can not be read', async () => {
+  test('that cannot be parsed is not repeated in the response', async () => {
     const answer = await app.postRaw('/otp/send', '{"appId":"shop","apiKey":"canary-key-of-body", oops}')
     expectError(answer, 400, 'validation_error')
     expect(JSON.stringify(answer.body)).not.toContain('canary')
@@ -125,25 +125,25 @@ describe('the size of a body (D4)', () => {
   }
 
   for (const path of paths) {
-    test(`POST ${path} of exactly 256 KiB is read`, async () => {
+    test(`of exactly 256 KiB is accepted by POST ${path}`, async () => {
       app.advance(3600)
       const answer = await app.postRaw(path, sized(path, limit))
       expectNoFault(answer)
       expect(answer.status).not.toBe(413)
     })
 
-    test(`POST ${path} of a byte more: 413 validation_error`, async () => {
+    test(`of one byte more returns 413 validation_error from POST ${path}`, async () => {
       expectError(await app.postRaw(path, sized(path, limit + 1)), 413, 'validation_error')
     })
   }
 
-  test('counts bytes, not characters', async () => {
+  test('is counted in bytes, not characters', async () => {
     const padding = '\u00e9'.repeat(limit / 2)
     const answer = await app.postRaw('/otp/send', { ...rightBody('/otp/send'), padding })
     expectError(answer, 413, 'validation_error')
   })
 
-  test('holds for a body that comes in pieces and does not tell its length', async () => {
+  test('is limited for a chunked body without Content-Length', async () => {
     const piece = new TextEncoder().encode(' '.repeat(65_536))
     const body = new ReadableStream({
       start(controller) {
@@ -154,7 +154,7 @@ describe('the size of a body (D4)', () => {
     expectError(await app.request('POST', '/otp/send', { headers: json, body }), 413, 'validation_error')
   })
 
-  test('is looked at before what the body says', async () => {
+  test('is checked before the content of the body', async () => {
     expectError(await app.postRaw('/otp/send', 'x'.repeat(limit + 1)), 413, 'validation_error')
   })
 })
@@ -173,7 +173,7 @@ describe('a route', () => {
     ['GET', '/..%2f..%2fetc%2fpasswd'],
   ] as const
   for (const [method, path] of unknown) {
-    test(`${method} ${path}: 404 not_found`, async () => {
+    test(`${method} ${path} returns 404 not_found`, async () => {
       const init = method === 'POST' ? { headers: json, body: JSON.stringify(credentials) } : {}
       expectError(await app.request(method, path, init), 404, 'not_found')
     })
@@ -188,7 +188,7 @@ describe('a route', () => {
   ]
   for (const { path, method } of known) {
     for (const wrong of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((other) => other !== method)) {
-      test(`${wrong} ${path}: 405 method_not_allowed`, async () => {
+      test(`${wrong} ${path} returns 405 method_not_allowed`, async () => {
         const init = wrong === 'GET' ? {} : { headers: json, body: JSON.stringify(credentials) }
         const answer = await app.request(wrong, path, init)
         expectError(answer, 405, 'method_not_allowed')
@@ -197,7 +197,7 @@ describe('a route', () => {
     }
   }
 
-  test('takes a query, and nothing from it', async () => {
+  test('accepts a query string and ignores it', async () => {
     const answer = await app.request('POST', '/otp/send?brandId=acme', {
       headers: json,
       body: JSON.stringify({ ...credentials, phone: freshPhone() }),
@@ -216,7 +216,7 @@ describe('on a socket', () => {
   })
   afterAll(() => server.close())
 
-  /** The answer to these bytes, up to the end of the connection. */
+  /** The response to these bytes, until the connection ends. */
   async function answerTo(...lines: readonly string[]): Promise<string> {
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     let answer = ''
@@ -238,7 +238,7 @@ describe('on a socket', () => {
   const host = 'Host: localhost'
   const head = ['POST /otp/send HTTP/1.1', host, 'Content-Type: application/json']
 
-  test.each(['TRACE', 'OPTIONS'])('%s is answered with 405 and repeats nothing', async (method) => {
+  test.each(['TRACE', 'OPTIONS'])('%s returns 405, and the response repeats no input', async (method) => {
     const answer = await answerTo(
       `${method} /otp/send HTTP/1.1`,
       host,
@@ -265,7 +265,7 @@ describe('on a socket', () => {
     ],
     ['a space before the colon', ['Transfer-Encoding : chunked', '', '2', '{}', '0', '', '']],
     ['a carriage return in a header', ['X-Own: a\rTransfer-Encoding: chunked', '', '2', '{}', '0', '', '']],
-  ])('a request with %s gets 400 and ends the connection', async (_, rest) => {
+  ])('a request with %s returns 400 and closes the connection', async (_, rest) => {
     const smuggled = ['GET /platform/brands HTTP/1.1', host, '', '']
     const answer = await answerTo(...head, ...rest.slice(0, -1), `${rest.at(-1)}${smuggled.join('\r\n')}`)
     expect(answer).toStartWith('HTTP/1.1 400 ')
@@ -274,7 +274,7 @@ describe('on a socket', () => {
 })
 
 describe('the request id', () => {
-  test('is new for each request, and no text of the caller', async () => {
+  test('is new for each request, and never supplied by the caller', async () => {
     const ids = new Set<string>()
     for (let count = 0; count < 20; count++) {
       const answer = await app.request('POST', '/otp/verify', {
@@ -300,7 +300,7 @@ describe('the request id', () => {
     }
   })
 
-  test('is in every answer of the metadata', async () => {
+  test('is in every metadata response', async () => {
     for (const path of ['/health', '/integrations/catalog', '/platform/brands']) {
       const answer = await app.get(path)
       expect(answer.body.requestId).toMatch(/^[0-9a-f-]{36}$/)
@@ -310,7 +310,7 @@ describe('the request id', () => {
 })
 
 describe('Retry-After', () => {
-  test('of a cooldown is when the same request passes', async () => {
+  test('of a cooldown is when the same request is accepted', async () => {
     const phone = freshPhone()
     await app.post('/otp/send', { phone })
     app.advance(9.5)
@@ -321,7 +321,7 @@ describe('Retry-After', () => {
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
   })
 
-  test('is on no answer that is not a 429', async () => {
+  test('is only on 429 responses', async () => {
     const answers = [
       await app.post('/otp/send', { phone: freshPhone() }),
       await app.post('/otp/send', {}),
@@ -332,9 +332,9 @@ describe('Retry-After', () => {
   })
 })
 
-describe('an unexpected fault', () => {
+describe('an unexpected error', () => {
   for (const path of paths) {
-    test(`in POST ${path}: 500 internal_error, with its cause in the log alone`, async () => {
+    test(`in POST ${path} returns 500 internal_error, with the cause in the log only`, async () => {
       const broken = await createBrokenApp()
       const answer = await broken.postRaw(path, rightBody(path))
       expectError(answer, 500, 'internal_error')
@@ -345,7 +345,7 @@ describe('an unexpected fault', () => {
     })
   }
 
-  test('in GET /platform/brands: 500 internal_error', async () => {
+  test('in GET /platform/brands returns 500 internal_error', async () => {
     const broken = await createBrokenApp()
     expectError(await broken.get('/platform/brands'), 500, 'internal_error')
     await broken.close()
@@ -353,7 +353,7 @@ describe('an unexpected fault', () => {
 })
 
 describe('secrets', () => {
-  test('stay out of the log of an unexpected fault', async () => {
+  test('are not logged with an unexpected error', async () => {
     const broken = await createBrokenApp()
     const phone = '447700900123'
     const email = 'canary.person@example.com'
@@ -372,7 +372,7 @@ describe('secrets', () => {
   })
 })
 
-describe('hostile input is never a fault of the server', () => {
+describe('hostile input never causes a server error', () => {
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
   const values: readonly { name: string; json: string }[] = [
     ...[
@@ -441,7 +441,7 @@ describe('hostile input is never a fault of the server', () => {
         },
       ],
     ]
-  /** What is within a field, by what is put into it. */
+  /** A value nested in a field, given the JSON that is inserted. */
   type Inner = (json: string) => string
   type Body = Readonly<Record<string, unknown>>
   const nested: readonly (readonly [name: string, body: Body, field: string, inner: Inner])[] = [
@@ -489,14 +489,14 @@ describe('hostile input is never a fault of the server', () => {
       ...nested.map(([name, ...rest]) => [`anything as ${name}`, '/notify', ...rest] as const),
     ]
   test.each(places)('%s', async (_, path, body, field, inner) => {
-    // A day later no limit of the rows before is left.
+    // A day later all limits of earlier rows have reset.
     app.advance(86_400)
     const raws = values.map(({ json }) => replaced(body, field, inner(json)))
     for (const answer of await Promise.all(raws.map((raw) => app.postRaw(path, raw)))) expectNoFault(answer)
   })
 
   for (const path of paths) {
-    test(`JSON of great depth in POST ${path}`, async () => {
+    test(`deeply nested JSON in POST ${path}`, async () => {
       for (const raw of [
         deep(100_000),
         `{"a":${deep(100_000)}}`,
@@ -513,7 +513,7 @@ describe('hostile input is never a fault of the server', () => {
     })
   }
 
-  test('a key given twice counts once', async () => {
+  test('a repeated key counts once', async () => {
     app.advance(86_400)
     const [first, last] = [freshPhone(), freshPhone()]
     const raw = `${JSON.stringify({ ...rightBody('/otp/send'), phone: first }).slice(0, -1)},"phone":"${last}"}`
@@ -521,12 +521,12 @@ describe('hostile input is never a fault of the server', () => {
     expect((await app.outbox(first)).length + (await app.outbox(last)).length).toBeLessThanOrEqual(1)
   })
 
-  test('a key with an escape is the same key', async () => {
+  test('an escaped key is the same key', async () => {
     const raw = JSON.stringify(rightBody('/otp/send')).replace('"appId"', '"\\u0061ppId"')
     expectSuccess(await app.postRaw('/otp/send', raw), ['expiresIn'])
   })
 
-  test('brands named as properties of an object are unknown ones', async () => {
+  test('brands named like object properties are unknown', async () => {
     for (const brandId of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']) {
       const answer = await app.post('/otp/send', { brandId, phone: freshPhone() })
       expectError(answer, 403, 'brand_not_approved')
@@ -540,7 +540,7 @@ describe('hostile input is never a fault of the server', () => {
     }
   })
 
-  test('and the service works on as before', async () => {
+  test('the service still works afterwards', async () => {
     const phone = freshPhone()
     expectSuccess(await app.post('/otp/send', { phone }), ['expiresIn'])
     expectSuccess(await app.post('/otp/verify', { phone, otp: await app.lastCode(phone) }))
@@ -548,13 +548,13 @@ describe('hostile input is never a fault of the server', () => {
   })
 })
 
-/** A body as JSON, with the JSON of one field put in, which need not be what JSON.stringify makes. */
+/** A body as JSON with raw JSON for one field, which JSON.stringify might not produce. */
 function replaced(body: Readonly<Record<string, unknown>>, field: string, value: string): string {
   const rest = Object.entries(body).filter(([name]) => name !== field)
   return `${JSON.stringify(Object.fromEntries(rest)).slice(0, -1)},${JSON.stringify(field)}:${value}}`
 }
 
-/** Everything that log lines hold, errors with their stacks and causes included. */
+/** All text of log lines, including errors with their stacks and causes. */
 function textOf(lines: readonly object[]): string {
   return JSON.stringify(lines, (_, value: unknown) =>
     value instanceof Error
@@ -563,8 +563,8 @@ function textOf(lines: readonly object[]): string {
   )
 }
 
-describe('the log tells why', () => {
-  test('a request was answered so, by whom and for whom, masked', async () => {
+describe('the log has', () => {
+  test('the status, app and masked recipient of each request', async () => {
     const answers = [
       await app.post('/otp/send', { phone: freshPhone() }),
       await app.post('/otp/verify', { phone: freshPhone(), otp: '123456' }),
@@ -582,7 +582,7 @@ describe('the log tells why', () => {
     expect(JSON.stringify(lines[2])).not.toContain('"app":')
   })
 
-  test('credentials were refused, with the IP address of the client, which other lines do not have', async () => {
+  test("rejected credentials with the client's IP address, which other lines omit", async () => {
     const app = await createTestApp({ PORT: '0', METRICS_TOKEN: 'a'.repeat(32) })
     const url = app.app.listen()
     const post = (path: string, body: object) =>
@@ -603,7 +603,7 @@ describe('the log tells why', () => {
     await app.close()
   })
 
-  test('a page of the console was refused, with the IP address of the client', () => {
+  test("rejected console pages with the client's IP address", () => {
     const lines: unknown[] = []
     const log = (fields: object, message: string) => void lines.push({ ...fields, message })
     const listener = requestLog({ info: log, warn: log, error: log })
@@ -619,7 +619,7 @@ describe('the log tells why', () => {
     ])
   })
 
-  test('a brand was refused, by its name', async () => {
+  test('the name of a rejected brand', async () => {
     const app = await createTestApp()
     await app.brand('old', { status: 'suspended' })
     await app.post('/otp/send', { brandId: 'old', phone: '12025550143' })
@@ -632,7 +632,7 @@ describe('the log tells why', () => {
     await app.close()
   })
 
-  test('a provider broke its promise not to throw, with what it threw', async () => {
+  test('the error of a provider that throws', async () => {
     const app = await createTestApp()
     await app.database.loseTables('outbox')
     const answer = await app.post('/otp/send', { phone: '12025550143' })

@@ -23,7 +23,7 @@ describe('GET /', () => {
   })
   afterAll(() => Promise.all([app, open, production].map((each) => each.close())))
 
-  test('answers JSON with the version and the links that exist', async () => {
+  test('returns JSON with the version and the available links', async () => {
     const { status, headers, body } = await app.get('/')
     const links = { docs: '/docs', openapi: '/openapi.json', health: '/health', outbox: '/outbox' }
     expect({ status, body }).toEqual({
@@ -38,7 +38,7 @@ describe('GET /', () => {
     expect((await production.get('/')).body.links).toEqual(others)
   })
 
-  test('answers a browser with a page that has the same links', async () => {
+  test('returns a page with the same links to a browser', async () => {
     const { status, headers, body } = await open.request('GET', '/', html)
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -53,7 +53,7 @@ describe('GET /', () => {
   })
 
   test.each([['text/html'], ['application/json']])(
-    'HEAD with Accept: %s has the headers alone',
+    'HEAD with Accept: %s returns headers only',
     async (accept) => {
       const { status, headers, body } = await app.request('HEAD', '/', { headers: { accept } })
       expect(status).toBe(200)
