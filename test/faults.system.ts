@@ -507,7 +507,7 @@ describe('calls to gateways', () => {
     const late = call(gateway.url, 20)
     const standsStillUntil = performance.now() + 25
     while (performance.now() < standsStillUntil) {}
-    const outcome = { kind: 'retryable', reason: 'too many calls under way', unasked: true } as const
+    const outcome = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
     expect(await late).toEqual({ answered: false, outcome })
     expect(await call(gateway.url)).toEqual({ answered: true, status: 204, text: '' })
     expect(gateway.received).toHaveLength(1)
@@ -519,7 +519,7 @@ describe('calls to gateways', () => {
     let ended = 0
     const hanging = Array.from({ length: 1200 }, () => call(dead.url, 6000).finally(() => ended++))
     // Beyond those under way and those that wait for their turn, at once.
-    const refused = { kind: 'retryable', reason: 'too many calls under way', unasked: true } as const
+    const refused = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
     for (const late of hanging.slice(-80)) expect(await late).toEqual({ answered: false, outcome: refused })
     expect(ended).toBe(80)
     expect(await call(healthy.url)).toEqual({ answered: true, status: 204, text: '' })

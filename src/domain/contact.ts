@@ -46,7 +46,7 @@ export function email(raw: unknown, toAscii: ToAsciiDomain): Recipient | undefin
   const name = lowerCase(local)
   const domain = domainOf(host, toAscii)
   const identity = `${name}@${domain}`
-  // RFC 5321 section 4.5.3.1: 64 octets for the local part, 254 for the address.
+  // RFC 5321 section 4.5.3.1: 64 octets for the local part, 254 for the e-mail address.
   const isDeliverable =
     isLocalPart.test(name) && octets(name) <= 64 && isDomain.test(domain) && identity.length <= 254
   return isDeliverable ? { channel: 'EMAIL', identity } : undefined

@@ -7,7 +7,7 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** Requests overtake each other, so a stored time may be this far ahead. Later: the clock was set back. */
+/** Requests overtake each other, so stored times may be this far ahead. Later ones: the clock was set back. */
 export const clockToleranceMs = 5000
 
 /** Hashes use the present secret key; previous keys are still accepted. */

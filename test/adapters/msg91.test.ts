@@ -124,7 +124,7 @@ describe('the template route', () => {
       kind: 'rejected',
       scope: 'content',
       reason: 'no template id',
-      unasked: true,
+      notCalled: true,
     })
     expect(double.received).toHaveLength(0)
   })

@@ -400,7 +400,7 @@ describe('findings', () => {
     mostConnections: 100,
     connections: 1,
     poolSize: 10,
-    clock: { at: 0, askedAt: 0 },
+    clock: { at: 0, localAt: 0 },
     lastRequestAt: null,
     ignoredForwardedAt: null,
   }

@@ -33,7 +33,7 @@ describe('the states of circuit breakers', () => {
   })
 
   test('what says nothing against a provider does not count', () => {
-    fail('twilio', 5, { kind: 'retryable', reason: 'the clock', unasked: true })
+    fail('twilio', 5, { kind: 'retryable', reason: 'the clock', notCalled: true })
     fail('twilio', 5, { kind: 'rejected', scope: 'recipient', reason: '21614' })
     expect(state()).toEqual([])
   })

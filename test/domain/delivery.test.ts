@@ -374,7 +374,7 @@ describe('a provider that keeps failing', () => {
     probe(accepted)
     fails()
     breakers.begin('a')(accepted)
-    for (let count = 0; count < 9; count++) breakers.begin('a')({ ...down, unasked: true })
+    for (let count = 0; count < 9; count++) breakers.begin('a')({ ...down, notCalled: true })
     expect(told).toEqual([
       { provider: 'a', state: 'open', openMs: 10_000, failures: 5 },
       { provider: 'a', state: 'open', openMs: 20_000, failures: 8 },

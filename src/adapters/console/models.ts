@@ -1,7 +1,7 @@
 import type { SettingInForce } from '../../config/settings.ts'
 import type { Brand, BrandStatus } from '../../domain/brands/brand.ts'
 import type { Delivery, RequestTrace } from '../../domain/events/event-log.ts'
-import type { Limited, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
+import type { ActiveLimit, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { Preview } from '../../domain/messages/preview.ts'
 import type { AuditRecord } from '../../domain/operator/audit.ts'
@@ -31,7 +31,7 @@ export interface OverviewModel {
     readonly lostRequests: number
   }
   readonly statistics: Statistics
-  readonly limited: readonly Limited[]
+  readonly limited: readonly ActiveLimit[]
   readonly providers: readonly ProviderHealth[]
 }
 

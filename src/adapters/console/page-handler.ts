@@ -3,7 +3,13 @@ import type { SettingInForce } from '../../config/settings.ts'
 import type { Contacts } from '../../domain/contact.ts'
 import type { EventLogReader } from '../../domain/events/event-log.ts'
 import type { ContextOf } from '../../domain/events/request-context.ts'
-import type { LastHour, Limited, Period, ProviderHealth, Statistics } from '../../domain/events/statistics.ts'
+import type {
+  ActiveLimit,
+  LastHour,
+  Period,
+  ProviderHealth,
+  Statistics,
+} from '../../domain/events/statistics.ts'
 import { Failure } from '../../domain/failures.ts'
 import type { PreviewSettings } from '../../domain/messages/preview.ts'
 import type { AuditReader } from '../../domain/operator/audit.ts'
@@ -37,7 +43,7 @@ export interface ConsoleRoutePorts extends Omit<LoginPorts, 'secrets'> {
     /** By `wayName`. */
     lastHour(now: number): Promise<ReadonlyMap<string, LastHour>>
   }
-  readonly limited: { list(now: number): readonly Limited[] }
+  readonly limited: { list(now: number): readonly ActiveLimit[] }
   readonly checkDatabase: () => Promise<void>
   /** Requests not written to the event log since the server started. */
   readonly stats: { eventLog(): { readonly lost: number; readonly lastLostAt: number | null } }

@@ -115,7 +115,7 @@ export function createSmtpMailer({ server, from, dkim }: SmtpSettings, stallMs: 
   return {
     name: 'smtp',
     async send(mail, attempt, timeoutMs) {
-      // nodemailer parses even the addresses of an explicit envelope as lists.
+      // nodemailer parses even the recipients of an explicit envelope as lists.
       if (email(mail.to, toAsciiDomain)?.identity !== mail.to) {
         return { kind: 'rejected', scope: 'recipient', reason: 'not one address' }
       }

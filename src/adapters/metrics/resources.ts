@@ -7,6 +7,6 @@ import startTime from 'prom-client/lib/metrics/processStartTime.js'
 
 export function registerResources(registry: Registry): void {
   for (const register of [cpu, startTime, memory, openFiles, maxFiles]) register(registry)
-  // The reserved address space, which is gigabytes from the start.
+  // Reserved virtual memory, which is gigabytes from the start.
   for (const name of ['process_heap_bytes', 'process_virtual_memory_bytes']) registry.removeSingleMetric(name)
 }

@@ -18,10 +18,10 @@ export class DatabaseClock {
 
   /** Call before a query; call the result with the server's time in the reply. */
   startReading(): (at: number) => void {
-    const asked = this.stopwatch()
+    const sentAt = this.stopwatch()
     return (at) => {
       // The server read its clock between query and reply. A value within these bounds stays.
-      const [least, most] = [at - this.stopwatch(), at + 1 - asked]
+      const [least, most] = [at - this.stopwatch(), at + 1 - sentAt]
       this.aheadMs = Math.min(Math.max(this.aheadMs, least), most)
     }
   }

@@ -24,7 +24,7 @@ export async function conditionOf(target: PostgresTarget): Promise<ServerDatabas
 }
 
 async function factsOf(pool: Pool) {
-  const askedAt = Date.now()
+  const localAt = Date.now()
   const [row = []] = await pool.rows(
     `SELECT current_setting('server_version'), pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', current_setting('fsync') = 'on',
         current_setting('full_page_writes') = 'on', current_setting('synchronous_commit'),
@@ -58,7 +58,7 @@ async function factsOf(pool: Pool) {
     },
     mostConnections: Number(row[6]),
     connections: Number(row[7]),
-    clock: { at: Number(row[8]), askedAt },
+    clock: { at: Number(row[8]), localAt },
     schema: await schemaOf(pool, row[9] === true),
     keyFingerprints: fingerprints.map(([mark]) => String(mark)),
     lastRequestAt: typeof lastId === 'string' ? timeOfId(lastId) : null,

@@ -74,7 +74,7 @@ export class Connection {
    */
   constructor(
     private readonly target: ConnectionTarget,
-    private readonly broke: (link: Connection, problem: DatabaseUnavailable) => void,
+    private readonly broke: (connection: Connection, problem: DatabaseUnavailable) => void,
   ) {
     const { place, password, session } = target
     // All are set, since the driver reads missing ones from the environment.
@@ -103,7 +103,7 @@ export class Connection {
     this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
   }
 
-  /** Connects and sets the session limits. @throws DatabaseUnavailable */
+  /** Connects and sets the session limits. Throws DatabaseUnavailable */
   async open(): Promise<void> {
     const { place, session, connectTimeoutMs } = this.target
     const startedAt = performance.now()
@@ -169,7 +169,7 @@ export class Connection {
     return !this.isBroken && this.client.getTransactionStatus() === 'I'
   }
 
-  /** A late reply could be taken for the reply to another statement. */
+  /** A late reply could be matched to another statement. */
   giveUp(): void {
     const [next] = this.awaited
     if (!next) return

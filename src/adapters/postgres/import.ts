@@ -196,11 +196,11 @@ async function copyAll(
 
 /** In milliseconds; 0 if the difference may be due to the round trip. */
 async function aheadOf(connection: Queryable, { now }: TransferSource): Promise<number> {
-  const asked = now()
+  const sentAt = now()
   const [row] = await ormOn(connection).select({ at: serverTime }).from(revision)
-  const answered = now()
+  const receivedAt = now()
   const at = Number(row?.at)
-  return Math.min(Math.max(0, at - answered), at + 1 - asked)
+  return Math.min(Math.max(0, at - receivedAt), at + 1 - sentAt)
 }
 
 function* movedRows(source: TransferSource, table: MovedTable, shiftMs: number): Generator<PlainRow> {

@@ -38,8 +38,8 @@ export async function openPostgres(target: DatabaseTarget, { now: clock, log }: 
     eventLog: { ...stores.eventLog, ...plainErrors(createEventLogWriter(database, randomInt(parts))) },
     ...plainErrors({
       sweep: createSweep(database, node),
-      forget: async (...asked: Parameters<Storage['forget']>) => ({
-        ...(await forgetRecipient(shared, ...asked)),
+      forget: async (...given: Parameters<Storage['forget']>) => ({
+        ...(await forgetRecipient(shared, ...given)),
         traces: 'server' as const,
       }),
     }),

@@ -266,7 +266,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
   ): Promise<T> {
     const replies: Promise<Reply>[] = []
     let isOver = false
-    /** A retryable error that `work` caught or wrapped. */
+    /** The last error that permits a retry; `work` may have caught or wrapped it. */
     let passing: StatementError | undefined
     const sent = (query: Query): Promise<Reply> => {
       const reply = execute(connection, query, limits?.statementTimeoutMs)

@@ -15,7 +15,7 @@ const otherBatch = 1000
 /** If the node with the lease is silent for longer, another takes over. */
 const leaseMs = 15_000
 
-/** Runs on one node at a time; each call takes one step. @param node unique name of this process */
+/** Runs on one node at a time; each call takes one step. `node`: unique name of this process */
 export function createSweep(
   { orm, pool, given }: Pick<Database, 'orm' | 'pool' | 'given'>,
   node: string,

@@ -21,10 +21,10 @@ export async function post(
   try {
     new Headers(request.headers)
   } catch {
-    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', unasked: true })
+    return unanswered({ kind: 'rejected', scope: 'account', reason: 'unusable header', notCalled: true })
   }
   const queue = queueOf(new URL(url).host)
-  const late = { kind: 'retryable', reason: 'too many calls under way', unasked: true } as const
+  const late = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
   if (!(await queue.turn(timeoutMs / 2))) return unanswered(late)
   // The machine may have been suspended meanwhile.
   if (performance.now() >= giveUpAt) {

@@ -38,7 +38,7 @@ export const msg91: SmsProviderSpec = {
       endpoint: url,
       async send(sms, timeoutMs) {
         const request = route === 'template' ? flowRequest(sms, sender) : plainRequest(sms, sender)
-        if (!request) return { ...failure('content', 'no template id'), unasked: true }
+        if (!request) return { ...failure('content', 'no template id'), notCalled: true }
         const answer = await post(url, { headers, body: JSON.stringify(request) }, timeoutMs)
         return answer.answered ? outcomeOf(answer.status, answer.text) : answer.outcome
       },

@@ -6,7 +6,7 @@ import type { AuditAction } from '../../domain/operator/audit.ts'
 
 // Instants are epoch milliseconds. `subject` is a keyed hash. Only the outbox has readable recipients.
 
-/** Clustered by subject. Without an index by time, which every write would update; deleted by key. */
+/** Clustered by subject. No index by time, since every write would update it. */
 export const codesAndLimits = sqliteTable(
   'codes_and_limits',
   {

@@ -33,7 +33,7 @@ export type ServerDatabaseFacts =
       readonly connections: number
       readonly poolSize: number
       /** The clocks of server and client at the same moment, in epoch milliseconds. */
-      readonly clock: { readonly at: number; readonly askedAt: number }
+      readonly clock: { readonly at: number; readonly localAt: number }
       readonly lastRequestAt: number | null
       readonly ignoredForwardedAt: number | null
     }

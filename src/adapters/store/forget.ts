@@ -166,7 +166,7 @@ async function eraseIntegrationRequests(
   const { integrationRequests } = database.tables
   const { id, contactEmail } = integrationRequests
   const all = await database.orm.select({ id, contactEmail }).from(integrationRequests)
-  // Earlier versions stored addresses as written.
+  // Earlier versions stored e-mail addresses as written.
   const own = all.filter((request) => identities.includes(request.contactEmail.toLowerCase()))
   const ids = own.map((request) => request.id)
   return deleteWhere(database, integrationRequests, id, inArray(id, ids))

@@ -19,7 +19,7 @@ export function serverDatabaseFindings(
     ]
   }
   const { isReadOnly, mostConnections, connections, poolSize } = facts
-  const aheadMs = facts.clock.at - facts.clock.askedAt
+  const aheadMs = facts.clock.at - facts.clock.localAt
   return [
     isReadOnly
       ? fail(

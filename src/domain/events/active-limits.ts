@@ -1,12 +1,12 @@
 import type { RequestListener } from './request-ended.ts'
-import type { Limited } from './statistics.ts'
+import type { ActiveLimit } from './statistics.ts'
 
 /** Bounds memory, since callers can open any number of windows. */
 const maxEntries = 500
 
 /** For display only: rejections by this process. */
 export class ActiveLimits {
-  private readonly known = new Map<string, Limited>()
+  private readonly known = new Map<string, ActiveLimit>()
 
   readonly ended: RequestListener = ({ context }) => {
     const refusal = context.limits.find(({ refused }) => refused)
@@ -35,7 +35,7 @@ export class ActiveLimits {
     }
   }
 
-  list(now: number): Limited[] {
+  list(now: number): ActiveLimit[] {
     for (const [key, { endsAt }] of this.known) if (endsAt <= now) this.known.delete(key)
     return [...this.known.values()].sort((a, b) => b.endsAt - a.endsAt)
   }

@@ -67,7 +67,7 @@ export interface Statistics {
   readonly verifyTimes: VerifyTimes
 }
 
-export interface Limited {
+export interface ActiveLimit {
   readonly limit: LimitName
   readonly app: string | null
   readonly brand: string | null

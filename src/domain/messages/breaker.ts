@@ -98,7 +98,7 @@ export class Breakers {
     const known = this.breakers.get(provider)
     const isProbe = known !== undefined && known === probedBreaker
     if (isProbe) known.probing = false
-    if ('unasked' in outcome) return
+    if ('notCalled' in outcome) return
     if (!isFailing(outcome)) {
       this.breakers.delete(provider)
       if (known?.openUntil !== undefined) this.changed({ provider, state: 'closed' })

@@ -14,7 +14,7 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
   const subject = `Your ${businessName} verification code`
   const intro = `Enter this code to continue with ${businessName}:`
   const expiry = `The code expires in ${lifetime}. You can use it once.`
-  const unasked =
+  const unrequested =
     'If you did not request this code, ignore this e-mail: someone may have entered your e-mail address by mistake. ' +
     `Never share the code, even with someone who claims to be from ${businessName}.`
   const html = layout(
@@ -22,10 +22,10 @@ export function otpMail(otp: { code: string; businessName: string; lifetimeSecon
     `<p style="${paragraph}">${escapeHtml(intro)}</p>
 <p style="margin:24px 0;padding:18px 8px;border-radius:12px;background:#f1f3f7;text-align:center;font:700 36px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:8px;color:#10131a">${code}</p>
 <p style="${paragraph}">${escapeHtml(expiry)}</p>
-<p style="${smallPrint}">${escapeHtml(unasked)}</p>`,
+<p style="${smallPrint}">${escapeHtml(unrequested)}</p>`,
     { heading: businessName, preheader: expiry },
   )
-  return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unasked}\n` }
+  return { subject, html, text: `${intro}\n\n    ${code}\n\n${expiry}\n\n${unrequested}\n` }
 }
 
 /** Spec 4.4 rule 9, design D11. Checks the size while rendering: a small request can become a huge mail. */

@@ -49,7 +49,7 @@ export interface Sms extends Pick<SmsMessage, 'id' | 'requestId' | 'brandSlug' |
  * - `rejected`: a retry would not help, because of the recipient, the content or the account.
  * - `retryable`: not sent; another provider may succeed.
  * - `unknown`: may have been sent, as after a time-out.
- * `reason` has no secrets, text or recipient. `unasked`: the provider was not called.
+ * `reason` has no secrets, text or recipient. `notCalled`: the provider was not called.
  */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly providerMessageId?: string }
@@ -57,9 +57,9 @@ export type Outcome =
       readonly kind: 'rejected'
       readonly scope: RejectionScope
       readonly reason: string
-      readonly unasked?: true
+      readonly notCalled?: true
     }
-  | { readonly kind: 'retryable'; readonly reason: string; readonly unasked?: true }
+  | { readonly kind: 'retryable'; readonly reason: string; readonly notCalled?: true }
   | { readonly kind: 'unknown'; readonly reason: string; readonly providerMessageId?: string }
 
 export type RejectionScope = 'recipient' | 'content' | 'account'

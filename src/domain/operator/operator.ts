@@ -105,15 +105,15 @@ export type BrandChange = { readonly [Field in keyof Omit<Brand, 'slug'>]?: Bran
 export async function putBrand(
   ports: ChangePorts,
   slugAsGiven: string,
-  asked: BrandChange,
+  requested: BrandChange,
   how: { readonly mustBeNew?: boolean } = {},
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const fresh = freshBrand(brandSlug)
-  const fields = normalized(asked)
+  const fields = normalized(requested)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
     if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
-    if (!current && asked.displayName === undefined) {
+    if (!current && requested.displayName === undefined) {
       // Report invalid fields first: --name would not correct them.
       requireValid({ ...fresh, ...fields, displayName: 'any' })
       throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
@@ -129,10 +129,10 @@ export async function putBrand(
   return brand
 }
 
-function normalized(asked: BrandChange): Partial<Brand> {
-  const { displayName, domain, entityId, notifyTemplates } = asked
+function normalized(requested: BrandChange): Partial<Brand> {
+  const { displayName, domain, entityId, notifyTemplates } = requested
   const all = {
-    ...asked,
+    ...requested,
     displayName: displayName?.trim(),
     domain: domain?.trim().toLowerCase() ?? domain,
     entityId: entityId?.trim() ?? entityId,
@@ -192,16 +192,16 @@ export async function registerTemplate(
   ports: ChangePorts,
   slug: string,
   templateKey: string,
-  asked: Partial<TemplateRegistration> | null,
+  requested: Partial<TemplateRegistration> | null,
   how: { readonly replaces?: boolean } = {},
 ): Promise<Brand> {
   return changeBrand(ports, slug, (current) => {
     const { [templateKey]: before, ...others } = current.registrations
     const { id = null, ids = {}, senderId = null } = (how.replaces ? undefined : before) ?? {}
-    const after = asked && {
-      id: asked.id === undefined ? id : asked.id,
-      ids: { ...ids, ...asked.ids },
-      senderId: asked.senderId === undefined ? senderId : asked.senderId,
+    const after = requested && {
+      id: requested.id === undefined ? id : requested.id,
+      ids: { ...ids, ...requested.ids },
+      senderId: requested.senderId === undefined ? senderId : requested.senderId,
     }
     const brand: Brand = { ...current, registrations: after ? { ...others, [templateKey]: after } : others }
     requireValid(brand)

@@ -168,7 +168,7 @@ export function credentialFailures(ipSubject: Subject): Claim {
   return rateLimit('credentials', ipSubject, 'credentials', 300, minuteMs, scope)
 }
 
-/** The slow limit of one attempt per 20 s prevents a long lock-out of operators. */
+/** For all clients: 200 an hour, then one in 20 s, so that attackers cannot lock operators out for long. */
 export function consoleLogins(subject: Subject) {
   const all = (name: string, max: number, windowMs: number) =>
     rateLimit('console-logins', ['console'], name, max, windowMs)

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import type { Channel } from '../../../domain/contact.ts'
 import {
+  type ActiveLimit,
   conversion,
   type FailureCount,
   type Figures,
-  type Limited,
   type Period,
   type Point,
   type ProviderHealth,
@@ -342,7 +342,7 @@ function ProviderState({ state, failuresInARow, openMs }: ProviderHealth) {
   )
 }
 
-function ActiveLimits({ limited }: { limited: readonly Limited[] }) {
+function ActiveLimits({ limited }: { limited: readonly ActiveLimit[] }) {
   return (
     <Card title="Active rate limits" hint="Limits that reject requests now.">
       {limited.length === 0 ? (
