@@ -704,7 +704,10 @@ describe('the pages for requests, brands, apps and deliveries', () => {
       for (const line of model.lines) {
         if (line === '' || headings.includes(line)) continue
         // The page replaces these words by icons and headings.
-        const said = line.trim().replace(/^(passed|REFUSED|Request|\d+\.) +/, '')
+        const said = line
+          .trim()
+          .replace(/^(passed|REFUSED|REJECTED|Request|\d+\.) +/, '')
+          .replaceAll('`', '')
         expect(text).toContain(said.replace(/\s+/g, ' ').replace(/\d{2}\*+\d{2}/g, '+$&'))
       }
       await expectInert(page)

@@ -59,7 +59,7 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
         ])}
         empty={
           <Empty title="No brands">
-            <p>Each message names a brand. Create the first brand:</p>
+            <p>Apps send SMS for a brand. Create the first brand:</p>
             <p>
               <LinkButton href="/admin/brands/new" kind="primary">
                 New brand

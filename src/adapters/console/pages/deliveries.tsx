@@ -147,8 +147,19 @@ function NoDeliveries({ model: { search, isLater, problem } }: { model: Deliveri
   if (search.requestId !== null || search.recipient !== null) {
     return (
       <Empty title="No deliveries found">
-        otpost deletes deliveries after `DELIVERY_LOG_DAYS` days. A rejected request has no deliveries. To see
-        its trace, search for its request ID.
+        <p>
+          otpost deletes deliveries after <code>DELIVERY_LOG_DAYS</code> days. A rejected request has a trace
+          but no deliveries.
+        </p>
+        {search.requestId === null ? (
+          <p>To open a trace, search for its request ID.</p>
+        ) : (
+          <p>
+            <LinkButton href={`/admin/deliveries/${encodeURIComponent(search.requestId)}`}>
+              Open trace
+            </LinkButton>
+          </p>
+        )}
       </Empty>
     )
   }

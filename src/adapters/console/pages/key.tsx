@@ -15,9 +15,7 @@ export function keyPage(
     { title: `API key for ${appId}`, section: 'apps' },
     <>
       <section class="key" aria-labelledby="key-title">
-        <h2 id="key-title">
-          New API key for <bdi class="breaks">{appId}</bdi>
-        </h2>
+        <h2 id="key-title">New API key</h2>
         <p class="key-value">
           <code>{apiKey}</code>
         </p>

@@ -12,7 +12,7 @@ export function requestsPage(
 ): string {
   return consolePage(
     pageContext,
-    { title: 'Requests', section: 'requests' },
+    { title: 'Integration requests', section: 'requests' },
     <>
       <Card
         title="Pending"
@@ -70,7 +70,7 @@ export function requestPage(pageContext: PageContext, model: RequestModel): stri
     {
       title: request.companyName,
       section: 'requests',
-      parent: { title: 'Requests', href: '/admin/requests' },
+      parent: { title: 'Integration requests', href: '/admin/requests' },
     },
     <div class="columns wide-first loose">
       <Card title="Details" hint="Entered by the requester and not verified.">
