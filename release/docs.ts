@@ -28,8 +28,7 @@ export function settingsPage(settings: readonly Setting[]): string {
     'For operators. This page lists every environment variable that otpost reads, with its default, its allowed values and its meaning.',
     'otpost reads the environment once, at start. It reports all problems together and exits with status 78. A variable with an empty value counts as unset.',
     '`otpost --env-file FILE …` also reads settings from a file, by the rules of the systemd option `EnvironmentFile`. Environment variables take precedence over the file. The binary ignores `.env` and `bunfig.toml` in the working directory.',
-    '`otpost doctor` checks the settings. The console shows them under Settings, without the values of secrets. **secret** marks those.',
-    'Durations and sizes are whole numbers in the unit that the name or the meaning states.',
+    '`otpost doctor` checks the settings. The console shows their values under Settings, except those of secrets. The tables mark secrets with **secret**.',
     ...[...groups].flatMap(([group, members]) => [
       `## ${group}`,
       ...(notes[group] === undefined ? [] : [notes[group]]),
@@ -88,7 +87,7 @@ export function commandsPage(program: Command): string {
     generated,
     'For operators. This page lists every command of `otpost` with its arguments, options and exit statuses. The option `--help` of a command prints the same.',
     'From source, write `bun run otpost` or `bun src/main.ts` instead of `otpost`. Every command reads the same [settings](settings.md) as the server: give it the same `DATABASE_URL` and `SECRET_KEY`. A running server uses a change from its next request on; with PostgreSQL, other nodes use it within 10 ms.',
-    '## Options of every command',
+    '## Global options',
     parameters(program),
     '## Exit statuses',
     table(
