@@ -24,7 +24,7 @@ export function signatureProblem(file: Buffer): string | undefined {
   return 'its signature has no hashes'
 }
 
-/** A signature of other bytes is worse than none. Throws if it is not at the end of the file */
+/** A signature of other bytes is worse than none. Throws if it is not at the end of the file. */
 export function withoutSignature(file: Buffer): Buffer {
   const commands = commandsOf(file)
   const signed = commands.find(({ command }) => command === codeSignatureCommand)

@@ -38,7 +38,7 @@ function escaped(subject: string): string {
   return subject.replace(/[\\`*_{}[\]<>|~]/g, '\\$&').replace(/([@#])(?=\w)/g, '$1\u200b')
 }
 
-/** Without merges. Throws if git does not have the tag */
+/** Without merges. Throws if git does not have the tag. */
 export function commitsOf(tag: string, folder = root): Pick<NoteFacts, 'previousTag' | 'commits'> {
   const git = (...args: string[]): string | undefined => {
     const { success, stdout } = Bun.spawnSync(['git', '-C', folder, ...args], { stderr: 'ignore' })

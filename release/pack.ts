@@ -51,7 +51,7 @@ export function archiveOf(name: TargetName): string {
   return `otpost-${name}.${name === 'windows-x64' ? 'zip' : 'tar.gz'}`
 }
 
-/** The same binary gives the same bytes. Throws with the error of tar or zip */
+/** The same binary gives the same bytes. Throws with the error of tar or zip. */
 export function packBinary(name: TargetName, binary: string, archive: string): void {
   const isZip = archive.endsWith('.zip')
   const inside = isZip ? 'otpost.exe' : 'otpost'

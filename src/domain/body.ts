@@ -12,8 +12,8 @@ export function isGiven(value: unknown): boolean {
 }
 
 /**
- * Bidirectional controls and the like (design D30). Words and emoji need U+200C, U+200D and the variation selectors up to
- * U+FE0F. The last line lists Prepended_Concatenation_Mark, which is visible.
+ * Bidirectional controls and similar (design D30). Words and emoji need the characters of the first line. The
+ * last line lists Prepended_Concatenation_Mark, which is visible.
  */
 const invisible = new RegExp(
   String.raw`[[\p{Cf}\p{Default_Ignorable_Code_Point}]--[\u200C\u200D\uFE00-\uFE0F` +

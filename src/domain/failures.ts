@@ -1,4 +1,4 @@
-/** Spec section 7, whose typical message each one begins with, then three of design section 5. The codes are the contract. */
+/** The codes and the start of each message are the contract: spec section 7, then three of design section 5. */
 export const failureMessages = {
   validation_error: 'Invalid request.',
   brand_id_required: 'brandId is required. GET /platform/brands lists the active brands.',

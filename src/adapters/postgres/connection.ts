@@ -103,7 +103,7 @@ export class Connection {
     this.client.on('end', () => this.destroy(brokenOff(place, 'it was closed')))
   }
 
-  /** Connects and sets the session limits. Throws DatabaseUnavailable */
+  /** Connects and sets the session limits. Throws DatabaseUnavailable. */
   async open(): Promise<void> {
     const { place, session, connectTimeoutMs } = this.target
     const startedAt = performance.now()

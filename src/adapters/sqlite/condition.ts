@@ -10,7 +10,7 @@ import { missingColumns } from './migrate.ts'
 /** No table check starts after this time. */
 const checkMs = 2000
 
-/** For `otpost doctor`; writes nothing. `full` has no time limit. Throws DatabaseError */
+/** For `otpost doctor`; writes nothing. `full` has no time limit. Throws DatabaseError. */
 export function conditionOf(file: string, { full }: { readonly full: boolean }): DatabaseFacts {
   let driver: Driver.Database | undefined
   try {

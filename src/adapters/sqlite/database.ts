@@ -31,7 +31,7 @@ const sparePages = 256
 const oldestSqlite = [3, 51, 3] as const
 
 /**
- * Creates and migrates the file if needed. Concurrent starts wait for each other. Throws DatabaseError
+ * Creates and migrates the file if needed. Concurrent starts wait for each other. Throws DatabaseError.
  * @param known opens only the file with this identity
  */
 export function openDatabase(file: string, known?: FileIdentity): Database {

@@ -27,7 +27,7 @@ export interface Draft {
   discard(): void
 }
 
-/** Also removes drafts of dead processes. Throws OperatorError if the folder can't be written */
+/** Also removes drafts of dead processes. Throws OperatorError if the folder can't be written. */
 export function draftBeside(
   file: string,
   owner: DraftOwner,

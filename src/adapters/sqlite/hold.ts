@@ -1,7 +1,7 @@
 import Driver from 'better-sqlite3'
 import { OperatorError } from '../../domain/operator/operator.ts'
 
-/** Also writes the log to the file. Throws OperatorError if another process has the database open */
+/** Also writes the log to the file. Throws OperatorError if another process has the database open. */
 export function holdAlone(file: string): Driver.Database {
   let driver: Driver.Database | undefined
   try {

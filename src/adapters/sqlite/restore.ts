@@ -52,7 +52,7 @@ export interface Restored {
   readonly validAgain: { readonly appIds: readonly string[]; readonly brands: readonly string[] }
 }
 
-/** One step, even after a crash. Throws OperatorError, also while a process has the database open */
+/** One step, even after a crash. Throws OperatorError, also while a process has the database open. */
 export function restore(databaseFile: string, file: string, options: RestoreOptions): Restored {
   const { owner, force, now, onStep = () => {} } = options
   const path = resolve(file)

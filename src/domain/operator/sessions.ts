@@ -95,7 +95,9 @@ export async function enterByLink(
 }
 
 /**
- * Counts attempts before the check, so that simultaneous attempts cannot exceed the limit. A full queue gives the grants back.
+ * Counts attempts before the check, so that simultaneous ones cannot exceed the limit. Gives them back if the
+ * queue is full.
+ *
  * @param device the ID of a browser that signed in before
  * @throws Failure rate_limited
  */
@@ -121,7 +123,7 @@ export async function enterByPassword(
   return token
 }
 
-/** The first grant is the sender's own. A known browser has its own limit, so that other clients cannot lock it out. */
+/** A known browser has its own limit, so that other clients cannot lock it out. The first grant is the sender's. */
 async function claimLogin(ports: LoginPorts, context: RequestContext, device: string | undefined) {
   if (device !== undefined)
     return claim(ports, context, [consoleLogins([`console-device:${device}`]).ofSender])

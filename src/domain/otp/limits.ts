@@ -30,7 +30,7 @@ export interface Claim {
   /** False: checked but not counted. */
   readonly counted: boolean
   readonly failure: FailureKind
-  /** Follows `max` in the failure's message, such as `per minute for this phone`; empty: the message does not say `max`. */
+  /** Follows `max` in the message, such as `per minute for this phone`. Empty: the message omits `max`. */
   readonly scope: string
 }
 
