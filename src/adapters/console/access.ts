@@ -32,7 +32,6 @@ export interface Visit {
   readonly session: ConsoleSession
   readonly csrfToken: string
   readonly flash: Flash | null
-  /** Signed for this session. */
   flashCookie(flash: Flash): string
 }
 

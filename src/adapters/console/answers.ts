@@ -25,7 +25,6 @@ function withCookies(response: Response, cookies: readonly string[]): Response {
   return response
 }
 
-/** Redirects, and shows a message on the next page. */
 export function done(visit: Visit, location: string, text: string): Response {
   return seeOther(location, [visit.flashCookie({ tone: 'good', text })])
 }

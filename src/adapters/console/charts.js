@@ -92,7 +92,6 @@ function draw(plot) {
       cursor: {
         y: false,
         drag: { x: false, y: false },
-        // The line snaps to a step.
         move: (chart, left, top) => {
           const at = left < 0 ? undefined : chart.data[0][chart.posToIdx(left)]
           return [at === undefined ? left : chart.valToPos(at, 'x'), top]
@@ -118,7 +117,6 @@ function draw(plot) {
           grid,
           size: (_, words) => 18 + 7 * Math.max(1, ...(words ?? []).map(({ length }) => length)),
           space: 40,
-          // Whole numbers only
           incrs: [
             1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8,
           ],

@@ -29,13 +29,10 @@ const sections: readonly { section: Section; title: string; href: string; icon: 
 
 interface ConsolePageOptions {
   readonly title: string
-  /** The current one; null: none. */
   readonly section: Section | null
   readonly parent?: { readonly title: string; readonly href: string }
   readonly actions?: ComponentChildren
-  /** Beside console.js. */
   readonly scripts?: readonly string[]
-  /** Before console.css. */
   readonly styles?: readonly string[]
 }
 
@@ -168,20 +165,16 @@ export function Card({ title, hint, actions, class: extra, children }: CardProps
 
 interface Column {
   readonly title: string
-  /** For numbers. */
   readonly align?: 'end'
   /** Its cells are row headers. Default: the first column. */
   readonly isHeader?: boolean
-  /** For screen readers only. */
   readonly isQuiet?: boolean
 }
 
 interface TableProps {
-  /** For screen readers. */
   readonly caption: string
   readonly columns: readonly (string | Column)[]
   readonly rows: readonly (readonly ComponentChildren[])[]
-  /** Instead of a table without rows. */
   readonly empty: ComponentChildren
   /** Mostly numbers: side by side on a phone. */
   readonly figures?: boolean
@@ -219,7 +212,6 @@ export function Table({ caption, columns: wanted, rows, empty, figures = false }
                   </th>
                 ) : (
                   <td key={title} class={align} data-label={label}>
-                    {/* One flex item on a phone. */}
                     {label === undefined ? cells[column] : <div>{cells[column]}</div>}
                   </td>
                 )
@@ -246,7 +238,6 @@ const CsrfToken = createContext('')
 
 interface FormProps {
   readonly action: string
-  /** The question of a confirmation dialog. */
   readonly confirm?: string | undefined
   readonly hidden?: Readonly<Record<string, string>>
   readonly class?: string

@@ -38,7 +38,6 @@ export const limitNames: Readonly<Record<LimitName, string>> = {
   'console-logins': 'Console sign-in attempts',
 }
 
-/** Problems first, then warnings. */
 export function concernsOf({ store, statistics, limited, providers }: OverviewModel): Concern[] {
   const { totals, period } = statistics
   const concerns: Concern[] = []

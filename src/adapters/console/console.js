@@ -6,8 +6,6 @@ import { announce, element, setClock, showTimes } from '/admin/page.js'
 
 const refreshMs = 10_000
 
-// Confirmation
-
 const confirmed = new WeakSet()
 
 document.addEventListener('submit', (event) => {
@@ -41,8 +39,6 @@ function openDialog(question, button, agreed) {
   dialog.showModal()
 }
 
-// Passwords
-
 for (const button of document.querySelectorAll('button[data-shows]')) {
   if (!(button instanceof HTMLButtonElement)) continue
   const input = document.getElementById(button.dataset.shows ?? '')
@@ -56,8 +52,6 @@ for (const button of document.querySelectorAll('button[data-shows]')) {
   input.form?.addEventListener('submit', () => show(false))
   button.hidden = false
 }
-
-// The overview
 
 /** @param {HTMLElement} pulse */
 function startRefreshing(pulse) {
@@ -112,7 +106,6 @@ async function get() {
   }
 }
 
-/** Whether the focus or the selection is in a live part. */
 function isInUse() {
   const active = document.activeElement
   if (active instanceof Element && active.closest('[data-live]')) return true

@@ -25,7 +25,6 @@ if (token === '') {
 } else {
   field.value = token
   words.textContent = 'Signing in…'
-  // For a second try if no answer comes.
   button.disabled = false
   form.submit()
 }

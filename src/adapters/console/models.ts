@@ -36,10 +36,8 @@ export interface OverviewModel {
 }
 
 export interface RequestsModel {
-  /** Latest first. */
   readonly pending: readonly IntegrationRequestRecord[]
   readonly decided: readonly IntegrationRequestRecord[]
-  /** Such as https://otp.example.com. */
   readonly origin: string
   readonly isLater: boolean
   readonly next: number | null
@@ -47,7 +45,6 @@ export interface RequestsModel {
 
 export interface RequestModel {
   readonly request: IntegrationRequestRecord
-  /** Entered, or a suggestion. */
   readonly appId: string
   readonly brandSlug: string
   readonly reason: string
@@ -63,7 +60,6 @@ export interface KeyModel {
   readonly origin: string
 }
 
-/** As typed. */
 export type BrandForm = Pick<
   Brand,
   'slug' | 'displayName' | 'notifyTemplates' | 'dltEnabled' | 'loginIdEnabled'
@@ -83,7 +79,6 @@ export interface BrandModel {
 
 export interface AppsModel {
   readonly apps: readonly IssuedApp[]
-  /** From APP_CREDENTIALS. */
   readonly configured: readonly string[]
   readonly appId: string
   readonly problem: string | null
@@ -95,7 +90,6 @@ export interface DeliveriesModel {
     readonly requestId: string | null
     readonly recipient: { readonly hash: string; readonly masked: string } | null
   }
-  /** Cursor; null: no next page. */
   readonly next: string | null
   readonly isLater: boolean
   readonly problem: string | null
@@ -109,7 +103,6 @@ export interface TraceModel {
 }
 
 export interface SessionRow extends Omit<ConsoleSession, 'tokenSha256'> {
-  /** Not secret. */
   readonly id: string
   readonly isOwn: boolean
 }
@@ -123,7 +116,6 @@ export interface SettingsModel {
 
 export interface AuditModel {
   readonly records: readonly AuditRecord[]
-  /** Cursor; null: no next page. */
   readonly next: number | null
 }
 
@@ -131,6 +123,5 @@ export interface ProblemModel {
   readonly status: number
   readonly title: string
   readonly text: string
-  /** Whether to link to the sign-in page. */
   readonly hasLogin?: boolean
 }

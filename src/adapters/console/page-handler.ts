@@ -72,7 +72,6 @@ export interface PageRequest {
   readonly url: URL
   readonly form: URLSearchParams
   readonly params: Readonly<Record<string, string>>
-  /** With the session as actor. */
   readonly by: OperatorPorts
 }
 

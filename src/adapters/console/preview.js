@@ -44,7 +44,6 @@ const watch = (tryout, brand) => {
       const summary = show(await answer.text())
       if (aloud && said.textContent !== summary) said.textContent = summary
     } catch (error) {
-      // Replaced by a newer call.
       if (error instanceof DOMException && error.name === 'AbortError') return
       place.dataset.stale = ''
       if (aloud) said.textContent = 'The preview is not up to date. Reload the page.'

@@ -3,9 +3,7 @@ import { Failure } from '../../domain/failures.ts'
 import { showsToken } from '../pages/bearer.ts'
 import { cookieIn, isSame, usesTls } from '../pages/cookies.ts'
 
-/** Design D29 */
 export interface OutboxAccess {
-  /** OUTBOX_TOKEN */
   readonly token: string | undefined
   /** A server that listens beyond this machine requires a token. */
   readonly isOpen: boolean

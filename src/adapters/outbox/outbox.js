@@ -18,8 +18,6 @@ const stage = find('.stage')
 const filter = /** @type {HTMLInputElement} */ (find('#filter'))
 const wide = matchMedia('(width >= 68rem)')
 
-// Recipients
-
 /** New messages by recipient. @type {Map<string, number>} */
 const unread = new Map()
 
@@ -71,8 +69,6 @@ list.addEventListener('keydown', (event) => {
 })
 filter.addEventListener('input', updateList)
 wide.addEventListener('change', updateList)
-
-// Refresh
 
 let turn = 0
 
@@ -131,7 +127,6 @@ function addArticles(fresh) {
 function showMessages() {
   const screen = stage.querySelector('.screen')
   if (screen instanceof HTMLElement) {
-    // For scrolling by keyboard
     screen.tabIndex = 0
     screen.scrollTop = screen.scrollHeight
   }
@@ -139,7 +134,6 @@ function showMessages() {
   if (stage.querySelector('#first-curl')) showFirstCurl()
 }
 
-/** The shown part of mails. */
 let part = 'HTML'
 
 /** @param {string} chosen */
@@ -177,8 +171,6 @@ function followHash() {
   if (to) location.replace(`/outbox?to=${to}`)
 }
 addEventListener('hashchange', followHash)
-
-// New messages
 
 /** The last received message. @type {{ id: number, createdAt?: string | undefined }} */
 let last
@@ -264,8 +256,6 @@ async function listen() {
 /** @param {number} ms */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-// The form
-
 const form = /** @type {HTMLFormElement} */ (find('#try'))
 const result = find('#result')
 
@@ -315,7 +305,6 @@ function fillSnippet(place, text) {
   find('[data-copy]', place).dataset.copy = text
 }
 
-/** The values of the form, or examples. */
 function showFirstCurl() {
   const body = bodyFor('/otp/send')
   body.appId ||= 'APPID'
@@ -353,9 +342,7 @@ function restore() {
     for (const radio of form.querySelectorAll('input[name="channel"]')) {
       if (radio instanceof HTMLInputElement) radio.checked = radio.value === (stored.channel ?? 'SMS')
     }
-  } catch {
-    // Not readable.
-  }
+  } catch {}
   showChannel()
 }
 

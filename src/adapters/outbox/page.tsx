@@ -19,7 +19,6 @@ import {
 } from '../pages/components.tsx'
 import { counted } from '../pages/words.ts'
 
-/** The app that a demo server fills into the form. */
 export interface Demo {
   readonly appId: string
   readonly apiKey: string
@@ -29,10 +28,8 @@ export interface Demo {
 export interface OutboxModel {
   /** Oldest first. */
   readonly messages: readonly OutboxEntry[]
-  /** From the URL. */
   readonly to: string | null
   readonly demo: Demo | undefined
-  /** Such as https://otp.example.com. */
   readonly origin: string
   readonly now: number
   readonly formatPhone: FormatPhone
@@ -50,7 +47,6 @@ interface Conversation {
   readonly last: OutboxEntry
 }
 
-/** outbox.js adds new messages. */
 export function outboxPage({ messages, to, demo, origin, now, formatPhone }: OutboxModel): string {
   const conversations = conversationsOf(messages)
   const shown = to ?? conversations[0]?.to ?? null
@@ -141,7 +137,6 @@ export function outboxPage({ messages, to, demo, origin, now, formatPhone }: Out
   )
 }
 
-/** Latest first. */
 function conversationsOf(messages: readonly OutboxEntry[]): Conversation[] {
   return [...Map.groupBy(messages, recipientKey)]
     .flatMap(([to, sent]) => sent.slice(-1).map((last) => ({ to, channel: last.channel, sent, last })))
@@ -323,7 +318,6 @@ function Mail({ mail, isOpen }: { mail: OutboxEntry; isOpen: boolean }) {
 interface SwitchProps {
   readonly legend: string
   readonly name: string
-  /** Labels by value. The first is selected. */
   readonly options: Readonly<Record<string, string>>
 }
 

@@ -17,7 +17,6 @@ export interface OutboxPorts {
   /** PUBLIC_URL, else the URL on which the server listens. Never from the Host header. */
   readonly ownUrl: () => string
   readonly demo: Demo | undefined
-  /** Aborts waiting requests when the server stops. */
   readonly stopping: AbortSignal
   readonly access: OutboxAccess
   readonly contacts: Contacts
@@ -73,7 +72,6 @@ export function outboxRoutes(outbox: OutboxPorts, contextOf: ContextOf) {
     })
 }
 
-/** Mails may have styles and images, but no scripts or forms. */
 const mailPolicy =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; frame-ancestors 'self'"
 

@@ -38,15 +38,12 @@ const favicon =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f5f6b'/%3E%3Cpath d='M5 8l7 5 7-5M5 7h14v10H5z' fill='none' stroke='%23ffe08a' stroke-width='1.8' stroke-linejoin='round'/%3E%3C/svg%3E"
 
 interface DocumentOptions {
-  /** Without the program's name. */
   readonly title: string
   /** Epoch milliseconds, for relative times. */
   readonly now?: number
   /** The path of its files, such as `/admin`. */
   readonly base: string
-  /** Modules beside page.js, such as `charts.js`. */
   readonly scripts?: readonly string[]
-  /** Style sheets after page.css. */
   readonly styles?: readonly string[]
 }
 
@@ -85,11 +82,9 @@ export function document(
 const beforeFirstPaint = { blocking: 'render' }
 
 interface SinglePageOptions extends DocumentOptions {
-  /** Shown beside the program's name. */
   readonly place?: string
 }
 
-/** A document of one sheet, with the edge of a postage stamp. */
 export function singlePage({ place, ...options }: SinglePageOptions, children: ComponentChildren): string {
   return document(
     options,
@@ -140,12 +135,10 @@ function control({ name, id = `field-${name}`, hint }: ControlProps) {
 }
 
 interface FieldProps extends ControlProps {
-  /** Default: one line. */
   readonly rows?: number
   readonly required?: boolean
   readonly placeholder?: string
   readonly maxLength?: number
-  /** Monospaced. */
   readonly isCode?: boolean
 }
 
@@ -173,7 +166,7 @@ export function Field(props: FieldProps) {
 }
 
 interface ChoiceProps extends ControlProps {
-  /** `value` is what is sent if it is checked; default `1`. */
+  /** A checked box sends `value`, or `1`. */
   readonly checked: boolean
 }
 
@@ -229,7 +222,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>
 }
 
-/** The time of rendering, epoch milliseconds. */
+/** The time of rendering. */
 export const Now = createContext(0)
 
 /** A relative time. page.js keeps it current. */
@@ -256,7 +249,7 @@ export function ExactTime({ at, toMinute = false }: { at: number; toMinute?: boo
   )
 }
 
-/** Says that the times beside it are in UTC. page.js removes it when they no longer are. */
+/** page.js removes it with UTC times. */
 export function UtcNote({ children }: { children: string }) {
   return <span data-utc-note>{children}</span>
 }
@@ -293,17 +286,14 @@ export function Marked({ text, code }: { text: string; code: string | null | und
   )
 }
 
-/** A shell command that posts JSON. */
 export function curl(url: string, body: Readonly<Record<string, unknown>>): string {
   return `curl -s ${shellWord(url)} -H 'content-type: application/json' \\\n  -d ${shellWord(JSON.stringify(body))}`
 }
 
-/** Quotes a word for a shell. */
 export function shellWord(word: string): string {
   return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** A text to copy, such as a key or a command. */
 export function Snippet({ title, text }: { title: string; text: string }) {
   return (
     <div class="snippet">
@@ -316,7 +306,7 @@ export function Snippet({ title, text }: { title: string; text: string }) {
   )
 }
 
-/** A list of names and values; null omits an entry. */
+/** Null omits an entry. */
 export function Facts({ entries }: { entries: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">

@@ -26,8 +26,6 @@ export function element(name, attributes, children = []) {
   return node
 }
 
-// Copying
-
 document.addEventListener('click', async (event) => {
   const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null
   if (!(button instanceof HTMLElement)) return
@@ -66,8 +64,6 @@ const speaker = element('p', { class: 'sr-only', 'aria-live': 'polite' })
 export function announce(text) {
   speaker.textContent = text
 }
-
-// Times
 
 /** Server clock minus browser clock. */
 let aheadMs = 0

@@ -21,7 +21,6 @@ const titles = {
 
 type Links = Readonly<Partial<Record<keyof typeof titles, string>>>
 
-/** GET /: HTML for browsers, JSON for other clients. */
 export function rootRoutes({ version, hasOutbox, hasConsole }: RootPorts, contextOf: ContextOf) {
   return new Elysia({ strictPath: true, normalize: false })
     .use(staticRoutes(pageFiles('')))

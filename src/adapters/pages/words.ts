@@ -1,5 +1,3 @@
-// Times and numbers as text.
-
 const secondMs = 1000
 const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
@@ -29,7 +27,6 @@ export function elapsed(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** Such as `2026-03-01 14:05:09 UTC`. */
 export function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
@@ -48,7 +45,6 @@ export function percent(share: number | null): string {
   return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`
 }
 
-/** Such as `1 request`, `3 requests`. */
 export function counted(value: number, noun: string, plural = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : plural}`
 }

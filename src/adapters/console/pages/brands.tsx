@@ -77,7 +77,6 @@ export function brandsPage(pageContext: PageContext, brands: readonly Brand[]): 
   )
 }
 
-/** /admin/brands/:slug and /admin/brands/new */
 export function brandPage(pageContext: PageContext, model: BrandModel): string {
   const { brand, form, problems, previews } = model
   const [first] = previews
@@ -395,10 +394,8 @@ function SegmentBar({ count, used, capacity }: ReturnType<typeof sizeOf>) {
   )
 }
 
-/** GSM 03.38: basic alphabet and extension */
 const gsm7 = /[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€\f]/
 
-/** The characters that make a message longer. */
 function LongCharacters({ text, encoding }: { text: string; encoding: 'GSM-7' | 'UCS-2' }) {
   if (encoding === 'GSM-7') {
     const doubled = [...new Set(text.match(extensionCharacters) ?? [])]

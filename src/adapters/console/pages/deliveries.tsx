@@ -194,7 +194,6 @@ function pageOf({ search }: DeliveriesModel, before: string | null): string {
   return text === '' ? '/admin/deliveries' : `/admin/deliveries?${text}`
 }
 
-/** /admin/deliveries/:requestId */
 export function tracePage(pageContext: PageContext, { trace, deliveries, lines }: TraceModel): string {
   const { opening, sections } = parseTrace(lines)
   const checks = sections.get('Checks') ?? []
@@ -417,7 +416,6 @@ function TraceText({ text }: { text: string }) {
   )
 }
 
-/** The brand's page can do the same. */
 function isBrandCommand(line: string): boolean {
   return line.includes('otpost brand ')
 }

@@ -7,7 +7,6 @@ export function loginPage(problem: string | null): string {
     'Sign in',
     <>
       <form method="post" action="/admin/login" class="form">
-        {/* For password managers */}
         <input type="text" name="username" value="operator" autocomplete="username" hidden readOnly />
         <div class="field">
           <label for="password">Password</label>

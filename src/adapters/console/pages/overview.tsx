@@ -218,7 +218,6 @@ function Sparkline({ values }: { values: readonly number[] }) {
   )
 }
 
-/** Label, style (charts.js has the colours) and values. */
 type Line = readonly [label: string, kind: 'area' | 'gold' | 'bad', of: (point: Point) => number]
 
 interface ChartProps {
@@ -498,7 +497,6 @@ const ofProviders: readonly Column[] = [
 interface BreakdownProps {
   readonly title: string
   readonly hint?: string | undefined
-  /** The title of the first column. */
   readonly first: string
   readonly shares: readonly Share[]
   readonly columns: readonly Column[]

@@ -42,7 +42,6 @@ export function DeliveryBadge({ row }: { row: Pick<Delivery, 'outcome' | 'report
   )
 }
 
-/** May be empty. */
 export function whyOf(row: Delivery): string {
   const { errorClass, reason, report } = row
   // The badge has it already.

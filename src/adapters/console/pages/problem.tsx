@@ -3,7 +3,6 @@ import { LinkButton, rich } from '../../pages/components.tsx'
 import { consolePage, signedOutPage } from '../components.tsx'
 import type { PageContext, ProblemModel } from '../models.ts'
 
-/** Without a session it has no navigation. */
 export function problemPage(pageContext: PageContext | null, model: ProblemModel): string {
   const words = (
     <div class="problem">

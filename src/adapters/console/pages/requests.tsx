@@ -62,7 +62,6 @@ export function requestsPage(
   )
 }
 
-/** /admin/requests/:id */
 export function requestPage(pageContext: PageContext, model: RequestModel): string {
   const { request } = model
   return consolePage(

@@ -120,7 +120,6 @@ function formOf(brand: Brand): BrandForm {
   return { slug, displayName, notifyTemplates, dltEnabled, loginIdEnabled, ...texts }
 }
 
-/** The initial values, which the form sends back. */
 function shownIn(form: URLSearchParams): Partial<BrandForm> {
   try {
     return JSON.parse(form.get('was') ?? '{}')

@@ -38,7 +38,6 @@ export function requestRoutes({
         const { key, brand, brandExisted } = await approveRequest(by, id, asked)
         const text = `The brand ${brand.slug} already existed and was not changed. Its status is ${brand.status}.`
         const tone = brand.status === 'active' ? 'good' : 'bad'
-        // With the new count of pending requests.
         const after = await pageContextOf(visit, brandExisted ? { tone, text } : null)
         return showKey(after, { appId: asked.appId, apiKey: key, brandSlug: brand.slug })
       },
