@@ -12,7 +12,8 @@ export function isRegion(code: string): code is CountryCode {
 
 /**
  * Design D5: as an international number or, with a region, as dialed there.
- * Zeros are ignored after `00` and before the region's calling code, but 0157 12345678 is not 1 571 234 5678.
+ * Zeros are ignored after `00` and before the region's calling code. Elsewhere a zero begins a national number:
+ * 0157 12345678 is German, not 1 571 234 5678.
  */
 export function e164In(region: CountryCode | undefined): ReadE164 {
   const zerosBeforeCode = region && new RegExp(`^0+(?=${getCountryCallingCode(region)})`)

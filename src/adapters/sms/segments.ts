@@ -11,7 +11,7 @@ const [single, part] = [160, 153]
 const known = new Map<string, Segments>()
 const maxKnown = 500
 
-/** The library takes 1 to 30 ms a text, so the basic alphabet does without it, and its results are cached. */
+/** The library takes 1 to 30 ms a text. It is not used for the basic alphabet, and its results are cached. */
 export function segmentsOf(text: string): Segments {
   if (basicAlphabet.test(text)) {
     const { length } = text
