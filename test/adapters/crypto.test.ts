@@ -21,12 +21,13 @@ describe('codes', () => {
   const draws = 60_000
   const codes = Array.from({ length: draws }, () => secrets.newCode())
 
-  test('a code is six digits, leading zeros included', () => {
+  test('have six digits, including leading zeros', () => {
     expect(codes.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
   })
 
-  test('every digit is as likely as any other, in every place', () => {
-    // A count of 60,000 draws at 1 in 10 has a standard deviation of 73: seven of them are met by chance once in 10^10.
+  test('have every digit equally often in every place', () => {
+    // A count of 60,000 draws at 1 in 10 has a standard deviation of 73: a deviation of seven times that has
+    // a probability of 1 in 10^10.
     for (let place = 0; place < 6; place++) {
       for (let digit = 0; digit < 10; digit++) {
         const count = codes.filter((code) => code[place] === String(digit)).length
@@ -36,8 +37,9 @@ describe('codes', () => {
     }
   })
 
-  test('the whole range is drawn from', () => {
-    // Of a million codes 60,000 draws repeat about 1,770; a source of half as many would repeat about 3,480.
+  test('are drawn from the whole range', () => {
+    // Of a million codes, 60,000 draws repeat about 1,770; a source of half as many codes would repeat about
+    // 3,480.
     const repeated = draws - new Set(codes).size
     expect(repeated).toBeWithin(1400, 2200)
     expect(codes.some((code) => code < '001000')).toBe(true)
@@ -52,7 +54,7 @@ describe('the hash of a code', () => {
     by.saltedHash(record, by.keyedCodes(given, code)[0])
   const hash = hashOf(owner, '012345')
 
-  test('it is the same for the same record, code and key, and tells nothing of them', () => {
+  test('is the same for the same record, code and key, and contains none of them', () => {
     expect(hashOf({ ...owner }, '012345', createSecrets(key))).toBe(hash)
     expect(hash).toMatch(/^[A-Za-z0-9_-]{43}$/)
   })
@@ -65,27 +67,27 @@ describe('the hash of a code', () => {
     ['another channel', () => hashOf({ ...owner, channel: 'EMAIL' }, '012345')],
     ['another key', () => hashOf(owner, '012345', createSecrets(`${key}.`))],
     [
-      'the same letters parted elsewhere',
+      'the same letters divided differently',
       () => hashOf({ ...owner, brandSlug: 'acme1', identity: '2025550143' }, '012345'),
     ],
     [
-      'a recipient that holds a part of the code',
+      'a recipient that has a part of the code',
       () => hashOf({ ...owner, identity: '120255501430' }, '12345'),
     ],
     ['a quote in a field', () => hashOf({ ...owner, brandSlug: 'acme","SMS' }, '012345')],
     ['the plain SHA-256 of the code', () => sha256('012345')],
   ]
-  test.each(others)('it is another than for %s', (_, other) => {
+  test.each(others)('differs for %s', (_, other) => {
     expect(other()).not.toBe(hash)
   })
 })
 
-describe('while a secret is replaced', () => {
+describe('while the secret key is replaced', () => {
   const owner = { brandSlug: 'acme', channel: 'SMS', identity: '12025550143' } as const
   const former = createSecrets('f'.repeat(32))
   const both = createSecrets(key, 'f'.repeat(32))
 
-  test('hashes are made under the present one and recognized under the former one', () => {
+  test('hashes are created with the current key and recognized with the previous one', () => {
     expect(both.keyedCodes(owner, '012345')).toEqual([
       ...secrets.keyedCodes(owner, '012345'),
       ...former.keyedCodes(owner, '012345'),
@@ -101,16 +103,16 @@ describe('while a secret is replaced', () => {
     ['two, by comma', `${'a'.repeat(32)},${'b'.repeat(40)}`, ['a'.repeat(32), 'b'.repeat(40)]],
     ['two, by line', `${'a'.repeat(32)}\n${'b'.repeat(32)}\n`, ['a'.repeat(32), 'b'.repeat(32)]],
     ['spaces around', ` ${'a'.repeat(32)} , ${'b'.repeat(32)} `, ['a'.repeat(32), 'b'.repeat(32)]],
-    ['a short one beside a long one', `${'a'.repeat(32)},${'b'.repeat(31)}`, undefined],
+    ['a short one and a long one', `${'a'.repeat(32)},${'b'.repeat(31)}`, undefined],
     ['the same one twice', `${'a'.repeat(32)},${'a'.repeat(32)}`, ['a'.repeat(32)]],
-    ['a comma too many', `${'a'.repeat(32)},`, undefined],
+    ['a trailing comma', `${'a'.repeat(32)},`, undefined],
     ['nothing', '', undefined],
   ])('%s', (_, text, keys) => {
     expect(secretKeysIn(text)).toEqual(keys as never)
   })
 })
 
-describe('what is random', () => {
+describe('random', () => {
   const rows: readonly (readonly [string, () => string, RegExp])[] = [
     ['ids', () => secrets.newId(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
     ['ids of records', () => secrets.newRecordId(), /^[A-Za-z0-9_-]{22}$/],
@@ -123,10 +125,10 @@ describe('what is random', () => {
     expect(new Set(made).size).toBe(1000)
   })
 
-  test('an API key ends with a checksum, as those who search for leaked keys compute it', () => {
+  test('API keys end with a checksum, as secret scanners compute it', () => {
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
     const numberOf = (text: string) => [...text].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
-    // The check value of the standard.
+    // The check value of CRC-32.
     expect(crc32('123456789')).toBe(0xcbf43926)
     for (let index = 0; index < 100; index++) {
       const { key, lastFour } = secrets.newApiKey()
@@ -135,7 +137,7 @@ describe('what is random', () => {
     }
   })
 
-  test('of an API key its SHA-256 is stored', () => {
+  test('API keys are stored as SHA-256', () => {
     const { key: apiKey, sha256: stored } = secrets.newApiKey()
     expect(stored).toBe(sha256(apiKey))
     // FIPS 180-2, appendix B.1, in base64url.
@@ -147,10 +149,10 @@ describe('what is random', () => {
   })
 })
 
-describe('the subject that stands for a recipient', () => {
+describe('the hashed identifier of a recipient', () => {
   const [subject] = secrets.subjects('SMS', '12025550143')
 
-  test('it is the same each time, and tells nothing of the recipient', () => {
+  test('is the same each time, and does not contain the recipient', () => {
     expect(createSecrets(key).subjects('SMS', '12025550143')).toEqual([subject])
     expect(subject).toMatch(/^[A-Za-z0-9_-]{22}$/)
   })
@@ -161,12 +163,12 @@ describe('the subject that stands for a recipient', () => {
     ['another key', () => createSecrets(`${key}.`).subjects('SMS', '12025550143')[0]],
     ['the plain SHA-256 of the number', () => sha256('12025550143')],
   ]
-  test.each(others)('it is another than for %s', (_, other) => {
+  test.each(others)('differs for %s', (_, other) => {
     expect(other()).not.toBe(subject)
   })
 })
 
-describe('the file of the secret', () => {
+describe('the secret key file', () => {
   let folder: ReturnType<typeof temporaryFolder>
   let file: string
   beforeEach(() => {
@@ -175,7 +177,7 @@ describe('the file of the secret', () => {
   })
   afterEach(() => folder.remove())
 
-  test('it is made once, and read from then on', () => {
+  test('is created once and read from then on', () => {
     const {
       secrets: [secret],
       isNew,
@@ -187,7 +189,7 @@ describe('the file of the secret', () => {
     expect(readdirSync(join(folder.path, 'folder'))).toEqual(['otpost.db.key'])
   })
 
-  test('only its owner may read it, whatever the umask', () => {
+  test('is readable by its owner only, for any umask', () => {
     const umask = process.umask(0)
     try {
       secretsFrom(file)
@@ -197,7 +199,7 @@ describe('the file of the secret', () => {
     expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
   })
 
-  test('an operator may bring a secret of their own', () => {
+  test('may be provided by the operator', () => {
     const own = join(folder.path, 'own.key')
     writeFileSync(own, `${'k'.repeat(32)}\n`)
     expect(secretsFrom(own)).toEqual({ secrets: ['k'.repeat(32)], isNew: false })
@@ -208,7 +210,7 @@ describe('the file of the secret', () => {
     ['white space', ' \n'.repeat(40)],
     ['31 bytes', 'k'.repeat(31)],
   ]
-  test.each(unusable)('a file with %s in it is refused and left as it is', (_, content) => {
+  test.each(unusable)('with %s is rejected and left unchanged', (_, content) => {
     const own = join(folder.path, 'own.key')
     writeFileSync(own, content)
     chmodSync(own, 0o600)
@@ -229,7 +231,7 @@ describe('a new console password', () => {
     'a tabby🐈 over seven hedges',
     // 15 code points.
     'mq vz🐈 kd rw🐈 xj',
-  ])('%s is accepted', (password) => {
+  ])('of %s is accepted', (password) => {
     expect(passwordProblem(password, context)).toBeUndefined()
   })
 
@@ -241,7 +243,7 @@ describe('a new console password', () => {
     ['🐈🦔🌲🪨🪵🔦🧭🪢🧵🪡🧲🪜🪣🧺', 'has 14 characters'],
     ['x'.repeat(257), 'has 257 characters'],
     ['thunder kettle\tmosaic 41 drift', 'control character'],
-  ])('%s: %s', (password, problem) => {
+  ])('of %s is rejected: %s', (password, problem) => {
     expect(passwordProblem(password, context)).toContain(problem)
   })
 
@@ -268,11 +270,11 @@ describe('a new console password', () => {
     'web-07.prod.internal',
     'correct horse battery staple',
     'Correct-Horse-Battery-Staple',
-  ])('%s is easy to guess', (password) => {
+  ])('of %s is easy to guess', (password) => {
     expect(passwordProblem(password, context)).toContain('easy to guess')
   })
 
-  test('its hash is one that the server accepts and doctor does not warn of', async () => {
+  test('has a hash that the server accepts and doctor does not warn about', async () => {
     const hash = await passwordHash('cafe\u0301 with 4 crooked chairs')
     expect([isPasswordHash(hash), isWeakPasswordHash(hash)]).toEqual([true, false])
     expect(await Bun.password.verify('caf\u00e9 with 4 crooked chairs', hash)).toBe(true)
@@ -287,13 +289,13 @@ describe('a new console password', () => {
     ['id', 'm=4096,t=9,p=1', true],
     ['id', 'm=8,t=1,p=1', true],
     ['i', 'm=65536,t=3,p=1', true],
-  ] as const)('argon2%s with %s is weak: %p', (kind, parameters, isWeak) => {
+  ] as const)('with argon2%s and %s is weak: %p', (kind, parameters, isWeak) => {
     const text = `$argon2${kind}$v=19$${parameters}$c29tZXNhbHRzb21lc2FsdA$${'A'.repeat(43)}`
     expect([isPasswordHash(text), isWeakPasswordHash(text)]).toEqual([true, isWeak])
   })
 })
 
-test('of many checks of a console password at once, 16 are made and the others are refused', async () => {
+test('of many simultaneous console password checks, 16 run and the others are rejected', async () => {
   const hash = await Bun.password.hash('right', { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
   for (let round = 0; round < 2; round++) {
     const checks = Array.from({ length: 100 }, () => consoleSecrets.isPassword('right', hash))

@@ -20,7 +20,7 @@ const template = {
   entityId: '1101456324675322134',
 }
 
-/** Kannel's answer, as smsbox gives it. */
+/** The response of Kannel's smsbox. */
 function says(status: number, text: string): Reply {
   return () => new Response(text, { status, headers: { 'content-type': 'text/html' } })
 }
@@ -51,7 +51,7 @@ function provider(env: Readonly<Record<string, string>> = {}) {
   return make(providerTools)
 }
 
-/** Hands over one SMS; its outcome must not repeat what is nobody's business. */
+/** Sends one SMS and checks that the outcome reveals nothing confidential. */
 async function send(
   fields: Partial<Sms> = {},
   { env = {}, timeoutMs = patienceMs }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
@@ -68,7 +68,7 @@ function kannelHeaders(): Record<string, string> {
 }
 
 describe('the request', () => {
-  test('is a POST of the text, with all else in headers', async () => {
+  test('is a POST of the text, with all other fields in headers', async () => {
     expect(await send()).toEqual({ kind: 'accepted' })
     const { method, path, headers, body } = smsbox.onlyCall()
     expect(method).toBe('POST')
@@ -84,7 +84,7 @@ describe('the request', () => {
     })
   })
 
-  test('goes to the path that KANNEL_URL names, if it names one', async () => {
+  test('has the path of KANNEL_URL, if it has one', async () => {
     await send({}, { env: { KANNEL_URL: `${smsbox.url}/sms/send` } })
     expect(smsbox.onlyCall().path).toBe('/sms/send')
   })
@@ -93,7 +93,7 @@ describe('the request', () => {
     ['GSM-7', 'Grüße: 5 €', '0'],
     ['UCS-2', 'आपका कोड 123456', '2'],
     ['UCS-2', 'your gift 🎁', '2'],
-  ])('says that a text is %s', async (_, text, coding) => {
+  ])('has the coding of a text that is %s', async (_, text, coding) => {
     await send({ text })
     expect(smsbox.onlyCall().body).toBe(text)
     expect(kannelHeaders().coding).toBe(coding)
@@ -104,17 +104,17 @@ describe('the request', () => {
     [61, '2'],
     [300, '5'],
     [1, '1'],
-  ])('tells %i seconds of validity in minutes: %s', async (validitySeconds, minutes) => {
+  ])('has %i seconds of validity as minutes: %s', async (validitySeconds, minutes) => {
     await send({ validitySeconds })
     expect(kannelHeaders().validity).toBe(minutes)
   })
 
-  test('names the sender of the template and the SMSC of the settings', async () => {
+  test('has the sender of the template and the SMSC of the settings', async () => {
     await send({ senderId: 'ACMEOT' }, { env: { KANNEL_SMSC: 'dlt-operator' } })
     expect(kannelHeaders()).toMatchObject({ from: 'ACMEOT', smsc: 'dlt-operator' })
   })
 
-  test('asks for receipts of all kinds at the URL of the attempt, its percent signs doubled', async () => {
+  test("requests all delivery reports at the attempt's callback URL, with its percent signs doubled", async () => {
     await send({ callbackUrl: 'https://otp.example/a%20b/receipts/kannel/x.1.token' })
     expect(kannelHeaders()).toMatchObject({
       'dlr-mask': '31',
@@ -132,12 +132,12 @@ describe('the request', () => {
       { ...template, entityId: '1&x=2?smpp?y=3\r\nX-Kannel-To: 1', id: null },
       '?smpp?PE_ID=1%26x%3D2%3Fsmpp%3Fy%3D3%0D%0AX-Kannel-To%3A+1',
     ],
-  ])('of the template route hands the DLT ids on as TLVs (%#)', async (given, metaData) => {
+  ])('on the template route has the DLT ids as TLVs (%#)', async (given, metaData) => {
     await send({ route: 'template', template: given })
     expect(kannelHeaders()['meta-data']).toBe(metaData as string)
   })
 
-  test('calls the TLVs what the settings say', async () => {
+  test('has the TLV names of the settings', async () => {
     await send(
       { route: 'template', template },
       { env: { KANNEL_ENTITY_TLV: 'dlt-pe', KANNEL_TEMPLATE_TLV: 'dlt-te' } },
@@ -150,14 +150,14 @@ describe('the request', () => {
     ['a line feed', 'ACME\nIN'],
     ['another alphabet', 'АСМЕ'],
     ['a NUL', 'ACME\0'],
-  ])('is not made for a sender with %s', async (_, senderId) => {
+  ])('is not sent for a sender with %s', async (_, senderId) => {
     expect(await send({ senderId })).toEqual(failure('content', 'unprintable header'))
     expect(smsbox.received).toEqual([])
   })
 
-  // Kannel splits the receivers at spaces.
+  // Kannel splits receivers at spaces.
   test.each(['919812345678 919812345679', '+919812345678', '', '919812345678\r\nX-Kannel-From: EVIL'])(
-    'is not made to %p',
+    'is not sent to %p',
     async (to) => {
       expect(await send({ to })).toEqual(failure('recipient', 'not digits'))
       expect(smsbox.received).toEqual([])
@@ -165,7 +165,7 @@ describe('the request', () => {
   )
 })
 
-describe('the answer', () => {
+describe('the response', () => {
   test.each<[number, string, Outcome]>([
     [202, '0: Accepted for delivery', { kind: 'accepted' }],
     [202, '0: Accepted for delivery\n', { kind: 'accepted' }],
@@ -200,7 +200,7 @@ describe('the answer', () => {
     [502, '<html>canary</html>', failure('retryable', 'HTTP 502')],
     [503, 'Temporal failure, try again later.', failure('retryable', 'HTTP 503')],
     [503, '0: Accepted for delivery', failure('retryable', 'HTTP 503')],
-  ])('%i %p is told as what it means', async (status, text, outcome) => {
+  ])('%i %p has the right outcome', async (status, text, outcome) => {
     smsbox.answer(says(status, text))
     expect(await send()).toEqual(outcome)
     expect(smsbox.received).toHaveLength(1)
@@ -210,7 +210,7 @@ describe('the answer', () => {
     ['202 Accepted', failure('unknown', 'HTTP 202')],
     ['401 Unauthorized', failure('account', 'HTTP 401')],
     ['503 Service Unavailable', failure('retryable', 'HTTP 503')],
-  ])('%s that breaks off is taken for what its status says, and no more', async (status, outcome) => {
+  ])('of %s with an incomplete body is classified by its status alone', async (status, outcome) => {
     for (const [header, begun] of [
       ['content-length: 24', '0: Accep'],
       ['transfer-encoding: chunked', '8\r\n0: Accep\r\n'],
@@ -230,7 +230,7 @@ describe('the answer', () => {
   })
 })
 
-describe('a receipt', () => {
+describe('a delivery report', () => {
   const read = (query: string) => {
     const url = `https://otp.example/receipts/kannel/x.1.token?${query}`
     const call: CallbackRequest = {
@@ -242,7 +242,7 @@ describe('a receipt', () => {
     return provider().deliveryReports?.read(call)
   }
 
-  test('comes to a URL that only its message had', () => {
+  test('comes to a callback URL that only its message had', () => {
     expect(provider().deliveryReports?.namedBy).toBe('attempt')
   })
 
@@ -265,12 +265,12 @@ describe('a receipt', () => {
     ['type=16&answer=NACK%2F919812345678&error=', 'failed', 'type 16'],
     ['type=16&answer=canary&error=', 'failed', 'type 16'],
     ['type=16', 'failed', 'type 16'],
-  ])('%s is %s, for the reason %p', (query, status, reason) => {
+  ])('of %s is %s, with the reason %p', (query, status, reason) => {
     expect(read(query)).toEqual([{ status: status as 'failed', reason }])
   })
 
   test.each(['', 'type=', 'type=0', 'type=3', 'type=%25d', 'type=delivered', 'type=1e0', 'type=01'])(
-    'is not what says %p',
+    'with %p is rejected',
     (query) => {
       expect(() => read(query)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
     },

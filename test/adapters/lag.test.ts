@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { watchLag } from '../../src/adapters/metrics/lag.ts'
 
-test('a stall of the event loop is seen, but for less than a period, and what follows it is not', async () => {
+test('a stall of the event loop is measured, less up to one period, and the time after it is not', async () => {
   const seen: number[] = []
   let waiting = Promise.withResolvers<void>()
   const stop = watchLag((seconds) => {
@@ -15,11 +15,11 @@ test('a stall of the event loop is seen, but for less than a period, and what fo
   }
   await next()
   const stallMs = 300
-  // The thread sleeps, with all that is due on it.
+  // Blocks the thread, and with it all that is due on it.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stallMs)
   const stalled = await next()
   expect(stalled).toBeGreaterThan((stallMs - 25) / 1000)
-  // A busy machine may stall it again: of some looks the least is of one that it did not.
+  // A busy machine may stall it again; the smallest of several samples is one without a stall.
   const after: number[] = []
   while (after.length < 10) after.push(await next())
   expect(Math.min(...after)).toBeLessThan(stalled)

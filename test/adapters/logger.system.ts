@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import pino from 'pino'
 
-/** Starts a script with a logger of its own and with `told`, which resolves when `tell` is called. */
+/** Starts a script with its own logger and with `told`, which resolves when `tell` is called. */
 function start(script: string) {
   const module = join(import.meta.dir, '../../src/adapters/log/logger.ts')
   const child = Bun.spawn(
@@ -27,7 +27,7 @@ function start(script: string) {
 
 type Line = Readonly<Record<string, unknown>>
 
-/** Runs a script to its end; resolves to its exit code and the lines it wrote. */
+/** Runs a script to its end; returns its exit code and the lines it wrote. */
 async function logging(script: string): Promise<{ code: number; lines: Line[]; text: string }> {
   const { child } = start(script)
   const text = await new Response(child.stdout).text()
@@ -39,7 +39,7 @@ function linesOf(text: string): Line[] {
   return lines.map((line) => JSON.parse(line))
 }
 
-test('all that was logged before the end is written, in its order', async () => {
+test('all lines logged before the end are written, in order', async () => {
   const { code, lines } = await logging(`
     for (let line = 0; line < 5000; line++) logger.info('line ' + line)
     await close()
@@ -48,7 +48,7 @@ test('all that was logged before the end is written, in its order', async () => 
   expect(lines.map(({ msg }) => msg)).toEqual(Array.from({ length: 5000 }, (_, line) => `line ${line}`))
 })
 
-test('what is logged after the end is lost, and is no fault', async () => {
+test('lines logged after the end are lost without an error', async () => {
   const { code, lines } = await logging(`
     logger.info('before')
     await close()
@@ -58,7 +58,7 @@ test('what is logged after the end is lost, and is no fault', async () => {
   expect(lines.map(({ msg }) => msg)).toEqual(['before'])
 })
 
-test('a process that just ends has written its lines too', async () => {
+test('a process that exits normally has written its lines', async () => {
   const { code, lines } = await logging(`logger.warn({ file: 'x' }, 'the last words')`)
   expect(code).toBe(0)
   expect(lines).toMatchObject([{ level: 40, file: 'x', msg: 'the last words' }])
@@ -83,7 +83,7 @@ const calls = [
   `logger.debug({ a: 1 }, 'below the level')`,
 ]
 
-test('every line is what pino makes of it, byte for byte but for the time', async () => {
+test("every line equals pino's output, byte for byte, except for the time", async () => {
   const { text } = await logging(calls.join('\n'))
   let expected = ''
   const destination = {
@@ -99,7 +99,7 @@ test('every line is what pino makes of it, byte for byte but for the time', asyn
   expect(timeless(text)).toEqual(timeless(expected))
 })
 
-describe('a reader that stalls', () => {
+describe('an output that stalls', () => {
   const count = 150_000
   const flood = `
     const rss = () => process.memoryUsage.rss()
@@ -116,7 +116,7 @@ describe('a reader that stalls', () => {
     await close()
     process.exit(0)`
 
-  /** Floods a reader that has read the first line alone; resolves when all lines are logged. */
+  /** Fills the pipe of a reader that has read only the first line; resolves when all lines are logged. */
   async function flooded() {
     const { child, tell } = start(flood)
     const reader = child.stdout.getReader()
@@ -130,7 +130,7 @@ describe('a reader that stalls', () => {
       child,
       tell,
       growthMebibytes,
-      /** Reads on, and asks for the end once it has been told of a loss. */
+      /** Resumes reading, and requests the end when the notice of lost lines has arrived. */
       async readOn(): Promise<Line[]> {
         for (let told = false; ; ) {
           const { value, done } = await reader.read()
@@ -144,7 +144,7 @@ describe('a reader that stalls', () => {
     }
   }
 
-  test('costs lines and not memory, and is told how many when it reads on', async () => {
+  test('loses lines in place of using memory, and gets the number of lost lines when it reads again', async () => {
     const { child, growthMebibytes, readOn } = await flooded()
     expect(growthMebibytes).toBeLessThan(100)
     const lines = await readOn()
@@ -153,7 +153,7 @@ describe('a reader that stalls', () => {
     expect(ready?.msg).toBe('ready')
     const notices = rest.filter(({ lost }) => lost !== undefined)
     expect(notices.map(({ level }) => level)).toEqual([50])
-    // Each line is there or counted, and the notice stands where they would have been.
+    // Each line is present or counted, and the notice is in the place of the lost lines.
     let next = 0
     for (const { lost, line } of rest) {
       expect(lost ?? line).toBe(lost ?? next)
@@ -162,14 +162,14 @@ describe('a reader that stalls', () => {
     expect(next).toBe(count)
   })
 
-  test('for good does not keep the process from ending', async () => {
+  test('does not keep the process from exiting', async () => {
     const { child, tell } = await flooded()
     tell()
     expect(await child.exited).toBe(0)
   })
 })
 
-test.skipIf(process.platform !== 'linux')('an output that takes nothing is no fault', async () => {
+test.skipIf(process.platform !== 'linux')('an output that rejects every write causes no error', async () => {
   const module = join(import.meta.dir, '../../src/adapters/log/logger.ts')
   const script = `
     import { createLogger } from ${JSON.stringify(module)}

@@ -4,19 +4,19 @@ import { textOf as textWithin } from '../../src/adapters/email/text.ts'
 const maxBytes = 256 * 1024
 const textOf = (html: string) => textWithin(html, maxBytes)
 
-describe('the text part of a mail that is given as HTML', () => {
-  test('says what the HTML says, without its marks', () => {
+describe('the text part of an HTML mail', () => {
+  test('has the text of the HTML without markup', () => {
     const html = '<h1>Hello</h1><p>Your <b>order</b> &amp; more: <a href="https://example.com/1">look</a></p>'
     expect(textOf(html)).toBe('HELLO\n\nYour order & more: look [https://example.com/1]')
   })
 
-  test('shows no image, script or style', () => {
+  test('has no image, script or style', () => {
     const html =
       '<style>p{}</style><script>alert(1)</script><img src="https://example.com/a.png" alt="a"><p>Hi</p>'
     expect(textOf(html)).toBe('Hi')
   })
 
-  // Each is as long as /notify takes, and made to break or stall whoever walks it.
+  // Each has the maximum size of /notify, and is made to break or stall a parser.
   const hostile: readonly (readonly [string, string])[] = [
     ['blocks in blocks', '<div>'.repeat(40_000)],
     ['tables in tables', '<table><tr><td>'.repeat(13_000)],
@@ -29,16 +29,16 @@ describe('the text part of a mail that is given as HTML', () => {
     ['lines in quotations', '<blockquote>'.repeat(49) + 'a<br>'.repeat(40_000)],
     ['paragraphs in lists', '<ul><li>'.repeat(49) + '<p>a</p>'.repeat(24_000)],
   ]
-  test.each(hostile)('is made of %s without a fault', (_, html) => {
+  test.each(hostile)('is created from %s without an error', (_, html) => {
     expect(Buffer.byteLength(textOf(html))).toBeLessThanOrEqual(maxBytes)
   })
 
-  test('ends where its bytes do, and not within a character', () => {
+  test('is cut at its maximum bytes, and not within a character', () => {
     expect(textWithin('<p>\u20ac\u20ac\u20ac\u20ac</p>', 12)).toBe('\u20ac\u20ac\u20ac\u20ac')
     expect(textWithin('<p>\u20ac\u20ac\u20ac\u20ac</p>', 11)).toBe('\u20ac\n\n[\u2026]')
   })
 
-  test('ends early in a very long mail, and says so', () => {
+  test('is cut early in a very long mail, with a notice', () => {
     const text = textOf('<p>word</p>'.repeat(18_000))
     expect(text.startsWith('word\n\nword')).toBe(true)
     expect(text.endsWith('[…]')).toBe(true)

@@ -15,7 +15,10 @@ const authKey = '123456AbCdEfGh7890'
 const providerMessageId = '5762846b4f8d285d378b4567'
 const accepted = { type: 'success', message: providerMessageId }
 
-/** On the route given: India's rules make it the vendor's template that is sent on the one, and our text on the other. */
+/**
+ * Sends on the given route: Indian rules require MSG91's template on the template route; the plain route
+ * sends our text.
+ */
 const messages: Readonly<Record<SmsRoute, Sms>> = {
   plain: {
     ...anySms,
@@ -40,14 +43,14 @@ const routes = ['plain', 'template'] as const
 
 let double: ReturnType<typeof startProviderDouble>
 
-/** How the vendor answers the next calls. */
+/** Sets MSG91's response to the next calls. */
 function answer(body: unknown, status = 200): void {
   double.answer(() =>
     typeof body === 'string' ? new Response(body, { status }) : Response.json(body, { status }),
   )
 }
 
-/** Every outcome of every test: none may give anything away. */
+/** Every outcome of every test: none may reveal a number, a text or a secret. */
 const outcomes: Outcome[] = []
 
 beforeEach(() => {
@@ -81,14 +84,14 @@ async function send(
   return outcome
 }
 
-/** The only call that the vendor got. */
+/** The only call that MSG91 got. */
 function onlyCall() {
   const call = double.onlyCall()
   return { ...call, body: JSON.parse(call.body) }
 }
 
 describe('the template route', () => {
-  test('asks for its template, filled with our variables', async () => {
+  test("selects MSG91's template and fills it with our variables", async () => {
     expect(await send('template')).toEqual({ kind: 'accepted', providerMessageId })
     const { method, path, body } = onlyCall()
     expect({ method, path, body }).toEqual({
@@ -104,22 +107,22 @@ describe('the template route', () => {
     })
   })
 
-  test('takes the sender of the registration before that of the settings', async () => {
+  test('prefers the sender of the registration to that of the settings', async () => {
     await send('template', { senderId: 'ACMEOT' })
     expect(onlyCall().body.sender).toBe('ACMEOT')
   })
 
-  test('lets no variable take the place of the number', async () => {
+  test('does not let a variable replace the number', async () => {
     const variables = { mobiles: '919999999999', otp: '123456' }
     await send('template', { template: { key: 'LOGIN_OTP', variables, id: 'T', entityId: null } })
     expect(onlyCall().body.recipients).toEqual([{ mobiles: '919812345678', otp: '123456' }])
   })
 
   test.each([
-    ['without the id of a template', { key: 'LOGIN_OTP', variables: {}, id: null, entityId: '12' }],
-    ['with an empty one', { key: 'LOGIN_OTP', variables: {}, id: '', entityId: '12' }],
-    ['without a template', null],
-  ])('%s makes no call', async (_, template) => {
+    ['a template without an id', { key: 'LOGIN_OTP', variables: {}, id: null, entityId: '12' }],
+    ['a template with an empty id', { key: 'LOGIN_OTP', variables: {}, id: '', entityId: '12' }],
+    ['no template', null],
+  ])('makes no call with %s', async (_, template) => {
     expect(await send('template', { template })).toEqual({
       kind: 'rejected',
       scope: 'content',
@@ -131,7 +134,7 @@ describe('the template route', () => {
 })
 
 describe('the plain route', () => {
-  test('gives the text', async () => {
+  test('sends the text', async () => {
     expect(await send('plain')).toEqual({ kind: 'accepted', providerMessageId })
     const { method, path, body } = onlyCall()
     expect({ method, path, body }).toEqual({
@@ -152,18 +155,18 @@ describe('the plain route', () => {
     ['Hindi', 'आपका कोड 123456 है', 1],
     ['an emoji', 'Code 123456 🎁', 1],
     ['a letter that GSM-7 lacks', 'Code 123456, François', 1],
-  ])('says whether the text needs Unicode: %s', async (_, text, unicode) => {
+  ])('flags a text that needs Unicode: %s', async (_, text, unicode) => {
     await send('plain', { text })
     expect(onlyCall().body).toMatchObject({ unicode, sms: [{ message: text }] })
   })
 
-  test('takes the sender of the message before that of the settings', async () => {
+  test('prefers the sender of the message to that of the settings', async () => {
     await send('plain', { senderId: 'ACMEOT' })
     expect(onlyCall().body.sender).toBe('ACMEOT')
   })
 })
 
-test.each(routes)('the key is in a header of the %s route alone', async (route) => {
+test.each(routes)('the %s route has the key in a header only', async (route) => {
   await send(route)
   const { headers, path, body } = onlyCall()
   expect(headers.get('authkey')).toBe(authKey)
@@ -174,7 +177,7 @@ test.each(routes)('the key is in a header of the %s route alone', async (route) 
 
 describe('an error code', () => {
   test.each([['919812345678'], ['SMS to Acme'], [-207], [207.5], [{}], [null], [true]])(
-    'that is none is not repeated: %p',
+    'that is invalid is not repeated: %p',
     async (code) => {
       answer({ type: 'error', message: 'for 919812345678', code })
       expect(await send()).toEqual(failure('content', 'unlisted error'))
@@ -197,7 +200,7 @@ describe('an error without a code', () => {
     ['Template ID Missing or Invalid Template', 'content', 'unknown template'],
     ['The provided flow ID or template ID is invalid.', 'content', 'unknown template'],
     ['Please enter atleast one number to send sms.', 'content', 'no number'],
-  ])('is known by its message: %s', async (message, scope, reason) => {
+  ])('is classified by its message: %s', async (message, scope, reason) => {
     answer({ message, type: 'error' })
     expect(await send()).toEqual(failure(scope, reason))
     answer({ message, type: 'error' }, 400)
@@ -207,20 +210,20 @@ describe('an error without a code', () => {
   test.each([
     ['another message', { type: 'error', message: `Your SMS "123456" to 919812345678 by ${authKey}` }],
     ['no message', { type: 'error' }],
-    ['a message that is none', { type: 'error', message: { text: 'Auth Key missing' } }],
-    ['a message that is no text in any way', { type: 'error', message: { toString: null } }],
-    ['a message of the prototype', { type: 'error', message: 'constructor' }],
-  ])('that says nothing known is a refusal of this message: %s', async (_, body) => {
+    ['a message that is an object', { type: 'error', message: { text: 'Auth Key missing' } }],
+    ['a message that cannot be converted to text', { type: 'error', message: { toString: null } }],
+    ['a message named like an object property', { type: 'error', message: 'constructor' }],
+  ])('with an unknown message is a rejection of this SMS: %s', async (_, body) => {
     answer(body)
     expect(await send()).toEqual(failure('content', 'unlisted error'))
   })
 })
 
-describe('its settings', () => {
+describe('the settings', () => {
   test.each([
     ['plain', 'https://api.msg91.com/api/v2/sendsms'],
     ['template', 'https://control.msg91.com/api/v5/flow'],
-  ] as const)('need no address: the %s route has one', async (route, url) => {
+  ] as const)('need no URL: the %s route has a default', async (route, url) => {
     const settings = new Settings({ MSG91_AUTH_KEY: authKey, MSG91_SENDER: 'ACMEIN' })
     const provider = msg91.configure(settings, route)(providerTools)
     expect(settings.problems).toEqual([])
@@ -233,7 +236,7 @@ describe('its settings', () => {
   })
 })
 
-describe('receipts', () => {
+describe('delivery reports', () => {
   const deliveryReports = () => {
     const { deliveryReports } = providerOf('template')
     if (!deliveryReports) throw new Error('there is no reader of receipts')
@@ -291,7 +294,7 @@ describe('receipts', () => {
     campaignName: 'Sendhttp',
   })
 
-  test('name the message by the request', () => {
+  test('identify the message by the request', () => {
     expect(deliveryReports().namedBy).toBe('providerMessageId')
     expect(deliveryReports().answer).toBeUndefined()
   })
@@ -319,14 +322,14 @@ describe('receipts', () => {
     expect(deliveryReports().read(json(v3(status)))).toEqual([report])
   })
 
-  test('tell of several requests at once', () => {
+  test('may contain several requests', () => {
     expect(deliveryReports().read(form(JSON.stringify([v2('1', 'one'), v2('2', 'two')])))).toEqual([
       { providerMessageId: 'one', status: 'delivered', reason: null },
       { providerMessageId: 'two', status: 'failed', reason: '2' },
     ])
   })
 
-  test('that name no request are passed over beside those that do', () => {
+  test('without a request id are ignored, and the others are saved', () => {
     expect(deliveryReports().read(form(JSON.stringify([v2('2', ''), v2('1')])))).toEqual([
       { providerMessageId, status: 'delivered', reason: null },
     ])
@@ -339,8 +342,8 @@ describe('receipts', () => {
   test.each<[string, CallbackRequest]>([
     ['nothing', call({})],
     ['no JSON', json('delivered')],
-    ['a broken-off object', json('{"requestId":"57')],
-    ['a field that is no JSON', form('[{')],
+    ['an incomplete object', json('{"requestId":"57')],
+    ['a field that is not JSON', form('[{')],
     ['an empty field', form('')],
     ['null', json('null')],
     ['a number', json('1')],
@@ -353,19 +356,19 @@ describe('receipts', () => {
     ['no status', json({ requestId: providerMessageId })],
     ['a list for a status', json({ ...v3('1'), status: ['1'] })],
     ['no report', form(JSON.stringify([{ ...v2('1'), report: [] }]))],
-    ['a report that is none', form(JSON.stringify([{ ...v2('1'), report: 'DELIVERED' }]))],
+    ['a report that is not a list', form(JSON.stringify([{ ...v2('1'), report: 'DELIVERED' }]))],
     ['an empty report', form(JSON.stringify([{ ...v2('1'), report: [null] }]))],
-  ])('are refused when they are none: %s', (_, given) => {
+  ])('that are invalid are rejected: %s', (_, given) => {
     expect(() => deliveryReports().read(given)).toThrow(expect.objectContaining({ kind: 'validation_error' }))
   })
 })
 
-test('HTTP 401 with the envelope of the newer APIs is one of the account', async () => {
+test('HTTP 401 with the envelope of the newer APIs is an account error', async () => {
   answer({ status: 'fail', hasError: true, errors: 'Unauthorized', code: '401', apiError: '201' }, 401)
   expect(await send()).toEqual(failure('account', 'code 401'))
 })
 
-test('an answer that breaks off with the connection leaves the outcome unknown', async () => {
+test('a response that breaks off with the connection leaves the outcome unknown', async () => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 54\r\n\r\n'
   const server = Bun.listen({
     hostname: '127.0.0.1',

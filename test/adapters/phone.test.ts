@@ -15,7 +15,7 @@ const mobiles = getCountries().flatMap((region) => {
   return number ? [{ region, number, digits: number.number.slice(1) }] : []
 })
 
-describe('a handset has one identity, however its number is spelled (design D5)', () => {
+describe('a handset has one identity for all spellings of its number (design D5)', () => {
   const handsets: readonly (readonly [digits: string, spellings: readonly string[]])[] = [
     [
       '447911123456',
@@ -44,7 +44,7 @@ describe('a handset has one identity, however its number is spelled (design D5)'
       ['+52 55 1234 5678', '+52 1 55 1234 5678', '+52 044 55 1234 5678', '+52 01 55 1234 5678'],
     ],
     ['12025550143', ['+1 202 555 0143', '+1 1 202 555 0143', '0012025550143']],
-    // An Italian number keeps its zero.
+    // An Italian number keeps its leading zero.
     ['390669812345', ['+39 06 698 12345', '0039 06 698 12345']],
     ['393123456789', ['+39 312 345 6789', '0039 312 345 6789']],
   ]
@@ -57,7 +57,7 @@ describe('a handset has one identity, however its number is spelled (design D5)'
     expect([...new Set(identities)]).toEqual([digits])
   })
 
-  test.each(mobiles)('a mobile number of $region, behind 00 and its trunk prefix', ({ number, digits }) => {
+  test.each(mobiles)('a mobile number of $region with 00 and its trunk prefix', ({ number, digits }) => {
     const { countryCallingCode: code, nationalNumber } = number
     const trunk = metadata.countries[number.country ?? 'US']?.[5] || ''
     for (const raw of [`+${digits}`, `00${digits}`, `+${code} (${trunk}) ${nationalNumber}`]) {
@@ -75,15 +75,12 @@ describe('a handset has one identity, however its number is spelled (design D5)'
     ['GB', '+1234567', '1234567'],
     ['GB', '0999 123 4567', '09991234567'],
   ]
-  test.each(unknown)(
-    'with the region %p, %p of no known plan is left to its digits',
-    (region, raw, digits) => {
-      expect(phone(raw, e164In(region))?.identity).toBe(digits)
-    },
-  )
+  test.each(unknown)('with the region %p, %p of no known plan is unchanged', (region, raw, digits) => {
+    expect(phone(raw, e164In(region))?.identity).toBe(digits)
+  })
 })
 
-describe('a number as someone in the region writes it (design D5)', () => {
+describe('a national number (design D5)', () => {
   const rows: readonly (readonly [Region, string, string])[] = [
     ['IN', '98765 43210', '919876543210'],
     ['IN', '098765-43210', '919876543210'],
@@ -108,11 +105,11 @@ describe('a number as someone in the region writes it (design D5)', () => {
     ['GB', '04407911123456', '447911123456'],
     ['US', '0447911123456', '0447911123456'],
     [undefined, '0447911123456', '0447911123456'],
-    // Also a number in Virginia behind a zero.
+    // Also a number in Virginia after a zero.
     ['DE', '0157 12345678', '4915712345678'],
     [undefined, '0157 12345678', '015712345678'],
     ['GB', '0157 12345678', '015712345678'],
-    // Also a number in Alexandria, in E.164: that takes precedence.
+    // Also a number in Alexandria in E.164, which takes precedence.
     ['US', '(203) 555-0143', '2035550143'],
     ['US', '1 (203) 555-0143', '12035550143'],
     ['MX', '55 1234 5678', '525512345678'],
@@ -122,7 +119,7 @@ describe('a number as someone in the region writes it (design D5)', () => {
     ['RU', '8 (912) 345-67-89', '79123456789'],
     ['DE', '0151 23456789', '4915123456789'],
     ['DE', '0049 151 23456789', '4915123456789'],
-    // An Italian number keeps its zero.
+    // An Italian number keeps its leading zero.
     ['IT', '06 698 12345', '390669812345'],
     ['IT', '+39 06 698 12345', '390669812345'],
   ]
@@ -130,17 +127,17 @@ describe('a number as someone in the region writes it (design D5)', () => {
     expect(phone(raw, e164In(region))?.identity).toBe(digits)
   })
 
-  test.each(mobiles)('in $region a mobile number is dialed nationally', ({ region, number, digits }) => {
+  test.each(mobiles)('in $region for a mobile number in national format', ({ region, number, digits }) => {
     const dialed = number.formatNational().replace(/[^0-9]/g, '')
     expect(phone(number.formatNational(), e164In(region))?.identity).toBe(isE164(dialed) ? dialed : digits)
   })
 
-  test.each(['', '+', '()', '00', '0', '-.-'])('%p has no number in it', (raw) => {
+  test.each(['', '+', '()', '00', '0', '-.-'])('without digits is rejected: %p', (raw) => {
     expect(phone(raw, e164In('IN'))).toBeUndefined()
   })
 })
 
-describe('numbers of all plans, changed at random', () => {
+describe('numbers of all plans with random changes', () => {
   const codes = [...Object.keys(metadata.country_calling_codes), ...Object.keys(metadata.nonGeographic)]
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 })
   const example = fc.constantFrom(...mobiles.map((mobile) => mobile.digits))
@@ -155,7 +152,7 @@ describe('numbers of all plans, changed at random', () => {
       .map(([number, at, prefix]) => number.slice(0, at) + prefix + number.slice(at)),
   )
 
-  test('are E.164 where libphonenumber leaves them as they are, and only there', () => {
+  test('are E.164 if and only if libphonenumber leaves them unchanged', () => {
     fc.assert(
       fc.property(numbers, (number) => {
         const parsed = parsePhoneNumber(`+${number}`)
@@ -166,7 +163,7 @@ describe('numbers of all plans, changed at random', () => {
   })
 
   test.each([undefined, 'GB', 'DE', 'US', 'AR', 'MX', 'IT', 'RU', 'BR', 'JP', 'CN', 'JE', 'SM'] as const)(
-    'have an identity that is its own identity, with the region %p',
+    'have an identity that does not change when it is normalized again, with the region %p',
     (region) => {
       const identityOf = (raw: string) => phone(raw, e164In(region))?.identity
       fc.assert(

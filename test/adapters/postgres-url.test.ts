@@ -17,7 +17,7 @@ function problemsWith(env: Readonly<Record<string, string>>): readonly string[] 
   }
 }
 
-describe('the URL of a PostgreSQL', () => {
+describe('a PostgreSQL URL', () => {
   test.each([
     ['postgres://localhost/codes', 'off'],
     ['postgresql://otpost@127.0.0.1/codes', 'off'],
@@ -33,7 +33,7 @@ describe('the URL of a PostgreSQL', () => {
     expect(server.url).not.toContain('?')
   })
 
-  test('names the files of TLS', () => {
+  test('may name TLS files', () => {
     const { server } = readPostgresUrl(`${remote}?sslmode=verify-full&sslrootcert=ca&sslcert=cert&sslkey=key`)
     expect(server.tls).toEqual({ mode: 'verify-full', caFile: 'ca', certFile: 'cert', keyFile: 'key' })
   })
@@ -54,7 +54,7 @@ describe('the URL of a PostgreSQL', () => {
     [`${remote}?sslmode=verify-full&options=-c%20x`, 'has the parameter options, which is not known'],
     ['postgres://otpost:p%zz@localhost/codes', 'has a % that is no code of a character'],
     ['postgres://otpost:p%ff@localhost/codes', 'has a % that is no code of a character'],
-  ])('is refused where it is %s', (url, words) => {
+  ])('is rejected if it is %s', (url, words) => {
     const problems = problemsWith({ DATABASE_URL: url, SECRET_KEY: secretKey })
     expect(problems.join('\n')).toContain(words)
     for (const problem of problems) expect(problem).toStartWith('DATABASE_URL ')
@@ -65,12 +65,12 @@ describe('the URL of a PostgreSQL', () => {
 describe('with PostgreSQL', () => {
   const DATABASE_URL = `${remote}?sslmode=verify-full`
 
-  test('SECRET_KEY must be set', () => {
+  test('SECRET_KEY is required', () => {
     expect(problemsWith({ DATABASE_URL }).join()).toStartWith('SECRET_KEY must be set')
     expect(problemsWith({ DATABASE_URL, SECRET_KEY: secretKey })).toEqual([])
   })
 
-  test('what is shown of the settings has neither user nor password', () => {
+  test('displayed settings have neither user nor password', () => {
     const { inForce, database } = readConfig({ DATABASE_URL, SECRET_KEY: secretKey })
     expect(inForce.find(({ name }) => name === 'DATABASE_URL')).toMatchObject({
       name: 'DATABASE_URL',
@@ -81,7 +81,7 @@ describe('with PostgreSQL', () => {
     expect(JSON.stringify(inForce)).not.toContain(password)
   })
 
-  test('the pool has its size and its time-outs', () => {
+  test('the pool has its size and time-outs', () => {
     const { database } = readConfig({
       ...{ DATABASE_URL, SECRET_KEY: secretKey, DATABASE_POOL_SIZE: '3', DATABASE_BATCH_SIZE: '1' },
       ...{

@@ -16,29 +16,30 @@ import {
   startProviderDouble,
 } from '../support/provider-server.ts'
 
-// What every provider of SMS keeps to, by what its documentation says. What is special to one is in a file of its own.
+// Tests that apply to every SMS provider, according to its documentation. Each provider's own tests are in
+// its own file.
 
 interface Provider {
   readonly spec: SmsProviderSpec
   readonly route?: SmsRoute
   readonly sms?: Partial<Sms>
   readonly settings: Readonly<Record<string, string>>
-  /** The setting that names the server. */
+  /** The setting with the server's URL. */
   readonly baseUrl: string
-  /** Its answer to a message that it takes, and the outcome. */
+  /** The response to an accepted message, and the outcome. */
   readonly status: number
   readonly taken: string
   readonly accepted: Outcome
-  /** HTTP status and code of its refusals, by what they mean. */
+  /** HTTP status and error code of rejections, by error class. */
   readonly codes: Partial<Record<Meaning, string>>
   refusal?(status: number, code: string): string
   reasonOf?(code: string): string
-  /** Statuses without a body that mean something else than they do elsewhere, or nothing there. */
+  /** Statuses without a body that have a different class here, or none. */
   readonly bare?: Readonly<Record<number, Meaning>>
-  /** Answers of success that can not be understood, besides those that none understands; undefined: the body is not read. */
+  /** Invalid success responses besides the common ones; undefined: the body is not read. */
   readonly unreadable?: readonly string[]
   readonly unread?: string
-  /** Values of settings that are refused; `canary` must not be repeated. */
+  /** Invalid values of settings; `canary` must not be repeated. */
   readonly wrong: readonly (readonly [name: string, ...values: string[]])[]
 }
 
@@ -114,7 +115,7 @@ const providers: Readonly<Record<string, Provider>> = {
       retryable: `400:14107 429:20429 500:20500 503:20503 400:21611 400:21730 400:63017 400:63018 429:63038 429:29999
         500:29999 503:29999`,
     },
-    // Its error text tends to hold the number.
+    // The error text often has the phone number.
     refusal: (status, code) =>
       JSON.stringify({ code: Number(code), message: `${anySms.to} is bad: ${anySms.text}`, status }),
     unreadable: [
@@ -266,7 +267,7 @@ const providers: Readonly<Record<string, Provider>> = {
   },
 }
 
-/** What a status means that comes without a code. */
+/** The class of a status without an error code. */
 const bareStatuses: Readonly<Record<number, Meaning>> = {
   ...{ 301: 'account', 302: 'account', 303: 'account', 307: 'account', 308: 'account' },
   ...{ 400: 'content', 401: 'account', 403: 'account', 404: 'account', 413: 'content', 422: 'content' },
@@ -286,7 +287,7 @@ function configure(provider: Provider, env: Readonly<Record<string, string>>) {
   return { problems: settings.problems, make }
 }
 
-/** Sends an SMS, whose outcome is logged and so must repeat none of it, nor a secret. */
+/** Sends an SMS. The outcome is logged, so it must not have the number, the text or a secret. */
 async function send(provider: Provider, url: string, timeoutMs = patienceMs): Promise<Outcome> {
   const { route = 'plain', sms } = provider
   const { problems, make } = configure(provider, { ...provider.settings, [provider.baseUrl]: url })
@@ -320,7 +321,7 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
   )
   if (codes.length > 0) {
     test.each(codes)(
-      'HTTP %s with code %s is of the class %s, and not tried again',
+      'gives HTTP %s with code %s the class %s, and does not retry',
       async (http, code, meaning) => {
         server.answer(() => new Response(provider.refusal?.(Number(http), code), { status: Number(http) }))
         const reason = provider.reasonOf?.(code) ?? code
@@ -332,11 +333,11 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
 
   const bare = Object.entries({ ...bareStatuses, ...provider.bare })
   test.each(bare)(
-    'HTTP %s without a code is of the class %s, not followed and not tried again',
+    'gives HTTP %s without a code the class %s, and does not follow or retry it',
     async (http, meaning) => {
       const elsewhere = startProviderDouble(() => new Response(taken, { status }))
       const init = { status: Number(http), headers: { location: elsewhere.url } }
-      // A redirect or an error that says what a success says is none.
+      // A redirect or an error with the body of a success is not a success.
       const bodies = Number(http) === 304 ? [''] : ['', '<html>919812345678</html>', taken]
       for (const [index, body] of bodies.entries()) {
         server.answer(() => new Response(body === '' ? null : body, init))
@@ -360,7 +361,7 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
       taken.slice(0, 20),
     ]
     test.each([...everywhere, ...provider.unreadable, ' '.repeat(70_000) + taken])(
-      'a success that says %j leaves the outcome unknown',
+      'has an unknown outcome for a success response with %j',
       async (body) => {
         server.answer(() => new Response(body, { status }))
         const reason = provider.unread ?? 'unreadable answer'
@@ -369,12 +370,12 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
     )
   }
 
-  test('a server that does not listen was sent nothing', async () => {
+  test("has a temporary failure if the server's port is closed", async () => {
     await server.stop()
     expect((await send(provider, server.url)).kind).toBe('retryable')
   })
 
-  test('a connection that ends with the request leaves the outcome unknown', async () => {
+  test('has an unknown outcome if the connection ends after the request', async () => {
     const gateway = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
@@ -384,7 +385,7 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
     gateway.stop(true)
   })
 
-  test('its settings are asked for by name', () => {
+  test('reports each missing setting by name', () => {
     const sound = { ...provider.settings, [provider.baseUrl]: 'https://sms.example' }
     expect(configure(provider, sound).problems).toEqual([])
     for (const name of Object.keys(provider.settings)) {
@@ -395,7 +396,7 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
   })
 
   test.each(provider.wrong.flatMap(([name, ...values]) => values.map((value) => [name, value])))(
-    '%s refuses %j without repeating it',
+    'rejects %s with the value %j without repeating it',
     (name = '', value = '') => {
       const sound = { ...provider.settings, [provider.baseUrl]: 'https://sms.example' }
       const { problems } = configure(provider, { ...sound, [name]: value })
@@ -406,7 +407,7 @@ describe.each(Object.entries(providers))('%s', (_, provider) => {
   )
 })
 
-test('no answer within the time-out leaves the outcome unknown, and the call is not made again', async () => {
+test('has an unknown outcome if the server does not respond in time, and does not retry', async () => {
   const never = Promise.withResolvers<Response>()
   const server = startProviderDouble(() => never.promise)
   const outcomes = await Promise.all(

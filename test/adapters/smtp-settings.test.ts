@@ -13,7 +13,7 @@ type Environment = Readonly<Record<string, string>>
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
-/** A file of this content; its path holds a word that no problem may repeat. */
+/** A file with this content; its path has a word that no message may repeat. */
 function file(name: string, content: string): string {
   const path = join(folder.path, `canary-${name}`)
   writeFileSync(path, content)
@@ -36,9 +36,9 @@ function read(env: Environment): { smtp: SmtpSettings | undefined; problems: rea
 const from = { MAIL_FROM: 'Codes <codes@shop.example>' } as const
 
 describe('without SMTP_URL', () => {
-  test('no mail is sent', () => expect(read({})).toEqual({ smtp: undefined, problems: [] }))
+  test('sends no mail', () => expect(read({})).toEqual({ smtp: undefined, problems: [] }))
 
-  test('a sender and a key are still checked', () => {
+  test('still checks the sender and the key', () => {
     const { smtp, problems } = read({ MAIL_FROM: 'canary', DKIM_SELECTOR: 's1', SMTP_CA_FILE: '/canary' })
     expect(smtp).toBeUndefined()
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
@@ -100,20 +100,20 @@ describe('SMTP_URL', () => {
     ['another protocol', 'https://canary@mail.example'],
     ['no protocol', 'canary.example:587'],
     ['no host', 'smtp:///canary'],
-    ['a host that can not be one', 'smtp://mail%20canary'],
+    ['an invalid host', 'smtp://mail%20canary'],
     ['a port out of range', 'smtp://mail.example:99999'],
     ['a path', 'smtp://mail.example/canary'],
     ['a / in the password', 'smtp://canary:12/canary@mail.example'],
     ['a # in the password', 'smtp://canary:12#canary@mail.example'],
     ['a ? in the password', 'smtp://canary:12?canary@mail.example'],
     ['a % in the password', 'smtp://canary:can%ary@mail.example'],
-    ['a user alone', 'smtp://canary@mail.example'],
-    ['a password alone', 'smtp://:canary@mail.example'],
+    ['a user without a password', 'smtp://canary@mail.example'],
+    ['a password without a user', 'smtp://:canary@mail.example'],
     ['a logger', 'smtp://mail.example?logger=true'],
     ['the trace of all that is sent', 'smtp://mail.example?debug=true'],
     ['the trace of all commands', 'smtp://mail.example?transactionLog=true'],
-    ['certificates unchecked', 'smtp://mail.example?tls.rejectUnauthorized=false'],
-    ['certificates unchecked on this machine', 'smtp://localhost?tls.rejectUnauthorized=false'],
+    ['certificate checks turned off', 'smtp://mail.example?tls.rejectUnauthorized=false'],
+    ['certificate checks turned off on loopback', 'smtp://localhost?tls.rejectUnauthorized=false'],
     ['an old version of TLS', 'smtp://mail.example?tls.minVersion=TLSv1'],
     ['other ciphers', 'smtp://mail.example?tls.ciphers=canary'],
     ['plain text where TLS fails', 'smtp://mail.example?opportunisticTLS=true'],
@@ -132,7 +132,7 @@ describe('SMTP_URL', () => {
     ['connections that are no number', 'smtp://mail.example?maxConnections=canary'],
     ['a name with a second command', 'smtp://mail.example?name=a%0D%0ARCPT'],
     ['a name of a certificate that can not be one', 'smtp://mail.example?tls.servername=canary%20x'],
-  ])('is refused with %s, in words that repeat nothing of it', (_, url) => {
+  ])('is rejected with %s, and the message does not repeat it', (_, url) => {
     const { problems } = read({ SMTP_URL: url, ...from })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toStartWith('SMTP_URL ')
@@ -143,11 +143,11 @@ describe('SMTP_URL', () => {
     ['debug=true', 'would print'],
     ['tls.rejectUnauthorized=false', 'SMTP_CA_FILE'],
     ['socketTimeout=1', 'requireTLS'],
-  ])('is refused with %s by words that say what to do: %s', (option, words) => {
+  ])('is rejected with %s, and the message says what to do: %s', (option, words) => {
     expect(read({ SMTP_URL: `smtp://mail.example?${option}`, ...from }).problems[0]).toContain(words)
   })
 
-  test('needs a sender', () => {
+  test('requires a sender', () => {
     const { problems } = read({ SMTP_URL: 'smtp://mail.example' })
     expect(problems).toEqual(['MAIL_FROM is not set, but SMTP_URL needs a sender'])
   })
@@ -156,7 +156,7 @@ describe('SMTP_URL', () => {
 describe('SMTP_CA_FILE', () => {
   const url = { SMTP_URL: 'smtp://mail.example', ...from } as const
 
-  test('names certificates, and what else is in the file is left out', () => {
+  test('provides certificates, and other content of the file is ignored', () => {
     const path = file('ca.pem', `# Ours\n${selfSigned.cert}\n\nand\n${selfSigned.cert}\n`)
     const { smtp, problems } = read({ ...url, SMTP_CA_FILE: path })
     expect(problems).toEqual([])
@@ -174,7 +174,7 @@ describe('SMTP_CA_FILE', () => {
       'BEGIN CERTIFICATE',
     ],
     ['a certificate cut short', file('cut.pem', selfSigned.cert.slice(0, 200)), 'BEGIN CERTIFICATE'],
-  ])('is refused where it names %s', (_, path, words) => {
+  ])('is rejected if it names %s', (_, path, words) => {
     const { problems } = read({ ...url, SMTP_CA_FILE: path })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toStartWith('SMTP_CA_FILE ')
@@ -187,13 +187,13 @@ describe('DKIM', () => {
   const url = { SMTP_URL: 'smtp://mail.example', ...from } as const
   const signing = { ...url, DKIM_SELECTOR: 's1', DKIM_KEY_FILE: keyFile } as const
 
-  test('is left out unless it is set', () => expect(read(url).smtp?.dkim).toBeUndefined())
+  test('is off by default', () => expect(read(url).smtp?.dkim).toBeUndefined())
 
   test.each<[string, Environment, string]>([
     ['for the domain of the sender', {}, 'shop.example'],
     ['for the domain that is set', { DKIM_DOMAIN: ' mail.shop.example ' }, 'mail.shop.example'],
     ['for a domain that is not in ASCII', { MAIL_FROM: 'codes@bücher.example' }, 'xn--bcher-kva.example'],
-  ])('signs %s', (_, env, domain) => {
+  ])('signs with %s', (_, env, domain) => {
     const { smtp, problems } = read({ ...signing, ...env })
     expect(problems).toEqual([])
     expect(smtp?.dkim).toEqual({ domain, selector: 's1', privateKey: expect.any(String) })
@@ -204,7 +204,7 @@ describe('DKIM', () => {
     ['PKCS #1', rsa(2048, 'pkcs1')],
     ['lines as Windows ends them', key.replaceAll('\n', '\r\n')],
     ['words before it', `Our key\n${key}`],
-  ])('takes a key with %s', (name, pem) => {
+  ])('accepts a key with %s', (name, pem) => {
     const { smtp, problems } = read({ ...signing, DKIM_KEY_FILE: file(`good ${name}`.replace('#', ''), pem) })
     expect(problems).toEqual([])
     expect(createPrivateKey(smtp?.dkim?.privateKey ?? '').asymmetricKeyType).toBe('rsa')
@@ -231,7 +231,7 @@ describe('DKIM', () => {
     ['is cut short', key.slice(0, 300), 'openssl genpkey'],
     ['is empty', '', 'openssl genpkey'],
     ['is not PEM', 'MIICanary', 'openssl genpkey'],
-  ])('refuses a key that %s, and repeats nothing of it', (name, pem, words) => {
+  ])('rejects a key that %s, and the message does not repeat it', (name, pem, words) => {
     const { problems } = read({ ...signing, DKIM_KEY_FILE: file(`bad ${name}`, pem) })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toStartWith('DKIM_KEY_FILE ')
@@ -251,14 +251,14 @@ describe('DKIM', () => {
     ['a domain that is none', { DKIM_DOMAIN: 'canary evil' }, 'DKIM_DOMAIN'],
     ['a domain without a dot', { DKIM_DOMAIN: 'canary' }, 'DKIM_DOMAIN'],
     ['an address for a domain', { DKIM_DOMAIN: 'codes@canary.example' }, 'DKIM_DOMAIN'],
-  ])('refuses %s', (_, env, name) => {
+  ])('rejects %s', (_, env, name) => {
     const { problems } = read({ ...signing, ...env })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toStartWith(`${name} `)
     expect(problems[0]?.toLowerCase()).not.toContain('canary')
   })
 
-  test('a domain alone asks for the rest', () => {
+  test('with only a domain reports the missing settings', () => {
     const { problems } = read({ ...url, DKIM_DOMAIN: 'shop.example' })
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual(['DKIM_SELECTOR', 'DKIM_KEY_FILE'])
   })

@@ -41,21 +41,21 @@ const mail: Mail = {
   text: 'It is on its way.',
 }
 
-// smtp-server waits 100 ms before it greets, so the tests, which share nothing, run side by side.
+// smtp-server waits 100 ms before its greeting, so the independent tests run concurrently.
 
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+/** Longer than any response on this machine takes; reaching it is a test failure. */
 const patienceMs = 10_000
 
-/** A time-out that is to pass, once what comes before it has come through a busy machine. */
+/** A time-out that the test waits for, long enough for the steps before it on a busy machine. */
 const passingMs = 3000
 
-/** What the mailer calls the mail, at its first attempt. */
+/** The mailer's message id of the first attempt. */
 const providerMessageId = `${mail.requestId}.1@shop.example`
 const accepted: Outcome = { kind: 'accepted', providerMessageId }
 
 type Server = Awaited<ReturnType<typeof startSmtp>>
 
-/** A mailer that talks to one real server, and both closed at the end of the scope. */
+/** A mailer connected to a real server; both are closed at the end of the scope. */
 async function scene(
   behaviour: Parameters<typeof startSmtp>[0] = {},
   urlOf: (server: Server) => string = ({ url }) => url,
@@ -87,7 +87,7 @@ function mailerTo(
 }
 
 describe.concurrent('a mail', () => {
-  test('arrives once, from the sender in the name of the brand, to its one recipient', async () => {
+  test("arrives once, with the brand's name and the configured sender, to its one recipient", async () => {
     await using post = await scene()
     expect(await post.send()).toEqual(accepted)
     expect(post.server.received).toHaveLength(1)
@@ -101,13 +101,13 @@ describe.concurrent('a mail', () => {
     expect(received?.mail.subject).toBe('Your order')
   })
 
-  test("comes in the name of MAIL_FROM where the mail is no brand's", async () => {
+  test('has the name of MAIL_FROM if it has no brand', async () => {
     await using post = await scene()
     await post.send({ brandName: null, brandSlug: null })
     expect(post.server.received[0]?.mail.from).toEqual({ name: 'Codes', address: 'codes@shop.example' })
   })
 
-  test('has a Message-ID of the sender’s domain, the request and the attempt, by which the mailer knows it', async () => {
+  test("has a Message-ID of the sender's domain, the request and the attempt, which is the provider message id", async () => {
     await using post = await scene()
     const providerMessageIds = [`${mail.requestId}.1@shop.example`, `${mail.requestId}.2@shop.example`]
     expect(await post.send({}, 1)).toEqual({
@@ -124,20 +124,20 @@ describe.concurrent('a mail', () => {
     expect(requestIds?.map(({ value }) => value)).toEqual([mail.requestId])
   })
 
-  test('has a Message-ID in ASCII also where the sender’s domain is not', async () => {
+  test("has an ASCII Message-ID even if the sender's domain is not ASCII", async () => {
     await using post = await scene({}, ({ url }) => url, { MAIL_FROM: 'codes@bücher.example' })
     const id = `${mail.requestId}.1@xn--bcher-kva.example`
     expect(await post.send()).toEqual({ kind: 'accepted', providerMessageId: id })
     expect(post.server.received[0]?.mail.messageId).toBe(`<${id}>`)
   })
 
-  test('is not signed unless that is set', async () => {
+  test('is not DKIM-signed by default', async () => {
     await using post = await scene()
     await post.send()
     expect(post.server.received[0]?.raw).not.toMatch(/^DKIM-Signature:/im)
   })
 
-  test('is signed for the sender’s domain where a key is set', async () => {
+  test("is DKIM-signed for the sender's domain if a key is set", async () => {
     await using post = await scene({}, ({ url }) => url, signing)
     expect(await post.send()).toEqual(accepted)
     const [, signature = ''] =
@@ -149,13 +149,13 @@ describe.concurrent('a mail', () => {
     }
   })
 
-  test('keeps the text part that was given', async () => {
+  test('keeps the given text part', async () => {
     await using post = await scene()
     await post.send({ text: 'Words of its own.' })
     expect(post.server.received[0]?.mail.text?.trim()).toBe('Words of its own.')
   })
 
-  test('carries any script and any length through unchanged', async () => {
+  test('keeps text of any script and length unchanged', async () => {
     await using post = await scene()
     const subject = 'Ihre Bestellung über 12 €, заказ, 注文 🎁'
     const html = `<p>${'注文ありがとう 🎁 '.repeat(2000)}</p>`
@@ -166,7 +166,7 @@ describe.concurrent('a mail', () => {
     expect(received?.from?.name).toBe('Müller & Söhne 🎁')
   })
 
-  test('that consists of lines with dots and of SMTP words ends where it ends', async () => {
+  test('of lines with dots and SMTP commands is transferred completely', async () => {
     await using post = await scene()
     const text = 'one\n.\nQUIT\n..\nMAIL FROM:<evil@evil.example>\n.'
     await post.send({ text })
@@ -182,8 +182,8 @@ describe.concurrent('the recipient', () => {
     '=?utf-8?q?a=2cb=40c?=@example.com',
     'first.last@sub.domain.example.com',
     'jürgen@example.com',
-  ])('%s is the one address of RCPT TO', async (address) => {
-    // Given as the domain gives it, which every address of a caller goes through.
+  ])('%s is the only e-mail address in RCPT TO', async (address) => {
+    // In the domain's normalized form, as every recipient of a caller is.
     const to = email(address, toAsciiDomain)?.identity
     expect(to).toBe(address)
     await using post = await scene()
@@ -191,7 +191,7 @@ describe.concurrent('the recipient', () => {
     expect(post.server.recipients).toEqual([address])
   })
 
-  test('of an internationalized domain is reached', async () => {
+  test('with an internationalized domain name gets the mail', async () => {
     await using post = await scene()
     const to = email('Jane@bücher.example', toAsciiDomain)?.identity ?? ''
     expect(await post.send({ to })).toEqual(accepted)
@@ -199,29 +199,29 @@ describe.concurrent('the recipient', () => {
     expect(['jane@bücher.example', 'jane@xn--bcher-kva.example']).toContain(post.server.recipients[0] ?? '')
   })
 
-  // The domain refuses all of these; the mailer must not rely on it to keep one recipient one recipient.
+  // The domain rejects all of these; the mailer must also keep one recipient as one.
   test.each([
     ['a list', 'jane@example.com, evil@evil.example'],
     ['a list with semicolons', 'jane@example.com; evil@evil.example'],
     ['a group', 'friends: jane@example.com, evil@evil.example;'],
-    ['a name and an address', 'jane@example.com <evil@evil.example>'],
-    ['an address in brackets before another', '<evil@evil.example>jane@example.com'],
+    ['a name and an e-mail address', 'jane@example.com <evil@evil.example>'],
+    ['an e-mail address in brackets before another', '<evil@evil.example>jane@example.com'],
     ['a quoted comma', '"jane, evil"@example.com'],
     ['a second command', 'jane@example.com>\r\nRCPT TO:<evil@evil.example'],
     ['a comment', 'jane@example.com (evil@evil.example)'],
-  ])('is never another than the address as it is, even where that is %s', async (_, to) => {
+  ])('is sent unchanged as one recipient: %s', async (_, to) => {
     await using post = await scene()
     await post.send({ to })
     expect(post.server.recipients.filter((recipient) => recipient !== to)).toEqual([])
   })
 })
 
-describe.concurrent('what a caller chooses', () => {
+describe.concurrent('input of a caller', () => {
   test.each<[string, Partial<Mail>]>([
     ['a brand name with line breaks', { brandName: 'Acme\r\nBcc: evil@evil.example' }],
     ['a brand name with a bare line feed', { brandName: 'Acme\nBcc: evil@evil.example' }],
-    ['a brand name with quotes, commas and an address', { brandName: '"Acme", <evil@evil.example>,' }],
-    ['a brand name that is an address', { brandName: 'evil@evil.example' }],
+    ['a brand name with quotes, commas and an e-mail address', { brandName: '"Acme", <evil@evil.example>,' }],
+    ['a brand name that is an e-mail address', { brandName: 'evil@evil.example' }],
     ['a subject with line breaks', { subject: 'Hello\r\nBcc: evil@evil.example\r\n\r\n<b>body</b>' }],
     ['a subject with a bare carriage return', { subject: 'Hello\rBcc: evil@evil.example' }],
     ['a subject with other line separators', { subject: 'Hello\u0085\u2028Bcc: evil@evil.example' }],
@@ -247,37 +247,37 @@ describe.concurrent('what a caller chooses', () => {
   })
 })
 
-describe.concurrent('a refusal', () => {
+describe.concurrent('an SMTP error', () => {
   const text = 'jane@example.com is unknown here'
   test.each<[string, Refusal, Outcome]>([
     [
-      'for good at RCPT is of that recipient',
+      'that is permanent at RCPT rejects the recipient',
       { at: 'RCPT', code: 550, message: text },
       { kind: 'rejected', scope: 'recipient', reason: 'SMTP 550' },
     ],
     [
-      'for now at RCPT is the server’s',
+      'that is temporary at RCPT is a temporary failure',
       { at: 'RCPT', code: 450, message: text },
       { kind: 'retryable', reason: 'SMTP 450' },
     ],
     [
-      'for good at DATA is of that content',
+      'that is permanent at DATA rejects the content',
       { at: 'DATA', code: 554, message: text },
       { kind: 'rejected', scope: 'content', reason: 'SMTP 554' },
     ],
     [
-      'for now at DATA is the server’s',
+      'that is temporary at DATA is a temporary failure',
       { at: 'DATA', code: 451, message: text },
       { kind: 'retryable', reason: 'SMTP 451' },
     ],
-  ])('%s, and its text stays unsaid', async (_, refusal, outcome) => {
+  ])('%s, and its text is not repeated', async (_, refusal, outcome) => {
     await using post = await scene()
     post.server.refuse(refusal)
     expect(await post.send()).toEqual(outcome)
     expect(post.server.received).toHaveLength(0)
   })
 
-  test('of one mail does not touch the next', async () => {
+  test('for one mail does not affect the next', async () => {
     await using post = await scene()
     post.server.refuse({ at: 'RCPT', code: 550, message: text })
     expect((await post.send()).kind).toBe('rejected')
@@ -286,7 +286,7 @@ describe.concurrent('a refusal', () => {
   })
 })
 
-describe.concurrent('logging in', () => {
+describe.concurrent('authentication', () => {
   const users = { postman: 'p@ss word' }
 
   test('uses the user and the password of the URL', async () => {
@@ -295,13 +295,13 @@ describe.concurrent('logging in', () => {
     expect(post.server.received[0]?.user).toBe('postman')
   })
 
-  test('with a wrong password is refused, as the account’s fault and without repeating it', async () => {
+  test('with a wrong password is an account error, and the message does not repeat it', async () => {
     await using post = await scene({ users }, ({ port }) => `smtp://postman:canary@127.0.0.1:${port}`)
     expect(await post.send()).toEqual({ kind: 'rejected', scope: 'account', reason: 'SMTP 535' })
     expect(post.server.recipients).toEqual([])
   })
 
-  test('that fails for now is the server’s', async () => {
+  test('with a temporary failure is a temporary failure of the server', async () => {
     await using post = await scene({ users }, ({ port }) => `smtp://postman:p%40ss%20word@127.0.0.1:${port}`)
     post.server.refuse({ at: 'AUTH', code: 454, message: 'later' })
     expect(await post.send()).toEqual({ kind: 'retryable', reason: 'SMTP 454' })
@@ -309,25 +309,25 @@ describe.concurrent('logging in', () => {
 })
 
 describe.concurrent('encryption', () => {
-  test('is not asked for on this machine', async () => {
+  test('is not required on loopback', async () => {
     await using post = await scene()
     expect(await post.send()).toEqual(accepted)
     expect(post.server.received[0]?.secure).toBe(false)
   })
 
-  test('with a certificate that nobody vouches for is refused before anything of the mail is told', async () => {
+  test('with an untrusted certificate fails before any data of the mail is sent', async () => {
     await using post = await scene({ startTls: true })
     expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
     expect(post.server.recipients).toEqual([])
   })
 
-  test('with such a certificate is used when the operator vouches for it', async () => {
+  test('accepts that certificate if the operator trusts it', async () => {
     await using post = await scene({ startTls: true }, ({ url }) => url, { SMTP_CA_FILE: caFile })
     expect(await post.send()).toEqual(accepted)
     expect(post.server.received[0]?.secure).toBe(true)
   })
 
-  test('with a certificate of another name is refused', async () => {
+  test('with a certificate for another name fails', async () => {
     await using post = await scene({ startTls: true }, ({ url }) => `${url}?tls.servername=mail.example`, {
       SMTP_CA_FILE: caFile,
     })
@@ -339,21 +339,21 @@ describe.concurrent('encryption', () => {
     expect(post.server.recipients).toEqual([])
   })
 
-  test('can be required of this machine', async () => {
+  test('can be required on loopback', async () => {
     await using post = await scene({}, ({ url }) => `${url}?requireTLS=true`)
     expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
     expect(post.server.recipients).toEqual([])
   })
 
-  // 0.0.0.0 reaches this machine, and is not one of the names that say so.
-  test('is required of any other machine', async () => {
+  // 0.0.0.0 reaches this machine, but is not a loopback name.
+  test('is required for every other host', async () => {
     await using post = await scene({}, ({ port }) => `smtp://0.0.0.0:${port}`)
     expect(await post.send()).toMatchObject({ kind: 'rejected', scope: 'account' })
     expect(post.server.recipients).toEqual([])
   })
 
   test.each(['ignoreTLS=true', 'requireTLS=false'])(
-    'is not required of another machine when the operator says so in the URL: %s',
+    "is not required for another host if the operator's URL says so: %s",
     async (option) => {
       await using post = await scene({}, ({ port }) => `smtp://0.0.0.0:${port}?${option}`)
       expect(await post.send()).toEqual(accepted)
@@ -361,7 +361,7 @@ describe.concurrent('encryption', () => {
   )
 })
 
-/** What comes of one mail, or of several after each other, to a server that breaks. */
+/** The outcomes of one mail, or of several in sequence, with a server that fails at a step. */
 async function sendTo(
   breakage: Parameters<typeof startBrittleServer>[0],
   { mails = 1, timeoutMs = patienceMs, env = {} as Readonly<Record<string, string>> } = {},
@@ -379,30 +379,30 @@ const beforeContent = ['greeting', 'EHLO', 'STARTTLS', 'MAIL', 'RCPT'] as const 
 
 describe.concurrent('a connection that breaks off', () => {
   describe.each([
-    ['of a plain mail', {}],
+    ['of an unsigned mail', {}],
     ['of a signed mail', signing],
   ])('%s', (_, env) => {
-    test.each(beforeContent)('at %s leaves nothing sent', async (at) => {
+    test.each(beforeContent)('at %s sends no mail', async (at) => {
       const { outcomes, contents } = await sendTo({ at, by: 'drop' }, { env })
       expect(outcomes).toEqual([{ kind: 'retryable', reason: 'ECONNECTION' }])
       expect(contents).toEqual([])
     })
 
-    test('after the final dot leaves it open, and nothing is sent again', async () => {
+    test('after the final dot leaves the outcome unknown, and the mail is not sent again', async () => {
       const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop' }, { env })
       expect(outcomes).toEqual([{ kind: 'unknown', reason: 'ECONNECTION', providerMessageId }])
       expect(contents).toHaveLength(1)
     })
   })
 
-  test.each(['MAIL', 'RCPT', 'DATA'] as const)('at %s, with all steps sent at once, too', async (at) => {
+  test.each(['MAIL', 'RCPT', 'DATA'] as const)('at %s with pipelining sends no mail', async (at) => {
     const { outcomes, contents } = await sendTo({ at, by: 'drop', pipelining: true })
     expect(outcomes).toEqual([{ kind: 'retryable', reason: 'ECONNECTION' }])
     expect(contents).toEqual([])
   })
 
   test.each([false, true])(
-    'while it was kept is made anew for the next mail (pipelining: %p)',
+    'while idle is replaced for the next mail (pipelining: %p)',
     async (pipelining) => {
       for (const by of ['drop', '421 too many mails']) {
         const sent = await sendTo({ at: 'MAIL', by, after: 1, pipelining }, { mails: 3 })
@@ -413,13 +413,13 @@ describe.concurrent('a connection that breaks off', () => {
     },
   )
 
-  test('while it was kept is made anew once, not on and on, where the server takes no more', async () => {
+  test('while idle is replaced only once if the server accepts no more mail', async () => {
     const sent = await sendTo({ at: 'MAIL', by: 'drop', after: 1, only: 1 }, { mails: 2 })
     expect(sent.outcomes).toEqual([accepted, { kind: 'retryable', reason: 'ECONNECTION' }])
     expect(sent.connections).toBe(2)
   })
 
-  test('by a reset is told by the same phases', async () => {
+  test('by a reset has the same outcomes by step', async () => {
     const before = await sendTo({ at: 'RCPT', by: 'reset' })
     expect(before.outcomes).toMatchObject([{ kind: 'retryable' }])
     const after = await sendTo({ at: 'content', by: 'reset' })
@@ -427,7 +427,7 @@ describe.concurrent('a connection that breaks off', () => {
     expect(after.contents).toHaveLength(1)
   })
 
-  test('after the final dot of a later mail leaves that one open, and nothing is sent again', async () => {
+  test('after the final dot of a later mail leaves that one unknown, and it is not sent again', async () => {
     const { outcomes, contents } = await sendTo({ at: 'content', by: 'drop', after: 1 }, { mails: 2 })
     expect(outcomes).toEqual([accepted, { kind: 'unknown', reason: 'ECONNECTION', providerMessageId }])
     expect(contents).toHaveLength(2)
@@ -482,7 +482,7 @@ describe.concurrent('a reply', () => {
   })
 
   test.each(['gibberish', '', '999 what', '354 go on', '150 hm'])(
-    'of %j after the final dot leaves it open',
+    'of %j after the final dot leaves the outcome unknown',
     async (by) => {
       const { outcomes } = await sendTo(
         { at: 'content', by },
@@ -492,16 +492,16 @@ describe.concurrent('a reply', () => {
     },
   )
 
-  // One to EHLO is, by the older HELO.
-  test.each(['greeting', 'MAIL', 'RCPT'] as const)('of gibberish at %s is no agreement', async (at) => {
+  // Without EHLO, because gibberish there makes the client fall back to HELO.
+  test.each(['greeting', 'MAIL', 'RCPT'] as const)('of gibberish at %s is not accepted', async (at) => {
     const { outcomes, contents } = await sendTo({ at, by: 'gibberish' })
     expect(outcomes[0]?.kind).not.toBe('accepted')
     expect(contents).toEqual([])
   })
 })
 
-describe('a server that does not answer', () => {
-  test('costs no more than the time-out, and nothing was sent', async () => {
+describe('a server that does not respond', () => {
+  test('causes an unknown outcome after the time-out, and gets no mail', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
@@ -515,23 +515,23 @@ describe('a server that does not answer', () => {
     mailer.close()
     silent.stop()
     expect(tookMs).toBeGreaterThanOrEqual(passingMs - 5)
-    // As long as a server may stall, which would end it too.
+    // The stall time-out, which would also end it.
     expect(tookMs).toBeLessThan(patienceMs)
   })
 
-  test.each(beforeContent)('at %s has not been sent anything', async (at) => {
+  test.each(beforeContent)('at %s gets no mail', async (at) => {
     const { outcomes, contents } = await sendTo({ at, by: 'hang' }, { timeoutMs: 100 })
     expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', providerMessageId }])
     expect(contents).toEqual([])
   })
 
-  test('after the final dot leaves it open, and nothing is sent again', async () => {
+  test('after the final dot leaves the outcome unknown, and the mail is not sent again', async () => {
     const { outcomes, contents } = await sendTo({ at: 'content', by: 'hang' }, { timeoutMs: passingMs })
     expect(outcomes).toEqual([{ kind: 'unknown', reason: 'time-out', providerMessageId }])
     expect(contents).toHaveLength(1)
   })
 
-  test('holds up neither itself nor the others when several mails wait for it', async () => {
+  test('delays neither itself nor other mails when several mails wait for it', async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url)
     const startedAt = performance.now()
@@ -543,7 +543,7 @@ describe('a server that does not answer', () => {
     expect(tookMs).toBeLessThan(patienceMs)
   })
 
-  test('gets none of the mails that were given up, and the next one at once, when it answers again', async () => {
+  test('gets none of the abandoned mails, and the next one immediately, when it responds again', async () => {
     const server = await startSmtp()
     const release = server.hold()
     const mailer = mailerTo(server.url)
@@ -557,7 +557,7 @@ describe('a server that does not answer', () => {
     expect(server.received.map(({ to }) => to.join())).toEqual(['next@example.com'])
   })
 
-  test('for as long as a mail may stall is hung up on, before the time of the mail is up', async () => {
+  test("for the stall time-out is disconnected before the mail's time-out", async () => {
     const silent = startSilentServer()
     const mailer = mailerTo(silent.url, {}, 60)
     expect(await mailer.send(mail, 1, patienceMs)).toEqual({
@@ -569,7 +569,7 @@ describe('a server that does not answer', () => {
     silent.stop()
   })
 
-  test('because nothing listens can not have got it', async () => {
+  test('because its port is closed is a temporary failure', async () => {
     const server = await startSmtp()
     await server.stop()
     const mailer = mailerTo(server.url)
@@ -578,7 +578,7 @@ describe('a server that does not answer', () => {
     expect(outcome).toEqual({ kind: 'retryable', reason: 'ECONNREFUSED' })
   })
 
-  test('because there is no such host can not have got it', async () => {
+  test('because its host name does not exist is a temporary failure', async () => {
     const mailer = mailerTo('smtp://no-such-host.invalid')
     const outcome = await mailer.send(mail, 1, patienceMs)
     mailer.close()
@@ -586,7 +586,7 @@ describe('a server that does not answer', () => {
   })
 })
 
-test('a hundred mails at once arrive once each, over at most eight connections', async () => {
+test('a hundred simultaneous mails arrive once each, over at most eight connections', async () => {
   await using post = await scene()
   const recipients = Array.from({ length: 100 }, (_, index) => `reader${index}@example.com`)
   const outcomes = await Promise.all(recipients.map((to, index) => post.send({ to }, index + 1)))
@@ -598,7 +598,7 @@ test('a hundred mails at once arrive once each, over at most eight connections',
   expect(new Set(post.server.received.map(({ sessionId }) => sessionId)).size).toBeLessThanOrEqual(8)
 })
 
-test('of a pool of two, two connections carry them all', async () => {
+test('a pool of two uses two connections for all mails', async () => {
   await using post = await scene({}, ({ url }) => `${url}?pool=true&maxConnections=2&maxMessages=5`)
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => post.send()))
   expect(outcomes.filter(({ kind }) => kind !== 'accepted')).toEqual([])

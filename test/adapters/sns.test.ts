@@ -60,7 +60,7 @@ function refusal(code: string, message = `Not ${plain.text.replace('&', '&amp;')
 
 let double: ReturnType<typeof startProviderDouble>
 
-/** Every outcome and receipt of a test: none may give anything away. */
+/** Every outcome and delivery report of a test: none may reveal a number, a text or a secret. */
 const told: unknown[] = []
 
 beforeEach(() => {
@@ -106,7 +106,7 @@ function onlyCall() {
   return { ...call, form: Object.fromEntries(new URLSearchParams(call.body)) }
 }
 
-/** An attribute of a message, as the Query API writes it. */
+/** An attribute of a message, in the form of the Query API. */
 function attribute(index: number, name: string, value: string) {
   const entry = `MessageAttributes.entry.${index}`
   return {
@@ -132,7 +132,7 @@ describe('the request', () => {
     expect(body + JSON.stringify([...headers])).not.toContain(secretAccessKey)
   })
 
-  test('names the sender', async () => {
+  test('has the sender', async () => {
     await send({}, { env: { SNS_SENDER_ID: 'Acme-1' } })
     expect(onlyCall().form).toEqual({
       ...publish,
@@ -142,7 +142,7 @@ describe('the request', () => {
     })
   })
 
-  test("of the template route has the text with the ids of India's DLT, and its sender", async () => {
+  test('of the template route has the text with the Indian DLT ids, and its sender', async () => {
     await send(registered, { env: { SNS_SENDER_ID: 'Acme1' } })
     expect(onlyCall().form).toEqual({
       ...publish,
@@ -154,7 +154,7 @@ describe('the request', () => {
     })
   })
 
-  test('of the template route does without ids that there are not', async () => {
+  test('of the template route omits missing ids', async () => {
     await send({
       ...registered,
       senderId: null,
@@ -168,7 +168,7 @@ describe('the request', () => {
   })
 })
 
-/** SHA-256 as Amazon's own signer wants to be given it. */
+/** SHA-256, in the form that Amazon's signer requires. */
 class Sha256 {
   private readonly hash
   constructor(key?: string | ArrayBuffer | ArrayBufferView) {
@@ -184,10 +184,10 @@ class Sha256 {
 
 describe('the signature', () => {
   test.each<[string, Record<string, string>, string]>([
-    ['of a key', {}, 'ap-south-1'],
-    ['of a session', { AWS_SESSION_TOKEN: sessionToken }, 'ap-south-1'],
-    ['of another region', { AWS_REGION: 'us-gov-west-1' }, 'us-gov-west-1'],
-  ])("%s is the one that Amazon's own software makes", async (_, env, region) => {
+    ['with an access key', {}, 'ap-south-1'],
+    ['with a session token', { AWS_SESSION_TOKEN: sessionToken }, 'ap-south-1'],
+    ['for another region', { AWS_REGION: 'us-gov-west-1' }, 'us-gov-west-1'],
+  ])("%s equals that of Amazon's own software", async (_, env, region) => {
     await send({}, { env })
     const { headers, body } = onlyCall()
     const signer = new SignatureV4({
@@ -215,35 +215,35 @@ describe('the signature', () => {
   })
 })
 
-describe('the answer', () => {
+describe('the response', () => {
   test.each([
     ['as documented', published],
     ['without a declaration', published.slice(published.indexOf('<Pub'))],
     ['on one line', published.replace(/\s*\n\s*/g, '')],
     ['with a sequence', published.replace('</MessageId>', '</MessageId><SequenceNumber>1</SequenceNumber>')],
-  ])('of a message that is taken, %s', async (_, text) => {
+  ])('of an accepted message, %s', async (_, text) => {
     double.answer(() => new Response(text))
     expect(await send()).toEqual({ kind: 'accepted', providerMessageId: messageId })
   })
 
-  test('tells by its message that it is the number that is invalid', async () => {
+  test('with an invalid number is recognized by its message', async () => {
     const message = `Invalid parameter: PhoneNumber Reason: +${plain.to} is not valid to publish to`
     double.answer(() => new Response(refusal('InvalidParameter', message), { status: 400 }))
     expect(await send()).toEqual(failure('recipient', 'InvalidParameter'))
   })
 
   test.each([
-    ['an error that breaks off', refusal('AuthorizationError').slice(0, -5)],
+    ['an incomplete error', refusal('AuthorizationError').slice(0, -5)],
     ['an error in JSON', '{"Error":{"Code":"AuthorizationError"}}'],
     ['a code with a number in it', refusal(`A ${plain.to}`)],
-    ['what a success looks like', published],
-  ])('HTTP 400 with %s is told by its status', async (_, text) => {
+    ['the body of a success', published],
+  ])('HTTP 400 with %s is classified by its status', async (_, text) => {
     double.answer(() => new Response(text, { status: 400 }))
     expect(await send()).toEqual(failure('content', 'HTTP 400'))
   })
 })
 
-/** "Example log for successful SMS delivery". */
+/** "Example log for successful SMS delivery" in Amazon's documentation. */
 function log(
   status: string,
   id = messageId,
@@ -267,7 +267,7 @@ function log(
   }
 }
 
-/** A message of CloudWatch Logs to a subscription: logs as JSON in JSON. */
+/** A CloudWatch Logs subscription message: JSON log events in JSON. */
 function logs(...messages: unknown[]): string {
   return JSON.stringify({
     messageType: 'DATA_MESSAGE',
@@ -285,7 +285,7 @@ function logs(...messages: unknown[]): string {
 
 const requestId = 'ed4acda5-034f-9f42-bba1-f29aea6d7d8f'
 
-/** A request of Firehose with such records. */
+/** A Firehose request with such records. */
 function delivery(...records: (string | Uint8Array)[]) {
   return {
     requestId,
@@ -329,8 +329,8 @@ const control = JSON.stringify({
   logEvents: [{ id: '', timestamp: 1_510_109_208_016, message: 'CWL CONTROL MESSAGE: Checking health' }],
 })
 
-describe('a receipt', () => {
-  test('is named by the id of the message', () => {
+describe('a delivery report', () => {
+  test('is matched by the message id', () => {
     expect(providerOf().deliveryReports?.namedBy).toBe('providerMessageId')
   })
 
@@ -349,45 +349,45 @@ describe('a receipt', () => {
     expect(read(body)).toEqual([{ providerMessageId: messageId, ...news } as never])
   })
 
-  test('that says nothing of the delivery', () => {
+  test('without a delivery status', () => {
     const body = delivery(gzipSync(logs({ notification: { messageId }, status: 'FAILURE' })))
     expect(read(body)).toEqual([{ providerMessageId: messageId, status: 'failed', reason: 'FAILURE' }])
   })
 
-  test('comes with others, in events, records, and packs that are joined', () => {
+  test('may come with others, in events, records and concatenated gzip data', () => {
     const [one, two, three, four, five] = ['1', '2', '3', '4', '5'].map((id) => log('SUCCESS', id))
     const joined = Buffer.concat([gzipSync(logs(three)), gzipSync(control), gzipSync(logs(four))])
     const news = read(delivery(gzipSync(logs(one, two)), joined, gzipSync(`${logs(five)}\n`)))
     expect(news?.map(({ providerMessageId }) => providerMessageId)).toEqual(['1', '2', '3', '4', '5'])
   })
 
-  test('may be packed as a whole', () => {
+  test('may be compressed as a whole', () => {
     const body = gzipSync(JSON.stringify(delivery(gzipSync(logs(log('SUCCESS'))))))
     expect(read(body, { 'content-encoding': 'gzip' })).toEqual([arrived])
   })
 
-  test('may have been unpacked by Firehose, and its logs taken out', () => {
+  test('may be decompressed by Firehose, with its log events extracted', () => {
     const text = JSON.stringify(log('SUCCESS'))
     expect(read(delivery(logs(log('SUCCESS')), `${text}\n${text}\n`))).toEqual([arrived, arrived, arrived])
   })
 
   test.each([
-    ['a word of control', [gzipSync(control)]],
+    ['a control message', [gzipSync(control)]],
     [
-      'control that looks like logs',
+      'a control message that looks like logs',
       [gzipSync(logs(log('SUCCESS')).replace('DATA_MESSAGE', 'CONTROL_MESSAGE'))],
     ],
     ['an empty record', ['']],
     ['no records', []],
     ['no events', [gzipSync(JSON.stringify({ messageType: 'DATA_MESSAGE' }))]],
     [
-      'logs of something else',
+      'logs of another service',
       [gzipSync(logs('START', '{"a":1}', '[]', 'null', '"a"', '{"notification":1}'))],
     ],
     ['a log without a status', [gzipSync(logs({ notification: { messageId } }))]],
     ['an id that is a number', [gzipSync(logs({ notification: { messageId: 1 }, status: 'SUCCESS' }))]],
-    ['events that are none', [gzipSync('{"messageType":"DATA_MESSAGE","logEvents":[null,1,{"message":1}]}')]],
-  ])('is none in a delivery of %s', (_, records) => {
+    ['invalid events', [gzipSync('{"messageType":"DATA_MESSAGE","logEvents":[null,1,{"message":1}]}')]],
+  ])('is absent in a delivery of %s', (_, records) => {
     expect(read(delivery(...records))).toEqual([])
   })
 
@@ -397,23 +397,23 @@ describe('a receipt', () => {
     ['null', 'null'],
     ['a list', '[]'],
     ['no records', { requestId }],
-    ['records that are none', { requestId, records: { data: '' } }],
+    ['records that are not a list', { requestId, records: { data: '' } }],
     ['no id', { records: [] }],
     ['a record that is null', { requestId, records: [null] }],
     ['a record without data', { requestId, records: [{}] }],
     ['data that is an object', { requestId, records: [{ data: { messageType: 'DATA_MESSAGE' } }] }],
-    ['a pack that breaks off', delivery(gzipSync(logs(log('SUCCESS'))).subarray(0, 40))],
-    ['a pack of junk', delivery(gzipSync('hello'))],
+    ['incomplete gzip data', delivery(gzipSync(logs(log('SUCCESS'))).subarray(0, 40))],
+    ['gzip data that is not JSON', delivery(gzipSync('hello'))],
     ['a text', delivery('hello')],
-    ['JSON that breaks off', delivery(logs(log('SUCCESS')).slice(0, -1))],
-    ['braces that are wrong', delivery('}{', '{]}')],
-    ['a body that breaks off', gzipSync(JSON.stringify(delivery())).subarray(0, 20)],
-    ['brackets without end', `{"requestId":"a","records":${'['.repeat(100_000)}`],
-  ])('is refused that is %s', (_, body) => {
+    ['incomplete JSON', delivery(logs(log('SUCCESS')).slice(0, -1))],
+    ['unbalanced braces', delivery('}{', '{]}')],
+    ['an incomplete body', gzipSync(JSON.stringify(delivery())).subarray(0, 20)],
+    ['100,000 open brackets', `{"requestId":"a","records":${'['.repeat(100_000)}`],
+  ])('is rejected if it is %s', (_, body) => {
     expect(failureOf(() => read(body))).toBe('validation_error')
   })
 
-  test('that unpacks to gigabytes is refused', () => {
+  test('that decompresses to gigabytes is rejected', () => {
     const bomb = gzipSync(Buffer.alloc(17 * 1024 * 1024, ' '))
     expect(bomb.length).toBeLessThan(20_000)
     expect(failureOf(() => read(bomb))).toBe('validation_error')
@@ -424,15 +424,15 @@ describe('a receipt', () => {
   })
 })
 
-describe('the access key of Firehose', () => {
+describe('the Firehose access key', () => {
   const body = delivery(gzipSync(logs(log('SUCCESS'))))
   const env = { SNS_FIREHOSE_ACCESS_KEY: 'the access key' }
 
-  test('is not asked for where none is set', () => {
+  test('is not checked if none is set', () => {
     expect(read(body, { 'x-amz-firehose-access-key': 'any' })).toEqual([arrived])
   })
 
-  test('must be the one that is set', () => {
+  test('must equal the configured one', () => {
     expect(read(body, { 'x-amz-firehose-access-key': 'the access key' }, env)).toEqual([arrived])
   })
 
@@ -441,25 +441,25 @@ describe('the access key of Firehose', () => {
     ['empty', { 'x-amz-firehose-access-key': '' }],
     ['another', { 'x-amz-firehose-access-key': 'the access kez' }],
     ['longer', { 'x-amz-firehose-access-key': 'the access key ' }],
-  ])('is refused when it is %s', (_, headers) => {
+  ])('is rejected if it is %s', (_, headers) => {
     expect(failureOf(() => read(body, headers, env))).toBe('forbidden')
   })
 })
 
-describe('what Firehose is answered', () => {
+describe('the response to Firehose', () => {
   test.each([
     ['plain', JSON.stringify(delivery(gzipSync(control)))],
     ['packed', gzipSync(JSON.stringify(delivery(gzipSync(control))))],
-  ])('names its request, which is %s, and the time', (_, body) => {
+  ])('has its request id, which is %s, and the time', (_, body) => {
     expect(providerOf().deliveryReports?.answer?.(callOf(body), now)).toEqual({ requestId, timestamp: now })
   })
 })
 
-describe('its settings', () => {
+describe('the settings', () => {
   const sound = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'canary', AWS_SECRET_ACCESS_KEY: 'canary' }
 
   test.each(['ACM', 'Acme', 'ACMEIN', '1a2', 'Acme-Mail', 'abcdefghijk'])(
-    'may name the sender %s',
+    'may have the sender %s',
     (senderId) => {
       const settings = new Settings({ ...sound, SNS_SENDER_ID: senderId })
       sns.configure(settings, 'template')
@@ -471,7 +471,7 @@ describe('its settings', () => {
     ['eu-west-1', 'sns.eu-west-1.amazonaws.com'],
     ['us-gov-west-1', 'sns.us-gov-west-1.amazonaws.com'],
     ['cn-north-1', 'sns.cn-north-1.amazonaws.com.cn'],
-  ])('of %s lead to %s', (region, host) => {
+  ])('of %s result in %s', (region, host) => {
     const asked: [string, string][] = []
     const settings = new (class extends Settings {
       override baseUrl(setting: TextSetting, usual = ''): string {

@@ -4,7 +4,7 @@ import { ConfigError } from '../../src/config/settings.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' } as const
 
-/** The variables that an environment's problems begin with. */
+/** The variables named in an environment's problems. */
 function refused(env: Readonly<Record<string, string>>): string[] {
   try {
     readConfig(env)
@@ -15,7 +15,7 @@ function refused(env: Readonly<Record<string, string>>): string[] {
   }
 }
 
-test('without an endpoint nothing is traced, and the other variables are not looked at', () => {
+test('without an endpoint tracing is off, and the other variables are not checked', () => {
   const ofOthers = {
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_EXPORTER_OTLP_HEADERS: 'nonsense',
@@ -25,14 +25,17 @@ test('without an endpoint nothing is traced, and the other variables are not loo
   expect(readConfig({ ...ofOthers, OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }).tracing).toBeUndefined()
 })
 
-test.each([{ OTEL_SDK_DISABLED: 'True' }, { OTEL_TRACES_EXPORTER: 'none' }])('%j turns it off', (env) => {
-  expect(readConfig({ ...endpoint, ...env }).tracing).toBeUndefined()
-  expect(
-    readConfig({ ...endpoint, OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }).tracing,
-  ).toBeDefined()
-})
+test.each([{ OTEL_SDK_DISABLED: 'True' }, { OTEL_TRACES_EXPORTER: 'none' }])(
+  '%j turns tracing off',
+  (env) => {
+    expect(readConfig({ ...endpoint, ...env }).tracing).toBeUndefined()
+    expect(
+      readConfig({ ...endpoint, OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }).tracing,
+    ).toBeDefined()
+  },
+)
 
-test('with an endpoint alone everything is traced, as otpost', () => {
+test('with only an endpoint everything is traced, as service otpost', () => {
   expect(readConfig(endpoint).tracing).toEqual({
     url: 'http://localhost:4318/v1/traces',
     headers: {},
@@ -47,11 +50,11 @@ describe('the endpoint', () => {
     ['http://collector:4318', 'http://collector:4318/v1/traces'],
     ['http://collector:4318/', 'http://collector:4318/v1/traces'],
     [' https://traces.example.com/otlp/ ', 'https://traces.example.com/otlp/v1/traces'],
-  ])('of all signals is a base: %s', (url, expected) => {
+  ])('of all signals is a base URL: %s', (url, expected) => {
     expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: url }).tracing?.url).toBe(expected)
   })
 
-  test('of traces is taken as it is, and before the other', () => {
+  test('of traces is used unchanged, and takes precedence', () => {
     const OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = 'http://collector/in?tenant=1'
     expect(readConfig({ ...endpoint, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT }).tracing?.url).toBe(
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
@@ -62,7 +65,7 @@ describe('the endpoint', () => {
   })
 
   test.each(['collector:4318', 'some-host', 'grpc://collector:4317', 'https://me:secret@collector'])(
-    'is refused as %s, without being repeated',
+    'is rejected as %s, and the message does not repeat it',
     (url) => {
       for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']) {
         expect(refused({ [name]: url })).toEqual([name])
@@ -71,14 +74,14 @@ describe('the endpoint', () => {
     },
   )
 
-  test('of all signals is refused where no path can follow it', () => {
+  test('of all signals is rejected if no path can follow it', () => {
     expect(refused({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector/?tenant=1' })).toEqual([
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ])
   })
 
   test.each(['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'])(
-    'is spoken to as OTLP over HTTP in protobuf alone: %s',
+    'supports OTLP over HTTP with protobuf only: %s',
     (name) => {
       expect(refused({ ...endpoint, [name]: 'http/protobuf' })).toEqual([])
       expect(refused({ ...endpoint, [name]: 'grpc' })).toEqual([name])
@@ -97,12 +100,12 @@ describe('headers', () => {
     expect(tracing?.headers).toEqual({ Authorization: 'Bearer a=b', 'x-tenant': 'two' })
   })
 
-  test.each(['nonsense', '=value', 'a=%zz', 'a b=c', 'a=b%0d%0ac: d'])('are refused as %s', (text) => {
+  test.each(['nonsense', '=value', 'a=%zz', 'a b=c', 'a=b%0d%0ac: d'])('are rejected as %s', (text) => {
     expect(refused({ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: text })).toEqual(['OTEL_EXPORTER_OTLP_HEADERS'])
   })
 })
 
-test('the server is named by OTEL_SERVICE_NAME, or else by service.name', () => {
+test('the service name is OTEL_SERVICE_NAME, or else service.name', () => {
   const OTEL_RESOURCE_ATTRIBUTES = 'service.name=codes,deployment.environment.name=staging'
   const { tracing } = readConfig({ ...endpoint, OTEL_RESOURCE_ATTRIBUTES })
   expect(tracing).toMatchObject({
@@ -129,11 +132,11 @@ describe('the sampler', () => {
     expect(readConfig({ ...endpoint, ...env }).tracing?.sampling).toEqual({ sampler, ratio } as never)
   })
 
-  test('is refused by name', () => {
+  test('is rejected by name', () => {
     expect(refused({ ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger_remote' })).toEqual(['OTEL_TRACES_SAMPLER'])
   })
 
-  test.each(['-0.1', '1.1', 'ten', '1e-1', 'NaN', '.'])('is refused with the ratio %s', (ratio) => {
+  test.each(['-0.1', '1.1', 'ten', '1e-1', 'NaN', '.'])('is rejected with the ratio %s', (ratio) => {
     const env = { ...endpoint, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: ratio }
     expect(refused(env)).toEqual(['OTEL_TRACES_SAMPLER_ARG'])
   })
@@ -147,6 +150,6 @@ test.each([
   expect(readConfig({ SHUTDOWN_DELAY_SECONDS: text }).shutdownDelaySeconds).toBe(seconds)
 })
 
-test.each(['301', '-1', '1.5', '10s'])('SHUTDOWN_DELAY_SECONDS is refused as %s', (text) => {
+test.each(['301', '-1', '1.5', '10s'])('SHUTDOWN_DELAY_SECONDS is rejected as %s', (text) => {
   expect(refused({ SHUTDOWN_DELAY_SECONDS: text })).toEqual(['SHUTDOWN_DELAY_SECONDS'])
 })

@@ -7,8 +7,8 @@ import { twilio } from '../../src/adapters/sms/twilio.ts'
 import { Settings } from '../../src/config/settings.ts'
 import type { Outcome, Sms } from '../../src/domain/messages/providers.ts'
 
-// Two programs that nobody here wrote: Twilio's own OpenAPI document, and Prism, which answers as it says and refuses what
-// it does not allow. Both are large, and so are no dependencies of the service's.
+// Checks the adapter against Twilio's own OpenAPI document and Prism, a mock server that rejects what the
+// document does not allow. Both are too large to be dependencies of the service.
 const packages = join(import.meta.dir, '../twilio-openapi')
 const prismProgram = join(packages, 'node_modules/@stoplight/prism-cli/dist/index.js')
 const documentFile = join(
@@ -23,7 +23,7 @@ if (!isInstalled) {
   )
 }
 
-// Prism takes its time to start; it is there for what it answers, not for how soon.
+// Prism starts slowly; its speed does not matter here.
 setDefaultTimeout(120_000)
 
 const operationPath = '/2010-04-01/Accounts/{AccountSid}/Messages.json'
@@ -74,7 +74,9 @@ interface Operation {
   }
 }
 
-/** Starts Prism on the one operation that the adapter calls; it takes seconds to read in all of them. */
+/**
+ * Starts Prism with only the operation that the adapter calls, because it takes seconds to read all of them.
+ */
 async function startPrism(document: Document, operation: Operation) {
   const folder = mkdtempSync(join(tmpdir(), 'otpost-twilio-'))
   const file = join(folder, 'document.json')
@@ -106,17 +108,17 @@ async function startPrism(document: Document, operation: Operation) {
   }
 }
 
-/** What stands between the adapter and Prism, as the test says. */
+/** How the proxy between the adapter and Prism changes a call. */
 interface Intervention {
   /** Headers to add. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Takes the credentials away. */
+  /** Removes the credentials. */
   readonly anonymous?: true
-  /** Fields to put in Prism's answer. */
+  /** Fields to replace in Prism's response. */
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** Hands each call to Prism and its answer back, and keeps both. */
+/** Forwards each call to Prism and records the request and the response. */
 function startProxy(target: string) {
   const state = { intervention: {} as Intervention }
   const forms: URLSearchParams[] = []
@@ -172,7 +174,7 @@ afterAll(async () => {
   await prism?.stop()
 })
 
-/** Sends by way of the proxy; resolves to what became of it, what was sent and what Prism answered. */
+/** Sends through the proxy; returns the outcome, the request and Prism's response. */
 async function send(given: Partial<Sms> = {}, intervention: Intervention = {}, from = '+15005550006') {
   if (!proxy) throw new Error('nothing runs')
   const settings = new Settings({
@@ -191,14 +193,14 @@ async function send(given: Partial<Sms> = {}, intervention: Intervention = {}, f
   return { outcome, form, answer }
 }
 
-/** The fields of a form that the document doesn't know. Prism doesn't mind them. */
+/** The form fields that are not in the document, which Prism ignores. */
 function undeclared(form: URLSearchParams): string[] {
   const { schema } = operation.requestBody.content['application/x-www-form-urlencoded'] ?? {}
   return [...form.keys()].filter((name) => !Object.hasOwn(schema?.properties ?? {}, name))
 }
 
 describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
-  test('has what is sent, from a number', async () => {
+  test('allows the request with a sender number', async () => {
     const { outcome, form, answer } = await send()
     expect(answer.status).toBe(201)
     expect(outcome).toEqual({ kind: 'accepted', providerMessageId: JSON.parse(answer.body).sid })
@@ -206,7 +208,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     expect(undeclared(form)).toEqual([])
   })
 
-  test('has what is sent, from a messaging service and with no more than is needed', async () => {
+  test('allows the request with a messaging service and the required fields only', async () => {
     const { outcome, form, answer } = await send({ validitySeconds: null, callbackUrl: null }, {}, service)
     expect(answer.status).toBe(201)
     expect(outcome.kind).toBe('accepted')
@@ -214,7 +216,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     expect(undeclared(form)).toEqual([])
   })
 
-  test('asks for credentials, and a call without them is a fault of the account', async () => {
+  test('requires credentials, and a call without them is an account error', async () => {
     const { outcome, answer } = await send({}, { anonymous: true })
     expect(answer.status).toBe(401)
     expect(outcome).toEqual({ kind: 'rejected', scope: 'account', reason: 'HTTP 401' })
@@ -247,7 +249,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
       { body: JSON.stringify({ To: '+1' }), headers: { 'content-type': 'application/json' } },
     ],
     ['another path', 404, '/2010-04-01/Messages.json', { body: new URLSearchParams({ To: '+1' }) }],
-  ])('does not allow %s, and Prism can tell', async (_, status, path, { headers, body }) => {
+  ])('forbids %s, and Prism rejects it', async (_, status, path, { headers, body }) => {
     const authorization = `Basic ${btoa(`${account}:x`)}`
     const response = await fetch(`${prism?.url}${path}`, {
       method: 'POST',
@@ -258,7 +260,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     expect(response.status).toBe(status)
   })
 
-  test('shows answers that are all understood', async () => {
+  test('has example responses that the adapter understands', async () => {
     const examples = Object.keys(operation.responses[201].content['application/json'].examples)
     expect(examples.length).toBeGreaterThan(0)
     for (const example of examples) {
@@ -269,7 +271,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
 
   const unsent = ['failed', 'undelivered', 'canceled']
 
-  test('names statuses that are all understood', async () => {
+  test('has statuses that the adapter understands', async () => {
     const statuses = document.components.schemas.message_enum_status?.enum ?? []
     expect(statuses.length).toBeGreaterThan(unsent.length)
     for (const status of statuses) {
@@ -281,7 +283,7 @@ describe.skipIf(!isInstalled)("Twilio's OpenAPI document", () => {
     }
   })
 
-  test('allows any answer of some shape, and none of those is taken for more than it says', async () => {
+  test('allows responses of several shapes, and the adapter treats none as more than it says', async () => {
     const kinds = new Set<Outcome['kind']>()
     for (let round = 0; round < 60; round++) {
       const { outcome, answer } = await send({}, { headers: { prefer: 'dynamic=true' } })

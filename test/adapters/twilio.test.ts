@@ -14,7 +14,7 @@ const service = 'MG0123456789abcdef0123456789abcdef'
 
 const sms: Sms = { ...anySms, to: '12025550143', text: 'Grüße aus Köln: "1 € & 20% = 493817" 🎁' }
 
-/** What the Messages resource answers a message with that it takes; it repeats the number and the text. */
+/** Twilio's response to an accepted message; it repeats the number and the text. */
 function message(fields: Record<string, unknown>): Record<string, unknown> {
   return {
     account_sid: account,
@@ -69,26 +69,26 @@ function provider(env: Record<string, string> = {}) {
 
 async function send(given: Partial<Sms> = {}, { timeoutMs = patienceMs, env = {} } = {}): Promise<Outcome> {
   const outcome = await provider(env).send({ ...sms, ...given }, timeoutMs)
-  // What comes out of here is logged.
+  // These outcomes are logged.
   for (const secret of [token, sms.text, '493817', sms.to])
     expect(JSON.stringify(outcome)).not.toContain(secret)
   return outcome
 }
 
-/** The only call that was made, its form as pairs. */
+/** The only call, with its form as pairs. */
 function onlyCall() {
   const call = server.onlyCall()
   return { ...call, fields: [...new URLSearchParams(call.body)] }
 }
 
-test('it carries plain messages alone', () => {
+test('it supports plain messages only', () => {
   expect(twilio.name).toBe('twilio')
   expect(twilio.routes).toEqual(['plain'])
   expect(provider().name).toBe('twilio')
 })
 
 describe('the request', () => {
-  test('is a POST of a form to the messages of the account', async () => {
+  test("is a form posted to the account's messages", async () => {
     expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid })
     const { method, path, headers, fields } = onlyCall()
     expect(method).toBe('POST')
@@ -102,7 +102,7 @@ describe('the request', () => {
     ])
   })
 
-  test('takes with it for how long, and where to tell what became of it', async () => {
+  test('has the validity period and the status callback URL', async () => {
     const callbackUrl = 'https://otp.example/receipts/twilio/d2a0b3f6.1.Xy_z-0'
     await send({ validitySeconds: 300, callbackUrl })
     expect(onlyCall().fields).toEqual([
@@ -121,7 +121,7 @@ describe('the request', () => {
     [59.9, '59'],
     [36_000, '36000'],
     [86_400, '36000'],
-  ])('has a validity of %p as %p, since Twilio takes 1 to 36000', async (validitySeconds, sent) => {
+  ])('has a validity of %p as %p, since Twilio allows 1 to 36000', async (validitySeconds, sent) => {
     await send({ validitySeconds })
     expect(onlyCall().fields).toContainEqual(['ValidityPeriod', sent])
   })
@@ -131,7 +131,7 @@ describe('the request', () => {
     ['12345', 'From'],
     ['Acme Shop', 'From'],
     [service, 'MessagingServiceSid'],
-  ])('names the sender %p as %s', async (sender, field) => {
+  ])('has the sender %p as %s', async (sender, field) => {
     await send({}, { env: { TWILIO_FROM: sender } })
     expect(onlyCall().fields).toEqual([
       ['To', '+12025550143'],
@@ -143,13 +143,13 @@ describe('the request', () => {
   test.each<[string, string]>([
     ['ACMEIN', 'From'],
     [service, 'MessagingServiceSid'],
-  ])('names a sender of its own, %p, instead of the usual one', async (senderId, field) => {
+  ])("has the message's own sender, %p, in place of the configured one", async (senderId, field) => {
     await send({ senderId })
     const sender = onlyCall().fields.filter(([name]) => name === 'From' || name === 'MessagingServiceSid')
     expect(sender).toEqual([[field, senderId]])
   })
 
-  test('has the credentials in its header alone', async () => {
+  test('has the credentials in its header only', async () => {
     await send()
     const { path, headers, body } = onlyCall()
     headers.delete('authorization')
@@ -157,16 +157,16 @@ describe('the request', () => {
   })
 })
 
-describe('an answer of success', () => {
+describe('a success response', () => {
   test.each(['queued', 'accepted', 'scheduled', 'sending', 'sent', 'delivered', 'read'])(
-    'may say that the message is %s',
+    'may have the status %s',
     async (status) => {
       server.answer(() => created({ status }))
       expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid })
     },
   )
 
-  test('may be about an MMS, which a long text is made in some places', async () => {
+  test('may be about an MMS, which replaces a long text in some countries', async () => {
     server.answer(() => created({ sid: sid.replace('SM', 'MM') }))
     expect(await send()).toEqual({ kind: 'accepted', providerMessageId: sid.replace('SM', 'MM') })
   })
@@ -178,27 +178,27 @@ describe('an answer of success', () => {
     [{ status: 'failed', error_code: 21610 }, failure('recipient', '21610')],
     [{ status: 'failed', error_code: 30008 }, failure('retryable', '30008')],
     [{ status: 'failed', error_code: 12025550143 }, failure('retryable', 'status failed')],
-  ])('is none with %p', async (fields, outcome) => {
+  ])('is invalid with %p', async (fields, outcome) => {
     server.answer(() => created(fields))
     expect(await send()).toEqual(outcome)
   })
 
   test.each<[string, unknown]>([
-    ['a status of the future', 'teleported'],
+    ['an unknown status', 'teleported'],
     ['no status', undefined],
-    ['null for a status', null],
-    ['a status that is no text', ['queued']],
-    ['a status that every object has', 'constructor'],
-  ])('with %s leaves it open, under its name', async (_, status) => {
+    ['a null status', null],
+    ['a status that is not text', ['queued']],
+    ['a status named like an object property', 'constructor'],
+  ])('with %s leaves the outcome unknown, with its status as the reason', async (_, status) => {
     server.answer(() => created({ status }))
     expect(await send()).toEqual({ kind: 'unknown', reason: 'unreadable answer', providerMessageId: sid })
   })
 })
 
-describe('a receipt', () => {
+describe('a delivery report', () => {
   const url = 'https://otp.example/receipts/twilio/d2a0b3f6-70ff-4a9c-9c05-1d1f5c6c8e77.1.Xy_z-0'
 
-  /** What Twilio's signature is of, spelt out: "Webhooks Security". */
+  /** The text that Twilio signs, spelled out as in "Webhooks Security". */
   function signatureOf(form: Record<string, string>, address = url, key = token): string {
     let signed = address
     for (const name of Object.keys(form).sort()) signed += name + form[name]
@@ -239,7 +239,7 @@ describe('a receipt', () => {
     return read(callOf(given, { 'x-twilio-signature': signatureOf(given) }))
   }
 
-  /** What kind of failure reading it is; undefined: none. */
+  /** The expected failure of reading it; undefined: none. */
   function failureOf(action: () => unknown): string | undefined {
     try {
       action()
@@ -251,15 +251,15 @@ describe('a receipt', () => {
     }
   }
 
-  test('comes to a URL of the attempt', () => {
+  test("comes to the attempt's callback URL", () => {
     expect(provider().deliveryReports?.namedBy).toBe('attempt')
   })
 
-  test.each(['delivered', 'read'])('that says %s is one of delivery', (MessageStatus) => {
+  test.each(['delivered', 'read'])('with status %s is delivered', (MessageStatus) => {
     expect(readSigned({ MessageStatus })).toEqual([{ status: 'delivered', reason: null }])
   })
 
-  test.each(['undelivered', 'failed', 'canceled'])('that says %s is one of failure', (MessageStatus) => {
+  test.each(['undelivered', 'failed', 'canceled'])('with status %s is failed', (MessageStatus) => {
     expect(readSigned({ MessageStatus, ErrorCode: '30005' })).toEqual([{ status: 'failed', reason: '30005' }])
     expect(readSigned({ MessageStatus })).toEqual([{ status: 'failed', reason: null }])
   })
@@ -273,22 +273,25 @@ describe('a receipt', () => {
     'receiving',
     'received',
     'partially_delivered',
-  ])('that says %s is not the last', (MessageStatus) => {
+  ])('with status %s is not final', (MessageStatus) => {
     expect(readSigned({ MessageStatus })).toEqual([{ status: 'pending', reason: null }])
     expect(readSigned({ MessageStatus, ErrorCode: '30005' })).toEqual([{ status: 'pending', reason: null }])
   })
 
-  test.each(['', 'none', '+12025550143', '12025550143'])('has no reason in an error code %p', (ErrorCode) => {
-    expect(readSigned({ MessageStatus: 'failed', ErrorCode })).toEqual([{ status: 'failed', reason: null }])
-  })
+  test.each(['', 'none', '+12025550143', '12025550143'])(
+    'has no reason for the error code %p',
+    (ErrorCode) => {
+      expect(readSigned({ MessageStatus: 'failed', ErrorCode })).toEqual([{ status: 'failed', reason: null }])
+    },
+  )
 
   test.each<[string, Record<string, string>]>([
     ['no status', {}],
     ['an empty status', { MessageStatus: '' }],
-    ['a status of the future', { MessageStatus: 'teleported' }],
-    ['a status that every object has', { MessageStatus: 'constructor' }],
+    ['an unknown status', { MessageStatus: 'teleported' }],
+    ['a status named like an object property', { MessageStatus: 'constructor' }],
     ['a status in capitals', { MessageStatus: 'DELIVERED' }],
-  ])('with %s is none', (_, fields) => {
+  ])('with %s is invalid', (_, fields) => {
     expect(failureOf(() => readSigned(fields))).toBe('validation_error')
   })
 
@@ -299,15 +302,15 @@ describe('a receipt', () => {
     ['no signature', callOf(given, {})],
     ['an empty signature', callOf(given, { 'x-twilio-signature': '' })],
     ['half a signature', callOf(given, { 'x-twilio-signature': good.slice(0, 14) })],
-    ['more than a signature', callOf(given, { 'x-twilio-signature': `${good}=` })],
+    ['a signature and more', callOf(given, { 'x-twilio-signature': `${good}=` })],
     [
       "another's signature",
       callOf(given, { 'x-twilio-signature': signatureOf(given, url, 'another auth token') }),
     ],
     ['another field changed', callOf({ ...given, MessageStatus: 'failed' }, { 'x-twilio-signature': good })],
-    ['a field more', callOf({ ...given, ErrorCode: '30005' }, { 'x-twilio-signature': good })],
+    ['an additional field', callOf({ ...given, ErrorCode: '30005' }, { 'x-twilio-signature': good })],
     ['the URL of another attempt', callOf(given, { 'x-twilio-signature': good }, url.replace('.1.', '.2.'))],
-    ['a query it did not have', callOf(given, { 'x-twilio-signature': good }, `${url}?a=1`)],
+    ['an added query', callOf(given, { 'x-twilio-signature': good }, `${url}?a=1`)],
     ['another scheme', callOf(given, { 'x-twilio-signature': good }, url.replace('https', 'http'))],
     ['another port', callOf(given, { 'x-twilio-signature': signatureOf(given, url.replace('/r', ':80/r')) })],
     ['its fields in the query', { ...callOf(given, { 'x-twilio-signature': good }), body: new Uint8Array() }],
@@ -316,12 +319,12 @@ describe('a receipt', () => {
     expect(failureOf(() => read(call))).toBe('forbidden')
   })
 
-  test('is taken in its bytes, with spaces, signs and empty fields', () => {
+  test('is verified byte for byte, with spaces, signs and empty fields', () => {
     const fields = { MessageStatus: 'sent', A: ' a b+c&d=é ', AB: '', a: '%20', 'ÄÖ[]': '1\n2' }
     expect(readSigned(fields)).toEqual([{ status: 'pending', reason: null }])
   })
 
-  test('is as well with the port in what is signed, or without', () => {
+  test('may be signed with or without the port', () => {
     const withPort = url.replace('otp.example', 'otp.example:443')
     const elsewhere = url.replace('otp.example', 'otp.example:8443')
     const call = (address: string, signed: string) =>
@@ -343,8 +346,8 @@ describe('a receipt', () => {
     expect(read(call)).toEqual([{ status: 'delivered', reason: null }])
   })
 
-  // The example that Twilio's own libraries are tested with. It is no receipt, but its signature is right.
-  test("is signed as Twilio's libraries have it", () => {
+  // The test vector of Twilio's own libraries. It is not a delivery report, but its signature is valid.
+  test("has the same signature as in Twilio's libraries", () => {
     const example = {
       CallSid: 'CA1234567890ABCDE',
       Caller: '+14158675309',
@@ -363,13 +366,13 @@ describe('a receipt', () => {
 
 test.each<[string, string]>([
   ['no JSON', '<html>21211</html>'],
-  ['a body that breaks off', '{"code":21211,"message":"The numb'],
-  ['a code that is no number', '{"code":"21211"}'],
+  ['an incomplete body', '{"code":21211,"message":"The numb'],
+  ['a code that is not a number', '{"code":"21211"}'],
   ['a code that is a phone number', '{"code":12025550143}'],
   ['a code with a fraction', '{"code":21211.5}'],
-  ['a code of HTTP', '{"code":400}'],
+  ['an HTTP status as code', '{"code":400}'],
   ['null', 'null'],
-])('an error with %s is judged by its status', async (_, body) => {
+])('an error with %s is classified by its status', async (_, body) => {
   server.answer(() => new Response(body, { status: 400 }))
   expect(await send()).toEqual(failure('content', 'HTTP 400'))
 })

@@ -25,7 +25,7 @@ const registered: Sms = {
   senderId: 'ACMEIN',
 }
 
-/** A part of an answer, as "Send an SMS" has it. */
+/** One part of a response, as documented in "Send an SMS". */
 const taken = {
   to: plain.to,
   'message-id': '0A0000000123ABCD1',
@@ -45,7 +45,7 @@ function answerOf(...messages: object[]) {
 
 let double: ReturnType<typeof startProviderDouble>
 
-/** Every outcome and receipt of a test: none may give anything away. */
+/** Every outcome and delivery report of a test: none may reveal a number, a text or a secret. */
 const told: unknown[] = []
 
 beforeEach(() => {
@@ -101,7 +101,7 @@ describe('the request', () => {
     expect(body).not.toContain(apiSecret)
   })
 
-  test("of the template route has the text with the ids of India's DLT, and its sender", async () => {
+  test('of the template route has the text with the Indian DLT ids, and its sender', async () => {
     await send(registered)
     expect(onlyCall().form).toEqual({
       from: 'ACMEIN',
@@ -114,7 +114,7 @@ describe('the request', () => {
     })
   })
 
-  test('of the template route does without ids that there are not', async () => {
+  test('of the template route omits missing ids', async () => {
     await send({ ...registered, template: { key: 'A', variables: {}, id: null, entityId: null } })
     expect(Object.keys(onlyCall().form)).toEqual(['from', 'to', 'text', 'type', 'client-ref'])
   })
@@ -124,7 +124,7 @@ describe('the request', () => {
     ['आपका कोड', 'unicode'],
     ['a `backtick`', 'unicode'],
     ['👍', 'unicode'],
-  ])('says of the text "%s" that it is %s', async (text, type) => {
+  ])('marks the text "%s" as %s', async (text, type) => {
     await send({ text })
     expect(onlyCall().form).toMatchObject({ text, type })
   })
@@ -135,43 +135,43 @@ describe('the request', () => {
     [1, '20000'],
     [604_800, '604800000'],
     [9_999_999, '604800000'],
-  ])('of what is worth delivering for %i s says so in milliseconds', async (validitySeconds, ttl) => {
+  ])('has the validity of %i s in milliseconds', async (validitySeconds, ttl) => {
     await send({ validitySeconds })
     expect(onlyCall().form.ttl).toBe(ttl)
   })
 
-  test('names where the receipt may come', async () => {
+  test('has the callback URL for the delivery report', async () => {
     const callbackUrl = 'https://otp.example/receipts/vonage/d2a0.1.dGhlIHRva2Vu'
     await send({ callbackUrl })
     expect(onlyCall().form.callback).toBe(callbackUrl)
   })
 
-  test('has digits alone for a number that is the sender', async () => {
+  test('has only the digits of a sender that is a number', async () => {
     await send({}, { env: { VONAGE_FROM: '+447700900000' } })
     expect(onlyCall().form.from).toBe('447700900000')
   })
 })
 
-describe('the answer', () => {
-  test('of a long message that is taken in parts', async () => {
+describe('the response', () => {
+  test('of a long message that is accepted in parts', async () => {
     double.answer(() => Response.json(answerOf(taken, { ...taken, 'message-id': '0A0000000123ABCD2' })))
     expect(await send()).toEqual({ kind: 'accepted', providerMessageId: '0A0000000123ABCD1' })
   })
 
-  test('of a long message of which a part is refused, and a part is out', async () => {
+  test('of a long message with a rejected part after an accepted one', async () => {
     double.answer(() => Response.json(answerOf(taken, refused('9'))))
     expect(await send()).toEqual(failure('unknown', 'taken in part'))
     double.answer(() => Response.json(answerOf(refused('9'), refused('1'))))
     expect(await send()).toEqual(failure('account', 'status 9'))
   })
 
-  test('that gives no id', async () => {
+  test('without an id', async () => {
     double.answer(() => Response.json(answerOf({ status: '0' })))
     expect(await send()).toEqual({ kind: 'accepted' })
   })
 })
 
-/** "Understanding the delivery receipt", whose fields are strings throughout. */
+/** The example of "Understanding the delivery receipt", whose fields are all strings. */
 const report = {
   'err-code': '0',
   'message-timestamp': '2026-10-25 12:10:29',
@@ -210,10 +210,10 @@ function failureOf(run: () => unknown): string | undefined {
   return undefined
 }
 
-describe('a receipt', () => {
+describe('a delivery report', () => {
   const providerMessageId = report.messageId
 
-  test('is named by the attempt', () => {
+  test('is matched by the attempt', () => {
     expect(providerOf().deliveryReports?.namedBy).toBe('attempt')
   })
 
@@ -253,36 +253,36 @@ describe('a receipt', () => {
     ['null', json(null)],
     ['a list', json([report])],
     ['another type', json({ ...report, status: { is: 'delivered' } })],
-  ])('that is %s is refused', (_, call) => {
+  ])('that is %s is rejected', (_, call) => {
     expect(failureOf(() => readCall(call))).toBe('validation_error')
   })
 })
 
-/** As the guide "Signing Messages" says: sorted, `&name=value`, `_` for `&` and `=`, in hexadecimal digits. */
+/** As in the guide "Signing Messages": sorted, `&name=value`, `_` for `&` and `=`, in hexadecimal digits. */
 function signed(fields: Record<string, string>, method = 'sha256') {
   const names = Object.keys(fields).sort()
   const text = names.map((name) => `&${name}=${fields[name]?.replace(/[&=]/g, '_')}`).join('')
   return { ...fields, sig: createHmac(method, signatureSecret).update(text).digest('hex').toUpperCase() }
 }
 
-describe('a signed receipt', () => {
+describe('a signed delivery report', () => {
   const fields = { ...report, timestamp: '1582650446', nonce: 'ec11dd3e-1e7f', 'client-ref': 'a=b&c' }
   const env = { VONAGE_SIGNATURE_SECRET: signatureSecret }
   const news = [{ status: 'delivered' as const, reason: null }]
 
-  test.each(['sha256', 'sha512', 'sha1', 'md5'])('by %s is taken', (method) => {
+  test.each(['sha256', 'sha512', 'sha1', 'md5'])('by %s is accepted', (method) => {
     const settings = { ...env, VONAGE_SIGNATURE_METHOD: method }
     expect(readCall({ fields: signed(fields, method) }, settings)).toEqual(news)
   })
 
-  test('is one by SHA-256 where nothing else is set', () => {
+  test('uses SHA-256 by default', () => {
     expect(readCall({ fields: signed(fields) }, env)).toEqual(news)
     expect(readCall(json(signed(fields)), env)).toEqual(news)
     expect(failureOf(() => readCall({ fields: signed(fields, 'sha1') }, env))).toBe('forbidden')
   })
 
   // Computed with `printf '&a=b_c&messageId=0A&status=delivered' | openssl dgst -sha256 -hmac SECRET`.
-  test('has the signature that other software makes', () => {
+  test('has the signature of an independent implementation', () => {
     const sig = '4d0b038185427d1f8be70512d20ceb63dfe2c2da3fc5d8c0c3950f225ec9631e'
     const given = { status: 'delivered', messageId: '0A', a: 'b=c', sig }
     expect(readCall({ fields: given }, env)).toEqual([{ status: 'delivered', reason: null }])
@@ -292,11 +292,11 @@ describe('a signed receipt', () => {
     ['no signature', fields],
     ['an empty signature', { ...fields, sig: '' }],
     ['half a signature', { ...fields, sig: signed(fields).sig.slice(0, 32) }],
-    ['a signature of something else', { ...fields, sig: signed({ ...fields, status: 'failed' }).sig }],
+    ['a signature of other fields', { ...fields, sig: signed({ ...fields, status: 'failed' }).sig }],
     ['a changed field', { ...signed(fields), status: 'failed' }],
-    ['a field more', { ...signed(fields), more: '1' }],
-    ['a signature in words', { ...fields, sig: 'none' }],
-  ])('with %s is refused', (_, given) => {
+    ['an additional field', { ...signed(fields), more: '1' }],
+    ['a signature that is a word', { ...fields, sig: 'none' }],
+  ])('with %s is rejected', (_, given) => {
     expect(failureOf(() => readCall({ fields: given }, env))).toBe('forbidden')
   })
 })
@@ -304,7 +304,7 @@ describe('a signed receipt', () => {
 test.each([
   ['https://otp.acme.example.com', true],
   ['https://messages.acme.example.com', false],
-])('receipts can come to %s: %p, by what Vonage takes as a callback', (PUBLIC_URL, canReport) => {
+])("delivery reports can be sent to %s: %p, by Vonage's rules for callbacks", (PUBLIC_URL, canReport) => {
   const settings = new Settings({ VONAGE_API_KEY: 'a', VONAGE_API_SECRET: 'b', VONAGE_FROM: 'c', PUBLIC_URL })
   const provider = vonage.configure(settings, 'plain')(providerTools)
   expect(provider.deliveryReports !== undefined).toBe(canReport)

@@ -28,7 +28,7 @@ interface Signing {
   readonly id?: string
 }
 
-/** A receipt as the operator's service sends it, signed by the library of Standard Webhooks. */
+/** A delivery report as an operator's service sends it, signed by the Standard Webhooks library. */
 function signed(body: unknown, { by = secret, after = 0, id = 'msg_1' }: Signing = {}): CallbackRequest {
   const raw = typeof body === 'string' ? body : JSON.stringify(body)
   const at = new Date(now + after * 1000)
@@ -57,12 +57,12 @@ function refusal(kind: string) {
 const delivered = { id: providerMessageId, status: 'delivered' }
 const read = (call: CallbackRequest) => readerOf().read(call)
 
-test('a receipt names the message by the id that the service got with it', () => {
+test('a delivery report identifies the message by the id that the service got', () => {
   expect(readerOf().namedBy).toBe('providerMessageId')
   expect(readerOf().answer).toBeUndefined()
 })
 
-describe('a receipt that says', () => {
+describe('a delivery report with', () => {
   test.each<[unknown, DeliveryReport]>([
     [delivered, { providerMessageId, status: 'delivered', reason: null }],
     [
@@ -101,20 +101,20 @@ describe('a receipt that says', () => {
       { id: providerMessageId, status: 'toString', by: 'a gateway' },
       { providerMessageId, status: 'pending', reason: null },
     ],
-  ])('%j is read', (body, report) => {
+  ])('%j is valid', (body, report) => {
     expect(read(signed(body))).toEqual([report])
   })
 })
 
 describe('the signature', () => {
-  test.each(['plain', 'template'] as const)('counts on the %s route', (route) => {
+  test.each(['plain', 'template'] as const)('is verified on the %s route', (route) => {
     expect(readerOf(secret, route).read(signed(delivered))).toHaveLength(1)
     expect(() => readerOf(secret, route).read(signed(delivered, { by: secretOf('another') }))).toThrow(
       refusal('forbidden'),
     )
   })
 
-  test('is of the bytes as they came', () => {
+  test('covers the exact bytes of the body', () => {
     const body = `{ "status":"delivered",\n "id": ${JSON.stringify(providerMessageId)}, "note": "Grüße 🎁" }\n`
     expect(read(signed(body))).toEqual([{ providerMessageId, status: 'delivered', reason: null }])
   })
@@ -133,7 +133,7 @@ describe('the signature', () => {
     )
   })
 
-  test('is made with the secret without its prefix as well', () => {
+  test('may use the secret without its prefix', () => {
     expect(readerOf(secret.replace('whsec_', '')).read(signed(delivered))).toHaveLength(1)
   })
 
@@ -156,16 +156,16 @@ describe('the signature', () => {
     ['of another version', altered(right, { 'webhook-signature': signature.replace('v1,', 'v2,') })],
     ['cut', altered(right, { 'webhook-signature': signature.slice(0, -1) })],
     ['longer', altered(right, { 'webhook-signature': `${signature}=` })],
-    ['of letters of another case', altered(right, { 'webhook-signature': signature.toLowerCase() })],
+    ['in another case', altered(right, { 'webhook-signature': signature.toLowerCase() })],
     ['without an id', altered(right, { 'webhook-id': undefined })],
     ['without a time', altered(right, { 'webhook-timestamp': undefined })],
-  ])('is forbidden when it is %s', (_, call) => {
+  ])('is rejected if it is %s', (_, call) => {
     expect(() => read(call)).toThrow(refusal('forbidden'))
   })
 
-  test.each(['', 'soon', 'NaN', 'Infinity', '-1'])('is forbidden at a time that is none: %p', (time) => {
+  test.each(['', 'soon', 'NaN', 'Infinity', '-1'])('is rejected with an invalid time: %p', (time) => {
     const raw = JSON.stringify(delivered)
-    // The library signs numbers only; here is what a service without it could send.
+    // The library signs numbers only; a service without it could send other text.
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
     const digest = new Bun.CryptoHasher('sha256', key).update(`msg_1.${time}.${raw}`).digest('base64')
     const call = altered(right, { 'webhook-timestamp': time, 'webhook-signature': `v1,${digest}` })
@@ -173,35 +173,35 @@ describe('the signature', () => {
   })
 })
 
-describe('the time of a receipt', () => {
-  test.each([-299, -60, 0, 60, 299])('may be off by %i seconds', (after) => {
+describe('the time of a delivery report', () => {
+  test.each([-299, -60, 0, 60, 299])('may differ by %i seconds', (after) => {
     expect(read(signed(delivered, { after }))).toHaveLength(1)
   })
 
-  test.each([-86_400, -302, 302, 86_400])('may not be off by %i seconds', (after) => {
+  test.each([-86_400, -302, 302, 86_400])('may not differ by %i seconds', (after) => {
     expect(() => read(signed(delivered, { after }))).toThrow(refusal('forbidden'))
   })
 })
 
-describe('a receipt that is well signed', () => {
+describe('a delivery report with a valid signature', () => {
   test.each<[string, unknown]>([
     ['empty', ''],
     ['not JSON', 'delivered'],
-    ['broken off', '{"id":"0b54'],
+    ['incomplete', '{"id":"0b54'],
     ['null', 'null'],
     ['a string', '"delivered"'],
     ['a list', [delivered]],
     ['without an id', { status: 'delivered' }],
     ['without a status', { id: providerMessageId }],
-    ['of an id that is no text', { id: 7, status: 'delivered' }],
-    ['of a status that is no text', { id: providerMessageId, status: true }],
+    ['of an id that is not text', { id: 7, status: 'delivered' }],
+    ['of a status that is not text', { id: providerMessageId, status: true }],
     ['of a status that is a list', { id: providerMessageId, status: ['delivered'] }],
-  ])('is refused when it is %s', (_, body) => {
+  ])('is rejected if it is %s', (_, body) => {
     expect(() => read(signed(body))).toThrow(refusal('validation_error'))
   })
 })
 
-test('no refusal gives anything away', () => {
+test('no rejection reveals confidential data', () => {
   for (const call of [signed('delivered'), signed({}), signed(delivered, { by: secretOf('another') })]) {
     let message = ''
     try {

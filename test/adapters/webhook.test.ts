@@ -33,10 +33,10 @@ const accepted: Outcome = { kind: 'accepted', providerMessageId: message.id }
 
 const { outbox } = sqliteStores(openDatabase(':memory:'))
 
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+/** Longer than any response on this machine takes; reaching it is a test failure. */
 const patienceMs = 10_000
 
-/** A time-out that is to pass, once the call that is never answered has come through a busy machine. */
+/** A time-out that the test waits for, long enough for the call to arrive on a busy machine. */
 const passingMs = 2000
 
 let receiver: ReturnType<typeof startReceiver>
@@ -68,7 +68,7 @@ function onlyCall(): Received {
 }
 
 describe('the payload', () => {
-  test('of the plain route is the text and what it is for', async () => {
+  test('of the plain route has the text and its purpose', async () => {
     await send('plain')
     expect(onlyCall().body).toEqual({
       id: message.id,
@@ -80,7 +80,7 @@ describe('the payload', () => {
     })
   })
 
-  test('of the template route holds the template and its variables as well', async () => {
+  test('of the template route also has the template and its variables', async () => {
     await send('template')
     expect(onlyCall().body).toEqual({
       id: message.id,
@@ -102,7 +102,7 @@ describe('the payload', () => {
 
 describe('the signature', () => {
   test.each(['plain', 'template'] as const)(
-    'of the %s route is one that Standard Webhooks accept',
+    'of the %s route is valid for Standard Webhooks',
     async (route) => {
       await send(route)
       const { raw, headers } = onlyCall()
@@ -111,7 +111,7 @@ describe('the signature', () => {
     },
   )
 
-  test('is of this secret, this body, this id and this time', async () => {
+  test('covers the secret, the body, the id and the time', async () => {
     await send()
     const { raw, headers } = onlyCall()
     const signed = Object.fromEntries(headers)
@@ -128,43 +128,43 @@ describe('the signature', () => {
     expect(() => stranger.verify(raw, signed)).toThrow()
   })
 
-  test('tells the time in whole seconds', async () => {
+  test('has the time in whole seconds', async () => {
     await send('plain', { now: () => 1_767_268_800_999 })
     expect(onlyCall().headers.get('webhook-timestamp')).toBe('1767268800')
   })
 
-  test('takes the secret without its prefix too', async () => {
+  test('may use the secret without its prefix', async () => {
     await send('plain', { secret: receiver.secret.replace('whsec_', '') })
     const { raw, headers } = onlyCall()
     expect(() => new Webhook(receiver.secret).verify(raw, Object.fromEntries(headers))).not.toThrow()
   })
 
-  test('leaves the secret itself out of the call', async () => {
+  test('does not send the secret', async () => {
     await send('template')
     const { raw, headers } = onlyCall()
     expect(raw + JSON.stringify(Object.fromEntries(headers))).not.toContain(receiver.secret.slice(6))
   })
 })
 
-describe('the answer', () => {
+describe('the response', () => {
   test.each<[number, Outcome]>([
     [200, accepted],
     [201, accepted],
     [202, accepted],
     [204, accepted],
     [299, accepted],
-  ])('%i is told as what it means', async (status, outcome) => {
+  ])('%i has the right outcome', async (status, outcome) => {
     receiver.answer(() => new Response(null, { status }))
     expect(await send()).toEqual(outcome)
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('has a body that is neither repeated nor believed', async () => {
+  test('has a body that is neither repeated nor evaluated', async () => {
     receiver.answer(() => Response.json({ accepted: true, echo: message.text }, { status: 500 }))
     expect(await send()).toEqual({ kind: 'retryable', reason: 'HTTP 500' })
   })
 
-  test('whose body never ends is judged by its status, and the connection is given up', async () => {
+  test('with an endless body is classified by its status, and the connection is closed', async () => {
     const givenUp = Promise.withResolvers<void>()
     receiver.answer(() => {
       const endless = new ReadableStream({
@@ -178,8 +178,8 @@ describe('the answer', () => {
   })
 })
 
-describe('no answer', () => {
-  test('within the time-out leaves the outcome unknown, and is not waited for', async () => {
+describe('no response', () => {
+  test('within the time-out leaves the outcome unknown, and the call is abandoned', async () => {
     const never = held()
     receiver.answer(() => never.promise)
     const startedAt = performance.now()
@@ -195,7 +195,7 @@ describe('no answer', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('because a proxy lets nobody through is retryable: the other side has heard nothing', async () => {
+  test('because a proxy rejects the connection is a temporary failure: the receiver got nothing', async () => {
     await using proxy = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -211,13 +211,13 @@ describe('no answer', () => {
     expect(receiver.received).toHaveLength(0)
   })
 
-  test('because the other side does not speak TLS is retryable too', async () => {
+  test('because the receiver does not support TLS is a temporary failure', async () => {
     const url = receiver.url.replace('http:', 'https:')
     expect(await send('plain', { url })).toMatchObject({ kind: 'retryable' })
     expect(receiver.received).toHaveLength(0)
   })
 
-  test('because nobody vouches for its certificate is retryable, and nothing is sent, whatever NODE_TLS_REJECT_UNAUTHORIZED says', async () => {
+  test('because its certificate is untrusted is a temporary failure, and nothing is sent, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     let requests = 0
     await using impostor = Bun.serve({
       hostname: '127.0.0.1',
@@ -241,16 +241,16 @@ describe('no answer', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['is reset', (socket) => socket.terminate()],
     ['is closed', (socket) => socket.end()],
-    ['answers something else than HTTP', (socket) => socket.end('250 OK\r\n')],
+    ['returns something other than HTTP', (socket) => socket.end('250 OK\r\n')],
     ['breaks off within the headers', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-')],
-  ])('because the connection %s once the message is out leaves the outcome unknown', async (_, reply) => {
+  ])('because the connection %s after the message was sent leaves the outcome unknown', async (_, reply) => {
     const gateway = startGateway(reply)
     expect((await send('plain', { url: gateway.url })).kind).toBe('unknown')
     gateway.stop()
     expect(gateway.requests).toBe(1)
   })
 
-  test('in headers that never end is a failure, within the time-out', async () => {
+  test('with endless headers is a failure within the time-out', async () => {
     const gateway = startGateway((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nx-one: 1\r\n')
     })
@@ -259,8 +259,9 @@ describe('no answer', () => {
     expect(outcome).toEqual({ kind: 'unknown', reason: 'time-out', providerMessageId: message.id })
   })
 
-  // A client may repeat a request over a new connection when an idle one turns out to be closed; a message must not be.
-  test('over a connection that was used before is not made up for by a second call', async () => {
+  // An HTTP client may repeat a request on a new connection when an idle one was closed; a message must not
+  // be repeated.
+  test('on a reused connection does not cause a second call', async () => {
     let calls = 0
     const gateway = startGateway((socket) => {
       if (++calls === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
@@ -273,20 +274,20 @@ describe('no answer', () => {
   })
 })
 
-describe('its settings', () => {
+describe('the settings', () => {
   test.each([
     'https://sms.example/in',
     'http://127.0.0.1:9/in',
     'http://localhost:9/in',
     'http://[::1]:9/in',
-  ])('may say %s', (url) => {
+  ])('may be %s', (url) => {
     const settings = new Settings({ SMS_WEBHOOK_URL: url, SMS_WEBHOOK_SECRET: receiver.secret })
     webhook.configure(settings, 'plain')
     expect(settings.problems).toEqual([])
   })
 })
 
-test('the provider discard accepts everything and calls nobody', async () => {
+test('the provider discard accepts everything without a call', async () => {
   const provider = discard.configure(new Settings({}), 'plain')({ now: Date.now, outbox })
   expect(await provider.send({ ...message, route: 'plain', template: null }, patienceMs)).toEqual({
     kind: 'accepted',
@@ -295,7 +296,7 @@ test('the provider discard accepts everything and calls nobody', async () => {
   expect(receiver.received).toHaveLength(0)
 })
 
-/** A gateway that reads one whole request and then does with the connection what the test says. */
+/** A gateway that reads one request and then handles the connection as the test says. */
 function startGateway(reply: (socket: Socket) => void) {
   const gateway = { requests: 0, url: '', stop: () => server.stop(true) }
   const server = Bun.listen<{ text: string }>({

@@ -122,12 +122,12 @@ describe('the brand of an SMS on /notify (spec 4.4 rule 8, design D9)', () => {
     ['Acme & Co', false],
     ['', false],
   ]
-  test.each(names)('%p names the brand: %p', (name, named) => {
+  test.each(names)('%p matches the brand: %p', (name, named) => {
     expect(isNamed(brand(), name)).toBe(named)
   })
 })
 
-describe('a brand as an operator describes it', () => {
+describe('a brand given by an operator', () => {
   const labelled = (properties: Partial<Brand>) => [JSON.stringify(properties), properties] as const
 
   const accepted: readonly Partial<Brand>[] = [
@@ -140,7 +140,7 @@ describe('a brand as an operator describes it', () => {
     { notifyTemplates: ['ORDER_PLACED', 'ORDER_DELIVERED', 'OUT_FOR_DELIVERY'] },
     { domain: 'shop.example.com' },
   ]
-  test.each(accepted.map(labelled))('%s is fine', (_, properties) => {
+  test.each(accepted.map(labelled))('%s is valid', (_, properties) => {
     expect(brandProblems(brand(properties))).toEqual([])
   })
 
@@ -164,11 +164,11 @@ describe('a brand as an operator describes it', () => {
     { domain: 'shop.example.com/path' },
     { domain: 'shop.example.com #123456' },
   ]
-  test.each(refused.map(labelled))('%s is told as one problem', (_, properties) => {
+  test.each(refused.map(labelled))('%s is reported as one problem', (_, properties) => {
     expect(brandProblems(brand(properties))).toHaveLength(1)
   })
 
-  test('everything wrong is told at once', () => {
+  test('with several faults reports all of them', () => {
     expect(
       brandProblems(brand({ slug: '', displayName: '', notifyTemplates: ['X'], domain: '' })),
     ).toHaveLength(4)
@@ -195,7 +195,7 @@ describe('a slug or name that no brand can have (design D7, D9)', () => {
     },
   )
 
-  test('a businessName is looked up as a slug or as a name where it can be one', async () => {
+  test('a businessName is looked up as a slug or a name, if its form allows', async () => {
     lookedUp.length = 0
     for (const name of ['acme', 'Acme & Söhne', long]) {
       expect(await slugOrFailure(notifyBrand(watched, newContext(), undefined, name))).toBe(
@@ -205,7 +205,7 @@ describe('a slug or name that no brand can have (design D7, D9)', () => {
     expect(lookedUp).toEqual(['acme', 'acme', 'acme & söhne'])
   })
 
-  test('names of 40 characters are found, however long their comparable form is', async () => {
+  test('names of 40 characters are found, even if their normalized form is longer', async () => {
     for (const character of ['é', '\u0958', 'İ', '\u{1d160}', '\u{10400}']) {
       const name = character.repeat(40)
       const own: Brands = {

@@ -17,8 +17,8 @@ function fail(provider: string, times: number, outcome: Outcome = down): void {
 }
 const state = () => breakers.states()
 
-describe('the states of circuit breakers', () => {
-  test('are of those alone that have failed since they worked', () => {
+describe("the circuit breakers' states", () => {
+  test('include only providers with a failure since their last success', () => {
     expect(state()).toEqual([])
     breakers.begin('twilio')(accepted)
     expect(state()).toEqual([])
@@ -32,13 +32,13 @@ describe('the states of circuit breakers', () => {
     expect(state()).toEqual([{ provider: 'vonage', state: 'closed', failuresInARow: 1, openMs: 0 }])
   })
 
-  test('what says nothing against a provider does not count', () => {
+  test("ignore outcomes that are not the provider's fault", () => {
     fail('twilio', 5, { kind: 'retryable', reason: 'the clock', notCalled: true })
     fail('twilio', 5, { kind: 'rejected', scope: 'recipient', reason: '21614' })
     expect(state()).toEqual([])
   })
 
-  test('tell how long the rest still lasts, and agree with who is passed over', () => {
+  test('have the remaining open time, in agreement with isOpen', () => {
     fail('twilio', 5)
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 10_000 }])
     now += 9999
@@ -49,7 +49,7 @@ describe('the states of circuit breakers', () => {
     expect(breakers.isOpen('twilio')).toBe(false)
   })
 
-  test('are probed while one message is under way, and rest for twice as long after it fails', () => {
+  test('are half-open during a probe, and open twice as long after it fails', () => {
     fail('twilio', 5)
     now += 10_000
     const end = breakers.begin('twilio')
@@ -63,7 +63,7 @@ describe('the states of circuit breakers', () => {
     expect(state()).toEqual([])
   })
 
-  test('a probe that ends after another message was accepted is one failure as any other', () => {
+  test('count a probe that ends after another success as one normal failure', () => {
     fail('twilio', 5)
     now += 10_000
     const end = breakers.begin('twilio')
@@ -73,7 +73,7 @@ describe('the states of circuit breakers', () => {
     expect(state()).toEqual([{ provider: 'twilio', state: 'closed', failuresInARow: 1, openMs: 0 }])
   })
 
-  test('a probe of a rest that is over says nothing new about the next rest', () => {
+  test('ignore a late probe of an earlier open period', () => {
     fail('twilio', 5)
     now += 10_000
     const end = breakers.begin('twilio')
@@ -88,7 +88,7 @@ describe('the states of circuit breakers', () => {
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 7, openMs: 20_000 }])
   })
 
-  test('are a moment, not a view: what comes later does not change them', () => {
+  test('are a snapshot: later changes do not affect them', () => {
     fail('twilio', 1)
     const before = state()
     fail('twilio', 4)
@@ -96,10 +96,10 @@ describe('the states of circuit breakers', () => {
   })
 })
 
-describe('what another server has found', () => {
+describe('a circuit state of another server', () => {
   const shared = { provider: 'twilio', failures: 5, openMs: 10_000 }
 
-  test('lets a provider rest here for as long as there', () => {
+  test('opens the circuit here for the same time', () => {
     breakers.applyShared([{ ...shared, leftMs: 4000 }])
     expect(breakers.isOpen('twilio')).toBe(true)
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 5, openMs: 4000 }])
@@ -107,33 +107,33 @@ describe('what another server has found', () => {
     expect(breakers.isOpen('twilio')).toBe(false)
   })
 
-  test('that is over counts for nothing', () => {
+  test('has no effect if it has expired', () => {
     breakers.applyShared([{ ...shared, leftMs: 0 }])
     expect(state()).toEqual([])
   })
 
-  test('is over when nobody says so any more', () => {
+  test('ends when it is no longer reported', () => {
     breakers.applyShared([{ ...shared, leftMs: 4000 }])
     breakers.applyShared([])
     expect(breakers.isOpen('twilio')).toBe(false)
     expect(state()).toEqual([])
   })
 
-  test('neither cuts nor ends a rest that was found here', () => {
+  test('neither shortens nor ends a circuit opened here', () => {
     fail('twilio', 5)
     breakers.applyShared([{ ...shared, leftMs: 4000 }])
     breakers.applyShared([])
     expect(state()).toMatchObject([{ provider: 'twilio', state: 'open', openMs: 10_000 }])
   })
 
-  test('lengthens a rest when a probe there has failed', () => {
+  test('extends the open period when a probe there has failed', () => {
     breakers.applyShared([{ ...shared, leftMs: 4000 }])
     now += 4000
     breakers.applyShared([{ ...shared, failures: 6, openMs: 20_000, leftMs: 20_000 }])
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 6, openMs: 20_000 }])
   })
 
-  test('that a provider works again, while this one probes it, makes the probe a message as any other', () => {
+  test('that closes during a probe here makes the probe count as a normal message', () => {
     const told: BreakerChange[] = []
     breakers = new Breakers(() => now)
     breakers.onChange((change) => told.push(change))
@@ -146,7 +146,7 @@ describe('what another server has found', () => {
     expect(told).toEqual([])
   })
 
-  test('while this one probes leaves the probe its say', () => {
+  test('does not override a probe in progress here', () => {
     breakers.applyShared([{ ...shared, leftMs: 10_000 }])
     now += 10_000
     const end = breakers.begin('twilio')
@@ -156,7 +156,7 @@ describe('what another server has found', () => {
     expect(state()).toEqual([{ provider: 'twilio', state: 'open', failuresInARow: 7, openMs: 40_000 }])
   })
 
-  test('is told anew by the probe of this one', () => {
+  test('is reported again after a probe here', () => {
     const changes: BreakerChange[] = []
     const own = new Breakers(() => now)
     own.onChange((change) => changes.push(change))

@@ -19,14 +19,14 @@ describe('a channel', () => {
     ['', undefined],
     ['FAX', undefined],
     ['E-MAIL', undefined],
-    // Letters of other alphabets whose capitals are S and I.
+    // Non-ASCII letters whose upper case is S or I.
     ['\u017fms', undefined],
     ['ema\u0131l', undefined],
     [null, undefined],
     [1, undefined],
     [['SMS'], undefined],
   ]
-  test.each(rows)('%p is %p', (value, channel) => {
+  test.each(rows)('%p is read as %p', (value, channel) => {
     expect(parseChannel(value)).toBe(channel)
   })
 })
@@ -46,7 +46,7 @@ describe('a phone number (design D5)', () => {
     ['0123456', '0123456'],
     ['((123)) 45-67', '1234567'],
   ]
-  test.each(accepted)('%p is %s', (raw, digits) => {
+  test.each(accepted)('%p is normalized to %s', (raw, digits) => {
     expect(phone(raw)).toEqual({ channel: 'SMS', identity: digits })
   })
 
@@ -76,7 +76,7 @@ describe('a phone number (design D5)', () => {
     expect(phone(raw)).toBeUndefined()
   })
 
-  test('what counts is the number after it was read', () => {
+  test('must have 7 to 15 digits after it was read', () => {
     const read = (raw: string, identity: string) => contact.phone(raw, () => identity)?.identity
     expect(read('0123456', '44123456')).toBe('44123456')
     expect(read('0123456789012345', '441234567')).toBe('441234567')
@@ -86,7 +86,7 @@ describe('a phone number (design D5)', () => {
   })
 })
 
-describe('a mail address (design D6)', () => {
+describe('an e-mail address (design D6)', () => {
   const long = `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`
   const accepted: readonly (readonly [string, string])[] = [
     ['ann@example.com', 'ann@example.com'],
@@ -98,11 +98,11 @@ describe('a mail address (design D6)', () => {
     ['ann@\uff11.2.3', 'ann@1.2.3'],
     ['re\u0301ne\u0301@example.com', 'r\u00e9n\u00e9@example.com'],
     ['R\u00c9N\u00c9@example.com', 'r\u00e9n\u00e9@example.com'],
-    // Lower case is two characters, which NFC composes.
+    // Its lower case is two characters, which NFC composes.
     ['\u0130\u0316nes@example.com', 'i\u0316\u0307nes@example.com'],
     ["o'brien!#$%&*/=?^_`{|}~-@example.com", "o'brien!#$%&*/=?^_`{|}~-@example.com"],
     [`${'\u00e9'.repeat(32)}@example.com`, `${'\u00e9'.repeat(32)}@example.com`],
-    // One domain, in many spellings.
+    // Spellings of one domain.
     ['ann@example\u3002com', 'ann@example.com'],
     ['ann@example\uff0ecom', 'ann@example.com'],
     ['ann@example\uff61com\u3002', 'ann@example.com'],
@@ -115,11 +115,11 @@ describe('a mail address (design D6)', () => {
     ['ann@XN--BCHER-KVA.Example.', 'ann@xn--bcher-kva.example'],
     [long, long],
   ]
-  test.each(accepted)('%p is %p', (raw, identity) => {
+  test.each(accepted)('%p is normalized to %p', (raw, identity) => {
     expect(email(raw)).toEqual({ channel: 'EMAIL', identity })
   })
 
-  test('a hundred full-width spellings of a domain are one identity', () => {
+  test('is the same for a hundred full-width spellings of a domain', () => {
     const letters = 'example'
     const spellings = Array.from({ length: 2 ** letters.length }, (_, bits) => {
       const wide = (letter: string, at: number) =>
@@ -130,7 +130,7 @@ describe('a mail address (design D6)', () => {
     expect([...new Set(spellings.map((raw) => email(raw)?.identity))]).toEqual(['ann@example.com'])
   })
 
-  test('an identity is its own identity', () => {
+  test('does not change when it is normalized again', () => {
     const part = fc.string({ unit: 'binary', maxLength: 12 })
     const word = fc.string({
       unit: fc.constantFrom(...'aA9.-_\u00dc\u0130\u03a3\u00ad\u3002\uff0e\uff21\u212axn--'),
@@ -214,7 +214,7 @@ describe('a mailbox (design D6)', () => {
   })
 })
 
-describe('a recipient as earlier versions read it', () => {
+describe('a recipient normalized as by earlier versions', () => {
   const rows: readonly (readonly [string, string])[] = [
     ['+44 (0)7911 123456', '4407911123456'],
     ['0044 7911 123456', '00447911123456'],
@@ -226,14 +226,14 @@ describe('a recipient as earlier versions read it', () => {
   })
 })
 
-describe('a recipient in a log', () => {
+describe('a recipient in the log', () => {
   const rows: readonly (readonly [string, string])[] = [
     ['12025550143', '12*******43'],
     ['1234567', '12***67'],
     ['Ann.Lee@example.com', 'a***@example.com'],
     ['a@example.com', 'a***@example.com'],
   ]
-  test.each(rows)('%s is %s', (raw, masked) => {
+  test.each(rows)('%s is masked as %s', (raw, masked) => {
     const recipient = phone(raw) ?? email(raw)
     expect(recipient && mask(recipient)).toBe(masked)
   })

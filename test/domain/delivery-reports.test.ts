@@ -24,12 +24,12 @@ function provider(name: string, deliveryReports?: DeliveryReportReader): SmsProv
   return { name, send: async () => ({ kind: 'accepted' }), ...(deliveryReports ? { deliveryReports } : {}) }
 }
 
-/** A server with one provider of each kind, and what it has kept. */
+/** A server with one provider of each kind, and the reports it stored. */
 function world(
   news: readonly DeliveryReport[] = [{ providerMessageId: 'V1', status: 'delivered', reason: null }],
 ) {
   const kept: MessageReport[] = []
-  /** How many were kept in each step. */
+  /** How many were stored in each step. */
   const steps: number[] = []
   const secrets = createSecrets(present, former)
   const read = () => news
@@ -58,7 +58,7 @@ function world(
     kept,
     steps,
     secrets,
-    /** Takes what comes to a path, as the routes of the HTTP interface do. */
+    /** Handles a request to a callback path, as the HTTP routes do. */
     async take(path: string): Promise<unknown> {
       const [, , name = '', token = ''] = path.split('/')
       return takeReports(ports, name, token, call)
@@ -66,13 +66,13 @@ function world(
   }
 }
 
-test('a receipt at the path of an attempt is about that attempt, whatever else it says', async () => {
+test("a delivery report to an attempt's callback path applies to that attempt, even if it names another", async () => {
   const { take, kept, secrets } = world()
   expect(await take(attemptPath(secrets, 'each', requestId, 3))).toBeUndefined()
   expect(kept).toEqual([{ key: attemptKey(requestId, 3), status: 'delivered', reason: null, at: 1234 }])
 })
 
-test('many at once are kept a few at a time, but for those whose message has no name that could be one', async () => {
+test('many reports at once are stored in batches, without those with an invalid message id', async () => {
   const sound = Array.from({ length: 450 }, (_, index) => `V${index}`)
   const odd = ['', 'with a blank', 'of\nlines', 'x'.repeat(201), 'é']
   const news = [...odd, ...sound].map(
@@ -84,7 +84,7 @@ test('many at once are kept a few at a time, but for those whose message has no 
   expect(steps).toEqual([200, 200, 50])
 })
 
-test('receipts at the path of a provider are about the messages they name, and answered as it wants', async () => {
+test("delivery reports to a provider's callback path apply to the messages they name, and get the provider's response", async () => {
   const { take, kept, secrets } = world([
     { providerMessageId: 'V1', status: 'pending', reason: null },
     { providerMessageId: 'V2', status: 'failed', reason: 'absent' },
@@ -96,7 +96,7 @@ test('receipts at the path of a provider are about the messages they name, and a
   ])
 })
 
-test('paths of a former secret are still known', async () => {
+test('callback paths of the previous secret key are still accepted', async () => {
   const before = createSecrets(former)
   const { take, kept } = world()
   await take(attemptPath(before, 'each', requestId, 1))
@@ -104,34 +104,34 @@ test('paths of a former secret are still known', async () => {
   expect(kept.map(({ key }) => key)).toEqual([attemptKey(requestId, 1), 'all:V1'])
 })
 
-describe('a path that is none of ours is not found', () => {
+describe('an unknown callback path is not found', () => {
   const { secrets } = world()
   const ofAttempt = attemptPath(secrets, 'each', requestId, 1)
   const ofProvider = providerPath(secrets, 'all')
   const last = (path: string) => path.split('/').at(-1) ?? ''
   const paths: readonly (readonly [string, string])[] = [
-    ['one that a stranger made up', '/receipts/all/AAAAAAAAAAAAAAAAAAAAAA'],
+    ['an invented path', '/receipts/all/AAAAAAAAAAAAAAAAAAAAAA'],
     ['no token', '/receipts/all/'],
     ['a part of the token', ofProvider.slice(0, -1)],
-    ['more than the token', `${ofProvider}A`],
-    ['one character changed', ofProvider.slice(0, -1) + (ofProvider.endsWith('A') ? 'B' : 'A')],
+    ['the token and more', `${ofProvider}A`],
+    ['a token with one character changed', ofProvider.slice(0, -1) + (ofProvider.endsWith('A') ? 'B' : 'A')],
     [
-      'a token of an unknown secret',
+      'a token of an unknown secret key',
       providerPath(createSecrets('another-secret-of-32-bytes-or-more..'), 'all'),
     ],
     ['the token of another provider', `/receipts/all/${last(providerPath(secrets, 'mute'))}`],
-    ['a provider that reports nothing', providerPath(secrets, 'mute')],
+    ['a provider without delivery reports', providerPath(secrets, 'mute')],
     ['an unknown provider', providerPath(secrets, 'nobody')],
     ['the token of another attempt', ofAttempt.replace('.1.', '.2.')],
     ['the token of another request', ofAttempt.replace('019b', '019c')],
-    ['the path of an attempt without its token', `/receipts/each/${attemptKey(requestId, 1)}`],
+    ['the path of an attempt without a token', `/receipts/each/${attemptKey(requestId, 1)}`],
     ['the path of an attempt with an empty token', `/receipts/each/${attemptKey(requestId, 1)}.`],
     [
       'the path of an attempt of another provider',
       attemptPath(secrets, 'mute', requestId, 1).replace('mute', 'each'),
     ],
-    ['a token of the provider where each attempt has its own', providerPath(secrets, 'each')],
-    ['a token of an attempt where the provider has one', attemptPath(secrets, 'all', requestId, 1)],
+    ['a token of the provider if each attempt has its own', providerPath(secrets, 'each')],
+    ['a token of an attempt if the provider has one', attemptPath(secrets, 'all', requestId, 1)],
   ]
   test.each([...paths])('%s', async (_, path) => {
     const { take, kept } = world()
@@ -140,7 +140,7 @@ describe('a path that is none of ours is not found', () => {
   })
 })
 
-describe('how a message stands', () => {
+describe('the status of a message', () => {
   const outcomes: readonly (readonly [Outcome['kind'] | 'skipped', boolean])[] = [
     ['accepted', true],
     ['unknown', true],
@@ -148,7 +148,7 @@ describe('how a message stands', () => {
     ['retryable', false],
     ['skipped', false],
   ]
-  test.each([...outcomes])('%s: a final receipt tells more: %p', (outcome, tellsMore) => {
+  test.each([...outcomes])('is %s, and a final report overrides it: %p', (outcome, tellsMore) => {
     expect(statusOf({ outcome, report: null })).toBe(outcome)
     for (const status of ['delivered', 'failed', 'pending'] as const) {
       const stands = tellsMore && status !== 'pending' ? status : outcome

@@ -51,7 +51,7 @@ type Script = readonly (readonly [name: string, outcome: Outcome | Error, takesM
 
 const outcomes = { accepted, down, timedOut, rejectedNumber, rejectedText, noCredit, bug: new Error('a bug') }
 
-/** Providers and how they answer, such as `a:down b:accepted`. */
+/** Providers and their outcomes, such as `a:down b:accepted`. */
 function script(text: string): Script {
   return text.split(' ').flatMap((word) => {
     const [name = '', answer = ''] = word.split(':')
@@ -61,7 +61,7 @@ function script(text: string): Script {
   })
 }
 
-/** Providers by name, each with how it answers and how long it takes; and what they were asked, in order. */
+/** Providers by name, with their outcomes and durations; records the calls they get. */
 function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
   let now = 0
   const answers = new Map<string, Outcome | Error>()
@@ -92,7 +92,7 @@ function world(routes: Partial<Readonly<Record<SmsRoute, Script>>>) {
     ports,
     asked,
     names: () => asked.splice(0).map(({ name, sms }) => `${name}/${sms.route}`),
-    /** How a provider answers from now on. */
+    /** Sets the outcome of a provider from now on. */
     answer: (name: string, outcome: Outcome) => answers.set(name, outcome),
     advance: (ms: number) => {
       now += ms
@@ -114,7 +114,7 @@ describe('the routes of a registered template (design D14)', () => {
   })
 })
 
-describe('who is asked for an SMS', () => {
+describe('the order of SMS providers', () => {
   type Row = readonly [
     title: string,
     template: string,
@@ -124,10 +124,17 @@ describe('who is asked for an SMS', () => {
     outcome: Outcome,
   ]
   const rows: readonly Row[] = [
-    ['the first provider that takes it ends it', '', 'a:accepted b:accepted', plain, 'a/plain', accepted],
+    [
+      'the first provider that accepts the message is the last one tried',
+      '',
+      'a:accepted b:accepted',
+      plain,
+      'a/plain',
+      accepted,
+    ],
     ...(['down', 'noCredit', 'rejectedText'] as const).map(
       (failure): Row => [
-        `after ${failure} the next is asked, then the next route`,
+        `after ${failure} the next provider is tried, then the next route`,
         `a:${failure} b:${failure}`,
         'c:accepted',
         both,
@@ -136,7 +143,7 @@ describe('who is asked for an SMS', () => {
       ],
     ),
     [
-      'after a rejected number nobody is',
+      'after a rejected number no other provider is tried',
       'a:rejectedNumber b:accepted',
       'c:accepted',
       both,
@@ -144,7 +151,7 @@ describe('who is asked for an SMS', () => {
       rejectedNumber,
     ],
     [
-      'after a time-out not the next of the route, but the next route',
+      'after a time-out the rest of the route is skipped, and the next route is tried',
       'a:timedOut b:accepted',
       'c:accepted',
       both,
@@ -152,7 +159,7 @@ describe('who is asked for an SMS', () => {
       accepted,
     ],
     [
-      'after a time-out that provider is not asked again on the next route',
+      'after a time-out that provider is skipped on the next route',
       'a:timedOut',
       'a:accepted b:accepted',
       both,
@@ -160,7 +167,7 @@ describe('who is asked for an SMS', () => {
       accepted,
     ],
     [
-      'one that was down on a route is asked on the next',
+      'a provider that was down on a route is tried on the next',
       'a:down',
       'a:accepted',
       both,
@@ -168,7 +175,7 @@ describe('who is asked for an SMS', () => {
       accepted,
     ],
     [
-      'one that was down on a route comes last on the next',
+      'a provider that was down on a route is the last on the next',
       'a:down',
       'a:accepted b:accepted',
       both,
@@ -176,26 +183,33 @@ describe('who is asked for an SMS', () => {
       accepted,
     ],
     [
-      'one that refused the template is asked on the next route in its turn',
+      'a provider that rejected the template keeps its position on the next route',
       'a:rejectedText',
       'a:accepted b:accepted',
       both,
       'a/template a/plain',
       accepted,
     ],
-    ['with one route a time-out ends it', '', 'a:timedOut b:accepted', plain, 'a/plain', timedOut],
+    ['with one route a time-out ends the delivery', '', 'a:timedOut b:accepted', plain, 'a/plain', timedOut],
     [
-      'a fault of a provider leaves it open like a time-out',
+      'a provider that throws has an unknown outcome, like a time-out',
       'a:bug',
       'b:accepted',
       both,
       'a/template b/plain',
       accepted,
     ],
-    ['routes that are not asked for are not used', 'a:accepted', 'b:down', plain, 'b/plain', down],
-    ['where there is none it fails', '', '', plain, '', { kind: 'retryable', reason: 'no provider' }],
+    ['routes that were not requested are not used', 'a:accepted', 'b:down', plain, 'b/plain', down],
     [
-      'the one to avoid comes last on its route',
+      'without a provider the delivery fails',
+      '',
+      '',
+      plain,
+      '',
+      { kind: 'retryable', reason: 'no provider' },
+    ],
+    [
+      'the provider to avoid is the last on its route',
       'a:down b:down',
       'a:down c:accepted',
       { ...both, avoid: 'a' },
@@ -210,8 +224,8 @@ describe('who is asked for an SMS', () => {
   })
 })
 
-describe('what a provider is asked', () => {
-  test('on the plain route: the text with its last line, and nothing of the template', async () => {
+describe('the message for a provider', () => {
+  test('on the plain route has the text with its last line, and nothing of the template', async () => {
     const { ports, asked } = world({ plain: [['first', accepted]] })
     await deliverSms(ports, newContext(), message, plain)
     expect(asked[0]?.sms).toEqual({
@@ -229,7 +243,7 @@ describe('what a provider is asked', () => {
     })
   })
 
-  test('on the template route: the registered text, and the ids that this provider knows', async () => {
+  test('on the template route has the registered text, and the ids for this provider', async () => {
     const { ports, asked } = world({
       template: [
         ['first', down],
@@ -251,7 +265,7 @@ describe('what a provider is asked', () => {
     ])
   })
 
-  test('a URL for receipts where the provider reports on each attempt, and the key by which they are found', async () => {
+  test('has a callback URL if the provider reports on each attempt, and the attempt has a report key', async () => {
     const { ports } = world({})
     const urls: (string | null)[] = []
     const provider = (name: string, namedBy: 'attempt' | 'providerMessageId'): SmsProvider => ({
@@ -282,7 +296,7 @@ describe('what a provider is asked', () => {
 describe('the time of a delivery (design D26)', () => {
   const slow = (name: string, ms: number) => [name, down, ms] as const
 
-  test('all of it takes at most twice the time of one call', async () => {
+  test('is at most twice the time-out of one call', async () => {
     expect(longestDeliveryMs(timeoutMs)).toBe(8000)
     const { ports, names } = world({
       template: [slow('a', timeoutMs), slow('b', timeoutMs)],
@@ -292,7 +306,7 @@ describe('the time of a delivery (design D26)', () => {
     expect(names()).toEqual(['a/template', 'b/template'])
   })
 
-  test('with too little left for an answer nobody is asked', async () => {
+  test('ends without another call if too little is left for a response', async () => {
     const given = { template: [slow('a', 3500), slow('b', 3500)], plain: [['c', accepted]] } as const
     const [left, tooLittle] = [
       world(given),
@@ -310,7 +324,7 @@ describe('the time of a delivery (design D26)', () => {
     })
   })
 
-  test('a call gets its own time, but no more than is left', async () => {
+  test('gives a call its own time-out, but no more than is left', async () => {
     const { ports, asked } = world({ template: [slow('a', 3000), slow('b', 3500)], plain: [['c', accepted]] })
     expect(await deliverSms(ports, newContext(), message, both)).toEqual(accepted)
     expect(asked.map((each) => each.timeoutMs)).toEqual([4000, 4000, 1500])
@@ -333,7 +347,7 @@ describe('a provider that keeps failing', () => {
     return given
   }
 
-  test('rests twice as long after each probe that fails', async () => {
+  test('has an open circuit twice as long after each failed probe', async () => {
     const given = await failing()
     given.advance(10_000)
     await send(given)
@@ -346,7 +360,7 @@ describe('a provider that keeps failing', () => {
     expect(given.names()).toEqual(['a/plain', 'b/plain'])
   })
 
-  test('is asked all the same when the others fail, and when there is no other', async () => {
+  test('is still used when the others fail, or when there is no other', async () => {
     const given = await failing()
     given.answer('b', down)
     given.answer('a', accepted)
@@ -358,7 +372,7 @@ describe('a provider that keeps failing', () => {
     expect(alone.names()).toHaveLength(9)
   })
 
-  test('is told of when it begins to rest, when it goes on to, and when it works again', async () => {
+  test('is reported when its circuit opens, stays open and closes', async () => {
     let now = 0
     const told: unknown[] = []
     const breakers = new Breakers(() => now)
@@ -382,15 +396,15 @@ describe('a provider that keeps failing', () => {
     ])
   })
 
-  test('gives way to the next route', async () => {
+  test('is skipped in favor of the next route', async () => {
     const given = world({ template: [['a', down]], plain: [['b', accepted]] })
     for (let count = 0; count < 6; count++) await send(given, both)
     expect(given.names().slice(-3)).toEqual(['a/template', 'b/plain', 'b/plain'])
   })
 })
 
-describe('what is told of an attempt', () => {
-  test('for the delivery log', async () => {
+describe('the record of an attempt', () => {
+  test('has all fields for the delivery log', async () => {
     const { ports } = world({ template: [['a', timedOut, 3000]], plain: [['b', accepted, 20]] })
     const call = newContext()
     await deliverSms(ports, call, message, both)
@@ -418,11 +432,11 @@ describe('what is told of an attempt', () => {
   })
 
   test.each([
-    ['one that is an id', '0A0000000123ABCD1', '0A0000000123ABCD1'],
-    ['one with blanks', 'a b', null],
-    ['one that is too long', 'x'.repeat(201), null],
-    ['one that tells the number', 'id-12025550143', null],
-  ])('of the ids of vendors, %s', async (_, providerMessageId, kept) => {
+    ['a valid id is saved', '0A0000000123ABCD1', '0A0000000123ABCD1'],
+    ['an id with blanks is omitted', 'a b', null],
+    ['an id that is too long is omitted', 'x'.repeat(201), null],
+    ['an id that has the phone number is omitted', 'id-12025550143', null],
+  ])('with provider message ids, %s', async (_, providerMessageId, kept) => {
     const { ports } = world({ plain: [['a', { kind: 'accepted', providerMessageId }]] })
     const call = newContext()
     await deliverSms(ports, call, message, plain)
@@ -434,7 +448,7 @@ describe('what is told of an attempt', () => {
     [noCredit, 'account'],
     [rejectedText, 'content'],
     [rejectedNumber, 'recipient'],
-  ])('%p has the class %s', async (outcome, errorClass) => {
+  ])('of %p has the error class %s', async (outcome, errorClass) => {
     const { ports } = world({ plain: [['a', outcome]] })
     const call = newContext()
     await deliverSms(ports, call, message, plain)
@@ -442,7 +456,7 @@ describe('what is told of an attempt', () => {
   })
 })
 
-describe('handing over a mail', () => {
+describe('sending a mail', () => {
   const mail: Mail = {
     requestId: 'request 1',
     brandSlug: null,
@@ -456,7 +470,7 @@ describe('handing over a mail', () => {
     text: 'Hi',
   }
 
-  test('the mailer gets it once, with its number and its time', async () => {
+  test('calls the mailer once, with the attempt number and the time-out', async () => {
     const { ports } = world({})
     const asked: unknown[] = []
     const mailer = {
@@ -480,7 +494,7 @@ describe('handing over a mail', () => {
     ])
   })
 
-  test('a mailer that throws has an unknown outcome, and the fault is told', async () => {
+  test('has an unknown outcome if the mailer throws, and logs the error', async () => {
     const { ports } = world({})
     const fault = new Error('a bug')
     const mailer = { name: 'mailer', send: () => Promise.reject(fault) }

@@ -2,13 +2,13 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { newDistribution, observe } from '../../src/domain/events/distribution.ts'
 
-test('a value falls under the first bound that it is not above', () => {
+test('a value is counted in the first bucket whose bound it does not exceed', () => {
   const distribution = newDistribution([1, 2, 4])
   for (const value of [0, 1, 1.5, 2, 3, 4, 4.1, 100]) observe(distribution, value)
   expect(distribution).toEqual({ bounds: [1, 2, 4], counts: [2, 2, 2, 2], sum: 115.6 })
 })
 
-test('it counts each value once, as many up to each bound as are not above it', () => {
+test('each bucket counts the values that do not exceed its bound', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: -50, max: 50 }), { maxLength: 12 }),
@@ -29,7 +29,7 @@ test('it counts each value once, as many up to each bound as are not above it', 
   )
 })
 
-test('it is plain data, as it has to be to cross to another thread', () => {
+test('a distribution is plain data, so that it can be sent to another thread', () => {
   const distribution = newDistribution([0.5])
   observe(distribution, 0.25)
   expect(JSON.parse(JSON.stringify(distribution))).toEqual(distribution)

@@ -16,7 +16,7 @@ function failureOf(make: () => unknown): Pick<Failure, 'kind' | 'message'> | 'no
   }
 }
 
-describe('escaping', () => {
+describe('escapeHtml', () => {
   const rows: readonly (readonly [string, string])[] = [
     ['', ''],
     ['plain text', 'plain text'],
@@ -25,7 +25,7 @@ describe('escaping', () => {
     ['a && b', 'a &amp;&amp; b'],
     ['ünï 😀', 'ünï 😀'],
   ]
-  test.each(rows)('%p becomes %p', (text, html) => {
+  test.each(rows)('turns %p into %p', (text, html) => {
     expect(escapeHtml(text)).toBe(html)
   })
 })
@@ -33,37 +33,37 @@ describe('escaping', () => {
 describe('the mail of a code', () => {
   const mail = otpMail({ code: '012345', businessName: nasty, lifetimeSeconds: 300 })
 
-  test('both parts hold the code and how long it lasts', () => {
+  test('has the code and its lifetime in both parts', () => {
     for (const part of [mail.html, mail.text]) {
       expect(part).toContain('012345')
       expect(part).toContain('5 minutes')
     }
   })
 
-  test('no six digits but the code stand in the text', () => {
+  test('has no six digits but the code in the text', () => {
     expect(mail.text.match(/(?<!\d)\d{6}(?!\d)/g)).toEqual(['012345'])
   })
 
-  test('the name of the business is text, whatever it holds', () => {
+  test('shows any business name as text', () => {
     expect(mail.html).not.toContain('<script')
     expect(mail.html).toContain(escaped)
     expect(mail.text).toContain(nasty)
   })
 
-  test('the subject does not give the code away', () => {
+  test('does not have the code in its subject', () => {
     expect(mail.subject).not.toContain('012345')
   })
 })
 
-describe('the frame of a template mail (design D11)', () => {
-  test('the subject is the heading, and escaped', () => {
+describe('a template mail (design D11)', () => {
+  test('has the subject as heading, escaped', () => {
     const { html, text } = renderMail(nasty, 'Hello', {})
     expect(html).toContain(`>${escaped}</h1>`)
     expect(html).not.toContain('<script')
     expect(text).toContain(nasty)
   })
 
-  test('the template is text, not HTML', () => {
+  test('treats the template as text, not HTML', () => {
     const { html } = renderMail('Hi', `Hello <b>you</b> ${nasty}`, {})
     expect(html).toContain('&lt;b&gt;you&lt;/b&gt;')
     expect(html).not.toContain('<script')
@@ -81,13 +81,13 @@ describe('the frame of a template mail (design D11)', () => {
     ['{name} {{}} }}{{', { name: 'Ann' }, '{name} {{}} }}{{'],
     ['{{größe}}', { größe: 'XL' }, 'XL'],
   ]
-  test.each(replaced)('%p is filled in one pass', (template, data, expected) => {
+  test.each(replaced)('fills %p in one pass', (template, data, expected) => {
     const { html, text } = renderMail('Hi', template, data)
     expect(html).toContain(`>${escapeHtml(expected)}</p>`)
     expect(text).toContain(expected)
   })
 
-  test('values are escaped in the HTML, in the text part they are as given', () => {
+  test('escapes values in the HTML, and leaves them unchanged in the text part', () => {
     const { html, text } = renderMail('Hi', 'Hello {{name}}', { name: nasty })
     expect(html).toContain(`Hello ${escaped}`)
     expect(html).not.toContain('<script')
@@ -100,18 +100,21 @@ describe('the frame of a template mail (design D11)', () => {
     ['of another case', { Name: 'Ann' }],
     ['inherited', Object.create({ name: 'Ann' })],
   ]
-  test.each(missing)('a placeholder whose value is %s is missing', (_, data) => {
+  test.each(missing)('reports a placeholder whose value is %s as missing', (_, data) => {
     expect(failureOf(() => renderMail('Hi', 'Hello {{name}}', data))).toEqual({
       kind: 'missing_variable',
       message: 'Missing required variable: name. `data` needs a value for {{name}}.',
     })
   })
 
-  test.each(['constructor', 'toString', '__proto__'])('{{%s}} is no value of every object', (name) => {
-    expect(failureOf(() => renderMail('Hi', `{{${name}}}`, {}))).toMatchObject({ kind: 'missing_variable' })
-  })
+  test.each(['constructor', 'toString', '__proto__'])(
+    "does not read {{%s}} from the object's prototype",
+    (name) => {
+      expect(failureOf(() => renderMail('Hi', `{{${name}}}`, {}))).toMatchObject({ kind: 'missing_variable' })
+    },
+  )
 
-  test('data that no placeholder used follows as a table, escaped', () => {
+  test('has a table of the data that no placeholder used, escaped', () => {
     const data = { name: 'Ann', [nasty]: nasty, total: 12.5, gone: null, items: [{ id: 1 }] }
     const { html, text } = renderMail('Hi', 'Hello {{name}}', data)
     const cells = [...html.matchAll(/<t[hd][^>]*>([^<]*)<\/t[hd]>/g)].map(([, cell]) => cell)
@@ -119,11 +122,11 @@ describe('the frame of a template mail (design D11)', () => {
     expect(text).toContain('total: 12.5')
   })
 
-  test('without such data there is no table of it', () => {
+  test('has no table without such data', () => {
     expect(renderMail('Hi', 'Hello {{name}}', { name: 'Ann' }).html).not.toContain('<th')
   })
 
-  test('blank lines part paragraphs, and line breaks stay', () => {
+  test('has a paragraph for each block of lines, and keeps line breaks', () => {
     const { html } = renderMail('Hi', 'one\ntwo\n\nthree\r\nfour', {})
     expect([...html.matchAll(/<p [^>]*>(.*?)<\/p>/gs)].map(([, content]) => content)).toEqual([
       'one<br>two',
@@ -132,7 +135,7 @@ describe('the frame of a template mail (design D11)', () => {
   })
 })
 
-describe('data that would make a mail of any size', () => {
+describe('the size of a template mail', () => {
   const tooLarge = { kind: 'validation_error', message: 'The rendered e-mail must have at most 256 KiB.' }
   const rows = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, index]))
@@ -152,11 +155,11 @@ describe('data that would make a mail of any size', () => {
     ['3,333 paragraphs', 'a\n\n'.repeat(3333), {}, tooLarge],
     ['1,000 paragraphs', 'a\n\n'.repeat(1000), {}, 'none'],
   ]
-  test.each(sizes)('%s: a mail has at most 256 KiB (D30)', (_, template, data, outcome) => {
+  test.each(sizes)('is at most 256 KiB with %s (D30)', (_, template, data, outcome) => {
     expect(failureOf(() => renderMail('Subject', template, data))).toEqual(outcome as never)
   })
 
-  test('whatever the text and its data: a mail of at most 256 KiB, or a refusal', () => {
+  test('is at most 256 KiB, or the mail is rejected, for any text and data', () => {
     const long = fc.tuple(fc.constantFrom('a', '<', '\u20ac', '\n\n', '{{a}}'), fc.nat(30_000))
     const value = fc.oneof(
       fc.jsonValue(),
@@ -174,7 +177,7 @@ describe('data that would make a mail of any size', () => {
     )
   })
 
-  test('both parts count, in bytes of UTF-8', () => {
+  test('is counted in bytes of UTF-8 for both parts together', () => {
     const sizeOf = (length: number) => {
       const { html, text } = renderMail('Subject', '{{a}}', { a: 'a'.repeat(length) })
       return Buffer.byteLength(html) + Buffer.byteLength(text)
@@ -188,7 +191,7 @@ describe('data that would make a mail of any size', () => {
     [100, 'none'],
     [101, { kind: 'validation_error', message: '`data` must be nested at most 100 levels deep.' }],
     [100_000, { kind: 'validation_error', message: '`data` must be nested at most 100 levels deep.' }],
-  ])('data may be nested 100 deep (%p)', (depth, outcome) => {
+  ])('allows data nested 100 deep (%p)', (depth, outcome) => {
     const a = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
     for (const template of ['{{a}}', 'no placeholder']) {
       expect(failureOf(() => renderMail('Subject', template, { a }))).toEqual(outcome as never)

@@ -54,7 +54,7 @@ const refused = (status: number, error: string, message: string | null = null) =
   end: { status, error, message, durationMs: 5 },
 })
 
-describe('a whole story', () => {
+describe('a complete request trace', () => {
   test('of a code that fell back from the template route and was delivered', () => {
     const limits = [
       limitStatus('cooldown', 1, 1, 30),
@@ -114,7 +114,7 @@ describe('a whole story', () => {
     ])
   })
 
-  test('of a code that no provider took', () => {
+  test('of a code that no provider accepted', () => {
     const failed = refused(502, 'sms_failed')
     expect(
       explain({ ...failed, operation: 'resend', limits: [limitStatus('app-minute', 10, 1, 60)] }, [
@@ -160,7 +160,7 @@ describe('a whole story', () => {
     ])
   })
 
-  test('of a send that the cooldown refused', () => {
+  test('of a send rejected by the cooldown', () => {
     const limits = [{ ...limitStatus('cooldown', 1, 1, 21), refused: true }]
     expect(explain({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
@@ -180,7 +180,7 @@ describe('a whole story', () => {
     ])
   })
 
-  test('of a verify whose code was wrong', () => {
+  test('of a verify with a wrong code', () => {
     const limits = [limitStatus('app-minute', 10, null), limitStatus('failures', 100, null)]
     expect(explain({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
@@ -197,7 +197,7 @@ describe('a whole story', () => {
     ])
   })
 
-  test('of a mail to several, one of whom it did not reach', () => {
+  test('of a mail to several recipients, one of whom it did not reach', () => {
     const mail: Delivery = {
       ...delivery,
       channel: 'EMAIL',
@@ -251,7 +251,7 @@ describe('a whole story', () => {
     ])
   })
 
-  test('that has no end', () => {
+  test('without an end', () => {
     const limits = [limitStatus('app-minute', 10, 1, 60)]
     expect(explain({ ...trace, limits, end: null }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
@@ -270,7 +270,7 @@ describe('a whole story', () => {
   })
 })
 
-describe('what the receipts of an attempt said', () => {
+describe('the delivery reports of an attempt', () => {
   const rows: readonly (readonly [string, Partial<Delivery>, string])[] = [
     ['nothing, and none is expected', {}, 'accepted after 99 ms'],
     ['nothing yet', { reportKey: 'key' }, 'accepted after 99 ms; no receipt has come'],
@@ -315,7 +315,7 @@ describe('what the receipts of an attempt said', () => {
     expect(lines.find((line) => line.startsWith('  1. '))).toEndWith(`: ${words}`)
   })
 
-  test('what is known to be delivered or failed is not told as a time-out', () => {
+  test('a message reported as delivered or failed is not described as a time-out', () => {
     const lost = { ...delivery, outcome: 'unknown', errorClass: 'unknown', reason: 'time-out' } as const
     const told = (status: 'delivered' | 'failed', providerMessageId: string | null = null) =>
       explain(trace, [{ ...lost, providerMessageId, report: { status, reason: null, at } }])
@@ -330,8 +330,8 @@ describe('what the receipts of an attempt said', () => {
   })
 })
 
-describe('a refusal is told in words and once', () => {
-  /** Those that come before a request has a story: of its credentials, its route and its body. */
+describe('an error is described in words, once', () => {
+  /** These occur before a request trace starts: errors of credentials, route and body. */
   const without: readonly FailureKind[] = [
     'unauthorized',
     'forbidden',
@@ -349,12 +349,12 @@ describe('a refusal is told in words and once', () => {
     const lines = explain({ ...refused(400, kind, message), limits }, [])
     const told = lines.filter((line) => line.startsWith('  REFUSED  '))
     expect(told).toHaveLength(delivering.includes(kind) ? 0 : 1)
-    // In words: a code is for programs.
+    // Words only; the error code is for programs.
     expect(told.join()).not.toContain(kind)
     if (message) expect(told.join()).toContain(message)
   })
 
-  test('for each limit there is', () => {
+  test('each limit has a description', () => {
     for (const limit of ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'] as const) {
       const limits = [{ ...limitStatus(limit, 3, 3, 60), refused: true }]
       const told = explain({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
@@ -365,7 +365,7 @@ describe('a refusal is told in words and once', () => {
     }
   })
 
-  test('the same advice is given once', () => {
+  test('repeated advice is given once', () => {
     const failing = { ...delivery, outcome: 'rejected', errorClass: 'account', reason: 'no credit' } as const
     const lines = explain(trace, [failing, { ...failing, attempt: 2 }])
     expect(lines.slice(lines.indexOf('What to do'))).toHaveLength(2)

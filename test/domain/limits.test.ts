@@ -40,17 +40,17 @@ function decideOn(claims: readonly Claim[], windows: Readonly<Record<string, Lim
   return decide(claims, ({ name }) => windows[name], now)
 }
 
-describe('a window of before the clock was set back', () => {
+describe('a window from before the clock was set back', () => {
   const later = now + 3_600_000
 
-  test('is cut to what one opened now would last, and counts on', () => {
+  test('is shortened to the end of a window opened now, and keeps counting', () => {
     const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, expiresAt: later } })
     const grant = { subject: someone, name: 'minute', count: 2, expiresAt: now + 60_000 }
     expect(decision).toEqual({ allowed: true, grants: [grant] })
     expect(changes.at(-1)).toEqual(grant)
   })
 
-  test('is left alone where it is ahead by no more than requests overtake each other by', () => {
+  test('is unchanged if it is ahead only by the time that concurrent requests differ', () => {
     const expiresAt = now + 60_000 + clockToleranceMs
     const { decision, changes } = decideOn([claim('minute')], { minute: { count: 1, expiresAt } })
     expect(decision).toEqual({
@@ -60,7 +60,7 @@ describe('a window of before the clock was set back', () => {
     expect(changes).toEqual([{ subject: someone, name: 'minute', count: 2, expiresAt }])
   })
 
-  test('refuses while it is full, and is stored as cut all the same: it must not stay shut for an hour', () => {
+  test('is saved shortened even when it rejects, so that it does not stay full for an hour', () => {
     const { decision, changes } = decideOn([claim('minute')], { minute: { count: 2, expiresAt: later } })
     expect(decision).toEqual({
       allowed: false,
@@ -74,14 +74,14 @@ describe('a window of before the clock was set back', () => {
 
 describe('one limit', () => {
   const rows: readonly (readonly [string, LimitCount | undefined, LimitCount | 'refused'])[] = [
-    ['no window: one opens', undefined, { count: 1, expiresAt: now + 60_000 }],
+    ['opens a window if there is none', undefined, { count: 1, expiresAt: now + 60_000 }],
     [
-      'an open window: it counts on and ends as before',
+      'counts in an open window, which ends as before',
       { count: 1, expiresAt: now + 5 },
       { count: 2, expiresAt: now + 5 },
     ],
-    ['a full window: refused', { count: 2, expiresAt: now + 1 }, 'refused'],
-    ['a window more than full: refused', { count: 9, expiresAt: now + 1 }, 'refused'],
+    ['rejects in a full window', { count: 2, expiresAt: now + 1 }, 'refused'],
+    ['rejects in a window above its limit', { count: 9, expiresAt: now + 1 }, 'refused'],
   ]
 
   test.each(rows)('%s', (_, window, expected) => {
@@ -105,7 +105,7 @@ describe('one limit', () => {
 describe('a list of limits', () => {
   const full = { count: 2, expiresAt: now + 1000 }
 
-  test('the first that is used up refuses all, whatever stands before and behind it', () => {
+  test('rejects the claim at the first exhausted limit, in any position', () => {
     const { decision, changes } = decideOn([claim('a'), claim('b'), claim('c')], {
       b: full,
       c: { count: 2, expiresAt: now + 9000 },
@@ -119,7 +119,7 @@ describe('a list of limits', () => {
     expect(changes).toEqual([])
   })
 
-  test('all are taken, in order', () => {
+  test('claims all limits in order', () => {
     const { decision } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
     expect(granted(context, [], decision)).toEqual([
       { subject: someone, name: 'a', count: 1, expiresAt: now + 60_000 },
@@ -127,14 +127,14 @@ describe('a list of limits', () => {
     ])
   })
 
-  test('a claim that is not counted refuses, but takes nothing', () => {
+  test('rejects but does not count with a claim that only checks', () => {
     const uncounted = claim('a', { counted: false })
     expect(decideOn([uncounted], { a: full }).decision.allowed).toBe(false)
     expect(decideOn([uncounted], {})).toEqual({ decision: { allowed: true, grants: [] }, changes: [] })
   })
 })
 
-describe('the refusal', () => {
+describe('the rejection', () => {
   const rows: readonly (readonly [number, number])[] = [
     [1, 1],
     [999, 1],
@@ -145,11 +145,11 @@ describe('the refusal', () => {
     [0, 1],
     [-5000, 1],
   ]
-  test.each(rows)('%d ms until the window ends are told as %d s', (ms, seconds) => {
+  test.each(rows)('rounds %d ms until the window ends to %d s', (ms, seconds) => {
     expect(retryAfterSeconds(ms)).toBe(seconds)
   })
 
-  test('it is the failure of its limit, with the time until it frees', () => {
+  test('has the error of its limit, and the time until it resets', () => {
     const refusedBy = claim('a', { failure: 'cooldown_active', scope: '' })
     let failure: unknown
     try {
@@ -183,7 +183,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
       { channel, subject: someone, mailboxSubject: mailbox, brandSlug, leaseMs: 12_000 },
     )
 
-  test('an SMS takes the cooldown, as a lease, then the minute, then the hour of its phone; then wrong codes are checked', () => {
+  test("of an SMS are the cooldown, as a lease, then the phone's minute and hour, then wrong codes", () => {
     expect(send('SMS').map(numbers)).toEqual([
       [1, 12, 'cooldown_active'],
       [3, 60, 'rate_limited'],
@@ -194,7 +194,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(send('SMS', { failureBudgetPerDay: 0 })).toHaveLength(3)
   })
 
-  test('a further attempt counts on the minute and the hour of a phone, or on the hour of a mailbox, without refusal', () => {
+  test("of a further attempt are the phone's minute and hour, or the mailbox's hour, counted without rejection", () => {
     const further = (claims: readonly Claim[]) => furtherAttempt(claims).map(({ limit, max }) => [limit, max])
     const beyond = Number.MAX_SAFE_INTEGER
     expect(further(send('SMS'))).toEqual([
@@ -204,7 +204,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(further(send('EMAIL'))).toEqual([['recipient-hour', beyond]])
   })
 
-  test('the cooldown is per brand, the minute and the hour are over all brands', () => {
+  test('have a cooldown per brand, and a minute and hour for all brands together', () => {
     const [acme, globex] = [send('SMS'), send('SMS', {}, 'globex')]
     const same = acme.map(({ subject, name }, index) => {
       const other = globex[index]
@@ -213,7 +213,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(same).toEqual([false, true, true, true])
   })
 
-  test('a mail takes the hour of its mailbox alone, and nothing where that is turned off', () => {
+  test("of a mail are the mailbox's hour only, or none if it is off", () => {
     const [hour, budget] = send('EMAIL')
     expect(hour && numbers(hour)).toEqual([30, 3600, 'rate_limited'])
     expect([hour?.subject, budget?.subject]).toEqual([mailbox, someone])
@@ -221,7 +221,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(send('EMAIL', { emailPerHour: 0, failureBudgetPerDay: 0 })).toEqual([])
   })
 
-  test('the cooldown is found among the takings of an SMS, and there is none among those of a mail', () => {
+  test('include a cooldown for an SMS, and none for a mail', () => {
     const grants = (claims: readonly Claim[]) =>
       granted(context, [], decide(claims, () => undefined, now).decision)
     expect(cooldownOf(grants(send('SMS')), 'acme')?.expiresAt).toBe(now + 12_000)
@@ -229,7 +229,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
     expect(cooldownOf(grants(send('EMAIL')), 'acme')).toBeUndefined()
   })
 
-  test('the others', () => {
+  test('the other limits', () => {
     expect(numbers(globalLimit(settings, 'shop'))).toEqual([10, 60, 'rate_limited'])
     expect(numbers(credentialFailures(['ip']))).toEqual([300, 60, 'rate_limited'])
     expect(numbers(integrationRequests(['ip']))).toEqual([5, 3600, 'rate_limited'])

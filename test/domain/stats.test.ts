@@ -42,7 +42,7 @@ function statisticsOf(period: Period, until: number, counted: readonly Counted[]
   return sum.statistics
 }
 
-/** Which figures these are counted in, and how often. */
+/** The statistics that count these, and how often. */
 function figures(...statCounts: readonly (StatKey | undefined)[]): Partial<Figures> {
   const counted = statCounts
     .filter((statKey) => statKey !== undefined)
@@ -51,11 +51,11 @@ function figures(...statCounts: readonly (StatKey | undefined)[]): Partial<Figur
   return Object.fromEntries(Object.entries(totals).filter(([, value]) => value > 0))
 }
 
-describe('what happened is counted', () => {
+describe('statistics count events', () => {
   test.each<[string, readonly StatKey[], Partial<Figures>]>([
     ['a code sent', requestStats(trace, [attempt]), { sends: 1 }],
     ['a code resent', requestStats({ ...trace, operation: 'resend' }, [attempt]), { sends: 1 }],
-    ['a code that nobody took', requestStats(ended('sms_failed'), []), { sendsFailed: 1 }],
+    ['a code that no provider accepted', requestStats(ended('sms_failed'), []), { sendsFailed: 1 }],
     ['the cooldown', requestStats(ended('cooldown_active'), []), { limited: 1 }],
     ['a limit', requestStats({ ...ended('rate_limited'), operation: 'verify' }, []), { limited: 1 }],
     [
@@ -65,14 +65,14 @@ describe('what happened is counted', () => {
     ],
     ['a wrong code', requestStats({ ...ended('mismatch'), operation: 'verify' }, []), { wrongCodes: 1 }],
     ['a suspended brand', requestStats(ended('brand_suspended'), []), { refused: 1 }],
-    ['a field that is missing', requestStats(ended('validation_error'), []), {}],
-    ['a request under way', requestStats({ ...trace, end: null }, []), {}],
+    ['a missing field', requestStats(ended('validation_error'), []), {}],
+    ['a request in progress', requestStats({ ...trace, end: null }, []), {}],
     [
-      'a right code, which is counted with its message',
+      'a correct code, which is counted with its message',
       requestStats({ ...trace, operation: 'verify' }, []),
       {},
     ],
-    ['a right code', verifiedStats(trace, undefined), { verified: 1 }],
+    ['a correct code', verifiedStats(trace, undefined), { verified: 1 }],
     ['a notification', requestStats({ ...trace, operation: 'notify' }, []), { notified: 1 }],
     [
       'a notification that failed',
@@ -81,21 +81,21 @@ describe('what happened is counted', () => {
     ],
     ['an attempt', [attemptStat(attempt, 'acme')], { accepted: 1 }],
     [
-      'a refused attempt',
+      'a rejected attempt',
       [attemptStat({ ...attempt, outcome: 'rejected', errorClass: 'content' }, null)],
       { failed: 1 },
     ],
     [
-      'an attempt left open',
+      'an attempt with an unknown outcome',
       [attemptStat({ ...attempt, outcome: 'unknown', errorClass: 'unknown' }, null)],
       { unknown: 1 },
     ],
-    ['a provider passed over', [attemptStat({ ...attempt, outcome: 'skipped' }, null)], {}],
+    ['a skipped provider', [attemptStat({ ...attempt, outcome: 'skipped' }, null)], {}],
   ])('%s', (_, statCounts, expected) => {
     expect(figures(...statCounts)).toEqual(expected)
   })
 
-  test('a code counts for the provider that took it, or may have', () => {
+  test('credit a code to the provider that accepted it, or may have', () => {
     const failed = { ...attempt, outcome: 'retryable', errorClass: 'retryable' } as Attempt
     const other = { ...attempt, provider: 'vonage' }
     expect(requestStats(trace, [failed, other])).toMatchObject([{ provider: 'vonage' }])
@@ -112,7 +112,7 @@ describe('what happened is counted', () => {
     [60, '60'],
     [299, '300'],
     [301, 'more'],
-  ])('a person who took %d s is in the bin %s', (seconds, bin) => {
+  ])('put a verification after %d s in the bin %s', (seconds, bin) => {
     const statCounts = verifiedStats(trace, { provider: 'twilio', at: now - seconds * 1000 })
     expect(statCounts).toMatchObject([
       { kind: 'verify', provider: 'twilio' },
@@ -130,7 +130,7 @@ describe('a period', () => {
     expect(new Date(periodStart(period, now)).toISOString()).toBe(from)
   })
 
-  test.each(periods)('%s has all its steps, the empty ones too', (period) => {
+  test.each(periods)('%s has all its steps, including the empty ones', (period) => {
     const { stepMs, count } = periodSteps[period]
     const { points, from, until } = statisticsOf(period, now, [])
     expect(points.map(({ at }) => at)).toEqual(
@@ -159,7 +159,7 @@ describe('a period', () => {
     count: fc.integer({ min: 1, max: 1000 }),
   }) as fc.Arbitrary<Counted>
 
-  test('its steps add up to its totals, and its channels to no more', () => {
+  test('has steps that add up to its totals, and channels that do not exceed them', () => {
     fc.assert(
       fc.property(fc.array(statKey), (counted) => {
         const { totals, points, byChannel, byBrand, byProvider, verifyTimes } = statisticsOf(
@@ -199,7 +199,7 @@ describe('a period', () => {
   })
 })
 
-describe('who is limited now', () => {
+describe('active rate limits', () => {
   const ended = {
     method: 'POST',
     route: '/otp/send',
@@ -224,7 +224,7 @@ describe('who is limited now', () => {
   })
   const someone = { recipient: '12*******43', recipientSubject: 'a' }
 
-  test('is told once, with how many requests were refused, until the limit frees', () => {
+  test('have one entry per limit, with the number of rejected requests, until the limit resets', () => {
     const limited = new ActiveLimits()
     for (let index = 0; index < 3; index++) limited.ended(refused('cooldown', someone))
     expect(limited.list(now)).toEqual([
@@ -240,14 +240,14 @@ describe('who is limited now', () => {
     expect(limited.list(now + 1000)).toEqual([])
   })
 
-  test('people whose masks are alike are two', () => {
+  test('have separate entries for recipients with equal masks', () => {
     const limited = new ActiveLimits()
     limited.ended(refused('cooldown', someone))
     limited.ended(refused('cooldown', { ...someone, recipientSubject: 'b' }))
     expect(limited.list(now)).toHaveLength(2)
   })
 
-  test('the limit of an app is one, whomever its requests were for; that of a phone is one over all brands', () => {
+  test('have one entry per app for all recipients, and one per phone for all brands', () => {
     const limited = new ActiveLimits()
     limited.ended(refused('app-minute', someone))
     limited.ended(refused('app-minute', { brand: 'globex' }))
@@ -266,13 +266,13 @@ describe('who is limited now', () => {
     ])
   })
 
-  test('a request that no limit refused is nothing', () => {
+  test('have no entry for a request that no limit rejected', () => {
     const limited = new ActiveLimits()
     limited.ended(refused('cooldown', { limits: [] }))
     expect(limited.list(now)).toEqual([])
   })
 
-  test('callers can not make it remember without end', () => {
+  test('have a bounded number of entries', () => {
     const limited = new ActiveLimits()
     for (let index = 0; index < 2000; index++)
       limited.ended(refused('cooldown', { recipient: 'x', recipientSubject: `${index}` }))

@@ -20,7 +20,7 @@ function template(key: string): Template {
   return found
 }
 
-/** The kind of failure of some variables, or "ok". */
+/** The failure code for some variables, or "ok". */
 function verdict(key: string, variables: Readonly<Record<string, unknown>>): string {
   try {
     templateVariables(template(key), variables, isTopLevelDomain)
@@ -35,7 +35,7 @@ const placed = { customerName: 'Ann', orderId: 'A-1', orderDate: '2026-01-31' }
 const delivered = { customerName: 'Ann', orderId: 'A-1', deliveryDateTime: '2026-01-31T10:30' }
 
 describe('the catalogue (spec 4.4 rules 5 and 6, design D10)', () => {
-  test('there are three templates for /notify', () => {
+  test('has three templates for /notify', () => {
     expect([...notifyTemplateKeys].sort()).toEqual(['ORDER_DELIVERED', 'ORDER_PLACED', 'OUT_FOR_DELIVERY'])
   })
 
@@ -44,59 +44,59 @@ describe('the catalogue (spec 4.4 rules 5 and 6, design D10)', () => {
     ['OUT_FOR_DELIVERY', ['customerName', 'orderId']],
     ['ORDER_DELIVERED', ['customerName', 'orderId', 'deliveryDateTime']],
   ]
-  test.each(variables)('%s takes %p', (key, names) => {
+  test.each(variables)('gives %s the variables %p', (key, names) => {
     expect(template(key).variables.map(({ name }) => name)).toEqual([...names])
   })
 
-  test.each([...notifyTemplateKeys])('every place in the text of %s is filled', (key) => {
+  test.each([...notifyTemplateKeys])('has a value for every placeholder in the text of %s', (key) => {
     const { text, variables } = template(key)
     const places = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     expect(places.sort()).toEqual(['businessName', ...variables.map(({ name }) => name)].sort())
   })
 
-  test('a place that nothing fills is an error, and no gap in a message', () => {
+  test('throws for a placeholder without a value', () => {
     const mistyped: Template = { ...template('ORDER_PLACED'), text: 'Hi {custmerName}' }
     expect(() => render(mistyped, { customerName: 'Ann' })).toThrow('custmerName')
   })
 
-  test.each(['LOGIN_OTP', 'LOGIN_OTP_WITH_ID'])('%s belongs to the OTP endpoints', (key) => {
+  test.each(['LOGIN_OTP', 'LOGIN_OTP_WITH_ID'])('has %s for the OTP endpoints only', (key) => {
     expect(template(key).audience).toBe('otp')
   })
 
-  test.each(['', 'order_placed', 'constructor', '__proto__', 'toString'])('%p is unknown', (key) => {
+  test.each(['', 'order_placed', 'constructor', '__proto__', 'toString'])('does not have %p', (key) => {
     expect(templateOf(key)).toBeUndefined()
   })
 })
 
 describe('the variables of a template (spec 4.4 rule 7)', () => {
-  test.each(Object.keys(placed))('without %s, or with null for it, it is missing', (name) => {
+  test.each(Object.keys(placed))('without %s, or with null for it, return missing_variable', (name) => {
     const { [name as keyof typeof placed]: _, ...others } = placed
     expect(verdict('ORDER_PLACED', others)).toBe('missing_variable')
     expect(verdict('ORDER_PLACED', { ...placed, [name]: null })).toBe('missing_variable')
   })
 
-  test('the name of the missing one is told', () => {
+  test('return the name of the missing one', () => {
     expect(() =>
       templateVariables(template('ORDER_PLACED'), { customerName: 'Ann', orderDate: 'x' }, isTopLevelDomain),
     ).toThrow('Missing required variable: orderId')
   })
 
-  test('a missing variable is told before a wrong one', () => {
+  test('report a missing variable before an invalid one', () => {
     expect(verdict('ORDER_PLACED', { customerName: '', orderId: '?' })).toBe('missing_variable')
   })
 
-  test('what is inherited does not count as given', () => {
+  test('do not include inherited properties', () => {
     expect(verdict('OUT_FOR_DELIVERY', Object.create({ customerName: 'Ann', orderId: 'A-1' }))).toBe(
       'missing_variable',
     )
   })
 
-  test('unknown variables are ignored', () => {
+  test('may include unknown variables, which are ignored', () => {
     const given = { ...placed, colour: 'red', businessName: 'Acme', deliveryDateTime: 1 }
     expect(templateVariables(template('ORDER_PLACED'), given, isTopLevelDomain)).toEqual(placed)
   })
 
-  test('otp is refused, unless it is null', () => {
+  test('may not include otp, unless it is null', () => {
     expect(verdict('ORDER_PLACED', { ...placed, otp: '123456' })).toBe('validation_error')
     expect(verdict('ORDER_PLACED', { ...placed, otp: null })).toBe('ok')
   })
@@ -227,11 +227,11 @@ describe('a URL in a variable (design D10)', () => {
     'evil.com\ufe0f',
     'bücher.de',
   ]
-  test.each(links)('%p holds one', (text) => {
+  test.each(links)('is detected in %p', (text) => {
     expect(hasUrl(text, isTopLevelDomain)).toBe(true)
   })
 
-  test('a host name under each delegated top-level domain is one, also as xn--', () => {
+  test('is detected for each delegated top-level domain, also as xn--', () => {
     const hosts = tlds.flatMap((tld) => [`evil.${tld}`, `evil.${domainToASCII(tld)}`])
     expect(hosts.filter((host) => !hasUrl(host, isTopLevelDomain))).toEqual([])
   })
@@ -262,12 +262,12 @@ describe('a URL in a variable (design D10)', () => {
     '2026-01-31T10:30:15.123Z',
     '李小龙。',
   ]
-  test.each(names)('%p holds none', (text) => {
+  test.each(names)('is not detected in %p', (text) => {
     expect(hasUrl(text, isTopLevelDomain)).toBe(false)
   })
 })
 
-describe('scripts that look alike (design D31)', () => {
+describe('mixed scripts (design D31)', () => {
   const mixed = [
     'HS\u0412\u0421 Bank',
     'p\u0430ypal',
@@ -277,7 +277,7 @@ describe('scripts that look alike (design D31)', () => {
     'Ac\u200d\u043ce',
     'one_\u0434\u0432\u0430',
   ]
-  test.each(mixed)('%p mixes them', (text) => {
+  test.each(mixed)('are detected in %p', (text) => {
     expect(scriptProblem('name', text)).toStartWith('name must not mix')
   })
 
@@ -293,13 +293,13 @@ describe('scripts that look alike (design D31)', () => {
     '\u0438\u0432\u0430\u043d@example.com',
     '\u0928\u092e\u0938\u094d\u0924\u0947 Acme',
   ]
-  test.each(plain)('%p does not', (text) => {
+  test.each(plain)('are not detected in %p', (text) => {
     expect(scriptProblem('name', text)).toBeUndefined()
   })
 })
 
 describe('the text of a message', () => {
-  test('it has every value in its place, and nothing left to fill', () => {
+  test('has every value in its place, and no unfilled placeholder', () => {
     const { text, templateKey, variables } = render(template('ORDER_DELIVERED'), {
       ...delivered,
       businessName: 'Acme',
@@ -312,7 +312,7 @@ describe('the text of a message', () => {
     })
   })
 
-  test('a value that looks like a variable, or like a pattern of replacement, stays as it is', () => {
+  test('keeps a value that looks like a placeholder or a replacement pattern unchanged', () => {
     const { text } = render(template('OUT_FOR_DELIVERY'), {
       customerName: '{orderId} $& $1 {customerName}',
       orderId: 'A-1',
@@ -324,7 +324,7 @@ describe('the text of a message', () => {
 
   const otp = { code: '012345', businessName: 'Acme', lifetimeSeconds: 300, loginId: undefined }
 
-  test('a code is told with the brand and its lifetime', () => {
+  test('of a code has the brand and the lifetime', () => {
     const rendered = renderOtp(otp)
     expect(rendered.templateKey).toBe('LOGIN_OTP')
     expect(rendered.text).toContain('012345')
@@ -333,7 +333,7 @@ describe('the text of a message', () => {
     expect(rendered.variables).toMatchObject({ otp: '012345', businessName: 'Acme' })
   })
 
-  test('with a login it names the login', () => {
+  test('of a code with a loginId has the loginId', () => {
     const rendered = renderOtp({ ...otp, loginId: 'ann{otp}' })
     expect(rendered.templateKey).toBe('LOGIN_OTP_WITH_ID')
     expect(rendered.text).toContain('ann{otp}')
@@ -347,7 +347,7 @@ describe('the text of a message', () => {
     [1, '1 second'],
     [3600, '60 minutes'],
   ]
-  test.each(lifetimes)('%d seconds are %s', (seconds, words) => {
+  test.each(lifetimes)('describes %d seconds as %s', (seconds, words) => {
     expect(lifetimeInWords(seconds)).toBe(words)
   })
 })

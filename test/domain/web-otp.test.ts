@@ -20,8 +20,8 @@ function otpText(
 
 const bound = (text: string, host: string | null = domain) => boundText(text, code, host, segmentsOf)
 
-describe('a text with the line for browsers', () => {
-  test('is the text itself where the brand has no domain', () => {
+describe('a text with a Web OTP line', () => {
+  test('is the text itself if the brand has no domain', () => {
     expect(bound(otpText(), null)).toBe(otpText())
   })
 
@@ -29,7 +29,7 @@ describe('a text with the line for browsers', () => {
     expect(bound(otpText())).toBe(`${otpText()}\n\n@shop.example #012345`)
   })
 
-  test('keeps every sentence up to the last character of one segment, and gives up the last one then', () => {
+  test('keeps all sentences up to the last character of one segment, then drops the last sentence', () => {
     const room = 160 - otpText().length - '\n\n@ #012345'.length
     const fits = `${'x'.repeat(room - 3)}.de`
     expect(segmentsOf(bound(otpText(), fits))).toEqual({ count: 1, encoding: 'GSM-7' })
@@ -39,12 +39,12 @@ describe('a text with the line for browsers', () => {
     )
   })
 
-  test('gives up two sentences where one is not enough', () => {
+  test('drops two sentences if dropping one is not enough', () => {
     const host = `${'x'.repeat(90)}.example`
     expect(bound(otpText(), host)).toBe(`012345 is your Acme verification code.\n\n@${host} #012345`)
   })
 
-  test('gives up none where that would not help, or the text does not fit without the line either', () => {
+  test('drops none if that would not help, or if the text exceeds one segment without the line', () => {
     const longest = `${'x'.repeat(63)}.${'y'.repeat(63)}.example`
     expect(bound(otpText(), longest)).toBe(`${otpText()}\n\n@${longest} #012345`)
     const long = otpText({ loginId: 'x'.repeat(64), businessName: 'y'.repeat(40) })
@@ -55,7 +55,7 @@ describe('a text with the line for browsers', () => {
     expect(bound(cyrillic)).toBe(`${cyrillic}\n\n@shop.example #012345`)
   })
 
-  test('has the code and the line whatever the names are, and no more segments than it must', () => {
+  test('has the code and the line for all names, and no more segments than necessary', () => {
     const host = fc
       .tuple(fc.stringMatching(/^[a-z0-9-]{1,63}$/), fc.stringMatching(/^[a-z0-9-]{1,40}(\.[a-z]{2,10})$/))
       .map((parts) => parts.join('.'))
@@ -93,7 +93,7 @@ describe('one segment of GSM-7 is enough', () => {
     deliveryDateTime: '2026-01-31T10:30:15+05:30',
   }
 
-  test('the values are as long as the promise says', () => {
+  test('with values of the documented maximum length', () => {
     expect([businessName.length, host.length]).toEqual([20, 20])
   })
 
@@ -104,13 +104,13 @@ describe('one segment of GSM-7 is enough', () => {
   test.each([
     ['LOGIN_OTP', undefined],
     ['LOGIN_OTP_WITH_ID', 'christopher@example.com'],
-  ])('for %s, with the line for browsers and without', (_, loginId) => {
+  ])('for %s, with and without the Web OTP line', (_, loginId) => {
     const text = otpText({ businessName, ...(loginId === undefined ? {} : { loginId }) })
     expect(segmentsOf(text)).toEqual(one)
     expect(segmentsOf(bound(text, host))).toEqual(one)
   })
 
-  test('for a code with all its sentences and the line for browsers', () => {
+  test('for a code with all its sentences and the Web OTP line', () => {
     const text = otpText({ businessName })
     expect(bound(text, host)).toBe(`${text}\n\n@${host} #${code}`)
   })

@@ -1050,7 +1050,7 @@ test('changing or removing the password ends all sessions started with it', asyn
 })
 
 sqliteOnly(
-  'a database that can not be used is what the overview says first, and signing in says so too',
+  'an unusable database is the first problem on the overview, and is reported at sign-in',
   async () => {
     const folder = temporaryFolder()
     const file = `${folder.path}/otpost.db`
@@ -1068,7 +1068,7 @@ sqliteOnly(
     renameSync(`${file}.away`, file)
     expect((await visitor.get('/admin')).html).not.toContain('The database is not available')
     expect((await visitor.get('/admin')).html).toContain('could not be written to the event log')
-    // A day later that is no news any more.
+    // After a day the lost entries are no longer shown.
     app.advance(25 * 3600)
     await visitor.enter()
     expect((await visitor.get('/admin')).html).not.toContain('could not be written')

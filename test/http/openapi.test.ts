@@ -66,8 +66,7 @@ beforeAll(async () => {
   await tour()
 })
 
-// --- The document itself
-// --------------------------------------------------------------------------------------------
+// --- The document itself -----------------------------------------------------------------------------------
 
 test('the description is valid OpenAPI 3.1', async () => {
   const validator = new Validator()
@@ -137,8 +136,7 @@ test('each of its examples matches its schema', () => {
   expect(problems).toEqual([])
 })
 
-// --- Responses of the service
-// ---------------------------------------------------------------------------------------
+// --- Responses of the service ------------------------------------------------------------------------------
 
 test('each request of the tour gets the expected response', () => {
   expect(wrongTurns).toEqual([])
@@ -195,8 +193,7 @@ test('the tour causes each described response, except those that no request can 
   expect(unseen.sort()).toEqual(notProvoked)
 })
 
-// --- Requests the service accepts
-// -----------------------------------------------------------------------------------
+// --- Requests the service accepts --------------------------------------------------------------------------
 
 describe('a request example', () => {
   let app: TestApp
@@ -305,8 +302,7 @@ describe('a request example', () => {
   })
 })
 
-// --- The tour
-// -------------------------------------------------------------------------------------------------------
+// --- The tour ----------------------------------------------------------------------------------------------
 
 const smsPhone = '+1 202 555 0100'
 const order = { customerName: 'Pat', orderId: 'A-1042', orderDate: '2026-03-14' }
@@ -534,8 +530,7 @@ function keep(operation: string, answer: Answer, expected: string, body?: unknow
   }
 }
 
-// --- Reading the description
-// ----------------------------------------------------------------------------------------
+// --- Reading the description -------------------------------------------------------------------------------
 
 function operations(): [name: string, operation: Operation][] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>

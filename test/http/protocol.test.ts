@@ -45,19 +45,19 @@ describe('a body', () => {
   const rows: readonly { name: string; raw: string | Uint8Array<ArrayBuffer> }[] = [
     { name: 'that is empty', raw: '' },
     { name: 'of blanks', raw: ' \n ' },
-    { name: 'that is no JSON', raw: 'hello' },
+    { name: 'that is not JSON', raw: 'hello' },
     { name: 'cut off', raw: '{"appId":"shop","apiKey":"key-of' },
-    { name: 'with something after it', raw: '{} {}' },
-    { name: 'with a comma too many', raw: '{"appId":"shop",}' },
-    { name: 'of a form', raw: 'appId=shop&apiKey=key-of-the-shop' },
+    { name: 'with text after it', raw: '{} {}' },
+    { name: 'with a trailing comma', raw: '{"appId":"shop",}' },
+    { name: 'of a form post', raw: 'appId=shop&apiKey=key-of-the-shop' },
     { name: 'null', raw: 'null' },
     { name: 'true', raw: 'true' },
     { name: 'a number', raw: '5' },
     { name: 'a string', raw: '"appId"' },
     { name: 'an empty array', raw: '[]' },
-    { name: 'an array of a right body', raw: JSON.stringify([rightBody('/otp/send')]) },
+    { name: 'an array of a valid body', raw: JSON.stringify([rightBody('/otp/send')]) },
     {
-      name: 'that is no UTF-8',
+      name: 'that is not UTF-8',
       raw: new Uint8Array([
         ...new TextEncoder().encode('{"appId":"'),
         0xff,
@@ -257,7 +257,7 @@ describe('on a socket', () => {
       ['Content-Length: 4', 'Transfer-Encoding: chunked', '', '0', '', ''],
     ],
     ['two different Content-Lengths', ['Content-Length: 2', 'Content-Length: 30', '', '{}']],
-    ['a Content-Length that is no number', ['Content-Length: +2', '', '{}']],
+    ['an invalid Content-Length', ['Content-Length: +2', '', '{}']],
     ['an unknown Transfer-Encoding', ['Transfer-Encoding: xchunked', '', '2', '{}', '0', '', '']],
     [
       'chunked before another Transfer-Encoding',
@@ -648,7 +648,7 @@ describe('the log has', () => {
     await app.close()
   })
 
-  sqliteOnly('the secret of a database that was there before is new', async () => {
+  sqliteOnly('a new secret key for an existing database is created and logged', async () => {
     const folder = temporaryFolder()
     const env = { DATABASE_URL: `file:${join(folder.path, 'otpost.db')}` }
     const first = await createTestApp(env)
