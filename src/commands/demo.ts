@@ -10,13 +10,13 @@ import { makeLink } from '../domain/operator/sessions.ts'
  * The demo's application and brand. Each folder has an API key of its own, made once: the API answers to any Host name, so a web
  * site in a browser on this machine could use a key that it knows (DNS rebinding).
  */
-export function demoIn(folder: string): Demo {
+export function demoIn(folder = demoFolder): Demo {
   const [apiKey] = secretsFrom(join(folder, 'demo.apikey')).secrets
   return { appId: 'demo', apiKey, brandId: 'acme' }
 }
 
 /** Where the demo keeps its database and its API key. */
-export const demoFolder = 'data'
+const demoFolder = 'data'
 
 /** The demo's settings: a database of its own and the outbox for everything, whatever else the environment says. */
 export function demoEnv(

@@ -20,8 +20,8 @@ export function serveCommands(program: Command, env: Env): void {
       'start a demo server on 127.0.0.1:3000 with a brand, an app and the outbox, and its own database data/demo.db',
     )
     .action(async () => {
-      const { readConfig, demoIn, demoFolder, demoEnv, prepareDemo } = await parts()
-      const demo = demoIn(demoFolder)
+      const { readConfig, demoIn, demoEnv, prepareDemo } = await parts()
+      const demo = demoIn()
       const prepare = (app: App, listen: () => URL) => prepareDemo(app, listen, demo)
       await serve(readConfig(demoEnv(env, demo)), { demo, prepare })
     })

@@ -84,8 +84,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       tracing?.begin(request, context)
       const { headers } = set
       headers['x-request-id'] = context.requestId
-      headers['x-content-type-options'] = answerHeaders['x-content-type-options']
-      headers['cache-control'] = answerHeaders['cache-control']
+      Object.assign(headers, answerHeaders)
       if (httpRequests.isClosing) headers.connection = 'close'
       if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
       if (addedTo(request)?.under && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
