@@ -24,48 +24,44 @@ import { readStoreSettings, type StoreConfig } from './store.ts'
 
 export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
 
-/** Everything the environment decides, read once and checked (design 7). */
+/** All settings, read once and checked (design 7). */
 export interface Config extends StoreConfig {
   readonly host: string
   readonly port: number
   readonly reusePort: boolean
   readonly smsMode: SmsMode
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
-  /** Undefined: mail is kept in the outbox. */
+  /** Undefined: mail stays in the outbox. */
   readonly smtp: SmtpSettings | undefined
-  /** The settings by which messages go to the outbox, whose page and JSON are served then. */
+  /** The settings that send messages to the outbox. Empty: the server has no outbox. */
   readonly outboxSettings: readonly string[]
-  /** Who may read the outbox: design D29. */
+  /** Design D29. */
   readonly outboxAccess: OutboxAccess
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
-  /** The public base URL, at which providers report delivery, without a slash at its end; undefined: none. */
+  /** Without a slash at its end. */
   readonly publicUrl: string | undefined
-  /** For how many days the delivery log, the audit log and integration requests are kept. */
   readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
   readonly trustedProxies: readonly Network[]
-  /** Undefined: there are none. */
+  /** Undefined: no metrics. */
   readonly metrics: MetricsConfig | undefined
   readonly logLevel: LogLevel
-  /** Undefined: requests are not traced. */
+  /** Undefined: no tracing. */
   readonly tracing: TracingSettings | undefined
-  /** How long a stop goes on serving before anything else, so that load balancers learn of it. */
   readonly shutdownDelaySeconds: number
-  /** Argon2, of the password of the console; undefined: it opens by links alone. */
+  /** Argon2id. Undefined: sign-in by link only. */
   readonly adminPasswordHash: string | undefined
-  /** Every setting as it may be shown. */
   readonly inForce: readonly SettingInForce[]
 }
 
-/** Where Prometheus finds metrics: at `token`, on the port of everything else; at `listener`, on one of their own. */
 export interface MetricsConfig {
-  /** What it has to show, wherever it asks; undefined: nothing, and only the listener answers. */
+  /** Required on both ports. Undefined: only `listener` serves metrics. */
   readonly token: string | undefined
   readonly listener: { readonly host: string; readonly port: number } | undefined
 }
 
-/** @throws ConfigError naming every variable that is wrong */
+/** @throws ConfigError with every problem */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const settings = new Settings(env)
   const smsMode = settings.oneOf(messageSettings.OTP_SMS_MODE)
@@ -122,7 +118,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return settings.checked({ ...config, inForce: settings.inForce() })
 }
 
-/** Where a browser reaches this server: its public address, if it has one, and where it listens. */
+/** The URLs at which a browser reaches the console. */
 export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
   readonly publicUrl: string | undefined
   readonly local: string
@@ -135,7 +131,7 @@ export function readConsoleOrigins(env: Readonly<Record<string, string | undefin
   return settings.checked({ publicUrl, local: localUrl(host, port), port })
 }
 
-/** The URL of a server for programs on its machine. */
+/** The URL of the server for programs on the same machine. */
 export function localUrl(host: string, port: number): string {
   const anywhere = host === '0.0.0.0' || host === '::'
   return `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
@@ -147,7 +143,7 @@ interface Route {
   readonly usesOutbox: boolean
 }
 
-/** @param used whether OTP_SMS_MODE ever leads here */
+/** @param used whether OTP_SMS_MODE uses the route */
 function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
   const setting = route === 'plain' ? messageSettings.SMS_PLAIN : messageSettings.SMS_TEMPLATE
   const { name } = setting
@@ -155,12 +151,12 @@ function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
   const providerSpecs = names.flatMap((word) => {
     const provider = providerNamed(word)
     if (!provider) {
-      settings.refuse(name, `names an unknown provider; there are ${providerNames.join(', ')}`)
+      settings.refuse(name, `names an unknown provider. The providers are ${providerNames.join(', ')}`)
       return []
     }
     return [provider]
   })
-  // A route that is named is checked also where the mode does not lead to it yet.
+  // An unused route is checked too.
   const providers = providerSpecs.map((provider) => provider.configure(settings, route))
   for (const provider of providerSpecs.filter(({ routes }) => !routes.includes(route))) {
     settings.refuse(name, `names ${provider.name}, which has no ${route} route`)
@@ -182,26 +178,23 @@ function refuseOutboxInProduction(
   const allowed = settings.flag(messageSettings.OUTBOX_IN_PRODUCTION)
   if (settings.optional(serverSettings.NODE_ENV) !== 'production' || allowed) return
   const remedy =
-    'set it to a real one, or OUTBOX_IN_PRODUCTION=1 to allow that (to try otpost out: otpost demo)'
+    'set it to a provider that delivers, or set OUTBOX_IN_PRODUCTION=1 to allow this. To try otpost, run otpost demo'
   for (const name of ['SMS_PLAIN', 'SMS_TEMPLATE'] as const) {
     for (const provider of ways[name].developmentOnly) {
-      settings.refuse(
-        name,
-        `is "${provider}", whose messages reach nobody, with NODE_ENV=production: ${remedy}`,
-      )
+      settings.refuse(name, `is "${provider}", which delivers nothing, with NODE_ENV=production: ${remedy}`)
     }
   }
   if (settings.optional(emailSettings.SMTP_URL) === undefined) {
     settings.refuse(
       'SMTP_URL',
-      `is unset, so that mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
+      `is not set, so mail would stay in the outbox, with NODE_ENV=production: ${remedy}`,
     )
   }
 }
 
 function readHost(settings: Settings, setting: TextSetting): string {
   const host = settings.text(setting).trim()
-  // What looks like an IPv4 address has to be one; a name is tried when the server listens.
+  // Digits and dots must be an IPv4 address. Names are resolved when the server listens.
   const isName = /^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)*\.?$/i.test(host) && !/^[0-9.]+$/.test(host)
   if (isIP(host) === 0 && !isName) {
     settings.refuse(
@@ -219,11 +212,11 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
     return token === undefined ? undefined : { token, listener: undefined }
   }
   const port = settings.integer(metricsSettings.METRICS_PORT)
-  // REUSE_PORT would let the two share it, and each request find one of them by chance.
+  // With REUSE_PORT both could listen on one port, and requests would reach either.
   if (port !== 0 && port === usualPort) {
     settings.refuse(
       'METRICS_PORT',
-      'must be another port than PORT; METRICS_TOKEN serves metrics on that one',
+      'must differ from PORT. To serve metrics on PORT, set METRICS_TOKEN instead',
     )
   }
   return { token, listener: { host, port } }
@@ -242,7 +235,7 @@ function readPasswordHash(settings: Settings): string | undefined {
   if (hash !== undefined && !isPasswordHash(hash)) {
     settings.refuse(
       'ADMIN_PASSWORD_HASH',
-      'must be what otpost admin password prints; between single quotes, since a shell reads its $ otherwise',
+      'must be the output of otpost admin password. In a shell, put it between single quotes, because it contains $',
     )
   }
   return hash
@@ -251,8 +244,8 @@ function readPasswordHash(settings: Settings): string | undefined {
 function readPublicUrl(settings: Settings): string | undefined {
   if (settings.optional(serverSettings.PUBLIC_URL) === undefined) return undefined
   const url = settings.baseUrl(serverSettings.PUBLIC_URL)
-  // Kannel fills in what follows a %.
-  if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not hold %')
+  // Kannel replaces escapes that begin with %.
+  if (url.includes('%')) settings.refuse('PUBLIC_URL', 'must not contain %')
   return url
 }
 
@@ -263,7 +256,7 @@ function readTrustedProxies(settings: Settings): readonly Network[] {
     if (proxies && proxies[1] > 0) return [proxies]
     settings.refuse(
       'TRUSTED_PROXIES',
-      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas, and not a network of /0, which would let every caller choose its IP address',
+      'must be IP addresses or networks such as 10.0.0.0/8, separated by commas. A network of /0 would let every caller choose its IP address',
     )
     return []
   })

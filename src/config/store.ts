@@ -9,53 +9,44 @@ import { codeSettings, credentialSettings, databaseSettings } from './server-set
 import type { TextSetting } from './setting.ts'
 import { Settings } from './settings.ts'
 
-/** What the environment says of the store: all that a command needs. */
+/** The settings that every command needs. */
 export interface StoreConfig {
   readonly database: DatabaseConfig
-  /**
-   * The present secret, then former ones. Undefined: made once and kept in a file beside the database, which must be a
-   * file then.
-   */
+  /** Undefined: the key file beside an SQLite database. */
   readonly secretKeys: SecretKeys | undefined
-  /** appId → API key, beside the apps issued by command. */
+  /** API keys by appId. */
   readonly appCredentials: ReadonlyMap<string, string>
   readonly contacts: Contacts
 }
 
-/** The database, as DATABASE_URL names it. */
 export type DatabaseConfig =
   | {
       readonly kind: 'sqlite'
-      /** What messages call it: the path. */
+      /** For messages: the path. */
       readonly name: string
       /** Path of the SQLite file, or `:memory:`. */
       readonly file: string
     }
   | {
       readonly kind: 'postgres'
-      /** What messages call it: the URL without user, password and parameters. */
+      /** For messages: the URL without user, password and parameters. */
       readonly name: string
       readonly target: DatabaseTarget
     }
 
-/**
- * The settings of a command, which needs no way to deliver.
- *
- * @throws ConfigError naming every variable of them that is wrong
- */
+/** @throws ConfigError with every problem */
 export function readStoreConfig(env: Readonly<Record<string, string | undefined>>): StoreConfig {
   const settings = new Settings(env)
   return settings.checked(readStoreSettings(settings))
 }
 
-/** What the server reads of it too. */
 export function readStoreSettings(settings: Settings): StoreConfig {
   const database = readDatabase(settings, databaseSettings.DATABASE_URL)
   const secretKeys = readSecretKeys(settings)
   if (database.kind === 'postgres' && settings.optional(credentialSettings.SECRET_KEY) === undefined) {
     settings.refuse(
       'SECRET_KEY',
-      'must be set where DATABASE_URL is postgres://, since all servers on a database need the same: the output of openssl rand -base64 32, or what the .key file beside an SQLite database holds',
+      'must be set if DATABASE_URL is postgres://, because all nodes need the same key. Set it to the output of openssl rand -base64 32, or to the content of the .key file beside the former SQLite database',
     )
   }
   return {
@@ -66,7 +57,7 @@ export function readStoreSettings(settings: Settings): StoreConfig {
   }
 }
 
-/** A database that a command names, by the same rules as DATABASE_URL. */
+/** Reads a database URL in a command option, by the rules of DATABASE_URL. */
 export function readDatabaseUrl(
   env: Readonly<Record<string, string | undefined>>,
   option: string,
@@ -108,15 +99,15 @@ function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig 
   if (file === '' || file.includes('?')) {
     settings.refuse(
       name,
-      'must be file: and a path, such as file:data/otpost.db, or postgres:// and a server, such as postgres://otpost:password@db.example.com/otpost?sslmode=verify-full',
+      'must be file: and a path, such as file:data/otpost.db, or a URL such as postgres://otpost:password@db.example.com/otpost?sslmode=verify-full',
     )
   }
-  // What is no path may be the URL of a server, with a password in it.
+  // Another URL may contain a password.
   settings.show(setting, url.startsWith('file:') ? url : '')
   return { kind: 'sqlite', name: file, file }
 }
 
-/** How long a transaction may wait for its node, whose locks others wait for; each is over within milliseconds. */
+/** How long a transaction may be idle while it has locks. It usually takes milliseconds. */
 const idleInTransactionTimeoutMs = 2000
 
 function readSecretKeys(settings: Settings): SecretKeys | undefined {
@@ -126,7 +117,7 @@ function readSecretKeys(settings: Settings): SecretKeys | undefined {
   if (!keys) {
     settings.refuse(
       'SECRET_KEY',
-      'must be at least 32 bytes, such as the output of: openssl rand -base64 32; or several such, separated by commas, the present one first',
+      'must have at least 32 bytes, such as the output of openssl rand -base64 32. Several keys are separated by commas; the present key comes first',
     )
   }
   return keys

@@ -4,7 +4,7 @@ import type { Outbox } from '../domain/ports.ts'
 import type { Config } from './config.ts'
 import { isLoopback } from './settings.ts'
 
-/** A setting that can be used and may not do what the operator wants. `otpost doctor` reports it. */
+/** A valid setting that may not do what the operator wants. `otpost doctor` reports it. */
 export interface SettingWarning {
   readonly setting: string
   readonly problem: string
@@ -22,21 +22,21 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
   if (nodeEnv !== undefined && !['production', 'development', 'test'].includes(nodeEnv)) {
     warn(
       'NODE_ENV',
-      `is ${nodeEnv}, and not production: messages may stay in the outbox, which anyone who reaches the port may read`,
-      'set NODE_ENV=production where people depend on it',
+      `is ${nodeEnv}, not production: messages may stay in the outbox, which every client of the port can read`,
+      'set NODE_ENV=production on production servers',
     )
   }
   for (const name of developmentOnly(config)) {
     warn(
       name,
-      'messages reach nobody: they are kept for developers, or dropped',
-      `set ${name} to a provider before people depend on it`,
+      'delivers nothing: messages stay in the outbox, or are dropped',
+      `set ${name} to a provider that delivers`,
     )
   }
   if (limits.failureBudgetPerDay === 0) {
     warn(
       'FAILURE_BUDGET_PER_DAY',
-      'is 0: nothing limits the wrong codes for a recipient over several codes',
+      'is 0: no limit on the wrong codes of a recipient over several codes',
       'set FAILURE_BUDGET_PER_DAY to at most 100, as NIST SP 800-63B-4 requires',
     )
   }
@@ -56,7 +56,7 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
   if (publicUrl?.startsWith('https:') && trustedProxies.length === 0) {
     warn(
       'TRUSTED_PROXIES',
-      'is unset, while PUBLIC_URL is https, which otpost does not speak itself: all callers seem to come from the proxy, and share the limits of one IP address',
+      'is not set, but PUBLIC_URL is https, so a proxy is in front: all callers share the limits of its IP address',
       'set TRUSTED_PROXIES to the IP address of the proxy',
     )
   }
@@ -64,8 +64,8 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
     if (key.length >= 32) continue
     warn(
       'APP_CREDENTIALS',
-      `the key of ${appId} is shorter than 32 characters, and may be guessed`,
-      `give it a random one (openssl rand -hex 32), or issue one with otpost app issue ${appId}`,
+      `the API key of ${appId} is shorter than 32 characters, so an attacker can guess it`,
+      `set it to the output of openssl rand -hex 32, or remove it and run otpost app issue ${appId}`,
     )
   }
   return [...warnings, ...[...appIdWarnings(config), ...outboxWarnings(config)].map(logged)]
@@ -80,8 +80,8 @@ function appIdWarnings({ appCredentials }: Config): readonly SettingWarning[] {
     .filter((appId) => !isAppId(appId))
     .map((appId) => ({
       setting: 'APP_CREDENTIALS',
-      problem: `the appId ${JSON.stringify(appId.slice(0, 64))} can send codes, and can not verify them (400 invalid_app_id)`,
-      remedy: 'name the app with 1 to 64 visible ASCII characters without a colon',
+      problem: `the appId ${JSON.stringify(appId.slice(0, 64))} can send codes but cannot verify them (400 invalid_app_id)`,
+      remedy: 'rename the app: 1 to 64 visible ASCII characters without a colon',
     }))
 }
 
@@ -92,29 +92,29 @@ function outboxWarnings({ host, outboxAccess, outboxSettings }: Config): readonl
     outboxAccess.isOpen
       ? {
           setting: 'OUTBOX_TOKEN',
-          problem: `${kept}, and HOST listens beyond this machine: holders of the token read every code`,
-          remedy: `set ${outboxSettings.join(' and ')} to deliver messages before people depend on it`,
+          problem: `${kept}, and HOST is not a loopback host: everyone with the token can read every code`,
+          remedy: `set ${outboxSettings.join(' and ')} to a provider that delivers`,
         }
       : {
           setting: 'OUTBOX_TOKEN',
-          problem: `${kept}, which answers 404, since HOST listens beyond this machine and OUTBOX_TOKEN is unset`,
+          problem: `${kept}, and /outbox answers 404, because HOST is not a loopback host and OUTBOX_TOKEN is not set`,
           remedy: `set ${outboxSettings.join(' and ')} to deliver messages, or OUTBOX_TOKEN to the output of: openssl rand -hex 32`,
         },
   ]
 }
 
-/** Variables by which messages reach nobody. */
+/** The settings that send messages to the outbox or drop them. */
 function developmentOnly({ smsMode, smsRoutes, smtp }: Config): readonly string[] {
-  const reachesNobody = (route: 'plain' | 'template') =>
+  const deliversNothing = (route: 'plain' | 'template') =>
     providersOf(smsRoutes[route]).some(({ endpoint }) => endpoint === undefined)
   return [
-    ...(smsMode !== 'template' && reachesNobody('plain') ? ['SMS_PLAIN'] : []),
-    ...(smsMode !== 'plain' && reachesNobody('template') ? ['SMS_TEMPLATE'] : []),
+    ...(smsMode !== 'template' && deliversNothing('plain') ? ['SMS_PLAIN'] : []),
+    ...(smsMode !== 'plain' && deliversNothing('template') ? ['SMS_TEMPLATE'] : []),
     ...(smtp ? [] : ['SMTP_URL']),
   ]
 }
 
-/** Providers that send nothing, for what is known of them. */
+/** Creates providers to read their properties. They must not send. */
 export function providersOf(makers: Config['smsRoutes']['plain']) {
   return makers.map((make) => make({ now: Date.now, outbox: unused }))
 }
@@ -122,5 +122,5 @@ export function providersOf(makers: Config['smsRoutes']['plain']) {
 const unused: Outbox = { add: refuse, list: refuse, get: refuse, wait: refuse }
 
 async function refuse(): Promise<never> {
-  throw new Error('nothing is sent by these providers')
+  throw new Error('these providers must not send')
 }

@@ -8,7 +8,7 @@ export function settingsFindings(problems: readonly string[]): readonly Finding[
     return fail(
       'settings',
       problem,
-      `correct ${name} where the server has its environment from; the README lists all variables`,
+      `correct ${name} where the server has its environment from; docs/settings.md lists all settings`,
     )
   })
 }
