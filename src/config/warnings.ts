@@ -33,11 +33,14 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       `set ${name} to a provider that delivers`,
     )
   }
-  if (limits.failureBudgetPerDay === 0) {
+  const budget = limits.failureBudgetPerDay
+  if (budget === 0 || budget > 100) {
     warn(
       'FAILURE_BUDGET_PER_DAY',
-      'is 0: no limit on the wrong codes of a recipient over several codes',
-      'set FAILURE_BUDGET_PER_DAY to at most 100, as NIST SP 800-63B-4 requires',
+      budget === 0
+        ? 'is 0: no limit on the wrong codes of a recipient over several codes'
+        : `is ${budget}: more wrong codes for a recipient than NIST SP 800-63B-4 allows`,
+      'set FAILURE_BUDGET_PER_DAY to 1 to 100',
     )
   }
   const tokens = { METRICS_TOKEN: metrics?.token, OUTBOX_TOKEN: outboxAccess.token }
@@ -58,6 +61,13 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
       'TRUSTED_PROXIES',
       'is not set, but PUBLIC_URL is https, so a proxy is in front: all callers share the limits of its IP address',
       'set TRUSTED_PROXIES to the IP address of the proxy',
+    )
+  }
+  if (trustedProxies.some(([address, bits]) => bits < (address.kind() === 'ipv4' ? 8 : 16))) {
+    warn(
+      'TRUSTED_PROXIES',
+      'has a very large network: each client in it can forge its IP address',
+      'set TRUSTED_PROXIES to the IP addresses or the network of your proxies only',
     )
   }
   for (const [appId, key] of appCredentials) {

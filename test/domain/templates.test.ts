@@ -226,6 +226,12 @@ describe('a URL in a variable (design D10)', () => {
     'evil.c\u200com',
     'evil.com\ufe0f',
     'bücher.de',
+    '💩.la',
+    'i❤.ws',
+    'evil_.bank',
+    'tel:+4479',
+    'mailto:a@b',
+    'javascript:alert(1)',
   ]
   test.each(links)('is detected in %p', (text) => {
     expect(hasUrl(text, isTopLevelDomain)).toBe(true)
@@ -276,6 +282,9 @@ describe('mixed scripts (design D31)', () => {
     'B2\u0412',
     'Ac\u200d\u043ce',
     'one_\u0434\u0432\u0430',
+    '\u{1d407}\u{1d412}\u0412\u0421',
+    '\u24bd\u24c8\u0412\u0421',
+    '\u13e2ayPal',
   ]
   test.each(mixed)('are detected in %p', (text) => {
     expect(scriptProblem('name', text)).toStartWith('name must not mix')

@@ -124,6 +124,9 @@ describe('the Host name of /outbox and /admin (D29)', () => {
     'otp.example.com.evil.example',
     'localhost, evil.example',
     'a@localhost',
+    'evil.com/.localhost',
+    'evil.com#.localhost',
+    '.localhost',
     '',
   ]) {
     test(`${host || 'none'} returns 404 for every method`, async () => {

@@ -16,5 +16,5 @@ export function knownHosts(host: string, publicUrl: string | undefined): IsKnown
 export function hostOf({ headers, url }: Request): string | undefined {
   // Bun gives only the path where the Host is missing or invalid.
   const host = headers.get('host') ?? (url.startsWith('/') ? '' : new URL(url).host)
-  return /^(\[[0-9a-f:.]+\]|[^:,\s]+)(?::\d*)?$/i.exec(host)?.[1]
+  return /^(\[[0-9a-f:.]+\]|[\w-][\w.-]*)(?::\d*)?$/i.exec(host)?.[1]
 }

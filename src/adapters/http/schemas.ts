@@ -89,7 +89,7 @@ const otpSendRequest = Type.Object(
         minLength: 1,
         maxLength: 40,
         description:
-          "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes Latin, Cyrillic and Greek letters.",
+          "Replaces the brand's display name in the message, except on the template route, whose registered text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes letters of several alphabets.",
       }),
     ),
   },

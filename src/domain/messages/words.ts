@@ -8,7 +8,7 @@ export function hasUrl(text: string, isTopLevelDomain: IsTopLevelDomain): boolea
   const folded = fold(text)
   if (prefix.test(folded) || ipAddressWithPath.test(folded)) return true
   if (!folded.includes('.')) return false
-  return folded.matchAll(hostNames).some(([, lastLabel = '']) => isTopLevelDomain(lastLabel))
+  return folded.matchAll(lastLabels).some(([, lastLabel = '']) => isTopLevelDomain(lastLabel))
 }
 
 /** businessName and loginId (design D31). Names such as "Booking.com" and e-mail addresses are allowed. */
@@ -28,12 +28,17 @@ export function optionalWords(name: string, value: unknown, rule: TextRule): str
 export function scriptProblem(name: string, text: string): string | undefined {
   if (ascii.test(text)) return undefined
   const isMixed = (word: string) => scripts.filter((script) => script.test(word)).length > 1
-  if (!text.match(wordsOfText)?.some(isMixed)) return undefined
-  return `${name} must not mix Latin, Cyrillic and Greek letters in one word.`
+  // NFKC maps letters such as 𝐇 and Ⓗ to H, and the micro sign to a Greek letter.
+  const plain = text.replaceAll('\u00b5', '').normalize('NFKC')
+  if (!plain.match(wordsOfText)?.some(isMixed)) return undefined
+  return `${name} must not mix letters of several alphabets, such as Latin and Cyrillic, in one word.`
 }
 
 const ascii = /^[\0-\x7f]*$/
-const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u]
+/** Scripts with letters that look like those of another. */
+const scripts = ['Latin', 'Cyrillic', 'Greek', 'Cherokee', 'Lisu', 'Armenian', 'Coptic'].map(
+  (name) => new RegExp(`\\p{Script=${name}}`, 'u'),
+)
 
 const wordsOfText = /[\p{L}\p{M}\p{N}\p{Pc}\u200C\u200D]+/gu
 
@@ -47,9 +52,11 @@ function fold(text: string): string {
     .toLowerCase()
 }
 
-const prefix = /[a-z][a-z0-9+.-]*:\/\/|\bwww\./u
+const prefix =
+  /[a-z][a-z0-9+.-]*:\/\/|\b(?:https?|tel|sms|mailto|javascript|data|intent|whatsapp|upi):\S|\bwww\./u
 const hostWithPath = /[\p{L}\p{N}-]+\.\p{L}{2,}(?::\d+)?\/\S/u
 const ipAddressWithPath = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\/\S/u
 
-/** Each with its last label. */
-const hostNames = /[\p{L}\p{M}\p{N}-]+(?:\.([\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?))+/gu
+/** The last label of each host name of two or more; registries of some domains accept symbols before it. */
+const lastLabels =
+  /[^\s.]\.([\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)(?!-*[\p{L}\p{M}\p{N}]|\.[\p{L}\p{M}\p{N}])/gu
