@@ -9,7 +9,7 @@ import { type Env, exit, print, withContext } from './common.ts'
 export function serveCommands(program: Command, env: Env): void {
   program
     .command('serve')
-    .description('migrate the database and start the server; SIGTERM finishes open requests and stops it')
+    .description('migrate the database and start the server; on SIGTERM it finishes open requests and stops')
     .action(async () => {
       const { readConfig } = await parts()
       await serve(readConfig(env))

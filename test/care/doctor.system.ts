@@ -148,7 +148,7 @@ describe.concurrent('otpost doctor', () => {
     }
     expect(new Set(logged.map(({ level }) => level))).toEqual(new Set([40]))
     const withToken = await examined({ ...env, OUTBOX_TOKEN: 'short' })
-    expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 characters.*holders of the token/)
+    expect(withToken.of('OUTBOX_TOKEN').join()).toMatch(/shorter than 16 characters.*everyone with the token/)
     expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
   })
 
@@ -361,7 +361,7 @@ describe.concurrent('otpost doctor', () => {
       'mail-password',
     ]
     for (const { stdout } of shown) expect(hidden.filter((word) => stdout.includes(word))).toEqual([])
-    expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain('the key of shop is shorter than 32')
+    expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain('the API key of shop is shorter than 32')
   })
 
   test('looks beside a server that writes', async () => {
