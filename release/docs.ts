@@ -48,7 +48,7 @@ export function settingsPage(settings: readonly Setting[]): string {
 /** Links from a heading to the page that explains its subject. */
 const notes: Readonly<Record<string, string>> = {
   Database:
-    'Settings that begin with PostgreSQL apply only where `DATABASE_URL` is `postgres://`. [Several nodes on PostgreSQL](postgres.md#settings) explains them and the parameters of the URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey`.',
+    'A setting whose meaning begins with "PostgreSQL:" applies only if `DATABASE_URL` is `postgres://`. That URL can have the parameters `sslmode`, `sslrootcert`, `sslcert` and `sslkey`: see [TLS to the database](postgres.md#tls-to-the-database).',
   'Codes and limits': '[Limits](limits.md) explains each limit.',
   Messages:
     'With `NODE_ENV=production` the server does not start with `outbox` or `discard` as a provider, unless `OUTBOX_IN_PRODUCTION=1`.',
