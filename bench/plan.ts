@@ -202,7 +202,7 @@ export function planMarkdown(results: PostgresResults): string {
       `| ${commitMs} ms | ${[1, 8, 32].map((batch) => whole(stepsOfOneApplication(costs, commitMs, batch) / 2)).join(' | ')} |`,
   )
   return [
-    `From PostgreSQL ${results.serverVersion} on ${results.cores} cores${results.isQuick ? ', **in a short run on a busy machine: these figures are rough**' : ''}: a send takes ${costText(costsOf(results, 'send'))}; a verify ${costText(costsOf(results, 'wrong'))}.`,
+    `From PostgreSQL ${results.serverVersion} on ${results.cores} cores${results.isQuick ? ', **in a short run on a busy machine: these figures are rough**' : ''}: a send takes ${costText(costsOf(results, 'send'))}. A verify takes ${costText(costsOf(results, 'wrong'))}.`,
     '',
     '| sends a second, each with one verify | 10⁴ | 10⁵ | 10⁶ |',
     '| --- | --- | --- | --- |',
@@ -249,7 +249,7 @@ function connectionsText({ connectionsPerPrimary }: Need): string {
 
 function costText(costs: Costs): string {
   const us = (ms: number) => whole(ms * 1000)
-  return `${us(costs.nodeRequestMs)} µs of a node and ${us(costs.databaseRequestMs)} µs of the database, and a transaction ${us(costs.nodeTransactionMs)} and ${us(costs.databaseTransactionMs)} µs besides`
+  return `${us(costs.nodeRequestMs)} µs of a node and ${us(costs.databaseRequestMs)} µs of the database. Each transaction adds ${us(costs.nodeTransactionMs)} and ${us(costs.databaseTransactionMs)} µs`
 }
 
 /** Bytes with a decimal unit. */
