@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 
 /**
- * Runs the same script in several processes, all of which have started before any of them goes on; resolves to what each
- * wrote. Imports in it are relative to the root of the repository.
+ * Runs the same script in several processes and returns what each wrote. All processes have started before
+ * any of them runs its work. Imports in it are relative to the repository root.
  *
- * @param prepare statements that come before the start, such as imports
+ * @param prepare statements that run before the start, such as imports
  * @param work statements that contend
  */
 export function inProcesses(count: number, prepare: string, work: string): Promise<string[]> {

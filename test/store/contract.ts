@@ -16,9 +16,10 @@ import { type Apps, clockToleranceMs, type Outbox, type OutboxMessage } from '..
 import type { Clock } from '../../src/domain/time.ts'
 import { storeBrand, tester } from '../support/operator.ts'
 
-// What every store must keep, written against the ports alone. An adapter's own test gives a factory and runs them.
+// Contract tests of the store ports, for every adapter. An adapter's test file provides a factory and runs
+// them.
 
-/** The ports of one store, on data of their own. */
+/** The ports of one store with its own data. */
 export interface Stores {
   readonly otps: OtpStore
   readonly brands: BrandStore
@@ -33,20 +34,20 @@ export interface Stores {
 
 export interface StoreSettings {
   readonly now: Clock
-  /** How keys of applications are hashed; its results are 43 characters, as SHA-256 in base64url. */
+  /** Hashes app keys; the results have 43 characters, as SHA-256 in base64url. */
   readonly hashKey: (apiKey: string) => string
-  /** appId → API key, beside the issued ones. */
+  /** appId → API key, beside the keys created by command. */
   readonly credentials: ReadonlyMap<string, string>
 }
 
-/** Opens a store that is empty. */
+/** Opens an empty store. */
 export type OpenStores = (settings: StoreSettings) => Promise<Stores>
 
 const start = Date.UTC(2026, 0, 1, 12)
 const clock = { now: start }
 const hashKey = (apiKey: string) => `hash of ${apiKey}`.padEnd(43, '.')
 
-/** The tests of codes and limits alone, for a way to them that the other ports do not take. */
+/** Only the tests of codes and limits, for an access path that the other ports do not use. */
 export function testOtpStore(name: string, open: () => { otps: OtpStore; close: () => Promise<void> }): void {
   describe(`codes and limits on ${name}`, () => {
     let opened: ReturnType<typeof open>
@@ -125,7 +126,7 @@ function hashOf(code: string, recordId = 'record 1'): string {
 
 const scope = { brandSlug: 'acme', subject: someone }
 
-/** What `admit` would decide; counts nothing. */
+/** The decision of `admit`, without counting. */
 function check(store: OtpStore, claim: Claim, now: number) {
   return store.admit([{ ...claim, counted: false }], now)
 }
@@ -148,7 +149,7 @@ function guessing(code: string, properties: Partial<GuessAttempt> = {}): GuessAt
 
 function testLimits(store: () => OtpStore): void {
   describe('limits', () => {
-    test('a limit admits as many as it says and then tells when its window ends', async () => {
+    test('a limit grants its maximum, then reports when its window ends', async () => {
       for (const second of [0, 10, 59]) {
         expect((await store().admit([claim()], start + second * 1000)).allowed).toBe(true)
       }
@@ -160,7 +161,7 @@ function testLimits(store: () => OtpStore): void {
       })
     })
 
-    test('a window is over at the instant of its end, and the next one begins with the next request', async () => {
+    test('a window ends exactly at its end time, and the next one begins with the next request', async () => {
       await store().admit([claim({ max: 1 })], start)
       expect(await store().admit([claim({ max: 1 })], start + 60_000)).toEqual({
         allowed: true,
@@ -168,7 +169,7 @@ function testLimits(store: () => OtpStore): void {
       })
     })
 
-    test('subjects and names are counted apart', async () => {
+    test('subjects and limit names are counted separately', async () => {
       const claims = [
         claim({ max: 1 }),
         claim({ max: 1, name: 'hour' }),
@@ -178,7 +179,7 @@ function testLimits(store: () => OtpStore): void {
       for (const each of claims) expect((await store().admit([each], start)).allowed).toBe(false)
     })
 
-    test('a claim without a greatest number counts beyond the limit, at the same time too', async () => {
+    test('a claim without a maximum counts beyond the limit, also concurrently', async () => {
       const beyond = claim({ max: Number.MAX_SAFE_INTEGER })
       await store().admit([claim({ max: 1 })], start)
       await Promise.all([1, 2, 3].map(() => store().admit([beyond], start)))
@@ -189,7 +190,7 @@ function testLimits(store: () => OtpStore): void {
       })
     })
 
-    test('the first limit that is used up refuses, and then none of them is counted', async () => {
+    test('the first exhausted limit rejects the request, and then no limit is counted', async () => {
       const [first, second, third] = [
         claim({ name: 'first', max: 1 }),
         claim({ name: 'second', max: 1 }),
@@ -205,14 +206,14 @@ function testLimits(store: () => OtpStore): void {
       expect((await store().admit([first], start + 2000)).allowed).toBe(true)
     })
 
-    test('a claim that is not counted is refused where the limit is used up, and takes nothing', async () => {
+    test('a check-only claim is rejected at an exhausted limit, and is not counted', async () => {
       const uncounted = claim({ max: 1, counted: false })
       expect(await store().admit([uncounted], start)).toEqual({ allowed: true, grants: [] })
       await store().admit([claim({ max: 1 })], start)
       expect((await store().admit([uncounted], start)).allowed).toBe(false)
     })
 
-    test('a full window frees after its length when the clock was set back', async () => {
+    test('a full window resets after its length even if the clock was set back', async () => {
       const hour = 3_600_000
       await store().admit([claim({ max: 1 })], start + hour)
       expect((await store().admit([claim({ max: 1 })], start)).allowed).toBe(false)
@@ -222,14 +223,14 @@ function testLimits(store: () => OtpStore): void {
       expect((await check(store(), claim({ max: 1, name: 'other' }), start + 60_000)).allowed).toBe(true)
     })
 
-    test('concurrent requests never pass a limit', async () => {
+    test('concurrent requests never exceed a limit', async () => {
       const decisions = await Promise.all(
         Array.from({ length: 40 }, () => store().admit([claim({ max: 7 })], start)),
       )
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(7)
     })
 
-    test('a list of no claims is admitted', async () => {
+    test('an empty list of claims is granted', async () => {
       expect(await store().admit([], start)).toEqual({ allowed: true, grants: [] })
     })
   })
@@ -237,14 +238,14 @@ function testLimits(store: () => OtpStore): void {
 
 function testCodes(store: () => OtpStore): void {
   describe('codes', () => {
-    test('a send that is refused leaves the code before it as it was', async () => {
+    test('a rejected send leaves the previous code unchanged', async () => {
       await begin(store(), {}, [claim({ max: 1 })])
       const refused = await store().beginSend([claim({ max: 1 })], record({ id: 'record 2' }), start)
       expect(refused.allowed).toBe(false)
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
     })
 
-    test('a send replaces the code of its brand and recipient, attempts included', async () => {
+    test('a send replaces the code of its brand and recipient, including the attempts', async () => {
       await begin(store())
       for (const _ of [1, 2, 3]) await store().guess(guessing('wrong'), start)
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2') })
@@ -253,7 +254,7 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'verified' })
     })
 
-    test('codes of other brands and recipients are not touched', async () => {
+    test('a send does not affect codes of other brands and recipients', async () => {
       const others: readonly Partial<NewCode>[] = [
         { id: 'record 2', brandSlug: 'globex' },
         { id: 'record 3', subject: ['other'] },
@@ -267,13 +268,13 @@ function testCodes(store: () => OtpStore): void {
       }
     })
 
-    test('a right guess consumes the code', async () => {
+    test('a correct guess consumes the code', async () => {
       await begin(store())
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
     })
 
-    test('the right code on the third attempt verifies', async () => {
+    test('the correct code on the third attempt verifies', async () => {
       await begin(store())
       for (const _ of [1, 2]) {
         expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
@@ -281,7 +282,7 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
     })
 
-    test('three wrong guesses lock the code, for the right one too, until it would have expired', async () => {
+    test('three wrong guesses lock the code until its expiry time, also for the correct guess', async () => {
       await begin(store())
       for (const _ of [1, 2, 3]) {
         expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
@@ -292,20 +293,20 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
     })
 
-    test('a code lives until the instant of its expiry', async () => {
+    test('a code is valid until the instant of its expiry', async () => {
       await begin(store())
       expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
       expect(await store().guess(guessing('right'), start + 299_999)).toEqual({ kind: 'verified' })
     })
 
-    test('a code is over when the clock was set back to before it was made', async () => {
+    test('a code is invalid if the clock was set back to before its creation', async () => {
       await begin(store())
       const before = start - clockToleranceMs
       expect(await store().guess(guessing('right'), before - 1)).toEqual({ kind: 'absent' })
       expect(await store().guess(guessing('right'), before)).toEqual({ kind: 'verified' })
     })
 
-    test('a guess for no record finds nothing and still counts for its claims', async () => {
+    test('a guess without a record returns not found and still counts for its claims', async () => {
       const claims = [claim({ max: 1 })]
       const attempt = guessing('right', { claims })
       expect(await store().guess(attempt, start)).toEqual({ kind: 'absent' })
@@ -320,7 +321,7 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
-    test('a guess that its claims refuse costs no attempt', async () => {
+    test('a guess rejected by its claims does not count as an attempt', async () => {
       await begin(store())
       const claims = [claim({ max: 1 })]
       await store().admit(claims, start)
@@ -330,13 +331,13 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
     })
 
-    test('a code is compared within its own record', async () => {
+    test('a guess is compared with its own record only', async () => {
       await begin(store())
       await begin(store(), { id: 'record 2', hash: hashOf('right', 'record 1') })
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'mismatch' })
     })
 
-    test('a guess is right under any of its keys, and costs one attempt under all of them', async () => {
+    test('a guess is correct with any of its keys, and counts as one attempt for all of them', async () => {
       await begin(store())
       const wrong = guessing('', { keyedCodes: ['a', 'b', 'c', 'd'] })
       for (const _ of [1, 2]) expect(await store().guess(wrong, start)).toEqual({ kind: 'mismatch' })
@@ -344,7 +345,7 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(right, start)).toEqual({ kind: 'verified' })
     })
 
-    test('concurrent right guesses verify once', async () => {
+    test('concurrent correct guesses verify once', async () => {
       await begin(store())
       const verdicts = await Promise.all(
         Array.from({ length: 20 }, () => store().guess(guessing('right'), start)),
@@ -353,7 +354,7 @@ function testCodes(store: () => OtpStore): void {
       expect(verdicts.filter(({ kind }) => kind === 'absent')).toHaveLength(19)
     })
 
-    test('concurrent wrong guesses cost three attempts', async () => {
+    test('concurrent wrong guesses count as three attempts', async () => {
       await begin(store())
       const verdicts = await Promise.all(
         Array.from({ length: 20 }, () => store().guess(guessing('wrong'), start)),
@@ -364,30 +365,30 @@ function testCodes(store: () => OtpStore): void {
   })
 
   describe('the end of a send', () => {
-    test('an abandoned send takes its code and its takings away', async () => {
+    test('an abandoned send deletes its code and releases its grants', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await store().abandonSend(record(), grants, start)
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
       const [grant] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
-      // Nothing had been counted, so the window opens anew.
+      // The count was released, so the window opens again.
       expect(grant?.expiresAt).toBe(start + 70_000)
     })
 
-    test('a send abandoned late leaves a newer code alone', async () => {
+    test('a send abandoned late does not affect a newer code', async () => {
       const grants = await begin(store())
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2') })
       await store().abandonSend(record(), grants, start)
       expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'verified' })
     })
 
-    test('a send abandoned late gives nothing back to a later window', async () => {
+    test('a send abandoned late releases nothing in a later window', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 60_000)
       await store().abandonSend(record(), grants, start)
       expect((await store().admit([claim({ max: 1 })], start + 60_001)).allowed).toBe(false)
     })
 
-    test('one taking is given back of several in a window, which ends as before', async () => {
+    test('one of several grants in a window is released, and the window ends as before', async () => {
       await store().admit([claim({ max: 2 })], start)
       const grants = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
       await store().abandonSend(record(), grants, start)
@@ -397,7 +398,7 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
-    test('a grant that is given back leaves the code and later windows as they are', async () => {
+    test('a released grant does not affect the code or later windows', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await store().giveBack(grants, start)
       const [later] = await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 10_000)
@@ -407,7 +408,7 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('wrong'), start + 10_000)).toEqual({ kind: 'mismatch' })
     })
 
-    test('a moved end holds for the window of the taking', async () => {
+    test('a rescheduled end applies to the window of the grant', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
       if (!grant) throw new Error('nothing was taken')
       await store().reschedule(grant, 5000, start)
@@ -415,7 +416,7 @@ function testCodes(store: () => OtpStore): void {
       expect((await check(store(), claim({ max: 1 }), start + 5000)).allowed).toBe(true)
     })
 
-    test('a window that is over is opened again: a delivery may outlast its lease', async () => {
+    test('an expired window is opened again, because a delivery may outlast its lease', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
       if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ name: 'other', max: 1 })], start + 60_000)
@@ -424,7 +425,7 @@ function testCodes(store: () => OtpStore): void {
       expect((await check(store(), claim({ max: 1 }), start + 120_000)).allowed).toBe(true)
     })
 
-    test('a later window lasts until a moved end that comes after its own', async () => {
+    test('a later window lasts until a rescheduled end that is later than its own', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
       if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ max: 1 })], start + 60_000)
@@ -433,7 +434,7 @@ function testCodes(store: () => OtpStore): void {
       expect((await check(store(), claim({ max: 1 }), start + 130_000)).allowed).toBe(true)
     })
 
-    test('a moved end does not cut a later window', async () => {
+    test('a rescheduled end does not shorten a later window', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
       if (!grant) throw new Error('nothing was taken')
       await store().admit([claim({ max: 1 })], start + 60_000)
@@ -442,10 +443,10 @@ function testCodes(store: () => OtpStore): void {
     })
   })
 
-  describe('records under a previous secret key', () => {
+  describe('records of a previous secret key', () => {
     const rekeyed: Subject = ['someone anew', 'nobody', 'someone']
 
-    test("count as the subject's own, and move to the present key with the next change", async () => {
+    test('count for the same subject, and are rekeyed at the next change', async () => {
       await begin(store(), {}, [claim({ max: 2 })])
       await store().guess(guessing('wrong'), start)
       expect((await check(store(), claim({ subject: rekeyed, max: 1 }), start)).allowed).toBe(false)
@@ -459,7 +460,7 @@ function testCodes(store: () => OtpStore): void {
       expect(await store().guess(guessing('right', { subject: rekeyed }), start)).toEqual({ kind: 'absent' })
     })
 
-    test('two servers that know the keys in another order never pass a limit together', async () => {
+    test('two servers with the keys in different order never exceed a limit together', async () => {
       const orders: Subject[] = [
         ['someone', 'someone anew'],
         ['someone anew', 'someone'],
@@ -472,7 +473,7 @@ function testCodes(store: () => OtpStore): void {
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(7)
     })
 
-    test('where both keys were used, the newer code counts and windows add up', async () => {
+    test('if both keys were used, the newer code is valid and the windows are added', async () => {
       await begin(store(), { subject: ['someone anew'], hash: hashOf('older') }, [
         claim({ subject: ['someone anew'] }),
       ])
@@ -491,7 +492,7 @@ function testCodes(store: () => OtpStore): void {
     })
 
     test.each([['someone'], ['someone anew']])(
-      'a window under %s that has expired does not count',
+      'a window of %s that has expired does not count',
       async (over) => {
         const open = over === 'someone' ? 'someone anew' : 'someone'
         await store().admit([claim({ subject: [over] })], start)
@@ -502,7 +503,7 @@ function testCodes(store: () => OtpStore): void {
       },
     )
 
-    test('a grant is given back under whichever key its window is by then', async () => {
+    test('a grant is released with the key that its window has at that time', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await store().guess(guessing('wrong', { subject: rekeyed }), start)
       const moved = grants.map((grant) => ({ ...grant, subject: rekeyed }))
@@ -515,7 +516,7 @@ function testCodes(store: () => OtpStore): void {
   describe('the failure budget', () => {
     const failureBudget = claim({ name: 'failures', max: 2, windowMs: 86_400_000 })
 
-    test('wrong guesses use it up over all codes, and then even the right one is refused', async () => {
+    test('is used up by wrong guesses for all codes, and then the correct guess is rejected too', async () => {
       for (const id of ['record 1', 'record 2']) {
         await begin(store(), { id })
         expect(await store().guess(guessing('wrong', { failureBudget }), start)).toEqual({
@@ -528,7 +529,7 @@ function testCodes(store: () => OtpStore): void {
       })
     })
 
-    test('a guess refused by the budget takes none of its other claims', async () => {
+    test('counts no other claims of a guess that it rejects', async () => {
       await begin(store())
       const spent = { ...failureBudget, max: 1 }
       await store().guess(guessing('wrong', { failureBudget: spent }), start)
@@ -537,7 +538,7 @@ function testCodes(store: () => OtpStore): void {
       expect((await check(store(), claim({ name: 'global', max: 1 }), start)).allowed).toBe(true)
     })
 
-    test('guesses that find nothing, or a locked code, leave it alone', async () => {
+    test('does not count guesses without a code or for a locked code', async () => {
       const budget = { ...failureBudget, max: 4 }
       await store().guess(guessing('wrong', { failureBudget: budget }), start)
       await begin(store())
@@ -550,7 +551,7 @@ function testCodes(store: () => OtpStore): void {
       expect((await check(store(), budget, start)).allowed).toBe(false)
     })
 
-    test('brands share it: wrong guesses at the same time are never more than it allows', async () => {
+    test('is shared by brands: concurrent wrong guesses never exceed it', async () => {
       const budget = { ...failureBudget, max: 4 }
       const slugs = ['acme', 'globex', 'hooli']
       for (const brandSlug of slugs) await begin(store(), { brandSlug })
@@ -563,7 +564,7 @@ function testCodes(store: () => OtpStore): void {
       expect(verdicts.filter(({ kind }) => kind === 'refused')).toHaveLength(5)
     })
 
-    test('a right guess clears it', async () => {
+    test('is reset by a correct guess', async () => {
       await begin(store())
       await store().guess(guessing('wrong', { failureBudget }), start)
       await store().guess(guessing('right', { failureBudget }), start)
@@ -615,7 +616,7 @@ function testBrands(store: () => BrandStore, operator: () => OperatorStore): voi
       expect(await store().bySlug('d')).toBeUndefined()
     })
 
-    test('an edit sees the brand as it is and stores what it makes of it', async () => {
+    test('an edit gets the current brand and stores the result', async () => {
       await edit('acme', (current) => {
         expect(current).toBeUndefined()
         return brand()
@@ -625,7 +626,7 @@ function testBrands(store: () => BrandStore, operator: () => OperatorStore): voi
       expect(await store().byName('acme')).toBeUndefined()
     })
 
-    test('an edit that throws stores nothing and fails with what it threw', async () => {
+    test('an edit that throws stores nothing and rejects with the same error', async () => {
       await put(brand())
       const error = new Error('not like this')
       const failing = edit('acme', () => {
@@ -635,7 +636,7 @@ function testBrands(store: () => BrandStore, operator: () => OperatorStore): voi
       expect(await store().bySlug('acme')).toEqual(brand())
     })
 
-    test('concurrent edits are all kept', async () => {
+    test('concurrent edits are all stored', async () => {
       await put(brand({ displayName: '' }))
       await Promise.all(
         Array.from({ length: 20 }, () =>
@@ -645,18 +646,18 @@ function testBrands(store: () => BrandStore, operator: () => OperatorStore): voi
       expect((await store().bySlug('acme'))?.displayName).toBe('x'.repeat(20))
     })
 
-    test('the list is in order of the slugs', async () => {
+    test('the list is sorted by slug', async () => {
       for (const slug of ['b', 'c-1', 'a', 'c']) await put(brand({ slug }))
       expect((await store().list()).map(({ slug }) => slug)).toEqual(['a', 'b', 'c', 'c-1'])
     })
 
-    test('a name is found in its comparable form', async () => {
+    test('a brand is found by its normalized name', async () => {
       await put(brand({ slug: 'sohne', displayName: 'Mu\u0308ller & SO\u0308HNE' }))
       expect((await store().byName('m\u00fcller & s\u00f6hne'))?.slug).toBe('sohne')
       expect(await store().byName('sohne')).toBeUndefined()
     })
 
-    test('of brands that share a name an active one is found, then the first by slug', async () => {
+    test('of brands with the same name, an active one is found, then the first by slug', async () => {
       await put(brand({ slug: 'a', status: 'suspended' }))
       await put(brand({ slug: 'b', status: 'pending' }))
       expect((await store().byName('acme'))?.slug).toBe('a')
@@ -675,8 +676,8 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
   const add = (appId: string, key: string, now?: number) =>
     operator().change({ appId }, by(now), () => ({ newKey: kept(key), entry }))
 
-  describe('applications', () => {
-    test('an issued pair is accepted, and nothing else', async () => {
+  describe('apps', () => {
+    test('only a created pair of appId and key is accepted', async () => {
       await add('shop', 'key')
       const tried: readonly (readonly [string, string, boolean])[] = [
         ['shop', 'key', true],
@@ -706,7 +707,7 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
       expect(await store().accepts('shop', 'third')).toBe(false)
     })
 
-    test('a decision sees the keys as they are, so that of concurrent ones each sees those before it', async () => {
+    test('a decision sees the current keys, so that concurrent decisions see earlier ones', async () => {
       const seen: number[] = []
       await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
@@ -719,7 +720,7 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
       expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     })
 
-    test('a revoked key stops working, and others go on', async () => {
+    test('a revoked key is rejected, and other keys are still accepted', async () => {
       await add('shop', 'first')
       await add('shop', 'second')
       await add('kiosk', 'first of another')
@@ -732,7 +733,7 @@ function testApps(store: () => AppStore & Apps, operator: () => OperatorStore): 
       expect(await store().accepts('kiosk', 'first of another')).toBe(true)
     })
 
-    test('the list tells the keys of each app, by appId, and when the last was revoked', async () => {
+    test('the list has the keys of each app, by appId, and the time of the last revocation', async () => {
       await add('shop', 'a', start)
       await add('kiosk', 'b', start + 1)
       await add('shop', 'c', start + 2)
@@ -777,7 +778,7 @@ function testRequests(stores: () => Stores): void {
   describe('integration requests', () => {
     const undecided = { decidedAt: null, decidedBy: null, reason: null, appId: null, brandSlug: null }
 
-    test('a request is kept as pending, and read as it was', async () => {
+    test('a request is stored as pending, and read as it was stored', async () => {
       const { requests } = stores()
       const other = {
         ...request,
@@ -799,7 +800,7 @@ function testRequests(stores: () => Stores): void {
       expect(await requests.pendingCount()).toBe(2)
     })
 
-    test('of many at once no more are kept than may be pending, and a decision makes room', async () => {
+    test('concurrent requests do not exceed the maximum of pending requests, and a decision makes room', async () => {
       const { requests, operator } = stores()
       const add = (index: number) => requests.add({ ...request, id: `request ${index}` }, 5)
       const kept = await Promise.all(Array.from({ length: 20 }, (_, index) => add(index)))
@@ -813,7 +814,7 @@ function testRequests(stores: () => Stores): void {
       expect([await add(20), await add(21)]).toEqual([true, false])
     })
 
-    test('an id is used once', async () => {
+    test('a request id is used once', async () => {
       const { requests } = stores()
       await requests.add(request, 1000)
       const again = requests.add({ ...request, companyName: 'Other' }, 1000)
@@ -826,7 +827,7 @@ function testRequests(stores: () => Stores): void {
       expect(await requests.list()).toHaveLength(1)
     })
 
-    test('a verdict is kept with who decided and when; of two at once, the second sees the first', async () => {
+    test('a decision is stored with its author and time; the second of two concurrent ones sees the first', async () => {
       const { requests, operator } = stores()
       await requests.add(request, 1000)
       const seen: (string | undefined)[] = []
@@ -864,7 +865,7 @@ function testAudit(stores: () => Stores): void {
   })
 
   describe('the audit log', () => {
-    test('has what was changed with the change, and nothing of a change that failed', async () => {
+    test('has an entry for each stored change, and none for a failed change', async () => {
       const { operator, audit, brands } = stores()
       const by = { actor: tester, now: start }
       const { at: _, actor: __, ...said } = entry('acme')
@@ -877,7 +878,7 @@ function testAudit(stores: () => Stores): void {
       expect(await brands.bySlug('acme')).toEqual(brand())
     })
 
-    test('tells the latest first, page by page, and since a time', async () => {
+    test('lists the latest first, page by page, and since a time', async () => {
       const { operator, audit } = stores()
       for (let index = 0; index < 7; index++) await operator.note(entry(`brand ${index}`, start + index))
       const targets = (records: readonly AuditEntry[]) =>
@@ -907,8 +908,8 @@ function testConsole(stores: () => Stores): void {
     details: {},
   })
 
-  describe('sessions of the console', () => {
-    test('a session is found until it is over', async () => {
+  describe('console sessions', () => {
+    test('a session is found until it expires', async () => {
       const { sessions } = stores()
       await sessions.begin(session('a'), entry('console.login'))
       expect(await sessions.find('a', start + 999)).toEqual(session('a'))
@@ -918,7 +919,7 @@ function testConsole(stores: () => Stores): void {
       expect(await sessions.find('a', start + 1499)).toMatchObject({ lastSeenAt: start + 500 })
     })
 
-    test('one that is ended is gone, once, and the audit log has that', async () => {
+    test('an ended session is deleted once, and the audit log has an entry', async () => {
       const { sessions, audit } = stores()
       for (const token of ['a', 'b', 'c']) await sessions.begin(session(token), entry('console.login'))
       expect(await sessions.end('a', entry('console.logout'))).toBe(true)
@@ -935,7 +936,7 @@ function testConsole(stores: () => Stores): void {
       ])
     })
 
-    test('a link begins one session, also where many use it at once', async () => {
+    test('a link starts one session, even if it is used several times at once', async () => {
       const { sessions } = stores()
       await sessions.addLink('link', start + 1000, entry('console.link'))
       const used = await Promise.all(
@@ -945,7 +946,7 @@ function testConsole(stores: () => Stores): void {
       expect(await sessions.list(start)).toHaveLength(1)
     })
 
-    test('a link that is over begins none', async () => {
+    test('an expired link starts no session', async () => {
       const { sessions } = stores()
       await sessions.addLink('link', start + 1000, entry('console.link'))
       expect(
@@ -978,7 +979,7 @@ function testOutbox(outbox: () => Outbox): void {
     (await outbox().list(query)).map(({ text }) => text)
 
   describe('the outbox', () => {
-    test('a message is read as it was kept, with an id and the time', async () => {
+    test('a message is read as it was stored, with an id and the time', async () => {
       const messages = [
         message({ route: 'template', templateKey: 'LOGIN_OTP', variables: { otp: '012345' } }),
         message({ channel: 'EMAIL', to: 'Ann@example.com', route: null, subject: 'Hi', html: '<p>Hi</p>' }),
@@ -1011,12 +1012,12 @@ function testOutbox(outbox: () => Outbox): void {
       for (const text of ['a', 'b', 'c', 'd']) await outbox().add(message({ text }))
       expect(await texts({ limit: 2 })).toEqual(['c', 'd'])
       const [first, second] = await outbox().list({ limit: 10 })
-      // Read on from an id, a page at a time, nothing is skipped.
+      // Reading on from an id, page by page, skips nothing.
       expect(await texts({ limit: 2, after: first?.id ?? 0 })).toEqual(['b', 'c'])
       expect(await texts({ limit: 10, after: second?.id ?? 0 })).toEqual(['c', 'd'])
     })
 
-    test('a recipient is found by identity', async () => {
+    test('messages are found by recipient identity', async () => {
       await outbox().add(message({ text: 'to a phone' }))
       await outbox().add(message({ text: 'to another', to: '447911123456' }))
       await outbox().add(message({ text: 'to a mailbox', channel: 'EMAIL', to: 'ann@example.com' }))
@@ -1025,14 +1026,14 @@ function testOutbox(outbox: () => Outbox): void {
       expect(await texts({ limit: 10, identity: 'nobody' })).toEqual([])
     })
 
-    test('waiting ends at once where there is a message', async () => {
+    test('waiting ends immediately if there is a message', async () => {
       await outbox().add(message({ text: 'there' }))
       const never = new AbortController().signal
       const entries = await outbox().wait({ limit: 10 }, 600_000, never)
       expect(entries.map(({ text }) => text)).toEqual(['there'])
     })
 
-    test('waiting ends with the first message that comes', async () => {
+    test('waiting ends with the first new message', async () => {
       const never = new AbortController().signal
       const waiting = outbox().wait({ limit: 10, identity: '12025550143' }, 600_000, never)
       await outbox().add(message({ text: 'for somebody else', to: '447911123456' }))
@@ -1040,7 +1041,7 @@ function testOutbox(outbox: () => Outbox): void {
       expect((await waiting).map(({ text }) => text)).toEqual(['here'])
     })
 
-    test('waiting ends with nothing when it is aborted, or when the time is over', async () => {
+    test('waiting ends without a message on abort or time-out', async () => {
       const abort = new AbortController()
       const waiting = outbox().wait({ limit: 10 }, 600_000, abort.signal)
       abort.abort()

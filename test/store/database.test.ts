@@ -20,7 +20,7 @@ test('a value is read once until something changes', async () => {
   expect(reads).toHaveLength(2)
 })
 
-test('a thousand keys at most are cached', async () => {
+test('at most a thousand keys are cached', async () => {
   const { read, reads } = counting()
   for (let key = 0; key < 1000; key++) await read(`${key}`)
   await read('0')

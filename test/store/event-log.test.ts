@@ -97,7 +97,7 @@ const ofMail: Attempt = {
 
 type Statistics = ReturnType<typeof createStores>['statistics']
 
-/** What the tests ask of a database with an event log. */
+/** The functions that the tests need of a database with an event log. */
 interface EventLogBackend extends EventLogStore, Statistics {
   keep(trace: RequestTrace, ...attempts: readonly Attempt[]): Promise<void>
   saveReport(key: string, state: DeliveryReportState): Promise<void>
@@ -122,7 +122,7 @@ function storeOn(
   }
 }
 
-/** An SQLite database of its own, in memory or, as a server's is, in a file and written by a thread. */
+/** An SQLite database of its own, in memory, or in a file with a writer thread as in a server. */
 async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
   const folder = temporaryFolder()
   const file = threaded ? join(folder.path, 'otpost.db') : ':memory:'
@@ -156,7 +156,7 @@ async function openSqlite(threaded: boolean): Promise<EventLogBackend> {
 let postgresDatabase: ReturnType<typeof testDatabase> | undefined
 afterAll(async () => (await postgresDatabase)?.remove())
 
-/** The database of PostgreSQL that the tests here share, emptied. The clock of its sweep is the test's. */
+/** The PostgreSQL database shared by these tests, emptied. Its expiry cleanup uses the test's clock. */
 async function openPostgres(): Promise<EventLogBackend> {
   postgresDatabase ??= testDatabase()
   const database = await (await postgresDatabase).open(() => start)
@@ -172,14 +172,14 @@ for (const [name, open] of [
   ['SQLite, written by a thread of its own', () => openSqlite(true)],
   ['PostgreSQL', openPostgres],
 ] as const) {
-  describe(`the journal in ${name}`, () => {
+  describe(`the event log in ${name}`, () => {
     let eventLog: EventLogBackend
     beforeEach(async () => {
       eventLog = await open()
     })
     afterEach(() => eventLog.close())
 
-    describe('what happened is counted', () => {
+    describe('counts', () => {
       const subject = 'keyed-hash-of-someone!'
       const sentBy = (provider: string, at: number, properties: Partial<Attempt> = {}): Attempt => ({
         ...ofSms,
@@ -197,7 +197,7 @@ for (const [name, open] of [
       }
       const verifyAt = (at: number) => ({ ...verified, requestId: idAt(at, 9), at })
 
-      test('a right code with the provider of the last message that had one, and the time since', async () => {
+      test('a verified code for the provider of the last accepted message, with the time since', async () => {
         await eventLog.keep({ ...whole, requestId: idAt(start) }, sentBy('twilio', start))
         await eventLog.keep({ ...whole, requestId: idAt(start + 1000) }, sentBy('vonage', start + 1000))
         await eventLog.keep(
@@ -211,21 +211,21 @@ for (const [name, open] of [
         expect(verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
       })
 
-      test('also where the message is written in the same step', async () => {
+      test('a verified code whose message is written in the same step', async () => {
         const sending = eventLogEntry({ ...whole, requestId: idAt(start) }, [sentBy('twilio', start)])
         await eventLog.saveEntries([sending, eventLogEntry(verifyAt(start + 4000), [])], [])
         const { byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
         expect([byProvider[0]?.name, verifyTimes.medianSeconds]).toEqual(['twilio', 5])
       })
 
-      test('a code of another brand is not taken for it', async () => {
+      test('a code of another brand separately', async () => {
         await eventLog.keep({ ...whole, requestId: idAt(start), brand: 'globex' }, sentBy('twilio', start))
         await eventLog.keep(verifyAt(start + 9000))
         const { totals, byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
         expect([totals.verified, byProvider, verifyTimes.count]).toEqual([1, [], 0])
       })
 
-      test('in its minute, its hour and its day, however many steps tell of it', async () => {
+      test('each event in its minute, hour and day, however many steps report it', async () => {
         const sends = (count: number) =>
           eventLog.saveEntries(
             [],
@@ -252,7 +252,7 @@ for (const [name, open] of [
         expect((await later(3_600_000)).totals.sends).toBe(0)
       })
 
-      test('what each way to send was asked within the hour', async () => {
+      test('the attempts of each provider and route in the last hour', async () => {
         const asked = (at: number, channel: 'SMS' | 'EMAIL', detail: string) =>
           eventLog.saveEntries(
             [],
@@ -268,13 +268,13 @@ for (const [name, open] of [
         ])
       })
 
-      test('what a receipt says once, however often it comes', async () => {
+      test('a delivery report once, even if it is repeated', async () => {
         const says = (status: DeliveryReportState['status']) =>
           eventLog.saveReport('R 1', { status, reason: null, at: start })
         for (const status of ['pending', 'delivered', 'delivered', 'failed'] as const) await says(status)
         const { totals, byProvider } = await eventLog.statistics('hour', start)
         expect([totals.delivered, totals.undelivered]).toEqual([1, 0])
-        // A network may first say that it failed.
+        // A network may first report a failure.
         for (const status of ['failed', 'delivered'] as const) {
           await eventLog.saveReport('R 2', { status, reason: null, at: start })
         }
@@ -284,7 +284,7 @@ for (const [name, open] of [
       })
     })
 
-    test('a story is read as it was kept, with all it may have or with nothing', async () => {
+    test('returns a request trace as it was saved, with all fields or none', async () => {
       await eventLog.keep(whole)
       await eventLog.keep(bare)
       expect(await eventLog.trace(whole.requestId)).toEqual(whole)
@@ -292,7 +292,7 @@ for (const [name, open] of [
       expect(await eventLog.trace(idAt(start, 2))).toBeUndefined()
     })
 
-    test('an attempt is read as it was kept, with whose it was', async () => {
+    test('returns an attempt as it was saved, with its app and brand', async () => {
       await eventLog.keep(whole, ofSms)
       await eventLog.keep(bare, ofMail)
       const [sms, mail] = await eventLog.deliveries({ limit: 10 })
@@ -300,7 +300,7 @@ for (const [name, open] of [
       expect(mail).toEqual({ ...ofMail, requestId: bare.requestId, app: 'shop', brand: null, report: null })
     })
 
-    test('the end of a request replaces its beginning', async () => {
+    test('replaces the start of a request by its end', async () => {
       await eventLog.keep({ ...whole, limits: [], end: null })
       await eventLog.keep(whole, ofSms)
       expect(await eventLog.trace(whole.requestId)).toEqual(whole)
@@ -309,7 +309,7 @@ for (const [name, open] of [
       expect(await eventLog.count('attempts')).toBe(0)
     })
 
-    test('a receipt is found by its key, whether it came before its attempt or after it', async () => {
+    test('finds a delivery report by its key, saved before or after its attempt', async () => {
       await eventLog.saveReport('early', { status: 'delivered', reason: null, at: start })
       await eventLog.keep(whole, { ...ofSms, reportKey: 'early' }, { ...ofMail, reportKey: 'late' })
       await eventLog.saveReport('late', { status: 'failed', reason: 'absent', at: start + 9 })
@@ -325,16 +325,16 @@ for (const [name, open] of [
 
 describe.each([
   ['SQLite', () => openSqlite(false), 200],
-  // Beside which others go on writing.
+  // Other connections write meanwhile.
   ['PostgreSQL', openPostgres, 1000],
-] as const)('what is read of the journal in %s', (_, open, largestStep) => {
+] as const)('reads of the event log in %s', (_, open, largestStep) => {
   let eventLog: EventLogBackend
   beforeEach(async () => {
     eventLog = await open()
   })
   afterEach(() => eventLog.close())
 
-  test('receipts end in the same state in whatever order they come, and however often', async () => {
+  test('delivery reports give the same final status in every order, and when repeated', async () => {
     let keys = 0
     const report = fc.record({
       status: fc.constantFrom<DeliveryReportState['status'][]>('pending', 'failed', 'delivered'),
@@ -362,7 +362,7 @@ describe.each([
     )
   })
 
-  test('delivered outranks failed, and failed pending; the first word of a rank stays', async () => {
+  test('delivered outranks failed, and failed outranks pending; the first report of a rank is kept', async () => {
     const words: readonly DeliveryReportState[] = [
       { status: 'pending', reason: null, at: 1 },
       { status: 'failed', reason: 'first', at: 2 },
@@ -381,7 +381,7 @@ describe.each([
     expect(after).toEqual([1, 2, 2, 2, 5, 5, 5])
   })
 
-  test('deliveries are of a request, of a recipient, since an instant: the latest so many, oldest first', async () => {
+  test('deliveries are filtered by request, recipient and time: the latest ones, oldest first', async () => {
     const hashes = ['hash-of-first-22-chars', 'hash-of-other-22-chars'] as const
     for (const [index, hash] of [hashes[0], hashes[1], hashes[0], hashes[1]].entries()) {
       const requestId = idAt(start + index * 1000)
@@ -419,7 +419,7 @@ describe.each([
       eventLog.keep({ ...whole, requestId: idAt(start, ++requests), ...trace }, { ...accepted, ...attempt })
     const last = () => eventLog.lastProviderOf(['a former hash of it', subject], 'acme')
 
-    test('is the one that took the latest of them', async () => {
+    test('is the one that accepted the latest code', async () => {
       expect(await last()).toBeUndefined()
       await keep({})
       expect(await last()).toBe('first')
@@ -427,7 +427,7 @@ describe.each([
       expect(await last()).toBe('second')
     })
 
-    test('is of this brand and this recipient, of a code, by SMS, and accepted or left open', async () => {
+    test('is for this brand and recipient, for a code by SMS with outcome accepted or unknown', async () => {
       await keep({})
       await keep({ provider: 'of another brand' }, { brand: 'other' })
       await keep({ provider: 'of another recipient', recipientSubject: 'keyed-hash-of-one-num2' })
@@ -443,12 +443,12 @@ describe.each([
     })
   })
 
-  describe('the sweep', () => {
+  describe('the expiry cleanup', () => {
     const rows = () =>
       Promise.all(['requests', 'attempts', 'delivery_reports'].map((table) => eventLog.count(table)))
     const from = start
 
-    test('removes what is older than this instant to the millisecond, and nothing else', async () => {
+    test('deletes what is older than the given time, to the millisecond, and nothing else', async () => {
       for (const at of [from - 86_400_000, from - 1, from, from + 1]) {
         await eventLog.keep({ ...whole, requestId: idAt(at) }, ofSms, ofMail)
         await eventLog.saveReport(String(at), { status: 'pending', reason: null, at })
@@ -465,8 +465,8 @@ describe.each([
       )
     })
 
-    test('goes in small steps, and is busy until it has been through', async () => {
-      // A request to many recipients is more than a step may take.
+    test('runs in small steps, and reports that it is busy until it is done', async () => {
+      // A request to many recipients has more rows than one step deletes.
       const attempts = Array.from({ length: 1.5 * largestStep }, (_, index) => ({
         ...ofSms,
         attempt: index + 1,
@@ -495,8 +495,8 @@ describe.each([
   })
 })
 
-describe('what gathers entries for the journal', () => {
-  /** A buffer over a database that takes what it gets when it is told to. */
+describe('the event log buffer', () => {
+  /** A buffer over a database whose writes the test completes. */
   function buffer() {
     const steps: { ids: readonly string[]; done: PromiseWithResolvers<void> }[] = []
     const asked: (() => void)[] = []
@@ -526,7 +526,7 @@ describe('what gathers entries for the journal', () => {
       tell: (requestId: string, ...attempts: readonly Attempt[]) =>
         add({ ...whole, requestId, end: null }, attempts),
       end: (requestId: string, ...attempts: readonly Attempt[]) => add({ ...whole, requestId }, attempts),
-      /** Resolves when the database has been asked so many times. */
+      /** Resolves when the database has got this many writes. */
       async asked(times: number) {
         while (steps.length < times) await new Promise<void>((resolve) => asked.push(resolve))
         return steps[times - 1]
@@ -534,12 +534,12 @@ describe('what gathers entries for the journal', () => {
     }
   }
 
-  /** Turns of the event loop's microtasks: no timer fires meanwhile. */
+  /** Turns of the event loop's microtasks; no timer fires meanwhile. */
   async function turns(count: number): Promise<void> {
     for (let turn = 0; turn < count; turn++) await undefined
   }
 
-  test('requests of a moment are written in one step, and of a quick one the end alone', async () => {
+  test('writes concurrent requests in one step, and of a short one the end only', async () => {
     const { tell, end, asked, stats } = buffer()
     tell('a')
     tell('b', ofSms, { ...ofSms, attempt: 2 })
@@ -551,7 +551,7 @@ describe('what gathers entries for the journal', () => {
     step?.done.resolve()
   })
 
-  test('attempts of a request are written once each, whether they are told together or apart', async () => {
+  test('writes each attempt of a request once, whether reported together or separately', async () => {
     const { tell, end, asked } = buffer()
     tell('a', ofSms)
     tell('a', { ...ofSms, attempt: 2 }, { ...ofSms, attempt: 3 })
@@ -565,7 +565,7 @@ describe('what gathers entries for the journal', () => {
     second?.done.resolve()
   })
 
-  test('a flush waits for all that was taken before it, and not for what comes while that is written', async () => {
+  test('flushes everything added before, and does not wait for what is added during the write', async () => {
     const { tell, end, asked, flush } = buffer()
     tell('a')
     const first = await asked(1)
@@ -586,24 +586,24 @@ describe('what gathers entries for the journal', () => {
     await flush()
   })
 
-  test('a flush of more than a step writes waits for each of the steps', async () => {
+  test("flushes more than one step's worth in several steps", async () => {
     const { end, asked, flush } = buffer()
     for (let number = 0; number < 1001; number++) end(`${number}`)
     const flushed = flush().then(() => 'flushed')
-    // The last takes along what came during the others.
+    // The last step includes what was added during the others.
     for (const [times, size] of [500, 500, 3].entries()) {
       const step = await asked(times + 1)
       expect(step?.ids).toHaveLength(size)
       expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
       end(`later ${times}`)
-      // What is told again keeps its place.
+      // A repeated entry keeps its position.
       end('1000')
       step?.done.resolve()
     }
     expect(await flushed).toBe('flushed')
   })
 
-  test('a flush waits for what was only counted', async () => {
+  test('flushes counters too', async () => {
     const { count, asked, flush } = buffer()
     count(start, { kind: 'send', channel: 'SMS', brand: 'acme', provider: '', detail: 'ok' })
     const flushed = flush().then(() => 'flushed')
@@ -613,7 +613,7 @@ describe('what gathers entries for the journal', () => {
     expect(await flushed).toBe('flushed')
   })
 
-  test('who closes waits for all, also for what comes meanwhile', async () => {
+  test('waits for everything on close, including entries added meanwhile', async () => {
     const { tell, asked, drain } = buffer()
     await drain()
     tell('a')
@@ -628,7 +628,7 @@ describe('what gathers entries for the journal', () => {
     expect(await drained).toBe('drained')
   })
 
-  test('a database that fails at once holds nobody up', async () => {
+  test('does not block when the database fails immediately', async () => {
     const lost: number[] = []
     let isBroken = true
     const { add, flush, stats } = createEventLogBuffer(
@@ -647,7 +647,7 @@ describe('what gathers entries for the journal', () => {
     expect([lost, stats()]).toEqual([[1], { waiting: 0, lost: 1 }])
   })
 
-  test('a flush does not wait for others to come', async () => {
+  test('flushes without waiting for further entries', async () => {
     const { tell, steps, asked, flush } = buffer()
     tell('a')
     void flush()
@@ -660,7 +660,7 @@ describe('what gathers entries for the journal', () => {
     expect(steps.map(({ ids }) => ids)).toEqual([['a open'], ['b open']])
   })
 
-  test('what comes while a step is under way gathers as well', async () => {
+  test('gathers entries that are added during a step', async () => {
     const { tell, asked } = buffer()
     tell('a')
     const first = await asked(1)
@@ -673,7 +673,7 @@ describe('what gathers entries for the journal', () => {
     second?.done.resolve()
   })
 
-  test('what can not be written is told, and what comes later is written', async () => {
+  test('reports entries that cannot be written, and writes later ones', async () => {
     const { end, asked, flush, failures, stats } = buffer()
     for (const id of ['a', 'b']) end(id)
     ;(await asked(1))?.done.reject(new Error('the disk is full'))
@@ -689,7 +689,7 @@ describe('what gathers entries for the journal', () => {
   })
 
   test.each([0, 1, 2, 3, 4, 5, 6])(
-    'what comes %p turns after a step is done is written too, whatever comes after it',
+    'writes an entry added %p turns after a step, with or without later entries',
     async (count) => {
       const { tell, asked } = buffer()
       tell('a')

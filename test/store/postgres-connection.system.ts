@@ -16,19 +16,20 @@ import { type PostgresServer, startPostgres, withoutOwnPostgres } from '../suppo
 import { certificates, offerTls } from '../support/postgres-tls.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
-// A PostgreSQL of its own, as it is killed here. Processes share two cores with the tests beside these, hence the patience.
+// Its own PostgreSQL server, because tests kill it. It shares two cores with other tests, so the time-outs
+// are long.
 setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
-/** Longer than any test: what it limits must end for another reason. */
+/** Longer than any test: a query with this limit must end for another reason. */
 const foreverMs = 600_000
 
-/** A statement that takes as long as it is let. */
+/** A statement that runs until it is cancelled. */
 const endless = { name: 'endless', text: 'SELECT pg_sleep(600)' }
 
-describe('the gate before a database', () => {
-  test('lets all through while all is well', () => {
+describe('the reconnect backoff', () => {
+  test('lets all callers connect while connections succeed', () => {
     const backoff = new ReconnectBackoff(() => 0.5)
     backoff.enter()
     backoff.enter()
@@ -37,7 +38,7 @@ describe('the gate before a database', () => {
     expect(backoff.isShut(0)).toBe(false)
   })
 
-  test('after a failure, lets one try when a pause is over, and all when that one has succeeded', () => {
+  test('after a failure lets one caller try after a pause, and all callers after a success', () => {
     const backoff = new ReconnectBackoff(() => 1)
     backoff.enter()
     backoff.failed(1000)
@@ -52,7 +53,7 @@ describe('the gate before a database', () => {
   test.each([
     [0, [50, 100, 200, 400, 800, 1000, 1000]],
     [1, [100, 200, 400, 800, 1600, 2000, 2000]],
-  ])('pauses longer after each failure, to an end, by chance %p', (chance, pauses) => {
+  ])('pauses longer after each failure, up to a maximum, with random value %p', (chance, pauses) => {
     const backoff = new ReconnectBackoff(() => chance)
     let now = 0
     for (const pauseMs of pauses) {
@@ -64,7 +65,7 @@ describe('the gate before a database', () => {
     }
   })
 
-  test('counts those that tried at once as one failure', () => {
+  test('counts simultaneous failures as one', () => {
     const backoff = new ReconnectBackoff(() => 1)
     for (let attempt = 0; attempt < 5; attempt++) backoff.enter()
     for (let attempt = 0; attempt < 5; attempt++) backoff.failed(attempt)
@@ -79,7 +80,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
   const problems: string[] = []
 
   beforeAll(async () => {
-    // Deadlocks are to be found soon.
+    // For fast deadlock detection.
     server = await startPostgres({ deadlock_timeout: '50ms', fsync: 'off' })
   })
   afterEach(async () => {
@@ -138,7 +139,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     throw new Error('it should have failed')
   }
 
-  /** Waits until so many statements run on the server that match; looks from the side. */
+  /** Waits until this many matching statements run on the server, seen from another connection. */
   async function running(pattern: string, count: number): Promise<number[]> {
     for (;;) {
       const rows = await server.query(
@@ -159,7 +160,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
   const terminate = (pids: readonly number[]) =>
     server.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids])
 
-  /** A table of the test's own with one row: id 1, n 0. */
+  /** The test's own table with one row: id 1, n 0. */
   async function counterTable(): Promise<string> {
     const name = `counter_${crypto.randomUUID().replaceAll('-', '')}`
     await server.query(`CREATE TABLE ${name} (id int PRIMARY KEY, n int8 NOT NULL)`)
@@ -172,7 +173,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
   }
 
   describe('statements', () => {
-    test('give int8 as numbers, jsonb parsed, and rows by name or as arrays', async () => {
+    test('return int8 as numbers, jsonb parsed, and rows by name or as arrays', async () => {
       const pool = poolOn(server.url)
       const text = `SELECT $1::int8 AS n, $2::jsonb AS j, $3::text AS t, ARRAY[1, NULL]::int8[] AS a, count(*) AS c`
       const values = [1_763_000_000_000, '{"k":[1,"x"]}', null]
@@ -182,7 +183,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows('SELECT 1; SELECT 2', [])).toEqual([[2]])
     })
 
-    test('are prepared once for each connection, under their names, with their values apart', async () => {
+    test('are prepared once for each connection, with a name, and values sent separately', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       for (const n of [1, 2, 3]) expect(await pool.query<{ n: number }>(echo, [n])).toEqual([{ n }])
       await pool.rows('SELECT $1::int8', [1])
@@ -191,7 +192,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows(prepared, [])).toEqual([[echo.name, echo.text, 3]])
     })
 
-    test('run with the time-outs of the target, at READ COMMITTED, in UTF-8, under a name', async () => {
+    test('run with the configured time-outs, at READ COMMITTED, in UTF-8, with an application name', async () => {
       const name = `settings_${crypto.randomUUID().slice(0, 8)}`
       const url = await server.database(name)
       await server.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
@@ -209,7 +210,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows(settings, [])).toEqual([expected])
     })
 
-    test('that fail tell the code and nothing of their values', async () => {
+    test('that fail report the error code without their values', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       await server.query(`ALTER TABLE ${table} ADD t text UNIQUE, ADD CHECK (t <> 'secret-2')`)
@@ -239,7 +240,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toEqual([])
     })
 
-    test('that can not be sent fail, and say nothing of their values either', async () => {
+    test('that cannot be sent fail without reporting their values', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       await pool.query(echo, [1])
       const reused = await errorOf(pool.query({ ...echo, text: 'SELECT 2' }))
@@ -253,7 +254,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
-    test('that take too long are cancelled by the server, and the connection stays', async () => {
+    test('that take too long are cancelled by the server, and the connection stays open', async () => {
       const pool = poolOn(server.url, { poolSize: 1, statementTimeoutMs: 300 })
       const [[before] = []] = await pool.rows('SELECT pg_backend_pid()', [])
       const error = await errorOf(pool.query(endless))
@@ -262,7 +263,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows('SELECT pg_backend_pid()', [])).toEqual([[before]])
     })
 
-    test('are prepared anew where a migration has changed what they give', async () => {
+    test('are prepared again when a migration has changed their result', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       const all = { name: 'all', text: `SELECT * FROM ${table} WHERE id = 1` }
@@ -272,8 +273,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     })
   })
 
-  describe('what the server says may be tried again', () => {
-    /** A function that notes, whatever becomes of its transaction, that it was called, and fails so often. */
+  describe('an error that the server marks as retryable', () => {
+    /**
+     * A function that counts its calls, even if the transaction is rolled back, and fails the first times.
+     */
     async function failing(times: number, code: string) {
       const name = `failing_${crypto.randomUUID().replaceAll('-', '')}`
       await server.query(`CREATE SEQUENCE ${name}`)
@@ -289,7 +292,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       }
     }
 
-    test.each(['40001', '40P01'])('is, a few times: %s', async (code) => {
+    test.each(['40001', '40P01'])('is retried a few times: %s', async (code) => {
       const pool = poolOn(server.url)
       const passing = await failing(3, code)
       expect(await pool.query(passing.statement)).toEqual([{ calls: 4 }])
@@ -297,7 +300,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.transaction((it) => it.query(inTransaction.statement))).toEqual([{ calls: 4 }])
     })
 
-    test('fails at last', async () => {
+    test('fails after the last retry', async () => {
       const pool = poolOn(server.url)
       const lasting = await failing(100, '40001')
       expect(await errorOf(pool.query(lasting.statement))).toMatchObject({ code: '40001' })
@@ -308,7 +311,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await inTransaction.calls()).toBe(4)
     })
 
-    test('and nothing else', async () => {
+    test('is not retried for other errors', async () => {
       const pool = poolOn(server.url)
       const { statement, calls } = await failing(100, '23505')
       await errorOf(pool.query(statement))
@@ -317,7 +320,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await calls()).toBe(2)
     })
 
-    test('is, where work wraps the error in one of its own', async () => {
+    test('is retried if the work wraps the error in its own', async () => {
       const pool = poolOn(server.url)
       const { statement } = await failing(2, '40001')
       const rows = await pool.transaction((it) =>
@@ -328,7 +331,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(rows).toEqual([{ calls: 3 }])
     })
 
-    test('is a deadlock too: both transactions are done, once', async () => {
+    test('includes a deadlock: both transactions are committed once', async () => {
       const pool = poolOn(server.url)
       const table = await counterTable()
       const bothHaveOne = Promise.withResolvers<void>()
@@ -343,13 +346,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
         })
       await Promise.all([add([1, 2]), add([2, 1])])
       expect([await counted(table, 1), await counted(table, 2)]).toEqual([2, 2])
-      // Four updates, and those of the one that was the victim again.
+      // Four updates, and those of the deadlock victim again.
       expect(begun).toBeGreaterThan(4)
     })
   })
 
   describe('a transaction', () => {
-    test('is kept when work ends well, and undone when it throws', async () => {
+    test('is committed when its work succeeds, and rolled back when it throws', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       const add = `UPDATE ${table} SET n = n + 1 WHERE id = 1`
@@ -369,7 +372,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows(`SELECT n FROM ${table} WHERE id = 1`, [])).toEqual([[1]])
     })
 
-    test('fails where one of its statements has failed, and work did not mind', async () => {
+    test('fails if one of its statements failed, even if the work ignored the error', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       const failed = pool.transaction(async (it) => {
@@ -381,7 +384,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
-    test('runs statements that are asked at once one after another, and takes none after its end', async () => {
+    test('runs concurrent statements in sequence, and accepts none after its end', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       const add = `UPDATE ${table} SET n = n + 1 WHERE id = 1 RETURNING n`
@@ -392,7 +395,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
         return it
       })
       expect((await errorOf(kept.rows(add, []))).message).toContain('after its transaction')
-      // One that work did not wait for is done before the end, or not at all.
+      // A statement that the work did not await runs before the end, or not at all.
       const failed = pool.transaction(async (it) => {
         void it.rows(add, []).catch(() => {})
         throw new Error('of work')
@@ -404,7 +407,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows(`SELECT n FROM ${table} WHERE id = 1`, [])).toEqual([[6]])
     })
 
-    test('whose connection is cut fails, is not done again, and keeps nothing', async () => {
+    test('with a broken connection fails, is not retried, and stores nothing', async () => {
       const pool = poolOn(server.url, { poolSize: 2 })
       const table = await counterTable()
       const add = `UPDATE ${table} SET n = n + 1 WHERE id = 1`
@@ -425,7 +428,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(runs).toBe(1)
     })
 
-    test('that keeps the server waiting is ended by it', async () => {
+    test('that is idle too long is ended by the server', async () => {
       const pool = poolOn(server.url, { idleInTransactionTimeoutMs: 50 })
       const table = await counterTable()
       const failed = pool.transaction(async (it) => {
@@ -438,7 +441,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
-    test('that was left open by hand does not reach whoever has the connection next', async () => {
+    test('left open by a caller is rolled back before the connection is reused', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       await pool.rows('BEGIN', [])
@@ -448,8 +451,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
   })
 
   describe('the pool', () => {
-    test('has as many connections as it may, and all are served', async () => {
-      // Those of the tests before end at the server a moment after they were closed here.
+    test('has at most its maximum of connections, and serves all callers', async () => {
+      // The server ends connections of earlier tests a moment after they were closed here.
       while ((await backends()) !== 0);
       const pool = poolOn(server.url, { poolSize: 3 })
       const count = {
@@ -461,15 +464,15 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(pool.stats()).toEqual({ size: 3, idle: 3, waiting: 0 })
     })
 
-    test('makes no more connections than are needed at once', async () => {
+    test('opens no more connections than are needed simultaneously', async () => {
       const pool = poolOn(server.url)
       for (let asked = 0; asked < 20; asked++) await pool.query(one)
       expect(pool.stats()).toEqual({ size: 1, idle: 1, waiting: 0 })
     })
 
-    test('lets nobody wait for a free connection longer than for one to be made', async () => {
+    test('limits the wait for a free connection to the connect time-out', async () => {
       const pool = poolOn(server.url, { poolSize: 1, connectTimeoutMs: 1000 })
-      // To connect in that time is not always possible on a busy machine.
+      // On a busy machine a connection may take longer than that.
       while (!(await works(pool))) await Bun.sleep(5)
       const held = Promise.withResolvers<void>()
       const holding = pool.transaction(() => held.promise)
@@ -484,7 +487,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
-    test('closes when what is under way and what waits is done, and takes nothing new', async () => {
+    test('closes after running and waiting queries are done, and rejects new ones', async () => {
       const pool = poolOn(server.url, { poolSize: 2 })
       const answers = Promise.all(Array.from({ length: 6 }, async () => (await pool.query(sleep(20))).length))
       const transaction = pool.transaction(async (it) => {
@@ -501,21 +504,21 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toEqual([])
     })
 
-    test('closes at last where something does not end', async () => {
+    test('closes after a limit if a query does not end', async () => {
       const pool = poolOn(server.url, {
         connectTimeoutMs: 1000,
         statementTimeoutMs: 500,
         idleInTransactionTimeoutMs: foreverMs,
       })
       const stuck = errorOf(pool.transaction(() => Promise.withResolvers<void>().promise))
-      // The work of a transaction that never ends is nobody's to end.
+      // The work of a transaction that never ends cannot be cancelled.
       void stuck.catch(() => {})
       while (!(await works(pool))) await Bun.sleep(5)
       await pool.close()
       while ((await backends()) !== 0);
     })
 
-    test('goes on with the connections that it has where the server allows no more', async () => {
+    test('continues with its open connections if the server allows no more', async () => {
       const role = `few_${crypto.randomUUID().slice(0, 8)}`
       await server.query(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`)
       const url = new URL(server.url)
@@ -531,9 +534,9 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     })
   })
 
-  describe('a database that fails', () => {
-    test('killed with statements under way and waiting: each fails, and all is well when it is back', async () => {
-      // Nobody has to wait for any time-out.
+  describe('a database server', () => {
+    test('killed with running and waiting statements fails each of them, and accepts new ones after its restart', async () => {
+      // No caller waits for a time-out.
       const pool = poolOn(server.url, { connectTimeoutMs: foreverMs, statementTimeoutMs: foreverMs })
       const errors = Array.from({ length: 50 }, () => errorOf(pool.query(endless)))
       await running(endless.text, 5)
@@ -552,7 +555,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await Promise.all(Array.from({ length: 20 }, () => works(pool)))).not.toContain(false)
     })
 
-    test('restarted while nobody asks: nobody is told', async () => {
+    test('restarted while idle causes no error', async () => {
       const pool = poolOn(server.url)
       await Promise.all(Array.from({ length: 5 }, () => pool.query(sleep(20))))
       expect(pool.stats().size).toBe(5)
@@ -563,7 +566,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toEqual([])
     })
 
-    test('connections cut: those that were idle are replaced unseen, and only what was under way fails', async () => {
+    test('that cuts connections fails only running statements; idle connections are replaced', async () => {
       const pool = poolOn(server.url, { poolSize: 3 })
       await Promise.all([pool.query(sleep(20)), pool.query(sleep(20))])
       const failing = errorOf(pool.query(endless))
@@ -578,7 +581,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toEqual([])
     })
 
-    test('that refuses connections is tried now and then, not by each who asks', async () => {
+    test('that refuses connections is tried at intervals, not by each caller', async () => {
       const { proxy, pool } = await proxied()
       proxy.refuse()
       const asked = 2000
@@ -591,7 +594,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toHaveLength(2)
     })
 
-    test('that takes connections and says nothing is given up in time', async () => {
+    test('that accepts connections without responding is abandoned within the time-out', async () => {
       const { proxy, pool } = await proxied({ connectTimeoutMs: 1000 })
       proxy.fallSilent()
       const errors = await Promise.all(Array.from({ length: 20 }, () => errorOf(pool.query(one))))
@@ -604,7 +607,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       while (!(await works(pool))) await Bun.sleep(5)
     })
 
-    test('that falls silent is noticed long before a statement may have taken too long', async () => {
+    test('that falls silent is detected long before the statement time-out', async () => {
       const { proxy, pool } = await proxied({ connectTimeoutMs: 2000, statementTimeoutMs: foreverMs })
       await Promise.all(Array.from({ length: 5 }, () => pool.query(sleep(20))))
       proxy.fallSilent()
@@ -614,38 +617,38 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(pool.stats().size).toBe(0)
       proxy.recover()
       while (!(await works(pool))) await Bun.sleep(5)
-      // Answers that came too late are nobody's.
+      // Late responses have no recipient.
       const numbers = Array.from({ length: 50 }, (_, n) => n)
       expect(await Promise.all(numbers.map((n) => pool.query(echo, [n])))).toEqual(
         numbers.map((n) => [{ n }]),
       )
     })
 
-    test('that is slow, and answers otherwise, is waited for', async () => {
+    test('that is slow, but responds to a check, is waited for', async () => {
       const { proxy, pool } = await proxied({
         poolSize: 1,
         connectTimeoutMs: 5000,
         statementTimeoutMs: foreverMs,
       })
       expect(await pool.query(sleep(5500))).toHaveLength(1)
-      // It was asked whether it is there.
+      // The pool checked whether the server responds.
       expect(proxy.taken()).toBeGreaterThan(1)
       expect(problems).toEqual([])
     })
 
-    test('whose answers come in time is not given up where this process is held up', async () => {
+    test('that responds in time is not abandoned when this process is blocked', async () => {
       const { pool } = await proxied({ connectTimeoutMs: 1000, statementTimeoutMs: 500 })
-      // To connect in that time is not always possible on a busy machine.
+      // On a busy machine a connection may take longer than that.
       while (!(await works(pool))) await Bun.sleep(5)
       const answer = pool.query(echo, [1])
-      // It has been sent by then.
+      // The query has been sent by then.
       await new Promise((resolve) => setImmediate(resolve))
-      // As a long computation does, or a machine that sleeps. What is in between is held up too.
+      // Like a long computation or a sleeping machine. The proxy is blocked too.
       Bun.sleepSync(1500)
       expect(await answer).toEqual([{ n: 1 }])
     })
 
-    test('one connection that falls silent is given up after the time of a statement, and its late answer is lost', async () => {
+    test('with one silent connection: it is closed after the statement time-out, and its late response is discarded', async () => {
       const { proxy, pool } = await proxied({
         poolSize: 1,
         connectTimeoutMs: 10_000,
@@ -663,7 +666,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toEqual([])
     })
 
-    test('that became a standby is left for whoever is the primary', async () => {
+    test('that became a standby is disconnected, so that the primary is found', async () => {
       const name = `standby_${crypto.randomUUID().slice(0, 8)}`
       const pool = poolOn(await server.database(name), { poolSize: 1 })
       await pool.rows('CREATE TABLE t (n int)', [])
@@ -681,7 +684,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     test.each([
       ['a wrong password', (url: URL) => url.username.concat(':no-such-password'), '/postgres', '28P01'],
       ['no such database', (url: URL) => `${url.username}:${url.password}`, '/no_such', '3D000'],
-    ])('%s is told without the password', async (_, user, path, code) => {
+    ])('reports %s without the password', async (_, user, path, code) => {
       const url = new URL(server.url)
       const pool = poolOn(`postgres://${user(url)}@${url.host}${path}`)
       const error = await errorOf(pool.query(one))
@@ -690,7 +693,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(Bun.inspect(error) + problems.join()).not.toMatch(new RegExp(`no-such-password|${url.password}`))
     })
 
-    test('a host that does not exist is told', async () => {
+    test('with an unknown host name is reported', async () => {
       const pool = poolOn('postgres://otpost:secret@no-such-host.invalid/otpost')
       const error = await errorOf(pool.query(one))
       expect(error).toBeInstanceOf(DatabaseUnavailable)
@@ -706,7 +709,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       return path
     }
     const caFile = fileOf('authority')
-    // One that has made no other.
+    // A certificate authority that did not sign the server's certificate.
     const otherCaFile = fileOf('client')
     const client = { certFile: fileOf('client'), keyFile: fileOf('clientKey') }
     const isEncrypted = 'SELECT ssl, client_dn FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
@@ -719,7 +722,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
         'hostssl certified all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca',
         'hostnossl certified,encrypted all 127.0.0.1/32 reject',
       ])
-      // A reload takes a moment.
+      // A configuration reload takes a moment.
       while ((await errorOf(poolOn(encryptedUrl).query(one)).catch(() => undefined))?.code !== '28000');
     })
     afterAll(() => folder.remove())
@@ -736,7 +739,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pool.rows(isEncrypted, [])).toEqual([[true, null]])
     })
 
-    test('verify-ca takes a certificate of another host name, verify-full does not', async () => {
+    test('verify-ca accepts a certificate for another host name, verify-full rejects it', async () => {
       const url = atHostName(encryptedUrl)
       expect(await poolOn(url, { tls: { mode: 'verify-ca', caFile } }).rows(isEncrypted, [])).toEqual([
         [true, null],
@@ -751,13 +754,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       ['verify-full', 'another', { caFile: otherCaFile }],
       ['verify-ca', 'no', {}],
       ['verify-full', 'no', {}],
-    ] as const)('%s with %s authority refuses its certificate', async (mode, _, files) => {
+    ] as const)('%s with %s authority rejects its certificate', async (mode, _, files) => {
       const error = await errorOf(poolOn(encryptedUrl, { tls: { mode, ...files } }).query(one))
       expect(error).toBeInstanceOf(DatabaseUnavailable)
       expect(error.message).toContain('(CA)')
     })
 
-    test('shows a certificate of its own where the server asks for one', async () => {
+    test('sends a client certificate if the server requests one', async () => {
       const tls = { mode: 'verify-full', caFile } as const
       expect(await poolOn(certifiedUrl, { tls: { ...tls, ...client } }).rows(isEncrypted, [])).toEqual([
         [true, '/CN=otpost'],
@@ -765,7 +768,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect((await errorOf(poolOn(certifiedUrl, { tls }).query(one))).code).toBe('28000')
     })
 
-    test('a file that can not be read is told', async () => {
+    test('reports an unreadable file', async () => {
       const pool = poolOn(encryptedUrl, { tls: { mode: 'verify-full', caFile: '/no/such/file' } })
       const error = await errorOf(pool.query(one))
       expect(error).toBeInstanceOf(DatabaseUnavailable)
@@ -773,8 +776,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(problems).toHaveLength(1)
     })
 
-    test.each(['require', 'verify-full'] as const)('%s never goes on without', async (mode) => {
-      // Says that it has no TLS, and would listen to what follows.
+    test.each(['require', 'verify-full'] as const)('%s never continues without encryption', async (mode) => {
+      // Replies that it has no TLS, and would read what follows.
       let heard = 0
       const plain = createServer((socket) => {
         socket.on('error', () => {})
@@ -791,7 +794,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       plain.close()
     })
 
-    test('that falls silent is noticed, and its connections end at the server too', async () => {
+    test('detects a silent server, and its connections end at the server too', async () => {
       const proxy = await startTcpProxy(server.port)
       proxies.push(proxy)
       const pool = poolOn(withPort(encryptedUrl, proxy.port), {
@@ -818,7 +821,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     })
     afterAll(() => bouncer?.[Symbol.asyncDispose]())
 
-    test('everyone gets their own answers, and nothing is prepared', async () => {
+    test('each caller gets its own results, and no statement is prepared', async () => {
       // Two servers with ten connections each, and two sessions for both.
       const pools = [1, 2].map(() => poolOn(bouncer.url, { isPooled: true, poolSize: 10 }))
       const asked = Array.from({ length: 200 }, (_, n) => n)
@@ -831,7 +834,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await pools[0]?.rows('SELECT count(*) FROM pg_prepared_statements', [])).toEqual([[0]])
     })
 
-    test('a transaction has its time-outs, and leaves none of them behind', async () => {
+    test('a transaction has its time-outs, and does not leave them in the session', async () => {
       const pool = poolOn(bouncer.url, {
         isPooled: true,
         poolSize: 1,
@@ -854,7 +857,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await counted(table)).toBe(0)
     })
 
-    test('a pooler that was not told of is named', async () => {
+    test('a pooler that is not configured is reported', async () => {
       const error = await errorOf(poolOn(bouncer.url).query(one))
       expect(error).toBeInstanceOf(DatabaseUnavailable)
       expect(error.message).toContain('unsupported startup parameter')

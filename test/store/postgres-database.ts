@@ -5,7 +5,9 @@ import { createStores } from '../../src/adapters/store/stores.ts'
 import type { Clock } from '../../src/domain/time.ts'
 import { freshDatabase } from '../support/postgres.ts'
 
-/** How a test's database is reached: with patience, since its server shares the machine with all other tests. */
+/**
+ * A test's connection settings: long time-outs, because the server shares the machine with all other tests.
+ */
 export function targetOf(url: string) {
   return {
     ...readPostgresUrl(url).server,
@@ -17,13 +19,13 @@ export function targetOf(url: string) {
   }
 }
 
-/** A database of a test file's own, which is emptied for each test. */
+/** A database for one test file, which is emptied for each test. */
 export async function testDatabase() {
   const { url, remove } = await freshDatabase()
   return {
     url,
     remove,
-    /** Opens it with nothing in it but the schema. */
+    /** Opens it with only the schema in it. */
     async open(now?: Clock): Promise<Database> {
       const database = await openDatabase(targetOf(url), now, () => {})
       await database.pool.rows(
@@ -36,7 +38,7 @@ export async function testDatabase() {
   }
 }
 
-/** The stores of a database that no service is wired to. */
+/** The stores of a database without a service. */
 export function postgresStores(database: Database) {
   return createStores(storeDatabase(database))
 }

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { queryOnce, startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 
-// The servers that other tests rely on: that they keep what they are to keep, and that none is left behind.
+// Tests the PostgreSQL servers of other tests: that data survives, and that no server is left running.
 setDefaultTimeout(120_000)
 
 const skipped = withoutOwnPostgres === undefined ? '' : ` (${withoutOwnPostgres})`
@@ -17,7 +17,7 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-test.skipIf(skipped !== '')(`a server that crashes or stops has all when it is back${skipped}`, async () => {
+test.skipIf(skipped !== '')(`a server has all data after a crash or stop${skipped}`, async () => {
   const server = await startPostgres()
   try {
     const url = await server.database('kept')
@@ -32,7 +32,7 @@ test.skipIf(skipped !== '')(`a server that crashes or stops has all when it is b
       { word: 'fast' },
       { word: 'immediate' },
     ])
-    // Other than by their bytes, as on most servers.
+    // A collation other than by bytes, as on most servers.
     expect(await server.query("SELECT 'a' < 'B' AS sorted")).toEqual([{ sorted: true }])
   } finally {
     await server[Symbol.asyncDispose]()
@@ -57,7 +57,7 @@ test.skipIf(skipped !== '')(
     const { port, dataFolder } = JSON.parse(said)
     expect([await accepts(port), existsSync(dataFolder)]).toEqual([true, true])
     child.kill('SIGKILL')
-    // Without it this would go on for ever, and so fail.
+    // Without it this would never end, and so fail.
     while ((await accepts(port)) || existsSync(dataFolder)) await Bun.sleep(20)
   },
 )

@@ -35,7 +35,7 @@ testStores('PostgreSQL', async ({ now, hashKey, credentials }) => {
   }
 })
 
-describe('the secret of the servers on a database', () => {
+describe('the secret key of a database', () => {
   let opened: Database
   beforeEach(async () => {
     opened = await database.open(() => 0)
@@ -52,25 +52,25 @@ describe('the secret of the servers on a database', () => {
     !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, true)))
   const commands = async (...fingerprints: Fingerprints) =>
     !(await refusal(useOnPostgres(createKeyFingerprints(opened), fingerprints, false)))
-  /** Begins with one after another; tells with which it was let in. */
+  /** Starts servers in sequence; returns the fingerprints of those that were accepted. */
   const lets = async (...each: readonly Fingerprints[]) => {
     const begun: string[] = []
     for (const fingerprints of each) if (await begins(...fingerprints)) begun.push(fingerprints.join())
     return begun
   }
 
-  test('is that of the first, whatever others come with', async () => {
+  test('is that of the first server, and servers with other keys are rejected', async () => {
     expect(await lets(['a'], ['b'], ['b'], ['a'])).toEqual(['a', 'a'])
   })
 
-  test('is replaced on one server after another; who was left out is refused, and so is the old one in the end', async () => {
+  test('can be rotated server by server; servers without the new key are rejected, and finally the previous key too', async () => {
     await begins('old')
     expect(await lets(['new'], ['old', 'new'], ['old'], ['old', 'new'])).toEqual([
       'old,new',
       'old',
       'old,new',
     ])
-    // Some are as far as this, and others, which are not, begin again.
+    // Some servers have both keys, and others restart.
     const both = [
       ['new', 'old'],
       ['old', 'new'],
@@ -81,7 +81,7 @@ describe('the secret of the servers on a database', () => {
     expect(await lets(['old'], ['other', 'old'])).toEqual([])
   })
 
-  test('can be the one before again, by the same way back', async () => {
+  test('can be changed back in the same way', async () => {
     await begins('old')
     expect(await lets(['new', 'old'], ['old', 'new'], ['old'], ['new'])).toEqual([
       'new,old',
@@ -90,20 +90,20 @@ describe('the secret of the servers on a database', () => {
     ])
   })
 
-  test('is given up for another by taking its mark away', async () => {
+  test('can be replaced after its fingerprint was deleted', async () => {
     await begins('lost')
     await opened.pool.rows('DELETE FROM secret_marks', [])
     expect(await lets(['new'], ['lost'], ['new'])).toEqual(['new', 'new'])
   })
 
-  test('is known to commands, which set none', async () => {
+  test('is checked by commands, which never set it', async () => {
     expect([await commands('a'), await commands('b')]).toEqual([true, true])
     expect(await begins('b')).toBe(true)
     expect([await commands('a'), await commands('a', 'b'), await commands('b')]).toEqual([false, true, true])
     expect(await begins('b')).toBe(true)
   })
 
-  test('is what whoever opens the books is held to', async () => {
+  test('is checked whenever a context is opened', async () => {
     const opens = async (secret: string, serves: boolean) => {
       const env = { DATABASE_URL: database.url, SECRET_KEY: secret.repeat(32) }
       const opening = openContext(readStoreConfig(env), { serves })
@@ -121,7 +121,7 @@ describe('the secret of the servers on a database', () => {
     ])
   })
 
-  test('is one, where several begin at once', async () => {
+  test('is set by exactly one of several servers that start at once', async () => {
     for (let round = 0; round < 20; round++) {
       const begun = await Promise.all(['a', 'b', 'c', 'd'].map((mark) => begins(mark)))
       expect(begun.filter(Boolean)).toHaveLength(1)
@@ -129,7 +129,7 @@ describe('the secret of the servers on a database', () => {
     }
   })
 
-  test('lets nobody in with another one, however many begin with that at once', async () => {
+  test('rejects all servers with another key that start at once', async () => {
     await begins('right')
     for (let round = 0; round < 20; round++) {
       const begun = await Promise.all([1, 2, 3].map(() => begins(`wrong ${round}`)))
@@ -146,7 +146,7 @@ function message(text: string): OutboxMessage {
   }
 }
 
-test('a message is seen after every one with a lower id', async () => {
+test('a message is visible after all messages with a lower id', async () => {
   const opened = await database.open(() => 0)
   const { add, list } = postgresStores(opened).outbox
   const texts = async () => (await list({ limit: 10 })).map(({ text }) => text)
@@ -167,9 +167,9 @@ test('a message is seen after every one with a lower id', async () => {
   await opened.close()
 })
 
-test('a node that hears no answer any more holds up no message of another', async () => {
+test('a node without responses from the database does not delay messages of other nodes', async () => {
   const opened = await database.open(() => 0)
-  /** What is asked is done, and nobody gets to know. */
+  /** The statement is executed, but its response is lost. */
   const deaf = (connection: Queryable): Queryable => ({
     query: async (...asked) => {
       await connection.query(...asked)
@@ -195,7 +195,7 @@ test('a node that hears no answer any more holds up no message of another', asyn
   await opened.close()
 })
 
-test('what the database refuses is told without the values that it was given', async () => {
+test("an error of the database is reported without the statement's values", async () => {
   const opened = await database.open(() => 0)
   const { add } = plainErrors(postgresStores(opened).requests)
   const request = {
@@ -210,7 +210,7 @@ test('what the database refuses is told without the values that it was given', a
   expect(Bun.inspect(problem)).not.toContain('jane@example.com')
 })
 
-test('a caller is told how long a limit and a locked code last, wherever its clock stands', async () => {
+test('a limit and a locked code have the right remaining time, for any clock of the caller', async () => {
   const opened = await database.open()
   const { admit, beginSend, guess } = createOtpStore(opened, isHashOf)
   const now = opened.now() - 3_600_000
@@ -233,7 +233,7 @@ test('a caller is told how long a limit and a locked code last, wherever its clo
   await opened.close()
 })
 
-test('a row that is held stops the requests of its own application alone', async () => {
+test('a locked row blocks only requests of its own app', async () => {
   const opened = await database.open(() => 0)
   const { admit } = createOtpStore(opened, isHashOf)
   const claimOf = (appId: string): Claim => ({
@@ -250,7 +250,7 @@ test('a row that is held stops the requests of its own application alone', async
   await isHeld.promise
   let answered = 0
   const waiting: Promise<void>[] = []
-  // More transactions than may be on their way at a time.
+  // More transactions than run at the same time.
   for (let turn = 0; turn < 4; turn++) {
     waiting.push(admit([claimOf('held')], 0).then(() => void answered++))
     await opened.pool.rows('SELECT 1', [])
@@ -262,7 +262,7 @@ test('a row that is held stops the requests of its own application alone', async
   await opened.close()
 })
 
-test('who may not make the schema, or only look at it, is told what to do', async () => {
+test('a user who may not create the schema, or may only read it, gets instructions', async () => {
   const empty = await emptyDatabase()
   const role = `weak_${crypto.randomUUID().replaceAll('-', '')}`
   await queryOnce(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'weak'`)
@@ -280,7 +280,7 @@ test('who may not make the schema, or only look at it, is told what to do', asyn
   }
 })
 
-test('a database of another encoding is refused', async () => {
+test('a database with another encoding is rejected', async () => {
   const name = `latin_${crypto.randomUUID().replaceAll('-', '')}`
   await queryOnce(
     database.url,
@@ -295,7 +295,7 @@ test('a database of another encoding is refused', async () => {
   }
 })
 
-test('a sweep that finds nothing gives no node anything to read again, and one that removes a rest does', async () => {
+test('an expiry cleanup changes the revision only if it deletes an open circuit', async () => {
   const opened = await database.open(() => 0)
   const sweep = createSweep(opened, 'this node')
   const { share } = createOpenCircuits(opened)

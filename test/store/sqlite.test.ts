@@ -70,7 +70,7 @@ describe('SQLite', () => {
       expect(rows).toEqual(['__drizzle_migrations', ...tables].map((name) => ({ name, strict: 1 })))
     })
 
-    test('every column is NOT NULL but those that say so by their meaning', () => {
+    test('every column is NOT NULL, except those whose meaning allows NULL', () => {
       const rows = all<{ column: string }>(
         `SELECT t.name || '.' || c.name AS column FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
          WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
@@ -136,11 +136,11 @@ describe('SQLite', () => {
       ])
     })
 
-    test('every table moves to another database, but for the fingerprints of keys', () => {
+    test('`otpost move` copies every table except the key fingerprints', () => {
       expect([...movedTables, 'secret_marks'].sort()).toEqual(tables)
     })
 
-    test('what the contract looks up by time or name has an index', () => {
+    test('every lookup by time or name in the contract has an index', () => {
       const plan = (statement: string) =>
         all<{ detail: string }>(`EXPLAIN QUERY PLAN ${statement}`)
           .map(({ detail }) => detail)
@@ -226,7 +226,7 @@ describe('SQLite', () => {
 
     const cases = bad.map(([table, wrong]) => [table, Object.entries(wrong).join(), wrong] as const)
 
-    test.each(cases)('a row of %s is refused with %s', (table, _, wrong) => {
+    test.each(cases)('a row of %s is rejected with %s', (table, _, wrong) => {
       expect(() => database.orm.run(sql.raw(row(table, { ...good[table], ...wrong })))).toThrow()
       expect(all(`SELECT * FROM ${table}`)).toEqual([])
       database.orm.run(sql.raw(row(table, good[table])))
@@ -235,13 +235,13 @@ describe('SQLite', () => {
   })
 
   describe('opening', () => {
-    test('the log is written ahead, and a commit waits for the disk', () => {
+    test('uses WAL mode, and a commit waits for the disk', () => {
       expect(all('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }])
       expect(all('PRAGMA synchronous')).toEqual([{ synchronous: 2 }])
       expect(all('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }])
     })
 
-    test('a database of this program is opened again as it is', async () => {
+    test('accepts an existing database of this program', async () => {
       await sqliteStores(database).operator.change({ appId: 'shop' }, { actor: tester, now: 1 }, () => ({
         newKey: { sha256: 'k'.repeat(43), lastFour: 'kkkk' },
         entry: { action: 'app.issued', target: 'shop', details: {} },
@@ -259,7 +259,7 @@ describe('SQLite', () => {
       expect(all('SELECT * FROM __drizzle_migrations')).toHaveLength(migrations.length)
     })
 
-    test('closing waits for the writes under way', async () => {
+    test('close waits for writes in progress', async () => {
       const store = createOtpStore(database, isHashOf)
       const claim = {
         limit: 'app-minute',
@@ -278,7 +278,7 @@ describe('SQLite', () => {
       ])
     })
 
-    test('a file written by a newer program is refused and left as it was', () => {
+    test('rejects a file of a newer program and leaves it unchanged', () => {
       const newer = join(folder.path, 'newer.db')
       const driver = new Driver(newer)
       const next = {
@@ -295,7 +295,7 @@ describe('SQLite', () => {
       after.close()
     })
 
-    test('a migration that fails leaves the file as it was', () => {
+    test('leaves the file unchanged when a migration fails', () => {
       const broken = new Driver(join(folder.path, 'broken.db'))
       const [first] = migrations
       if (!first) throw new Error('there are no migrations')
@@ -305,13 +305,13 @@ describe('SQLite', () => {
       broken.close()
     })
 
-    test('a file that is no database is refused', async () => {
+    test('rejects a file that is not a database', async () => {
       const text = join(folder.path, 'text.db')
       await Bun.write(text, 'not a database, and long enough to be looked at as one. '.repeat(20))
       expect(() => openDatabase(text)).toThrow()
     })
 
-    test('processes that open new files at once migrate each once, and all succeed', async () => {
+    test('several processes that open new files at once migrate each file once, and all succeed', async () => {
       const files = Array.from({ length: 25 }, (_, index) => join(folder.path, 'shared', `${index}.db`))
       const outputs = await inProcesses(
         4,
@@ -336,7 +336,7 @@ describe('SQLite', () => {
   describe('group commit', () => {
     let driver: Driver.Database
     let writer: Writer
-    /** What the writer told its unit. */
+    /** Events of the unit of work. */
     let flushed: string[]
     const insert = (value: number) => driver.prepare('INSERT INTO numbers VALUES (?)').run(value)
     const numbers = () => driver.prepare('SELECT n FROM numbers ORDER BY n').pluck().all()
@@ -351,7 +351,7 @@ describe('SQLite', () => {
     })
     afterEach(() => void driver.close())
 
-    test('the steps of one turn share one transaction, in their order', async () => {
+    test('the steps of one turn share one transaction, in order', async () => {
       const seenOutside = new Set<unknown>()
       let steps = 0
       const values = await Promise.all(
@@ -361,7 +361,7 @@ describe('SQLite', () => {
             steps++
             insert(value)
             const outside = new Driver(driver.name, { readonly: true })
-            // Others see nothing of it before the commit.
+            // Other connections see nothing of it before the commit.
             seenOutside.add(outside.prepare('SELECT count(*) FROM numbers').pluck().get())
             outside.close()
             return steps
@@ -373,12 +373,12 @@ describe('SQLite', () => {
       expect(numbers()).toEqual([1, 2, 3])
     })
 
-    test('the unit is written before the commit, once', async () => {
+    test('the unit is written once, before the commit', async () => {
       await Promise.all([writer.write(() => void insert(1)), writer.write(() => void insert(2))])
       expect(flushed).toEqual(['guard', 'reset', 'flush'])
     })
 
-    test('the unit forgets what is undone, and is written step by step where one fails', async () => {
+    test('the unit discards rolled-back changes, and is written step by step if one fails', async () => {
       const failing = writer.write(() => insert(-1))
       const good = writer.write(() => void insert(2))
       expect(await failing.catch(() => 'failed')).toBe('failed')
@@ -386,7 +386,7 @@ describe('SQLite', () => {
       expect(flushed).toEqual(['guard', 'reset', 'reset', 'reset', 'flush'])
     })
 
-    test('an answer is given after the commit', async () => {
+    test('a step resolves after the commit', async () => {
       await writer.write(() => void insert(1))
       expect(driver.inTransaction).toBe(false)
       const outside = new Driver(driver.name, { readonly: true })
@@ -394,7 +394,7 @@ describe('SQLite', () => {
       outside.close()
     })
 
-    test('a step that throws is undone and fails alone', async () => {
+    test('a step that throws is rolled back and fails alone', async () => {
       const error = new Error('not this one')
       const results = await Promise.allSettled([
         writer.write(() => void insert(1)),
@@ -413,7 +413,7 @@ describe('SQLite', () => {
       expect(numbers()).toEqual([1, 4])
     })
 
-    test('an asynchronous step is refused and undone', async () => {
+    test('an asynchronous step is rejected and rolled back', async () => {
       const asynchronous = (async () => {
         insert(1)
       }) as unknown as () => undefined
@@ -426,7 +426,7 @@ describe('SQLite', () => {
       expect(numbers()).toEqual([2])
     })
 
-    test('a step that loses the whole transaction fails all of them, and later ones work', async () => {
+    test('a step that loses the transaction fails all of its steps, and later ones succeed', async () => {
       const results = await Promise.allSettled([
         writer.write(() => void insert(1)),
         writer.write(() => {
@@ -441,7 +441,7 @@ describe('SQLite', () => {
       expect(numbers()).toEqual([4])
     })
 
-    test('a lock of another connection delays writes and does not hold up the event loop', async () => {
+    test('a lock of another connection delays writes and does not block the event loop', async () => {
       const store = createOtpStore(database, isHashOf)
       const claim = {
         limit: 'app-minute',
@@ -456,7 +456,7 @@ describe('SQLite', () => {
       other.exec('BEGIN IMMEDIATE')
       let settled = 0
       const writing = ['one', 'two'].map((name) => store.admit([{ ...claim, name }], 1).then(() => settled++))
-      // Turns of the event loop go by while the writes wait, and reads are answered meanwhile.
+      // The event loop runs while the writes wait, and reads are answered meanwhile.
       const before = performance.now()
       for (let turn = 0; turn < 100; turn++) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -473,7 +473,7 @@ describe('SQLite', () => {
       ])
     })
 
-    test('idle resolves when nothing waits to be written', async () => {
+    test('idle resolves when no writes are waiting', async () => {
       await writer.idle()
       let written = false
       const writing = writer
@@ -502,7 +502,7 @@ describe('SQLite', () => {
     })
     const rows = () => all('SELECT name, count, attempts, expires_at FROM codes_and_limits ORDER BY name')
 
-    test('a counter that another connection changed is incremented as it is by then', async () => {
+    test('a counter changed by another connection is incremented from its current value', async () => {
       const store = createOtpStore(database, isHashOf)
       await store.admit([claim()], 0)
       const other = new Driver(file)
@@ -528,7 +528,7 @@ describe('SQLite', () => {
       expect(rows()).toEqual([{ ...ofCode, attempts: 2 }, ...ofLimits])
     })
 
-    test('what was changed in a transaction that is undone is forgotten', async () => {
+    test('changes of a rolled-back transaction are discarded', async () => {
       const store = createOtpStore(database, isHashOf)
       await store.admit([claim()], 0)
       database.orm.run(
@@ -541,7 +541,7 @@ describe('SQLite', () => {
       expect((await store.admit([claim()], 2)).allowed).toBe(false)
     })
 
-    test('a transaction takes any number of subjects', async () => {
+    test('a transaction accepts any number of subjects', async () => {
       const store = createOtpStore(database, isHashOf)
       const subjects = Array.from({ length: 2500 }, (_, index) => `subject ${index}`)
       const admitted = async () => {
@@ -556,7 +556,7 @@ describe('SQLite', () => {
     })
   })
 
-  describe('the sweep', () => {
+  describe('the expiry cleanup', () => {
     const now = 1_000_000_000
     const day = 86_400_000
     const count = (table: string) => all<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)[0]?.n
@@ -575,7 +575,7 @@ describe('SQLite', () => {
       )
     }
 
-    test('it removes what is over at this instant and nothing else', async () => {
+    test('deletes what has expired at this instant, and nothing else', async () => {
       fill(2, now, 'over')
       fill(3, now + 1, 'alive')
       expect(await createSweep(database)(now, keepAll)).toEqual({ isRound: true, isBusy: false })
@@ -584,7 +584,7 @@ describe('SQLite', () => {
       expect(all("SELECT 1 FROM outbox WHERE text = 'alive'")).toHaveLength(3)
     })
 
-    test('it goes in small steps, says when it has been through, and begins anew', async () => {
+    test('runs in small steps, reports when it is done, and starts again', async () => {
       fill(2300, now, 'over')
       fill(5, now + 1, 'alive')
       const sweep = createSweep(database)
@@ -601,7 +601,7 @@ describe('SQLite', () => {
       expect(['codes_and_limits', 'outbox'].map(count)).toEqual([5, 5])
     })
 
-    test('what operators leave goes with its time, and what has waited for them for as long', async () => {
+    test('deletes audit entries, requests, console sessions, links and statistics after their retention time', async () => {
       const run = (statement: string) => database.orm.run(sql.raw(statement))
       const retainAfter = { ...keepAll, audit: now - 1, requests: now - 2 }
       for (const at of [now - 2, now - 1]) {
@@ -642,7 +642,7 @@ describe('SQLite', () => {
       ])
     })
 
-    test('emptied pages are given back to the disk', async () => {
+    test('returns free pages to the disk', async () => {
       fill(20_000, now, 'over')
       const pages = () => all<{ page_count: number }>('PRAGMA page_count')[0]?.page_count ?? 0
       const before = pages()

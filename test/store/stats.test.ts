@@ -9,7 +9,7 @@ import { Writer } from '../../src/adapters/sqlite/writer.ts'
 import type { WriterStats } from '../../src/adapters/store/store.ts'
 import { temporaryFolder } from '../support/app.ts'
 
-// What the store tells of itself.
+// The store's statistics.
 
 let folder: ReturnType<typeof temporaryFolder>
 beforeEach(() => {
@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** The counts of a distribution by their bounds, without those of 0. */
+/** The counts of a distribution by bound, without zeros. */
 function counted({ bounds, counts }: WriterStats['batchSizes']): Record<string, number> {
   return Object.fromEntries(
     counts.flatMap((count, place) => (count === 0 ? [] : [[`to ${bounds[place] ?? 'infinity'}`, count]])),
@@ -38,7 +38,7 @@ describe('a writer', () => {
   })
   afterEach(() => void driver.close())
 
-  test('counts the writes of each transaction, the failed ones among them, and how long commits took', async () => {
+  test('counts the writes of each transaction, including failed ones, and the commit durations', async () => {
     expect(writer.stats()).toMatchObject({ queue: 0, lost: 0 })
     const startedAt = performance.now()
     await write(1)
@@ -55,7 +55,7 @@ describe('a writer', () => {
     expect(commitSeconds.sum).toBeLessThan((performance.now() - startedAt) / 1000)
   })
 
-  test('counts a transaction that is lost, and not as a commit', async () => {
+  test('counts a lost transaction, and not as a commit', async () => {
     const lost = [
       write(1),
       writer.write(() => {
@@ -69,7 +69,7 @@ describe('a writer', () => {
     expect(writer.stats()).toMatchObject({ lost: 1, batchSizes: { sum: 1 } })
   })
 
-  test('counts a lock that was not had in time, and not the waiting for one', async () => {
+  test('counts a lock time-out, and not the waiting for a lock', async () => {
     const other = new Driver(driver.name)
     other.exec('BEGIN IMMEDIATE')
     const patient = write(1)
@@ -85,7 +85,7 @@ describe('a writer', () => {
 describe('the thread of a database', () => {
   const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
 
-  test('tells what its writer has done, and how many calls wait for it', async () => {
+  test("reports its writer's statistics and the number of waiting calls", async () => {
     const database = openDatabase(join(folder.path, 'otpost.db'))
     const threads: Worker[] = []
     const { work, queueLength, close } = startThread(
@@ -125,10 +125,10 @@ describe('the thread of a database', () => {
     const commits = batchSizes.counts.reduce((sum, count) => sum + count, 0)
     expect(commits).toBeLessThan(100)
     expect(commitSeconds.counts.reduce((sum, count) => sum + count, 0)).toBe(commits)
-    // To be asked is not to write.
+    // Reading statistics is not a write.
     expect((await work.stats()).batchSizes).toEqual(batchSizes)
 
-    // A thread that comes in the place of another begins anew, as a counter does with its process.
+    // A replacement thread starts at zero, as counters do in a new process.
     threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
     expect((await work.stats()).batchSizes.sum).toBe(0)
     await close()
@@ -137,7 +137,7 @@ describe('the thread of a database', () => {
 })
 
 describe('the files of a database', () => {
-  test('are told with their sizes and what is left on their disk', async () => {
+  test('are reported with their sizes and the free disk space', async () => {
     const file = join(folder.path, 'otpost.db')
     const database = openDatabase(file)
     const stats = await fileStats(database)
@@ -148,7 +148,7 @@ describe('the files of a database', () => {
     await database.close()
   })
 
-  test('in memory are none', async () => {
+  test('are absent for a database in memory', async () => {
     const database = openDatabase(':memory:')
     expect(await fileStats(database)).toBeUndefined()
     expect(sqliteVersion(database)).toMatch(/^3\.\d+\.\d+$/)

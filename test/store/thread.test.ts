@@ -9,7 +9,7 @@ import { testOtpStore } from './contract.ts'
 
 const entry = new URL('../../src/adapters/sqlite/thread-main.ts', import.meta.url).href
 
-/** A database of its own, written by a thread as a server's is. */
+/** A database with a writer thread, as in a server. */
 function threaded() {
   const folder = temporaryFolder()
   const file = join(folder.path, 'otpost.db')
@@ -35,7 +35,7 @@ function threaded() {
     work,
     otps: work,
     answered: () => answered,
-    /** What ended threads that were not asked to. */
+    /** Errors of threads that ended unexpectedly. */
     problems,
     close: async () => {
       await close()
@@ -65,7 +65,7 @@ describe('the thread of a database', () => {
     scope: 'per minute',
   }
 
-  test('is started by the first call, once', async () => {
+  test('is started once, by the first call', async () => {
     expect(scene.threads).toHaveLength(0)
     await Promise.all(Array.from({ length: 100 }, () => scene.work.admit([claim], 1)))
     await scene.work.admit([claim], 1)
@@ -73,14 +73,14 @@ describe('the thread of a database', () => {
     expect(scene.answered()).toBeGreaterThan(0)
   })
 
-  test('what it rejects with has the message and the code of what was thrown there', async () => {
+  test('rejects with the message and the code of the original error', async () => {
     const write = { sql: 'INSERT INTO brands (slug) VALUES (?)', params: ['acme'] }
     const error = await scene.work.write([write]).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ name: 'SqliteError', code: expect.stringMatching(/^SQLITE_CONSTRAINT/) })
   })
 
-  test('one that fails fails what it was asked, and the next call starts another', async () => {
+  test('rejects its calls when it fails, and the next call starts another', async () => {
     await scene.work.admit([{ ...claim, max: 1 }], 1)
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
@@ -88,19 +88,19 @@ describe('the thread of a database', () => {
       /thread of the database.*out of memory/,
     )
     expect(scene.problems).toEqual(['out of memory'])
-    // What the first one had committed is known to the second.
+    // The second thread sees what the first one had committed.
     expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).allowed).toBe(false)
     expect(scene.threads).toHaveLength(2)
   })
 
-  test('a file that is gone is not written anew', async () => {
+  test('does not create a missing file again', async () => {
     await scene.work.admit([claim], 1)
     rmSync(scene.file)
     expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
     expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/is gone/)
   })
 
-  test('one that ends by itself fails what it was asked too', async () => {
+  test('rejects its calls when it exits', async () => {
     await scene.work.admit([claim], 1)
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.terminate()
@@ -109,7 +109,7 @@ describe('the thread of a database', () => {
     expect(scene.threads).toHaveLength(2)
   })
 
-  test('a call that can not cross is rejected alone', async () => {
+  test('rejects only the call whose arguments cannot be cloned', async () => {
     const endless: { self?: unknown } = {}
     endless.self = endless
     const [bad, good] = await Promise.allSettled([
@@ -119,7 +119,7 @@ describe('the thread of a database', () => {
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
   })
 
-  test('another thread opens the same file or none', async () => {
+  test('opens the same file after a restart, or none', async () => {
     await scene.work.admit([claim], 1)
     renameSync(scene.file, `${scene.file}.away`)
     const asked = scene.work.admit([claim], 1)
@@ -131,14 +131,14 @@ describe('the thread of a database', () => {
     expect((await scene.work.admit([claim], 1)).allowed).toBe(true)
   })
 
-  test('a log that is gone stops the writing: what is written to it would be lost', async () => {
+  test('stops writing if the WAL file is missing, because the writes would be lost', async () => {
     await scene.work.admit([claim], 1)
     rmSync(`${scene.file}-wal`)
     expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/log is gone/)
     expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/log is gone/)
   })
 
-  test('closing waits for what was asked', async () => {
+  test('finishes its calls on close', async () => {
     const last = scene.work.admit([claim], 1)
     await scene.close()
     expect((await last).allowed).toBe(true)

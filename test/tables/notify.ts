@@ -2,7 +2,7 @@ import { type Row, row } from '../support/rows.ts'
 
 export const templates = ['ORDER_PLACED', 'OUT_FOR_DELIVERY', 'ORDER_DELIVERED'] as const
 
-/** Variables that satisfy each template (D10). */
+/** Valid variables of each template (D10). */
 export const variablesOf = {
   ORDER_PLACED: { customerName: 'Jane', orderId: 'A-1', orderDate: '2026-01-01' },
   OUT_FOR_DELIVERY: { customerName: 'Jane', orderId: 'A-1' },
@@ -30,7 +30,7 @@ export const withVariable = (name: string, value: unknown) => ({
   variables: { ...placed.variables, [name]: value },
 })
 
-/** What /notify answers by its fields alone, by the rules of spec 4.4. */
+/** The responses of /notify that depend on its fields only, by the rules of spec 4.4. */
 export const tables: Readonly<Record<string, readonly Row[]>> = {
   'the channel (rules 4 and 12, D27)': [
     row('400 validation_error', 'missing', without(legacy, 'channel')),
@@ -255,7 +255,7 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
       }),
     ),
   ),
-  // Each rule of a value has its rows in test/domain/templates.test.ts.
+  // Rows for each rule of a value are in test/domain/templates.test.ts.
   'values of variables (D10)': [
     row('200', 'customerName of 40', withVariable('customerName', '\u0928'.repeat(40))),
     row('400 validation_error', 'customerName of 41', withVariable('customerName', 'J'.repeat(41))),
@@ -341,7 +341,7 @@ export const tables: Readonly<Record<string, readonly Row[]>> = {
   ],
 }
 
-/** Brands that the rows name, beside acme. */
+/** Brands of the rows, beside acme. */
 export const notifyBrands = {
   store: { displayName: 'The Store', notifyTemplates: templates },
   waiting: { displayName: 'Waiting Room', status: 'pending' },

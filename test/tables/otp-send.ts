@@ -1,6 +1,6 @@
 import { freshEmail, freshPhone, type Row, row } from '../support/rows.ts'
 
-/** Brands that the rows name, beside acme. */
+/** Brands of the rows, beside acme. */
 export const sendBrands = {
   other: { displayName: 'Other' },
   waiting: { status: 'pending' },
@@ -8,11 +8,14 @@ export const sendBrands = {
   logins: { displayName: 'Logins', loginIdEnabled: true },
 } as const
 
-/** What /otp/send and /otp/resend answer by their fields alone; each call makes rows with recipients of their own. */
+/**
+ * The responses of /otp/send and /otp/resend that depend on their fields only; each call creates rows with
+ * new recipients.
+ */
 export function sendRows(): readonly Row[] {
   const x40 = 'x'.repeat(40)
   return [
-    // Spec 4.1, 200: channel is SMS unless said otherwise, and in any case of letters (D27).
+    // Spec 4.1, 200: channel defaults to SMS, and its case is ignored (D27).
     row('200', 'an SMS by default', { phone: freshPhone() }),
     row('200', 'channel SMS', { channel: 'SMS', phone: freshPhone() }),
     row('200', 'channel sms', { channel: 'sms', phone: freshPhone() }),

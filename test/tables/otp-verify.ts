@@ -1,17 +1,17 @@
 import { credentials } from '../support/app.ts'
 import { type Row, row } from '../support/rows.ts'
 
-/** An application whose id a code record can't name: credentials are valid, yet verify refuses it. */
+/** An app with an id that a code record cannot have: its credentials are valid, but verify rejects it. */
 export const colon = { appId: 'shop:1', apiKey: 'key-of-the-colon' } as const
 
-/** The applications that the rows name, as APP_CREDENTIALS. */
+/** The apps of the rows, as APP_CREDENTIALS. */
 export const verifyCredentials = JSON.stringify({
   [credentials.appId]: credentials.apiKey,
   [colon.appId]: colon.apiKey,
   second: 'key-of-the-second',
 })
 
-/** Brands that the rows name, beside acme. */
+/** Brands of the rows, beside acme. */
 export const verifyBrands = {
   other: {},
   waiting: { status: 'pending' },
@@ -21,7 +21,7 @@ export const verifyBrands = {
 const phone = '15559200001'
 const email = 'nobody@example.com'
 const otp = '123456'
-/** What /otp/verify answers by its fields alone. */
+/** The responses of /otp/verify that depend on its fields only. */
 export const verifyRows: readonly Row[] = [
   // Spec 4.3, 400 validation_error.
   row('400 validation_error', 'no otp', { phone }),
@@ -57,7 +57,7 @@ export const verifyRows: readonly Row[] = [
   row('400 invalid_app_id', 'an appId with a colon', { ...colon, phone, otp }),
   // Spec 4.3, 400 brand_id_required.
   row('400 brand_id_required', 'no brandId', { brandId: undefined, phone, otp }),
-  // Spec 4.3, 401 unauthorized; an appId that is not a string is a missing one (spec 5).
+  // Spec 4.3, 401 unauthorized; an appId that is not a string counts as missing (spec 5).
   row('401 unauthorized', 'no appId', { appId: undefined, phone, otp }),
   row('401 unauthorized', 'appId a number', { appId: 5, phone, otp }),
   row('401 unauthorized', 'no apiKey', { apiKey: undefined, phone, otp }),
@@ -69,7 +69,7 @@ export const verifyRows: readonly Row[] = [
   // Spec 4.3, 404 not_found.
   row('404 not_found', 'a phone without a code', { phone, otp }),
   row('404 not_found', 'a mailbox without a code', { email, otp }),
-  // D27: a field that is null counts as absent.
+  // D27: a null field counts as absent.
   row('404 not_found', 'a phone, and email null', { phone, email: null, otp }),
   row('404 not_found', 'an email, and phone null', { email, phone: null, otp }),
 ]
