@@ -92,7 +92,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   const httpRequests = new HttpRequests(config.trustedProxies, now, (network) => {
     log.warn(
       { network },
-      'X-Forwarded-For is ignored: its sender is not in TRUSTED_PROXIES, and counts as the client',
+      'X-Forwarded-For was ignored, because its sender is not in TRUSTED_PROXIES; the sender counts as the client',
     )
     context.eventLog.count(now(), ignoredForwardedStat)
   })
@@ -156,7 +156,9 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
       const url = listen(http, config)
       void runExpiryCleanup(() => context.sweep(config.retentionDays), stopping.signal, log)
       // Fails on a full disk, which /health reports too.
-      context.noteSecret().catch((err: unknown) => log.error({ err }, 'the secret key could not be noted'))
+      context
+        .noteSecret()
+        .catch((err: unknown) => log.error({ err }, 'the fingerprint of the secret key could not be stored'))
       return url
     },
 

@@ -63,7 +63,7 @@ export async function openContext(config: StoreConfig, overrides: ContextOverrid
         storage.keys
           .saveUse(keySha256, at)
           .catch((error: unknown) =>
-            log.error({ err: error }, 'the last use of an API key could not be kept'),
+            log.error({ err: error }, 'the last use of an API key could not be stored'),
           ),
     }),
     requests: storage.requests,
@@ -120,7 +120,7 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: S
     lastLostAt = now()
     log.error(
       { err: error, requests },
-      'the event log could not be written: the outcome of these requests is in this log alone',
+      'the event log could not be written; the outcome of these requests is only in this log',
     )
   })
   return {

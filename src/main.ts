@@ -10,7 +10,7 @@ process.umask(0o077)
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exit.ok)
   complain(
-    `standard output can not be written (${error.code}): what was asked may be done, and what it had to say is lost`,
+    `Standard output cannot be written (${error.code}). The command may have finished, but its output is lost.`,
   )
   process.exit(exit.failed)
 })
@@ -25,7 +25,7 @@ try {
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage
   if (error instanceof ConfigError) {
-    complain(['the settings can not be used:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'))
+    complain(['Invalid settings:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'))
     return exit.config
   }
   complain(error instanceof Error ? error.message : String(error))

@@ -34,7 +34,7 @@ export function keysFor(config: StoreConfig, store: OpenStore, opening: Opening)
 export function requireKnownKey(own: readonly string[], noted: readonly string[]): void {
   if (noted.every((fingerprint) => own.includes(fingerprint))) return
   throw new Error(
-    'SECRET_KEY lacks the secret key of the server that started last on this database: its codes and limits would not be found. Set SECRET_KEY as that server has it. To replace the key, set OLD,NEW on all servers before NEW,OLD. If that key is lost, stop all servers, DELETE FROM secret_marks, and start them again',
+    'SECRET_KEY does not list the secret key of the server that started last on this database, so its codes and limits would not be found. Set SECRET_KEY to the value of that server. To replace the key, first set SECRET_KEY=OLD,NEW on all servers, then NEW,OLD. If that key is lost, stop all servers, run DELETE FROM secret_marks, and start them again.',
   )
 }
 
@@ -43,7 +43,7 @@ async function keysOnPostgres(
   fingerprints: KeyFingerprints,
   { serves }: Opening,
 ): Promise<KeysInUse> {
-  if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a PostgreSQL database')
+  if (secretKeys === undefined) throw new Error('SECRET_KEY must be set for a PostgreSQL database.')
   await useOnPostgres(fingerprints, keyFingerprints(secretKeys), serves)
   return { secretKeys, problem: undefined, note: async () => {} }
 }
@@ -106,10 +106,10 @@ function problemOf(
   noted: readonly string[],
 ): string | undefined {
   if (!keyFile) return undefined
-  const remedy = 'set SECRET_KEY as the server has it'
+  const remedy = "set SECRET_KEY to the server's value."
   if (!secretKeys && !existsSync(keyFile)) {
-    return `${keyFile} is missing, so records of recipients can not be found: restore it, or ${remedy}`
+    return `${keyFile} is missing, so records of recipients cannot be found. Restore the file, or ${remedy}`
   }
   if (noted.every((each) => own.includes(each))) return undefined
-  return `${secretKeys ? 'SECRET_KEY' : keyFile} lacks a secret key of the server, so records of recipients can not be found: ${remedy}`
+  return `${secretKeys ? 'SECRET_KEY' : keyFile} does not have a secret key of the server, so records of recipients cannot be found: ${remedy}`
 }

@@ -44,11 +44,11 @@ export function adminCommands(program: Command, env: Env): void {
         const { readConsoleOrigins } = await import('../config/config.ts')
         const { publicUrl, local, port } = readConsoleOrigins(env)
         const token = await makeLink(context, await commandActor(env))
-        complain(`it works once, and for ${linkMs / 60_000} minutes`)
+        complain(`The link works once and expires in ${linkMs / 60_000} minutes.`)
         print(`${publicUrl ?? local}/admin/link#${token}`)
         if (publicUrl !== undefined) {
           complain(
-            `where the proxy keeps /admin to itself: ssh -L ${port}:${new URL(local).hostname}:${port} SERVER, and http://localhost:${port}/admin/link#${token}`,
+            `If the proxy does not forward /admin, run \`ssh -L ${port}:${new URL(local).hostname}:${port} SERVER\` and open http://localhost:${port}/admin/link#${token}`,
           )
         }
       }),
@@ -65,7 +65,7 @@ export function adminCommands(program: Command, env: Env): void {
           target: 'all',
           details: {},
         })
-        print(ended === 1 ? '1 session is ended' : `${ended} sessions are ended`)
+        print(ended === 1 ? '1 session ended.' : `${ended} sessions ended.`)
       }),
     )
   program
@@ -105,10 +105,11 @@ async function readPassword(): Promise<string> {
   const { stdin } = process
   if (!stdin.isTTY) {
     for await (const line of createInterface({ input: stdin })) return line
-    throw new OperatorError('no password came: type one, or pipe one in')
+    throw new OperatorError('No password on standard input. Type a password, or pipe it in.')
   }
   const password = await typed('Password for the console: ')
-  if ((await typed('The same again: ')) !== password) throw new OperatorError('these were two: try again')
+  if ((await typed('Repeat the password: ')) !== password)
+    throw new OperatorError('The two passwords differ. Try again.')
   return password
 }
 
@@ -127,7 +128,7 @@ async function typed(prompt: string): Promise<string> {
       if (chunk.startsWith('\u001b')) continue
       for (const key of chunk) {
         if (key === '\r' || key === '\n') return line
-        if (key === '\u0003' || key === '\u0004') throw new OperatorError('given up')
+        if (key === '\u0003' || key === '\u0004') throw new OperatorError('Cancelled.')
         line = key === '\u007f' || key === '\b' ? line.slice(0, -1) : line + key
       }
     }

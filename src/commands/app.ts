@@ -53,7 +53,7 @@ export function appCommands(program: Command, env: Env): void {
       withContext(env, async (context) => {
         const left = await revokeKey(context.acting(await commandActor(env)), appId, last4)
         print(
-          `the key …${last4.slice(-4)} of ${appId} is revoked; ${left === 0 ? 'it has no other' : 'its other one works'}`,
+          `The key …${last4.slice(-4)} of ${appId} is revoked. ${left === 0 ? 'The app has no active key.' : 'Its other key is active.'}`,
         )
       }),
     )
@@ -65,7 +65,7 @@ export function appCommands(program: Command, env: Env): void {
       withContext(env, async (context) => {
         const actor = await commandActor(env)
         const worksStill = await revokeApp(context.acting(actor), appId, context.apps.configured)
-        print(`${appId} is revoked`)
+        print(`Every key of ${appId} is revoked.`)
         if (worksStill !== undefined) complain(worksStill)
       }),
     )

@@ -96,7 +96,7 @@ export function brandCommands(program: Command, env: Env): void {
           slug,
           brandStatus(status),
         )
-        print(`${changed.slug} is ${changed.status}`)
+        print(`Brand ${changed.slug} is ${changed.status}.`)
       }),
     )
 }
@@ -113,19 +113,19 @@ function registrationChange(
   providers: readonly string[],
 ): Partial<TemplateRegistration> | null {
   const says = id.length > 0 || sender !== undefined
-  if (remove && says) throw new OperatorError('--remove forgets the registration: give nothing else with it')
+  if (remove && says) throw new OperatorError('--remove cannot be combined with --id or --sender.')
   if (remove) return null
-  if (!says) throw new OperatorError('say what to change: --id, --sender or --remove')
+  if (!says) throw new OperatorError('Nothing to change. Give --id, --sender or --remove.')
   const ids: Record<string, string> = {}
   let own: string | undefined
   for (const each of id) {
     const [, provider, providersId = ''] = /^([^=]*)=(.*)$/.exec(each) ?? []
     const known = provider === undefined ? own : ids[provider]
     if (known !== undefined)
-      throw new OperatorError(`--id is given twice${provider ? ` for ${provider}` : ''}`)
+      throw new OperatorError(`--id is given twice${provider ? ` for ${provider}` : ''}.`)
     if (provider === undefined) own = each
     else if (providers.includes(provider)) ids[provider] = providersId
-    else throw new OperatorError(`there is no provider ${provider}; there are ${providers.join(', ')}`)
+    else throw new OperatorError(`Unknown provider ${provider}. The providers are ${providers.join(', ')}.`)
   }
   return {
     ids,

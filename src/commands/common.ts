@@ -60,7 +60,7 @@ export function withServerContext(env: Env, work: Work): Promise<void> {
 export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): void {
   if (database.kind === 'postgres' || existsSync(database.file)) return
   throw new OperatorError(
-    `there is no database at ${database.name}, or this user may not look at it: set DATABASE_URL as the server has it (the demo has file:data/demo.db)`,
+    `There is no database at ${database.name}, or this user cannot read its folder. Set DATABASE_URL to the server's value (demo: file:data/demo.db).`,
   )
 }
 
@@ -68,7 +68,7 @@ export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): vo
 function requireStored(file: string): void {
   if (file !== ':memory:') return
   throw new OperatorError(
-    'DATABASE_URL is file::memory:, which is gone when its process ends: set it as the server has it',
+    "DATABASE_URL is file::memory:, which exists only inside one process. Set DATABASE_URL to the server's value.",
   )
 }
 
@@ -78,7 +78,7 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
     requireStored(database.file)
     return database.file
   }
-  throw new OperatorError(`${database.name} is a database of PostgreSQL, not a file: ${instead}`)
+  throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
 }
 
 /** Who changes something by a command, for the audit log: behind sudo, whoever called it. */
@@ -97,13 +97,13 @@ export async function commandActor(env: Env): Promise<Actor> {
 }
 
 export function wholeSeconds(text: string): number {
-  if (!/^[0-9]{1,5}$/.test(text)) throw new InvalidArgumentError('It is a whole number of seconds.')
+  if (!/^[0-9]{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.')
   return Number(text)
 }
 
 export function wholeNumber(text: string): number {
   if (!/^[1-9][0-9]{0,5}$/.test(text))
-    throw new InvalidArgumentError('It is a whole number from 1 to 999999.')
+    throw new InvalidArgumentError('It must be a whole number from 1 to 999999.')
   return Number(text)
 }
 
@@ -151,7 +151,9 @@ export function instant(text: string, now: number): number {
   const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
   const time = count === undefined ? isoInstant(text.trim()) : now - Number(count) * (unitMs[unit] ?? 0)
   if (!Number.isNaN(time)) return time
-  throw new OperatorError('--since must be such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z')
+  throw new OperatorError(
+    '--since must be a duration such as 30m, 12h or 7d, or a time such as 2026-11-21T14:00Z.',
+  )
 }
 
 /** A date, with a time or without, in ISO 8601 and in UTC unless it says otherwise; NaN where it is none. */

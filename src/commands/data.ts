@@ -58,17 +58,17 @@ async function makeBackup(env: Env, file: string, replace: boolean): Promise<voi
   const [{ backUp }, config] = await Promise.all([import('../adapters/sqlite/backup.ts'), storeConfig(env)])
   const databaseFile = requireFile(
     config,
-    'back it up with what PostgreSQL has for that, such as pg_dump, or pg_basebackup with an archive of its log (docs/postgres.md)',
+    'Back it up with the tools of PostgreSQL, such as pg_dump, or pg_basebackup with WAL archiving (docs/postgres.md).',
   )
   requireDatabase(config)
   const startedAt = performance.now()
   const bytes = await backUp(databaseFile, file, { replace, owner: thisProcess })
   const seconds = (performance.now() - startedAt) / 1000
-  print(`${file}: ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s`)
+  print(`Backup written: ${file}, ${inMebibytes(bytes)}, in ${seconds.toFixed(1)} s.`)
   complain(
     config.secretKeys
-      ? 'SECRET_KEY is not in it: keep that too, and apart from backups, which alone tell no code and no recipient'
-      : `the secret in ${keyFileOf(databaseFile)} is not in it: keep a copy of that too, and apart from backups, which alone tell no code and no recipient`,
+      ? 'The backup does not contain SECRET_KEY. Keep a copy of SECRET_KEY in another place than the backups: without it, a backup reveals no code and no recipient.'
+      : `The backup does not contain the secret key in ${keyFileOf(databaseFile)}. Keep a copy of that file in another place than the backups: without it, a backup reveals no code and no recipient.`,
   )
 }
 
@@ -80,7 +80,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
   ])
   const databaseFile = requireFile(
     config,
-    'restore it with what PostgreSQL has for that, such as pg_restore; or take over a copy of an SQLite file with otpost move',
+    'Restore it with the tools of PostgreSQL, such as pg_restore. To import an SQLite file, run `otpost move`.',
   )
   const restored = restore(databaseFile, file, {
     force,
@@ -91,7 +91,7 @@ async function restoreBackup(env: Env, file: string, force: boolean): Promise<vo
   for (const line of aboutRestored(restored, databaseFile, file)) print(line)
   if (!config.secretKeys && !existsSync(keyFileOf(databaseFile))) {
     complain(
-      `the secret of this database is missing: put ${keyFileOf(databaseFile)} back before the server starts, or set SECRET_KEY. With a new secret nobody's limits go on, deliveries --to and forget find nothing from before, and delivery reports for messages already sent are rejected`,
+      `The secret key of this database is missing. Restore ${keyFileOf(databaseFile)} or set SECRET_KEY before the server starts. With a new secret key all limits start again, \`otpost deliveries --to\` and \`otpost forget\` do not find earlier records, and delivery reports for messages already sent are rejected.`,
     )
   }
 }
@@ -100,18 +100,24 @@ function aboutRestored(restored: Restored, databaseFile: string, file: string): 
   const { asideFile, ownerUid, droppedCodes, droppedSessions, lastRequestAt, validAgain } = restored
   const { appIds, brands } = validAgain
   return [
-    `${databaseFile} is what ${file} has: up to ${lastRequestAt === null ? 'before the first request' : `the request of ${isoTime(lastRequestAt)}`}`,
-    ...(ownerUid === null ? [] : [`it could not be given to its user: chown ${ownerUid} ${databaseFile}`]),
-    asideFile === null ? 'there was no database before' : `the database before is kept as ${asideFile}`,
-    `left out: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'session or link', 'sessions or links')} of the console`,
+    `Restored ${databaseFile} from ${file}. ${lastRequestAt === null ? 'The backup has no requests.' : `Its latest request is from ${isoTime(lastRequestAt)}.`}`,
+    ...(ownerUid === null
+      ? []
+      : [`The owner of the file could not be set. Run: chown ${ownerUid} ${databaseFile}`]),
+    asideFile === null ? 'There was no previous database.' : `The previous database is ${asideFile}.`,
+    `Not restored: ${counted(droppedCodes, 'code')} that could have been used a second time, ${counted(droppedSessions, 'console session or link', 'console sessions or links')}.`,
     ...(appIds.length > 0
-      ? [`keys that had been revoked since are valid again; revoke them again: ${appIds.join(', ')}`]
+      ? [
+          `Keys of these apps were revoked after the backup and are valid again: ${appIds.join(', ')}. Revoke them again with \`otpost app revoke-key\`.`,
+        ]
       : []),
     ...(brands.length > 0
-      ? [`brands that had been suspended since are not any more; suspend them again: ${brands.join(', ')}`]
+      ? [
+          `These brands were suspended after the backup and are active again: ${brands.join(', ')}. Suspend them again with \`otpost brand status\`.`,
+        ]
       : []),
-    'what was changed since the backup is as it was then: look at otpost brand list and otpost app list',
-    'who was erased since by otpost forget is in it again: erase them again',
+    'Changes made after the backup are lost. Check `otpost brand list` and `otpost app list`.',
+    'Persons erased after the backup are in the database again. Run `otpost forget` for them again.',
   ]
 }
 
@@ -119,7 +125,7 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
   const config = await storeConfig(env)
   requireDatabase(config)
   const recipient = config.contacts.phone(text) ?? config.contacts.email(text)
-  if (!recipient) throw new OperatorError('the recipient must be a phone number or a mail address')
+  if (!recipient) throw new OperatorError('The recipient must be a phone number or an e-mail address.')
   const recipients = [recipient, earlierRecipient(recipient, text)]
   await yieldToServers()
   await withContext(env, async (context) => {
@@ -129,23 +135,23 @@ async function forgetPerson(env: Env, text: string): Promise<void> {
 
 function aboutForgotten({ erased, possibleRequests, traces }: Forgotten): readonly string[] {
   return [
-    `erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'message')} of the outbox, ${counted(erased.integrationRequests, 'integration request')}`,
+    `Erased: ${counted(erased.requests, 'request')}, ${counted(erased.deliveries, 'delivery', 'deliveries')}, ${counted(erased.deliveryReports, 'delivery report')}, ${counted(erased.codesAndLimits, 'record')} of limits and codes, ${counted(erased.messages, 'outbox message')}, ${counted(erased.integrationRequests, 'integration request')}.`,
     ...(possibleRequests > 0
       ? [
-          `${counted(possibleRequests, 'request')} may be theirs, or of others who look the same when masked (a /notify that led to no message, or from before otpost kept more): they go when DELIVERY_LOG_DAYS are over`,
+          `Not erased: ${counted(possibleRequests, 'request')} with the same masked recipient and no stored identity (a /notify that sent nothing, or a request from an earlier version). They expire after DELIVERY_LOG_DAYS.`,
         ]
       : []),
     aboutTraces[traces],
-    'not reached: what the server wrote to its log (standard output), backups and replicas made before, what providers keep, and what was kept under a former secret that SECRET_KEY does not name',
+    'Not erased by this command: the server log (standard output), earlier backups and replicas, the records of providers, and records under a previous secret key that SECRET_KEY does not list.',
   ]
 }
 
 const aboutTraces: Readonly<Record<Forgotten['traces'], string>> = {
-  nothing: 'the file of the database was written anew: nothing of it is left there',
-  gaps: 'what was erased is overwritten. Another process has the database open: what had been replaced earlier may be left in gaps of its file, until it is used again or this is run with the server stopped',
+  nothing: 'The database file was rewritten. It contains no remains of the erased rows.',
+  gaps: 'The erased rows are overwritten. Another process has the database open, so copies from earlier changes may remain in unused parts of the file. To remove them, run the command again with the server stopped.',
   server:
-    'its rows are gone. What may be left of them in the files of the database server goes with its next VACUUM, which it does by itself; its log, standbys and archives keep theirs for as long as they are kept',
-  log: 'what was erased is overwritten in the file, and goes from its write-ahead log when that begins anew; some process keeps it from doing so now. Run this again later, or with the server stopped, to be sure',
+    'The rows are deleted. PostgreSQL removes their remains from its files at its next automatic VACUUM. Its WAL, standbys and archives keep theirs as long as you keep those.',
+  log: 'The erased rows are overwritten in the database file, but another process keeps the write-ahead log from being reset. Run the command again later, or with the server stopped.',
 }
 
 /** Leaves the processor to whoever serves meanwhile. */

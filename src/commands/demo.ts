@@ -51,14 +51,14 @@ function welcome(url: URL, linkToken: string, demo: Demo): string {
   const credentials = `"appId":"${demo.appId}","apiKey":"${demo.apiKey}","brandId":"${demo.brandId}"`
   const post = (path: string) => `curl -s ${base}${path} -H 'content-type: application/json' -d`
   return `
-otpost is running as a demo: every message stays in its outbox.
+otpost is running in demo mode. All messages go to its outbox.
 
   Outbox page       ${base}/outbox
   API description   ${base}/docs
   Console           ${base}/admin/link#${linkToken}
-                    (works once, for ten minutes)
+                    (works once, expires in ten minutes)
 
-Send a code, read it from the outbox, verify it:
+Send a code, read it from the outbox, and verify it:
 
   ${post('/otp/send')} '{${credentials},"phone":"+1 202 555 0143"}'
 
@@ -66,7 +66,7 @@ Send a code, read it from the outbox, verify it:
 
   ${post('/otp/verify')} '{${credentials},"phone":"+1 202 555 0143","otp":"'"$CODE"'"}'
 
-Ctrl-C stops it.
+Press Ctrl-C to stop.
 
 `
 }

@@ -12,7 +12,7 @@ export function readEnvFile(file: string, env: Record<string, string | undefined
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new ConfigError([`--env-file ${file} can not be read: ${(error as NodeJS.ErrnoException).code}`])
+    throw new ConfigError([`--env-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`])
   }
   const { settings, lost } = parseEnvFile(text)
   if (lost.length > 0) {
@@ -43,13 +43,13 @@ export function parseEnvFile(text: string): EnvFile {
     const { line } = rest
     const name = rest.take(/[A-Za-z_][A-Za-z0-9_]*(?=[ \t]*=)/y)
     if (name === '') {
-      lost.push({ line, why: 'must be NAME=value, or a comment behind #' })
+      lost.push({ line, why: 'must be NAME=value, or a comment that begins with #' })
       rest.take(/[^\n]*/y)
       continue
     }
     rest.take(/[ \t]*=/y)
     const value = valueIn(rest)
-    if (value === undefined) lost.push({ line, why: 'opens quotes that nothing closes' })
+    if (value === undefined) lost.push({ line, why: 'opens quotes that are never closed' })
     else settings.set(name, value)
   }
 }

@@ -26,7 +26,8 @@ export function healthCommands(program: Command, env: Env): void {
 function originOf(settings: Settings): string {
   const host = settings.text(serverSettings.HOST).trim()
   const port = settings.integer(serverSettings.PORT)
-  if (port === 0) settings.refuse('PORT', 'is 0, a port of chance: name the one that the server logged')
+  if (port === 0)
+    settings.refuse('PORT', 'is 0, so the server chose a free port. Set PORT to the port in the server log')
   // Who listens on all addresses listens on the machine's own.
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const origin = `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
@@ -35,8 +36,8 @@ function originOf(settings: Settings): string {
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  draining: 'it has been told to stop',
-  unavailable: "it can not use its database; its log says why, and 'otpost doctor' what to do",
+  draining: 'The server is stopping.',
+  unavailable: 'The server cannot use its database. See its log, and run `otpost doctor`.',
 }
 
 /** @throws OperatorError unless the server says that requests may come */
@@ -45,8 +46,8 @@ async function readinessOf(origin: string, timeoutSeconds: number): Promise<'rea
     const isLate = (error as { name?: unknown }).name === 'AbortError'
     throw new OperatorError(
       isLate
-        ? `${origin} has not answered within ${timeoutSeconds} s: its log says what holds it up`
-        : `${origin} can not be reached: is the server running, and are HOST and PORT set here as they are for it?`,
+        ? `${origin} did not answer within ${timeoutSeconds} s. See its log.`
+        : `${origin} cannot be reached. Check that the server is running, and that HOST and PORT are the same here as for the server.`,
     )
   })
   const state = /"status":"(\w+)"/.exec(text)?.[1] ?? ''
@@ -54,8 +55,8 @@ async function readinessOf(origin: string, timeoutSeconds: number): Promise<'rea
   const remedy = remedies[state]
   throw new OperatorError(
     remedy === undefined
-      ? `what answers at ${origin} is not otpost, or not as a server of this version does (HTTP ${status})`
-      : `${origin} is ${state}: ${remedy}`,
+      ? `${origin} answered HTTP ${status}, which is not an answer of this version of otpost.`
+      : `${origin} is ${state}. ${remedy}`,
   )
 }
 

@@ -74,14 +74,14 @@ async function printOutbox(env: Env, options: OutboxOptions): Promise<void> {
   await withContext(env, async ({ outbox }, { contacts }) => {
     const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
     if (options.to !== undefined && !recipient) {
-      throw new OperatorError('--to must be a phone number or a mail address')
+      throw new OperatorError('--to must be a phone number or an e-mail address.')
     }
     const query = { ...(recipient ? { identity: recipient.identity } : {}), limit: 1000 }
     const never = new AbortController().signal
     const entries = await outbox.wait(query, (options.wait ?? 0) * 1000, never)
     for (const entry of entries) print(JSON.stringify(entry))
     if (entries.length === 0 && options.wait) {
-      throw new OperatorError(`no message came within ${options.wait} s`)
+      throw new OperatorError(`No message arrived within ${options.wait} s.`)
     }
   })
 }
@@ -90,7 +90,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
   await withServerContext(env, async ({ eventLog, subjectsOf, now }, { contacts, database }) => {
     const recipient = contacts.phone(options.to) ?? contacts.email(options.to)
     if (options.to !== undefined && !recipient) {
-      throw new OperatorError('--to must be a phone number or a mail address')
+      throw new OperatorError('--to must be a phone number or an e-mail address.')
     }
     const rows = await eventLog.deliveries({
       ...(options.request === undefined ? {} : { requestId: requestId(options.request) }),
@@ -99,7 +99,7 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       limit: options.limit,
     })
     if (rows.length === 0 && !options.json) {
-      complain(`there are no such deliveries in ${database.name}`)
+      complain(`No deliveries match in ${database.name}.`)
       return
     }
     printTable(options.json, rows.map(deliveryRow), [
@@ -127,7 +127,7 @@ async function printTrace(env: Env, id: string, options: { json?: true }): Promi
     ])
     if (!trace) {
       throw new OperatorError(
-        `nothing is known of request ${query.requestId} in ${database.name}. Requests are kept that came with right credentials, for as long as DELIVERY_LOG_DAYS says; of any other the server's log has a line with this id`,
+        `Request ${query.requestId} is not in ${database.name}. The event log has requests with valid credentials for DELIVERY_LOG_DAYS. For any other request, search the server log for this id.`,
       )
     }
     if (options.json) print(JSON.stringify(traceRow(trace, deliveries)))
@@ -145,7 +145,7 @@ async function printCallbackUrls(env: Env): Promise<void> {
   const { publicUrl } = config
   if (publicUrl === undefined) {
     throw new OperatorError(
-      'PUBLIC_URL is not set: set it to the public base URL of this server, such as https://otp.example.com',
+      'PUBLIC_URL is not set. Set it to the public base URL of this server, such as https://otp.example.com.',
     )
   }
   const app = await createApp(config, { serves: false })
@@ -156,8 +156,8 @@ async function printCallbackUrls(env: Env): Promise<void> {
       app.providers.map(({ name, deliveryReports }) => [name, deliveryReports?.namedBy]),
     )
     for (const [name, namedBy] of readers) {
-      if (namedBy === undefined) print(`${name}: sends no delivery reports`)
-      else if (namedBy === 'attempt') print(`${name}: nothing to enter, each message names its own URL`)
+      if (namedBy === undefined) print(`${name}: no delivery reports`)
+      else if (namedBy === 'attempt') print(`${name}: nothing to enter, each message has its own URL`)
       else print(`${name}: ${publicUrl}${providerPath(secrets, name)}`)
     }
   } finally {
@@ -195,5 +195,5 @@ function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
 function requestId(text: string): string {
   const id = text.trim().toLowerCase()
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
-  throw new OperatorError('a request id is a UUID, as in the answer and its X-Request-Id header')
+  throw new OperatorError('The request id must be a UUID, as in the response and its X-Request-Id header.')
 }

@@ -44,15 +44,17 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
   printTable(undefined, moved, [
     ['WHAT', ({ table }) => words[table]],
     ['ROWS', ({ rows }) => String(rows)],
-    ['LEFT OUT', ({ leftOut }) => (leftOut === 0 ? '-' : `${leftOut} that are over`)],
+    ['LEFT OUT', ({ leftOut }) => (leftOut === 0 ? '-' : `${leftOut} expired`)],
   ])
-  print(`${target.name} has all of ${file}, counted on both sides, in ${seconds.toFixed(1)} s`)
+  print(
+    `Copied ${file} to ${target.name} in ${seconds.toFixed(1)} s. The row counts are the same on both sides.`,
+  )
   print(
     asideFile === null
-      ? `${file} is as it was: let no server use it again, where codes that are used from now on would be good for a second time`
-      : `${file} is ${asideFile} now, so that no server goes on with it by mistake; remove it once all is well`,
+      ? `${file} is unchanged. Do not start a server on it again: codes used from now on would be valid there a second time.`
+      : `${file} is renamed to ${asideFile}, so that no server uses it by mistake. Remove it when the new database works.`,
   )
-  print(`start the servers with DATABASE_URL leading to ${target.name}, and ${advice}`)
+  print(`Start the servers with DATABASE_URL set to ${target.name}, and ${advice}.`)
 }
 
 /** What a move has done. */
@@ -117,13 +119,13 @@ function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; se
   }
   if (source.kind === 'postgres' && target.kind === 'sqlite') {
     throw new OperatorError(
-      'there is no way back from PostgreSQL into a file. What the file had when it was moved is in the one beside it that ends in .moved-TIME: otpost restore puts that in place, without its codes',
+      'otpost cannot move data from PostgreSQL to a file. The file as it was before a move has the suffix .moved-TIME; `otpost restore` restores it without its codes.',
     )
   }
   throw new OperatorError(
     source.kind === 'sqlite'
-      ? 'from file to file nothing needs to be moved: otpost backup copies a database, and otpost restore puts a copy in place'
-      : 'from one PostgreSQL to another nothing needs to be moved by otpost: pg_dump and pg_restore do that, or replication',
+      ? 'Both databases are files. Copy one with `otpost backup` and `otpost restore` instead.'
+      : 'Both databases are PostgreSQL. Use pg_dump and pg_restore, or replication, instead.',
   )
 }
 
@@ -154,33 +156,34 @@ async function secretOf(
     const source = given ? 'SECRET_KEY' : keyFile
     if ((given ?? kept) && !isServers(given ?? kept)) {
       throw new OperatorError(
-        `${source} is not the secret that the server of ${file} has worked with, or not all of it. With another one nobody's codes and limits are found: ${given && isServers(kept) ? `unset it or set SECRET_KEY="$(cat ${keyFile})"` : 'set SECRET_KEY as the server had it'}; --force moves all the same`,
+        `${source} does not have every secret key that the server of ${file} used. With another secret key, no code and no limit is found. ${given && isServers(kept) ? `Unset SECRET_KEY, or set SECRET_KEY="$(cat ${keyFile})"` : "Set SECRET_KEY to the server's value"}. To move the data anyway, add --force.`,
       )
     }
-    if (given) return { advice: 'SECRET_KEY as it is set here', secretKeys: given }
+    if (given) return { advice: 'with SECRET_KEY as it is set here', secretKeys: given }
   }
   const isOther = kept !== undefined && given !== undefined && !given.includes(kept[0])
   if (isOther && !isForced) {
     throw new OperatorError(
-      `SECRET_KEY is set, and is not what ${keyFile} holds. With another secret than the servers had, nobody's codes and limits are found: unset it or set SECRET_KEY="$(cat ${keyFile})". Where the servers had this SECRET_KEY, give --force`,
+      `SECRET_KEY differs from the secret key in ${keyFile}. With another secret key than the servers used, no code and no limit is found. Unset SECRET_KEY, or set SECRET_KEY="$(cat ${keyFile})". If the servers used this SECRET_KEY, add --force.`,
     )
   }
-  if (given) return { advice: 'SECRET_KEY as it is set here', secretKeys: isOther ? given : (kept ?? given) }
+  if (given)
+    return { advice: 'with SECRET_KEY as it is set here', secretKeys: isOther ? given : (kept ?? given) }
   if (kept) {
     return {
-      advice: `SECRET_KEY="$(cat ${keyFile})", the same for all`,
+      advice: `with the same SECRET_KEY="$(cat ${keyFile})" on each server`,
       secretKeys: kept,
     }
   }
-  if (isForced) return { advice: 'a SECRET_KEY of your own, the same for all', secretKeys: undefined }
+  if (isForced) return { advice: 'with the same new SECRET_KEY on each server', secretKeys: undefined }
   throw new OperatorError(
-    `the secret of this database is not there: put ${keyFile} back, or set SECRET_KEY as the servers had it. Without it nobody's codes and limits are found; --force moves all the same`,
+    `The secret key of this database is missing. Restore ${keyFile}, or set SECRET_KEY to the value that the servers used. Without it, no code and no limit is found. To move the data without it, add --force.`,
   )
 }
 
 function inDoubt(problem: string, file: string, asideFile: string | null): string {
   const back = asideFile === null ? '' : `: mv ${asideFile} ${file}`
-  return `it is not known whether the move is done, as the database went away in its last moment (${problem}). Look when it is back: where otpost brand list finds the brands there, it is; where it finds none, nothing has moved, and the file is to be used on${back}`
+  return `The connection was lost during the commit (${problem}), so it is unknown whether the move is complete. When PostgreSQL is back, run \`otpost brand list\` on it. If it lists the brands, the move is complete. If it lists none, nothing was moved, and the file stays in use${back}.`
 }
 
 const words: Readonly<Record<Transferred['table'], string>> = {

@@ -35,7 +35,8 @@ export function requestCommands(program: Command, env: Env): void {
     .action((id: string, options: { json?: true }) =>
       withServerContext(env, async ({ requests }) => {
         const found = await requests.get(requestIdOf(id))
-        if (!found) throw new OperatorError(`there is no request ${id}: see otpost request list`)
+        if (!found)
+          throw new OperatorError(`Request ${id} does not exist. \`otpost request list\` lists the requests.`)
         const row = requestRow(found)
         if (options.json) print(JSON.stringify(row))
         else
@@ -57,7 +58,7 @@ export function requestCommands(program: Command, env: Env): void {
         })
         if (approval.brandExisted) {
           const { slug, displayName, status } = approval.brand
-          complain(`there was a brand ${slug} (${displayName}, ${status}) already: it was left as it was`)
+          complain(`Brand ${slug} (${displayName}, ${status}) already existed and was not changed.`)
         }
         print(approval.key)
       }),
@@ -70,7 +71,7 @@ export function requestCommands(program: Command, env: Env): void {
     .action((id: string, { reason }: { reason: string }) =>
       withServerContext(env, async (context) => {
         await rejectRequest(context.acting(await commandActor(env)), id, reason)
-        print(`request ${id} is rejected`)
+        print(`Request ${id} is rejected.`)
       }),
     )
 }

@@ -97,7 +97,7 @@ function brandOf(slug: string) {
 function collectBrand(slugAsGiven: string, before: readonly string[] = []): readonly string[] {
   const slug = nameKey(slugAsGiven)
   const problems = brandProblems({ ...freshBrand(slug), ...brandOf(slug) })
-  if (problems.length > 0) throw new InvalidArgumentError(`${problems.join('; ')}.`)
+  if (problems.length > 0) throw new InvalidArgumentError(problems.join(' '))
   return [...before, slug]
 }
 

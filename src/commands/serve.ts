@@ -28,7 +28,9 @@ export function serveCommands(program: Command, env: Env): void {
   program
     .command('migrate')
     .description('migrate the database to the schema of this version')
-    .action(() => withContext(env, async (_, config) => print(`${config.database.name} is up to date`)))
+    .action(() =>
+      withContext(env, async (_, config) => print(`The schema of ${config.database.name} is up to date.`)),
+    )
 }
 
 /** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
@@ -79,21 +81,21 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
       await app.close({ isFault: code !== exit.ok })
       logger.info('stopped')
     } catch (error) {
-      logger.error({ err: error }, 'stopped, but not in good order')
+      logger.error({ err: error }, 'stopped with an error')
       outcome = exit.failed
     }
     await closeLog()
     process.exit(outcome)
   }
   const fault = (error: unknown) => {
-    logger.fatal({ err: error }, 'unexpected fault: stopping')
+    logger.fatal({ err: error }, 'unexpected error: stopping')
     void stop(exit.failed)
   }
   process.on('uncaughtException', fault)
   process.on('unhandledRejection', fault)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      logger.info({ signal }, 'stopping: requests under way are finished first')
+      logger.info({ signal }, 'stopping: waiting for requests in progress')
       void stop(exit.ok)
     })
   }
@@ -112,7 +114,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
   void until?.().then(() => {
     // A stop under way is not hastened: only a second signal does that.
     if (stopping) return
-    logger.info('stopping, since whoever started this has gone: requests under way are finished first')
+    logger.info('standard input was closed; stopping: waiting for requests in progress')
     void stop(exit.ok)
   })
 }

@@ -92,25 +92,25 @@ describe('a complete request trace', () => {
       ]),
     ).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for a code by SMS to 12*******43, for brand acme (POST /otp/send).',
-      'It was answered after 123 ms: 200 success.',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'Answered after 123 ms: 200 success.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   brand acme is approved',
-      '  passed   the cooldown of this brand and phone was not running',
-      '  passed   SMS codes to this phone in a minute: this was 1 of 3, until 2026-02-01 00:00:58 UTC',
-      '  passed   codes to this recipient in an hour: this was 4 of 10, until 2026-02-01 00:29:58 UTC',
-      '  passed   calls of this app in a minute: this was 7 of 10, until 2026-02-01 00:00:10 UTC',
-      '  passed   the fields',
+      '  passed    credentials of app shop',
+      '  passed    brand acme is active',
+      '  passed    SMS cooldown of this brand and phone: not active',
+      '  passed    SMS codes per minute for this phone: 1 of 3, resets at 2026-02-01 00:00:58 UTC',
+      '  passed    codes per hour for this recipient: 4 of 10, resets at 2026-02-01 00:29:58 UTC',
+      '  passed    requests per minute for this app: 7 of 10, resets at 2026-02-01 00:00:10 UTC',
+      '  passed    fields',
       '',
       'Delivery',
-      '  1. 2026-01-31 23:59:59 UTC  msg91 on the template route (LOGIN_OTP, 1 segment of GSM-7): rejected after 99 ms because of what was to be sent, or where to (211)',
-      '  2. 2026-01-31 23:59:59 UTC  twilio on the plain route (LOGIN_OTP, 1 segment of GSM-7): passed over, since it keeps failing and there was another',
-      '  3. 2026-01-31 23:59:59 UTC  kannel on the plain route (LOGIN_OTP, 2 segments of UCS-2): accepted after 1.0 s as V-1; delivered, says its receipt of 2026-02-01 00:00:03 UTC',
+      '  1. 2026-01-31 23:59:59 UTC  msg91 on the template route (LOGIN_OTP, 1 GSM-7 segment): rejected after 99 ms because of the message or its destination (211)',
+      '  2. 2026-01-31 23:59:59 UTC  twilio on the plain route (LOGIN_OTP, 1 GSM-7 segment): skipped: circuit open',
+      '  3. 2026-01-31 23:59:59 UTC  kannel on the plain route (LOGIN_OTP, 2 UCS-2 segments): accepted after 1.0 s, id V-1; delivered (delivery report of 2026-02-01 00:00:03 UTC)',
       '',
       'What to do',
-      '  msg91 does not accept the message (211): look at its sender, template id and text, and whether it may send there.',
+      '  msg91 rejected the message (211). Check the sender id, the template id, the text, and whether the destination is allowed.',
     ])
   })
 
@@ -138,25 +138,25 @@ describe('a complete request trace', () => {
       ]),
     ).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for another code by SMS to 12*******43, for brand acme (POST /otp/resend).',
-      'It was answered after 5 ms: 502 sms_failed.',
+      'On 2026-01-31 23:59:58 UTC app shop requested another code by SMS to 12*******43, brand acme (POST /otp/resend).',
+      'Answered after 5 ms: 502 sms_failed.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   brand acme is approved',
-      '  passed   calls of this app in a minute: this was 1 of 10, until 2026-02-01 00:00:58 UTC',
-      '  passed   the fields',
+      '  passed    credentials of app shop',
+      '  passed    brand acme is active',
+      '  passed    requests per minute for this app: 1 of 10, resets at 2026-02-01 00:00:58 UTC',
+      '  passed    fields',
       '',
       'Delivery',
-      '  1. 2026-01-31 23:59:59 UTC  kannel on the plain route (LOGIN_OTP, 1 segment of GSM-7): could not take it, after 99 ms (HTTP 503)',
-      '  2. 2026-01-31 23:59:59 UTC  sns on the plain route (LOGIN_OTP, 1 segment of GSM-7): rejected after 99 ms because of our account there (no credit)',
-      '  3. 2026-01-31 23:59:59 UTC  webhook on the plain route (LOGIN_OTP, 1 segment of GSM-7): left it open, after 99 ms (time-out): it may have been sent or not',
+      '  1. 2026-01-31 23:59:59 UTC  kannel on the plain route (LOGIN_OTP, 1 GSM-7 segment): temporary failure after 99 ms (HTTP 503)',
+      '  2. 2026-01-31 23:59:59 UTC  sns on the plain route (LOGIN_OTP, 1 GSM-7 segment): rejected after 99 ms because of the provider account (no credit)',
+      '  3. 2026-01-31 23:59:59 UTC  webhook on the plain route (LOGIN_OTP, 1 GSM-7 segment): timed out after 99 ms; the message may or may not have been sent',
       '',
       'What to do',
-      '  kannel could not take it (HTTP 503): look whether it has trouble.',
-      '  sns does not accept us (no credit): look at its credentials, credit and permissions.',
-      '  webhook did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.',
-      '  Its code is void: should a message arrive after all, it does not verify. The person has to ask anew. It stays counted in the minute and hour of the recipient.',
+      '  kannel had a temporary failure (HTTP 503). Check the status of the provider.',
+      '  sns rejects the account (no credit). Check its credentials, credit and permissions.',
+      '  webhook did not answer in time. Check the status of the provider, and PROVIDER_TIMEOUT_MS.',
+      '  The code is revoked: if a message arrives later, its code does not verify. The person must request a new code. The attempt counts against the minute and hour limits of the recipient.',
     ])
   })
 
@@ -164,19 +164,19 @@ describe('a complete request trace', () => {
     const limits = [{ ...limitStatus('cooldown', 1, 1, 21), refused: true }]
     expect(explain({ ...refused(429, 'cooldown_active'), limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for a code by SMS to 12*******43, for brand acme (POST /otp/send).',
-      'It was answered after 5 ms: 429 cooldown_active.',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'Answered after 5 ms: 429 cooldown_active.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   brand acme is approved',
-      '  REFUSED  the cooldown of this brand and phone was running until 2026-02-01 00:00:19 UTC',
+      '  passed    credentials of app shop',
+      '  passed    brand acme is active',
+      '  REJECTED  SMS cooldown of this brand and phone: active until 2026-02-01 00:00:19 UTC',
       '',
       'Delivery',
-      '  nothing was handed to any provider',
+      '  no provider was called',
       '',
       'What to do',
-      '  The client may ask again when Retry-After is over.',
+      '  The client can try again after the seconds in Retry-After.',
     ])
   })
 
@@ -184,16 +184,16 @@ describe('a complete request trace', () => {
     const limits = [limitStatus('app-minute', 10, null), limitStatus('failures', 100, null)]
     expect(explain({ ...refused(401, 'mismatch'), operation: 'verify', limits }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for a code to be checked of 12*******43, for brand acme (POST /otp/verify).',
-      'It was answered after 5 ms: 401 mismatch.',
+      'On 2026-01-31 23:59:58 UTC app shop requested verification of a code for 12*******43, brand acme (POST /otp/verify).',
+      'Answered after 5 ms: 401 mismatch.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   brand acme is approved',
-      '  passed   calls of this app in a minute: of 10 there was room',
-      '  passed   wrong codes for this recipient in a day: of 100 there was room',
-      '  passed   the fields',
-      '  REFUSED  the code was wrong',
+      '  passed    credentials of app shop',
+      '  passed    brand acme is active',
+      '  passed    requests per minute for this app: below 10',
+      '  passed    wrong codes per day for this recipient: below 100',
+      '  passed    fields',
+      '  REJECTED  the code was wrong',
     ])
   })
 
@@ -233,21 +233,21 @@ describe('a complete request trace', () => {
       ]),
     ).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for a notification by mail to 2 recipients (POST /notify).',
-      'It was answered after 5 ms: 500 notification_failed.',
+      'On 2026-01-31 23:59:58 UTC app shop requested a notification by e-mail to 2 recipients (POST /notify).',
+      'Answered after 5 ms: 500 notification_failed.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   a mail needs no brand',
-      '  passed   calls of this app in a minute: this was 2 of 10, until 2026-02-01 00:00:58 UTC',
-      '  passed   the fields',
+      '  passed    credentials of app shop',
+      '  passed    e-mail needs no brand',
+      '  passed    requests per minute for this app: 2 of 10, resets at 2026-02-01 00:00:58 UTC',
+      '  passed    fields',
       '',
       'Delivery',
-      '  1. 2026-01-31 23:59:59 UTC  smtp to a***@example.com, number 1 in its list: accepted after 99 ms',
-      '  2. 2026-01-31 23:59:59 UTC  smtp to b***@example.com, number 2 in its list: rejected after 99 ms because of the recipient (550)',
+      '  1. 2026-01-31 23:59:59 UTC  smtp, recipient 1 (a***@example.com): accepted after 99 ms',
+      '  2. 2026-01-31 23:59:59 UTC  smtp, recipient 2 (b***@example.com): rejected after 99 ms because of the recipient (550)',
       '',
       'What to do',
-      '  No mail reaches that address (550): ask the person for another.',
+      '  The e-mail address cannot receive e-mail (550). Ask the person for another.',
     ])
   })
 
@@ -255,17 +255,17 @@ describe('a complete request trace', () => {
     const limits = [limitStatus('app-minute', 10, 1, 60)]
     expect(explain({ ...trace, limits, end: null }, [])).toEqual([
       'Request 019b796d-d600-7256-a391-52604e6fc76b',
-      'On 2026-01-31 23:59:58 UTC app shop asked for a code by SMS to 12*******43, for brand acme (POST /otp/send).',
-      'It was let through and then never answered: it is still under way, or the server ended meanwhile. What was handed over in its last moments may not be listed here.',
+      'On 2026-01-31 23:59:58 UTC app shop requested a code by SMS to 12*******43, brand acme (POST /otp/send).',
+      'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.',
       '',
       'Checks',
-      '  passed   the credentials of app shop',
-      '  passed   brand acme is approved',
-      '  passed   calls of this app in a minute: this was 1 of 10, until 2026-02-01 00:00:58 UTC',
-      '  passed   the fields',
+      '  passed    credentials of app shop',
+      '  passed    brand acme is active',
+      '  passed    requests per minute for this app: 1 of 10, resets at 2026-02-01 00:00:58 UTC',
+      '  passed    fields',
       '',
       'Delivery',
-      '  nothing has been written of it',
+      '  no attempt is recorded',
     ])
   })
 })
@@ -273,21 +273,21 @@ describe('a complete request trace', () => {
 describe('the delivery reports of an attempt', () => {
   const rows: readonly (readonly [string, Partial<Delivery>, string])[] = [
     ['nothing, and none is expected', {}, 'accepted after 99 ms'],
-    ['nothing yet', { reportKey: 'key' }, 'accepted after 99 ms; no receipt has come'],
+    ['nothing yet', { reportKey: 'key' }, 'accepted after 99 ms; no delivery report yet'],
     [
       'that it is on its way',
       { reportKey: 'key', report: { status: 'pending', reason: null, at } },
-      'accepted after 99 ms; on its way, says its receipt of 2026-01-31 23:59:58 UTC',
+      'accepted after 99 ms; pending (delivery report of 2026-01-31 23:59:58 UTC)',
     ],
     [
       'that it failed, and why',
       { reportKey: 'key', report: { status: 'failed', reason: 'absent', at } },
-      'accepted after 99 ms; NOT delivered, says its receipt of 2026-01-31 23:59:58 UTC (absent)',
+      'accepted after 99 ms; NOT delivered (delivery report of 2026-01-31 23:59:58 UTC: absent)',
     ],
     [
       'that it failed',
       { reportKey: 'key', report: { status: 'failed', reason: null, at } },
-      'accepted after 99 ms; NOT delivered, says its receipt of 2026-01-31 23:59:58 UTC',
+      'accepted after 99 ms; NOT delivered (delivery report of 2026-01-31 23:59:58 UTC)',
     ],
     [
       'that it was delivered, although its answer was lost',
@@ -297,7 +297,7 @@ describe('the delivery reports of an attempt', () => {
         reason: 'time-out',
         report: { status: 'delivered', reason: null, at },
       },
-      'left it open, after 99 ms (time-out): it may have been sent or not; delivered, says its receipt of 2026-01-31 23:59:58 UTC',
+      'timed out after 99 ms; the message may or may not have been sent; delivered (delivery report of 2026-01-31 23:59:58 UTC)',
     ],
     [
       'anything, of a message that it had refused',
@@ -322,10 +322,10 @@ describe('the delivery reports of an attempt', () => {
     expect(told('delivered')).not.toContain('What to do')
     expect(told('failed').slice(-2)).toEqual([
       'What to do',
-      '  kannel took the message and its network did not deliver it: look into its own log for that time.',
+      '  kannel accepted the message, but it was not delivered. Check the log of the provider for that time.',
     ])
     expect(told('failed', 'V-1').at(-1)).toBe(
-      '  kannel took the message and its network did not deliver it: ask kannel with the id it gave.',
+      '  kannel accepted the message, but it was not delivered. Ask the provider, with the id above.',
     )
   })
 })
@@ -344,10 +344,10 @@ describe('an error is described in words, once', () => {
   const kinds = (Object.keys(failureMessages) as FailureKind[]).filter((kind) => !without.includes(kind))
 
   test.each(kinds)('%s', (kind) => {
-    const message = kind === 'validation_error' ? 'phone is not valid' : null
+    const message = kind === 'validation_error' ? '`phone` must have 7 to 15 digits.' : null
     const limits = [{ ...limitStatus('phone-minute', 3, 3, 60), refused: limiting.includes(kind) }]
     const lines = explain({ ...refused(400, kind, message), limits }, [])
-    const told = lines.filter((line) => line.startsWith('  REFUSED  '))
+    const told = lines.filter((line) => line.startsWith('  REJECTED  '))
     expect(told).toHaveLength(delivering.includes(kind) ? 0 : 1)
     // Words only; the error code is for programs.
     expect(told.join()).not.toContain(kind)
@@ -358,10 +358,10 @@ describe('an error is described in words, once', () => {
     for (const limit of ['cooldown', 'phone-minute', 'recipient-hour', 'failures', 'app-minute'] as const) {
       const limits = [{ ...limitStatus(limit, 3, 3, 60), refused: true }]
       const told = explain({ ...refused(429, 'rate_limited'), limits }, []).filter((line) =>
-        /REFUSED/.test(line),
+        /REJECTED/.test(line),
       )
-      expect(told).toEqual([expect.stringMatching(/until 2026-02-01 00:00:58 UTC$/)])
-      expect(told.join()).not.toMatch(new RegExp(`REFUSED {2}${limit}\\b`))
+      expect(told).toEqual([expect.stringMatching(/(until|resets at) 2026-02-01 00:00:58 UTC$/)])
+      expect(told.join()).not.toMatch(new RegExp(`REJECTED {2}${limit}\\b`))
     }
   })
 

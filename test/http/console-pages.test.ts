@@ -725,9 +725,9 @@ describe('the pages for requests, brands, apps and deliveries', () => {
   test('show the used share of each limit in a request trace', async () => {
     const { lines } = traceModel({}, [])
     const html = tracePage(pageContext, traceModel({}, []))
-    const line = lines.find((each) => each.includes('calls of this app in a minute'))
-    expect(line).toContain('this was 4 of 10')
-    const item = html.split('<li').find((part) => part.includes('calls of this app in a minute')) ?? ''
+    const line = lines.find((each) => each.includes('requests per minute for this app'))
+    expect(line).toContain(': 4 of 10')
+    const item = html.split('<li').find((part) => part.includes('requests per minute for this app')) ?? ''
     expect(item).toContain('<rect class="gauge-used" width="40"')
     expect(html.match(/class="gauge-used"/g)).toHaveLength(1)
   })

@@ -876,7 +876,7 @@ describe('an operator', () => {
     expect(found.headers.get('location')).toBe(`/admin/deliveries?request=${body.requestId}`)
     const { html } = await visitor.get(`/admin/deliveries/${body.requestId}`)
     expect(html).toContain('12*******43')
-    expect(html).toContain('the cooldown of this brand and phone was not running')
+    expect(html).toContain('SMS cooldown of this brand and phone: not active')
     expect((await visitor.post('/admin/deliveries/search', { q: 'nonsense' })).status).toBe(400)
   })
 

@@ -84,9 +84,7 @@ describe('the thread of a database', () => {
     await scene.work.admit([{ ...claim, max: 1 }], 1)
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))
-    expect(await asked.catch((error: Error) => error.message)).toMatch(
-      /thread of the database.*out of memory/,
-    )
+    expect(await asked.catch((error: Error) => error.message)).toMatch(/database thread.*out of memory/)
     expect(scene.problems).toEqual(['out of memory'])
     // The second thread sees what the first one had committed.
     expect((await scene.work.admit([{ ...claim, max: 1 }], 1)).allowed).toBe(false)
@@ -96,15 +94,15 @@ describe('the thread of a database', () => {
   test('does not create a missing file again', async () => {
     await scene.work.admit([claim], 1)
     rmSync(scene.file)
-    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
-    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/is gone/)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/was removed/)
+    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/was removed/)
   })
 
   test('rejects its calls when it exits', async () => {
     await scene.work.admit([claim], 1)
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.terminate()
-    expect(await asked.catch((error: Error) => error.message)).toMatch(/has ended by itself/)
+    expect(await asked.catch((error: Error) => error.message)).toMatch(/ended unexpectedly/)
     expect((await scene.work.admit([claim], 1)).allowed).toBe(true)
     expect(scene.threads).toHaveLength(2)
   })
@@ -125,7 +123,7 @@ describe('the thread of a database', () => {
     const asked = scene.work.admit([claim], 1)
     scene.threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'broken' }))
     await asked.catch(() => undefined)
-    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/is gone/)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/was removed/)
     expect(existsSync(scene.file)).toBe(false)
     renameSync(`${scene.file}.away`, scene.file)
     expect((await scene.work.admit([claim], 1)).allowed).toBe(true)
@@ -134,8 +132,12 @@ describe('the thread of a database', () => {
   test('stops writing if the WAL file is missing, because the writes would be lost', async () => {
     await scene.work.admit([claim], 1)
     rmSync(`${scene.file}-wal`)
-    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(/log is gone/)
-    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(/log is gone/)
+    expect(await scene.work.admit([claim], 1).catch((error: Error) => error.message)).toMatch(
+      /-wal file was removed/,
+    )
+    expect(await scene.work.checkDatabase().catch((error: Error) => error.message)).toMatch(
+      /-wal file was removed/,
+    )
   })
 
   test('finishes its calls on close', async () => {

@@ -18,7 +18,7 @@ export function passwordProblem(password: string, context: readonly string[]): s
     return `The password has ${length} characters. It must have ${minLength} to ${maxLength}.`
   }
   if (/\p{Cc}/u.test(text)) {
-    return 'The password has a control character, which browsers can not send. Use printable characters and spaces.'
+    return 'The password has a control character, which browsers cannot send. Use printable characters and spaces.'
   }
   const words = [...ownWords, ...context].flatMap((each) => [each, ...each.split(/[^\p{L}\p{N}]+/u)])
   const longWords = words.filter((word) => word.length > 2)
@@ -26,5 +26,5 @@ export function passwordProblem(password: string, context: readonly string[]): s
   const isWeak = (tried: string) => estimator.check(tried, longWords).guesses < minGuesses
   // Spaces and punctuation between common words do not make them rare.
   if (!isWeak(text) && !isWeak(text.replaceAll(/[\s\p{P}]+/gu, ''))) return undefined
-  return 'The password is easy to guess: it consists of common passwords, repeated or sequential characters, or words about this server. Use five random words, or the output of: openssl rand -base64 18'
+  return 'The password is easy to guess: it consists of common passwords, repeated or sequential characters, or words about this server. Use five random words, or the output of `openssl rand -base64 18`.'
 }

@@ -11,7 +11,9 @@ export function secretsFrom(file: string): { secrets: SecretKeys; isNew: boolean
   const isNew = !existsSync(file) && make(file)
   const secrets = secretKeysIn(read(file))
   if (!secrets)
-    throw new Error(`${file} must hold a secret of at least 32 bytes: restore it, or set SECRET_KEY`)
+    throw new Error(
+      `${file} must contain a secret key of at least 32 bytes. Restore the file, or set SECRET_KEY.`,
+    )
   return { secrets, isNew }
 }
 
@@ -30,7 +32,9 @@ function read(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new Error(`${file} can not be read (${code}): let this user read it, or set SECRET_KEY`, { cause })
+    throw new Error(`${file} cannot be read (${code}). Give this user read permission, or set SECRET_KEY.`, {
+      cause,
+    })
   }
 }
 

@@ -71,7 +71,7 @@ export class Callbacks {
       if (kind !== 'internal_error' && this.ports.providers.some(({ name }) => name === provider)) {
         const why =
           kind === 'route_not_found'
-            ? 'its URL is not one of this server; enter the one that `otpost callbacks` prints'
+            ? 'its URL is not one of this server; enter the URL that `otpost callbacks` prints at the provider'
             : message
         this.log.warn({ provider, requestId }, `a delivery report was rejected: ${why}`)
       }

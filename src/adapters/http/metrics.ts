@@ -57,7 +57,7 @@ export class MetricsListener {
     } catch (error) {
       throw portError(error, 'METRICS_', this.address)
     }
-    this.log.info({ url: String(this.server.url) }, 'listening for scrapes of metrics')
+    this.log.info({ url: String(this.server.url) }, 'serving metrics')
   }
 
   async stop(): Promise<void> {

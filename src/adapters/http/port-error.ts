@@ -13,16 +13,20 @@ export function portError(
   mayShare = true,
 ): unknown {
   const name = `${prefix}PORT`
-  const label = prefix === '' ? 'port' : name
+  const label = prefix === '' ? 'Port' : name
   switch (error instanceof Error && 'code' in error && error.code) {
     case 'EADDRINUSE': {
       const ways = mayShare
-        ? `, choose another ${name}, or set REUSE_PORT=1 on both servers to hand over without downtime`
-        : `, or choose another ${name}`
-      return new OperatorError(`${label} ${port} on ${host} is in use. Stop what listens there${ways}`)
+        ? `, choose another ${name}, or set REUSE_PORT=1 on both servers for a zero-downtime restart.`
+        : ` or choose another ${name}.`
+      return new OperatorError(
+        `${label} ${port} on ${host} is already in use. Stop the program that listens there${ways}`,
+      )
     }
     case 'EACCES':
-      return new OperatorError(`${label} ${port} is not allowed to this user: choose a ${name} above 1023`)
+      return new OperatorError(
+        `${label} ${port} needs more privileges than this user has. Choose a ${name} above 1023.`,
+      )
     case 'EADDRNOTAVAIL':
     case 'EINVAL':
     case 'ENOTFOUND':

@@ -220,7 +220,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
       await portsOf(httpRequests.of(request)).checkDatabase()
       return true
     } catch (error) {
-      log.error({ err: error }, 'the database can not be used')
+      log.error({ err: error }, 'the database cannot be used')
       return false
     }
   }

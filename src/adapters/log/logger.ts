@@ -30,7 +30,7 @@ export function createLogger(level: LogLevel, fd: 1 | 2 = 1): { logger: Logger; 
     if (lost === 0) return
     const count = lost
     lost = 0
-    notices.error({ lost: count }, 'lines of the log were lost here: they could not be written')
+    notices.error({ lost: count }, 'log lines were lost, because they could not be written')
   })
   const send = () => {
     clearTimeout(timer)

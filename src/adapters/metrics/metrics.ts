@@ -50,7 +50,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   const requests = new RequestCounts()
   new Counter({
     name: 'otpost_http_requests_total',
-    help: 'Requests answered, by pattern of the route, status, and code of the error envelope.',
+    help: 'HTTP requests answered, by route pattern, method, status and error code.',
     labelNames: ['route', 'method', 'status', 'error'],
     registers,
     collect() {
@@ -62,7 +62,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     registry,
     {
       name: 'otpost_http_request_duration_seconds',
-      help: 'From the head of a request to its answer, by pattern of the route.',
+      help: 'Time from the headers of a request to its answer, by route pattern.',
     },
     () => Array.from(requests.seconds, ([route, distribution]) => [{ route }, distribution] as const),
   )
@@ -75,13 +75,13 @@ export function createMetrics(sources: MetricSources): Metrics {
   )
   const verifications = counter(
     'otpost_verifications_total',
-    'Calls to verify a code, by outcome and channel.',
+    'Requests to verify a code, by channel and outcome.',
     'channel',
     'outcome',
   )
   const deliveries = counter(
     'otpost_deliveries_total',
-    'Attempts to deliver messages, by outcome and error class.',
+    'Delivery attempts, by outcome and error class.',
     'channel',
     'route',
     'provider',
@@ -90,14 +90,14 @@ export function createMetrics(sources: MetricSources): Metrics {
   )
   const deliveryDuration = new Histogram({
     name: 'otpost_delivery_duration_seconds',
-    help: 'How long providers took to answer.',
+    help: 'Response time of providers.',
     labelNames: ['channel', 'route', 'provider'],
     buckets: deliverySeconds,
     registers,
   })
   const segments = counter(
     'otpost_sms_segments_total',
-    'Segments of the SMS that providers accepted, which most of them charge by.',
+    'Segments of the SMS that providers accepted. Most providers charge by segment.',
     'route',
     'provider',
   )
@@ -113,64 +113,61 @@ export function createMetrics(sources: MetricSources): Metrics {
   const providers = new Set(inUse.map(({ name }) => name))
   const breaker = gauge(
     'otpost_provider_breaker_state',
-    '1 for the state of the circuit of an SMS provider, else 0: works (closed), rests (open), probed (half-open).',
+    '1 for the circuit state of an SMS provider, else 0. The states are works (closed), rests (open) and probed (half-open).',
     'provider',
     'state',
   )
   const failuresInARow = gauge(
     'otpost_provider_failures_in_a_row',
-    'Failures of an SMS provider since its last success.',
+    'Consecutive failures of an SMS provider.',
     'provider',
   )
 
-  const databaseUp = gauge('otpost_database_up', 'Whether the database can be read and written.')
-  const queueLength = gauge(
-    'otpost_store_queue_length',
-    'Calls that wait for the thread that writes the database.',
-  )
+  const databaseUp = gauge('otpost_database_up', '1 if the database can be read and written, else 0.')
+  const queueLength = gauge('otpost_store_queue_length', 'Calls that wait for the database thread.')
   let writer: Awaited<ReturnType<typeof stats.writer>> | undefined
   const histogram = (name: string, help: string, distribution: () => Distribution | undefined) =>
     new DistributionHistogram(registry, { name, help }, () => {
       const present = distribution()
       return present ? [[{}, present]] : []
     })
-  histogram('otpost_store_commit_batch_size', 'Writes that shared a transaction.', () => writer?.batchSizes)
+  histogram('otpost_store_commit_batch_size', 'Writes in one transaction.', () => writer?.batchSizes)
   histogram(
     'otpost_store_commit_duration_seconds',
-    'How long commits took, which wait for the disk.',
+    'Duration of commits, with the fsync.',
     () => writer?.commitSeconds,
   )
   const lostTransactions = counter(
     'otpost_store_lost_transactions_total',
-    'Transactions that failed, and locks that could not be had in time.',
+    'Transactions that failed, and locks that timed out.',
   )
-  const eventLogWaiting = gauge('otpost_journal_waiting', 'Entries of the event log that wait to be written.')
+  const eventLogWaiting = gauge('otpost_journal_waiting', 'Event log entries that wait to be written.')
   const eventLogLost = counter(
     'otpost_journal_lost_requests_total',
-    'Requests whose entries in the event log could not be written.',
+    'Requests whose event log entries could not be written.',
   )
   const databaseBytes = gauge(
     'otpost_database_bytes',
-    'Size of the database and of its write-ahead log.',
+    'Size of the database file and its write-ahead log.',
     'file',
   )
-  const diskFree = gauge('otpost_database_disk_free_bytes', 'What is left on the disk of the database.')
+  const diskFree = gauge('otpost_database_disk_free_bytes', 'Free space on the disk of the database.')
   const connections = gauge(
     'otpost_database_connections',
-    'Connections to a database server, by state; none for SQLite.',
+    'Connections to PostgreSQL, by state. Absent with SQLite.',
     'state',
   )
   const statementsWaiting = gauge(
     'otpost_database_statements_waiting',
-    'Statements that wait for a connection to a database server; none for SQLite.',
+    'Statements that wait for a connection to PostgreSQL. Absent with SQLite.',
   )
 
   const lag = newDistribution(lagSeconds)
   const stopLag = watchLag((seconds) => observe(lag, seconds))
-  histogram('otpost_event_loop_lag_seconds', 'How late the event loop came to what was due.', () => lag)
+  histogram('otpost_event_loop_lag_seconds', 'Delay of the event loop.', () => lag)
   const buildInfo = gauge(
     'otpost_build_info',
-    'Always 1; the labels tell what runs.',
+    'Always 1. The labels are the versions of otpost and Bun, and the database.',
     'version',
     'bun',
     'database',

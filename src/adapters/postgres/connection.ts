@@ -121,7 +121,7 @@ export class Connection {
 
   private connect(): Promise<void> {
     const { place, connectTimeoutMs } = this.target
-    return this.awaiting('took no connection', connectTimeoutMs, (done) => {
+    return this.awaiting('accepted no connection', connectTimeoutMs, (done) => {
       this.client.connect((error: Error | null) => {
         if (!error) return done(undefined, undefined)
         const problem = connectProblem(place, error)

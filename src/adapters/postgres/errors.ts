@@ -39,26 +39,26 @@ export interface Place {
 export function connectProblem(place: Place, cause: unknown): DatabaseUnavailable {
   const code = codeOf(cause)
   return new DatabaseUnavailable(
-    `PostgreSQL at ${nameOf(place)} can not be reached: ${connectReason(place, code, cause)}`,
+    `PostgreSQL at ${nameOf(place)} cannot be reached: ${connectReason(place, code, cause)}`,
     code,
   )
 }
 
 export function silence(place: Place, what: string, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
-    `PostgreSQL at ${nameOf(place)} ${what} within ${waitedMs} ms: look at that server, and at the network and firewalls on the way`,
+    `PostgreSQL at ${nameOf(place)} ${what} within ${waitedMs} ms. Check that server, the network and the firewalls.`,
   )
 }
 
 export function noneFree(place: Place, poolSize: number, waitedMs: number): DatabaseUnavailable {
   return new DatabaseUnavailable(
-    `none of the ${poolSize} connections to PostgreSQL at ${nameOf(place)} was free within ${waitedMs} ms: look for what is slow or waits for locks there (pg_stat_activity), or allow more`,
+    `None of the ${poolSize} connections to PostgreSQL at ${nameOf(place)} was free within ${waitedMs} ms. Look for slow statements and locks in pg_stat_activity, or raise DATABASE_POOL_SIZE.`,
   )
 }
 
 export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(
-    `the connection to PostgreSQL at ${nameOf(place)} broke off before it answered (${messageOf(cause)}): was that server stopped, or the network cut?`,
+    `The connection to PostgreSQL at ${nameOf(place)} was lost before it answered (${messageOf(cause)}). Check that server and the network.`,
     codeOf(cause),
   )
 }
@@ -66,13 +66,13 @@ export function brokenOff(place: Place, cause: unknown): DatabaseUnavailable {
 /** Leaves out possible values: detail, context and messages of class 22. `what` names the statement. */
 export function statementProblem(place: Place, what: string, cause: unknown): Error {
   if (!(cause instanceof ServerError) || cause.code === undefined) {
-    return new Error(`${what} can not be sent: ${namesOnly(cause)}`)
+    return new Error(`${what} cannot be sent: ${namesOnly(cause)}`)
   }
   const { code, constraint, routine } = cause
   if (isAway(code)) {
     return new DatabaseUnavailable(`PostgreSQL at ${nameOf(place)} ${awayReason(code, cause)}`, code)
   }
-  const said = code.startsWith('22') ? 'a value that it can not take' : cause.message
+  const said = code.startsWith('22') ? 'invalid value' : cause.message
   // A migration changed its result type; preparing it again helps.
   const isStale = code === '0A000' && routine === 'RevalidateCachedQuery'
   return new StatementError(
@@ -104,15 +104,15 @@ function isLostStatement(code: string): boolean {
 function awayReason(code: string, cause: Error): string {
   switch (code) {
     case '57014':
-      return 'cancelled a statement that took too long: look for load and for locks there (pg_stat_activity)'
+      return 'cancelled a statement that took too long. Look for load and locks in pg_stat_activity.'
     case '57P01':
     case '57P02':
-      return 'ended the connection: it is being stopped, or somebody has cut it off'
+      return 'ended the connection, because it is stopping or an administrator ended it.'
     case '25006':
-      return 'can only be read: it is a standby, or was made read-only, as for a full disk. Name the primary, or make room'
+      return 'is read-only. It is a standby, or its disk is full. Set DATABASE_URL to the primary, or free disk space.'
     case '25P03':
     case '25P04':
-      return 'ended a transaction that waited for this process too long: is this machine overloaded?'
+      return 'ended a transaction that waited too long for this process. Check the load of this machine.'
     default:
       return `ended the connection: ${cause.message}`
   }
@@ -120,40 +120,40 @@ function awayReason(code: string, cause: Error): string {
 
 function hint(code: string): string {
   return isLostStatement(code)
-    ? '; a pooler in transaction mode seems to stand before the database, which must be said: DATABASE_PGBOUNCER=1'
+    ? '. If DATABASE_URL is a pooler in transaction mode, set DATABASE_PGBOUNCER=1.'
     : ''
 }
 
 function connectReason({ user, database }: Place, code: string | undefined, cause: unknown): string {
   switch (code) {
     case 'ECONNREFUSED':
-      return 'nothing listens there. Is PostgreSQL running, and are host and port right?'
+      return 'connection refused. Check that PostgreSQL is running, and the host and port.'
     case 'ECONNRESET':
-      return 'it ends connections as soon as they are made. Is it being stopped, or is something else at that port?'
+      return 'it closes new connections. It is stopping, or another program uses that port.'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'DNS_ENOTFOUND':
     case 'DNS_ESERVFAIL':
-      return 'there is no such host. Is its name right, and does the name server answer?'
+      return 'the host name is not in the DNS. Check the name and the DNS servers.'
     case '28P01':
     case '28000':
-      return `it does not let ${user} in (${messageOf(cause)}). Are user, password, TLS and its pg_hba.conf right?`
+      return `it rejected user ${user} (${messageOf(cause)}). Check the user, the password, TLS and pg_hba.conf.`
     case '3D000':
-      return `it has no database ${database}. Create it: createdb -O ${user} ${database}`
+      return `database ${database} does not exist. Create it with \`createdb -O ${user} ${database}\`.`
     case '42501':
-      return `${user} may not connect to ${database}: grant that`
+      return `user ${user} has no CONNECT privilege on database ${database}. Grant it.`
     case '53300':
-      return 'it has as many connections as it may have. Lower the connections of each server, or raise max_connections'
+      return 'all its connections are in use. Lower DATABASE_POOL_SIZE, or raise max_connections.'
     case '57P03':
       return `it is starting or stopping (${messageOf(cause)})`
     case '08P01':
-      return `${messageOf(cause)}${/startup parameter/.test(messageOf(cause)) ? '. It is a pooler, which must be said: DATABASE_PGBOUNCER=1' : ''}`
+      return `${messageOf(cause)}${/startup parameter/.test(messageOf(cause)) ? '. It is a pooler: set DATABASE_PGBOUNCER=1.' : ''}`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return 'its certificate is of another host name'
+      return 'its certificate is for another host name.'
     case 'CERT_HAS_EXPIRED':
-      return 'its certificate has expired'
+      return 'its certificate has expired.'
     default:
-      return `${messageOf(cause)}${isOfCertificate(code) ? '. Is the file of the authority (CA) the one that signed its certificate?' : ''}`
+      return `${messageOf(cause)}${isOfCertificate(code) ? '. Check that sslrootcert is the CA that signed its certificate.' : ''}`
   }
 }
 

@@ -111,7 +111,7 @@ function inWords(error: unknown): unknown {
 
 const noRight = '42501'
 const notOwner =
-  'the user that the database is reached by may not do all that a move does: give otpost move as the owner of the tables. Nothing was changed'
+  'The database user has not all privileges that a move needs. Run `otpost move` as the owner of the tables. Nothing was changed.'
 
 /** Locks out all writers, servers included; throws if a table has rows. */
 async function holdEmpty(connection: Queryable): Promise<void> {
@@ -139,12 +139,13 @@ async function requireEmpty(connection: Queryable): Promise<void> {
 }
 
 const lockTimeout = '55P03'
-const inUse = 'another process writes the database: end that first, such as another move. Nothing was changed'
+const inUse =
+  'Another process, such as another move, writes to the database. Stop it first. Nothing was changed.'
 
 class NotEmpty extends OperatorError {
   constructor(found: readonly string[]) {
     super(
-      `there is something in the database already: ${found.join(', ')}. Nothing was changed. Move into an empty one, such as a new one made by createdb`,
+      `The database is not empty: ${found.join(', ')}. Nothing was changed. Move to an empty database; createdb creates one.`,
     )
   }
 }
@@ -255,17 +256,19 @@ async function compare(
 ): Promise<void> {
   for (const { table, leftOut } of report) {
     const [theirs, ours] = [(expected.get(table) ?? 0) - leftOut, await countOf(connection, table)]
-    if (theirs !== ours) throw new Error(`${table} has ${theirs} rows, but ${ours} arrived${undone}`)
+    if (theirs !== ours)
+      throw new Error(`Table ${table} has ${theirs} rows, but ${ours} were copied${undone}`)
   }
   for (const table of Object.keys(comparedKeys) as ComparedTable[]) {
     const rows = await connection.rows(`SELECT ${comparedKeys[table]} FROM ${table}`, [])
     const arrived = new Set(rows.map(([key]) => key))
     const missing = source.keys(table).filter((key) => !arrived.has(storable(key)))
-    if (missing.length > 0) throw new Error(`${missing.length} rows of ${table} did not arrive${undone}`)
+    if (missing.length > 0)
+      throw new Error(`${missing.length} rows of table ${table} were not copied${undone}`)
   }
 }
 
-const undone = '. Nothing was changed'
+const undone = '. Nothing was changed.'
 
 async function countOf(connection: Queryable, table: string): Promise<number> {
   const [[count] = []] = await connection.rows(`SELECT count(*) FROM ${table}`, [])

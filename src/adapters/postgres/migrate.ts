@@ -15,7 +15,7 @@ export async function migrate(pool: Pool, known: readonly Migration[] = migratio
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code !== '42501') throw error
     throw new Error(
-      'the user in DATABASE_URL has not the rights for the schema: run otpost migrate as the owner of the database first, and grant this user what docs/postgres.md says',
+      'The user in DATABASE_URL lacks privileges for the schema. Run `otpost migrate` as the owner of the database first, and grant this user the privileges listed in docs/postgres.md.',
       { cause: error },
     )
   }
@@ -62,10 +62,10 @@ export async function requireSchema(connection: Queryable): Promise<void> {
   const [row] = await connection.query<{ newer: string | null; is_read_only: boolean }>(checkStatement, [
     newest,
   ])
-  if (row?.newer) throw new Error(`${upgradedBy(row.newer)}: stop this server, and start that version`)
+  if (row?.newer) throw new Error(`${upgradedBy(row.newer)} Stop this server, and start that version.`)
   if (row?.is_read_only !== false) {
     throw new Error(
-      'it can only be read: it is a standby, or was made read-only, as managed services do when the disk is full. Let DATABASE_URL lead to the primary, or make room there',
+      'The database is read-only. It is a standby, or its disk is full. Set DATABASE_URL to the primary, or free disk space.',
     )
   }
 }
@@ -80,7 +80,7 @@ async function appliedBefore(connection: Queryable): Promise<ReadonlyMap<number,
 function requireKnown(applied: ReadonlyMap<number, string>, known: readonly Migration[]): void {
   for (const [when, tag] of applied) {
     if (known.some((migration) => migration.when === when)) continue
-    throw new Error(`${upgradedBy(tag)}. Start that version, or go back to a backup made before the upgrade`)
+    throw new Error(`${upgradedBy(tag)} Start that version, or restore a backup from before the upgrade.`)
   }
 }
 
@@ -91,14 +91,14 @@ async function requireServer(connection: Queryable): Promise<void> {
   )
   if (encoding !== 'UTF8') {
     throw new Error(
-      `the database keeps its texts as ${encoding}, which has no room for every name: make it anew with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+      `The database has the encoding ${encoding}, which cannot store every name. Create it again with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
     )
   }
   if (Number(number) < oldestServer.number) {
-    throw new Error(`PostgreSQL ${name} is too old: ${oldestServer.name} or newer is needed`)
+    throw new Error(`PostgreSQL ${name} is too old. otpost requires ${oldestServer.name} or newer.`)
   }
 }
 
 function upgradedBy(tag: string): string {
-  return `a newer otpost has upgraded the database (${tag}), and this is ${version}`
+  return `A newer version of otpost has upgraded the database (${tag}); this is ${version}.`
 }

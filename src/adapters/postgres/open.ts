@@ -25,7 +25,7 @@ interface Opening {
 
 export async function openPostgres(target: DatabaseTarget, { now: clock, log }: Opening): Promise<OpenStore> {
   const database = await openDatabase(target, clock, (problem) =>
-    log.warn({ database: problem }, 'news of the connections to the database'),
+    log.warn({ database: problem }, 'the state of the database connections changed'),
   )
   const node = randomUUID()
   const { pool, now, serverVersion } = database

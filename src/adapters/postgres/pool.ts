@@ -148,7 +148,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       () => {
         opening.delete(connection)
         heardAt = performance.now()
-        if (backoff.succeeded()) log(`PostgreSQL at ${place.host}:${place.port} can be reached again`)
+        if (backoff.succeeded()) log(`PostgreSQL at ${place.host}:${place.port} can be reached again.`)
         problem = undefined
         release(connection)
         grow()
@@ -211,7 +211,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
     isProbing = false
     if (isThere) heardAt = performance.now()
     if (heardAt !== before) return
-    const away = silence(place, 'has not answered', Math.round(2 * suspicionMs))
+    const away = silence(place, 'did not answer', Math.round(2 * suspicionMs))
     failed(away)
     for (const connection of [...connections]) connection.destroy(away)
     settle()
@@ -291,7 +291,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
       // The server replies ROLLBACK if a statement failed and `work` ignored that.
       if (command !== 'COMMIT') {
         await Promise.all(replies)
-        throw new Error('the transaction was rolled back, as one of its statements failed')
+        throw new Error('The transaction was rolled back, because one of its statements failed.')
       }
       return result
     } catch (error) {
@@ -352,7 +352,7 @@ function mayPass(error: unknown): error is StatementError {
 
 /** A new error for each caller, with its own stack. */
 function fresh(problem: DatabaseUnavailable | undefined): DatabaseUnavailable {
-  return new DatabaseUnavailable(problem?.message ?? 'PostgreSQL can not be reached', problem?.code)
+  return new DatabaseUnavailable(problem?.message ?? 'PostgreSQL cannot be reached.', problem?.code)
 }
 
 function readUrl(text: string): { place: Place; password: string } {

@@ -166,7 +166,7 @@ export function createSteps(
     }
     for (const { waiting } of groups()) {
       while (waiting[0] && now - waiting[0].since > queueTimeoutMs) {
-        waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL does not answer in time'))
+        waiting.shift()?.reject(new DatabaseUnavailable('PostgreSQL did not answer in time.'))
       }
     }
   }, 50)

@@ -29,8 +29,8 @@ function readPem(parameter: string, file: string, kind: string): string {
     text = readFileSync(file, 'utf8')
   } catch (cause) {
     const { code = 'unreadable' } = cause as NodeJS.ErrnoException
-    throw Object.assign(new Error(`${parameter} ${file} can not be read (${code})`), { code })
+    throw Object.assign(new Error(`${parameter} ${file} cannot be read (${code}).`), { code })
   }
-  if (!text.includes(`${kind}-----`)) throw new Error(`${parameter} ${file} holds no ${kind} in PEM`)
+  if (!text.includes(`${kind}-----`)) throw new Error(`${parameter} ${file} has no ${kind} in PEM format.`)
   return text
 }

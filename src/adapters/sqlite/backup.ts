@@ -31,7 +31,7 @@ export async function backUp(
       const damage = damageIn(copy)
       if (damage.length > 0) {
         throw new OperatorError(
-          `the copy is not whole, so the database is likely damaged: ${damage[0]}. Run otpost doctor --full`,
+          `The copy is damaged, so the database probably is too: ${damage[0]}. Run \`otpost doctor --full\`.`,
         )
       }
     } finally {
@@ -73,7 +73,8 @@ function copyInto(path: string, databaseFile: string): void {
     driver = new Driver(databaseFile, { timeout: 5000, fileMustExist: true })
     driver.prepare('VACUUM INTO ?').run(path)
   } catch (error) {
-    if (isFull(error)) throw new OperatorError(`the disk of ${path} is full: make room, or choose another`)
+    if (isFull(error))
+      throw new OperatorError(`The disk of ${path} is full. Free disk space, or choose another disk.`)
     throw new DatabaseError(databaseFile, error)
   } finally {
     driver?.close()
@@ -83,8 +84,9 @@ function copyInto(path: string, databaseFile: string): void {
 function refuseTaken(path: string, replace: boolean): void {
   const there = fileAt(path)
   if (!there) return
-  if (!there.isFile()) throw new OperatorError(`${path} is not a file: name one that is to be made`)
-  if (!replace) throw new OperatorError(`${path} is there already: name another file, or give --force`)
+  if (!there.isFile()) throw new OperatorError(`${path} is not a file. Give the path of a new file.`)
+  if (!replace)
+    throw new OperatorError(`${path} already exists. Give another path, or add --force to replace it.`)
 }
 
 function isFull(error: unknown): boolean {

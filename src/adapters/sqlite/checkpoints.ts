@@ -29,15 +29,12 @@ export class Checkpoints {
     // The browser types of the console's pages have no `unref`.
     ;(this.thread as unknown as Bun.Worker).unref()
     this.thread.onmessage = ({ data: problem }: MessageEvent<string | undefined>) => {
-      if (problem !== undefined) this.log.warn({ problem }, 'a checkpoint failed; it is tried again')
+      if (problem !== undefined) this.log.warn({ problem }, 'a checkpoint failed; it will be retried')
       this.underWay?.resolve()
       this.underWay = undefined
     }
     this.thread.onerror = ({ message }) => {
-      this.log.warn(
-        { problem: message },
-        'the thread for checkpoints has failed; commits do its work from now on',
-      )
+      this.log.warn({ problem: message }, 'the checkpoint thread failed; commits checkpoint from now on')
       this.isClosed = true
       this.underWay?.resolve()
     }

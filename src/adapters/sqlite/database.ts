@@ -62,7 +62,7 @@ function requireNotMoved(file: string): void {
   const aside = movedAside(file)
   if (aside === undefined) return
   throw new Error(
-    `otpost move has taken it to a server, and set it aside as ${aside}. Set DATABASE_URL to that server; or, to begin anew, move ${aside} to another folder`,
+    `otpost move copied it to PostgreSQL and renamed it to ${aside}. Set DATABASE_URL to that PostgreSQL database. To start with an empty database instead, move ${aside} to another folder.`,
   )
 }
 
@@ -70,37 +70,37 @@ export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'
 
   constructor(file: string, cause: unknown) {
-    super(`the database ${file} can not be used: ${reasonOf(cause)}`, { cause })
+    super(`The database ${file} cannot be used: ${reasonOf(cause)}`, { cause })
   }
 }
 
 function reasonOf(cause: unknown): string {
   const code = (cause as { code?: unknown } | null)?.code
-  const another = 'or name another file in DATABASE_URL'
+  const another = 'or set DATABASE_URL to another file.'
   switch (code) {
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return `its folder can not be made or written. Let this user write there, ${another}`
+      return `its folder cannot be created or written. Give this user write permission, ${another}`
     case 'EEXIST':
     case 'ENOTDIR':
-      return `something that is not a folder stands where its folder should be. Move that away, ${another}`
+      return `its folder cannot be created, because a file with that name exists. Move that file, ${another}`
     case 'SQLITE_CANTOPEN':
     case 'SQLITE_CANTOPEN_ISDIR':
-      return `it is a folder, its file system is mounted read-only, or this user may not read and write it. Correct that, ${another}`
+      return `it is a folder, it is on a read-only file system, or this user has no permission to read and write it. Fix that, ${another}`
     case 'SQLITE_READONLY':
     case 'SQLITE_READONLY_DIRECTORY':
-      return `it can not be written. Let this user write it and its folder, ${another}`
+      return `it cannot be written. Give this user write permission for the file and its folder, ${another}`
     case 'SQLITE_NOTADB':
-      return `it is not an SQLite database, and was left as it is. Move it away, ${another}`
+      return `it is not an SQLite database. otpost did not change it. Move the file, ${another}`
     case 'SQLITE_READONLY_DBMOVED':
-      return 'it was replaced while it was being opened, as by otpost restore. Start again'
+      return 'it was replaced while it was being opened, for example by `otpost restore`. Start the server again.'
     case 'SQLITE_FULL':
-      return 'the disk is full. Make room and start again'
+      return 'the disk is full. Free disk space, and start again.'
     case 'SQLITE_BUSY':
-      return 'another process holds its lock. End that process and start again'
+      return 'another process has locked it. Stop that process, and start again.'
     case 'ERR_DLOPEN_FAILED':
-      return `SQLite can not be loaded (${messageOf(cause)}). A binary unpacks it into the temporary folder: set TMPDIR to a folder that this user may write to, on a file system that is not mounted noexec`
+      return `SQLite cannot be loaded (${messageOf(cause)}). The binary unpacks it into the temporary folder. Set TMPDIR to a folder that this user can write to, on a file system without noexec.`
     default:
       return messageOf(cause)
   }
@@ -144,13 +144,16 @@ function requireSameFile(file: string, identity: FileIdentity): void {
   try {
     found = identityOf(file)
   } catch (cause) {
-    throw new Error(`${file} or its log is gone while it is in use: stop, put it back, and start again`, {
-      cause,
-    })
+    throw new Error(
+      `${file} or its -wal file was removed while the server runs. Stop the server, put the file back, and start again.`,
+      {
+        cause,
+      },
+    )
   }
   if (found.some((each, index) => each !== identity[index])) {
     throw new Error(
-      `${file} or its log was replaced while it is in use: stop, put the old one back, and start again`,
+      `${file} or its -wal file was replaced while the server runs. Stop the server, put the previous file back, and start again.`,
     )
   }
 }
@@ -209,6 +212,6 @@ function requireSqlite(driver: Driver.Database): void {
     const part = parts[index] ?? 0
     if (part > least) return
     if (part < least)
-      throw new Error(`SQLite ${version} is too old: ${oldestSqlite.join('.')} or newer is needed`)
+      throw new Error(`SQLite ${version} is too old. otpost requires ${oldestSqlite.join('.')} or newer.`)
   }
 }

@@ -56,8 +56,8 @@ export function draftBeside(
     const { code = error } = error as NodeJS.ErrnoException
     // Creating a missing mount point would write to the wrong disk.
     if (code === 'ENOENT')
-      throw new OperatorError(`there is no folder ${folder}: make it, or mount it, first`)
-    throw new OperatorError(`${folder} can not be written (${code}): let this user write there`)
+      throw new OperatorError(`The folder ${folder} does not exist. Create or mount it first.`)
+    throw new OperatorError(`${folder} cannot be written (${code}). Give this user write permission.`)
   }
 }
 
@@ -101,7 +101,7 @@ export function refuseOwnFile(file: string, databaseFile: string): void {
   const isOwn =
     own.some((path) => placeOf(path) === placeOf(file)) ||
     theirs.some((each) => each && there && each.dev === there.dev && each.ino === there.ino)
-  if (isOwn) throw new OperatorError(`${file} belongs to the database that is in use: name another file`)
+  if (isOwn) throw new OperatorError(`${file} belongs to the database itself. Give another path.`)
 }
 
 export function fileAt(path: string) {
@@ -126,7 +126,7 @@ export function damageIn(driver: Driver.Database): readonly string[] {
   const keys = driver.prepare<[], { table: string }>('PRAGMA foreign_key_check').all()
   return [
     ...pages.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok' && !line.startsWith('***')),
-    ...keys.map(({ table }) => `a row of ${table} refers to one that is missing`),
+    ...keys.map(({ table }) => `a row of ${table} refers to a missing row`),
   ]
 }
 
@@ -134,7 +134,7 @@ export function requireIntact(driver: Driver.Database, file: string, advice: str
   driver.pragma('trusted_schema = OFF')
   const columns = columnsOf(driver)
   if (!['__drizzle_migrations.hash', 'brands.slug'].every((name) => columns.includes(name))) {
-    throw new OperatorError(`${file} is an SQLite database, but not one of otpost`)
+    throw new OperatorError(`${file} is an SQLite database, but not of otpost.`)
   }
   const [damage] = damageIn(driver)
   if (damage !== undefined) throw new OperatorError(`${file} is damaged: ${damage}. ${advice}`)

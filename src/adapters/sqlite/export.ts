@@ -59,7 +59,7 @@ export function holdFile(file: string, now: Clock): HeldFile {
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         throw new OperatorError(
-          `${path} can not be set aside (${code}): let this user write its folder, or give --keep`,
+          `${path} cannot be renamed (${code}). Give this user write permission for its folder, or add --keep.`,
         )
       }
       aside = name
@@ -105,7 +105,7 @@ function* rowsOf(driver: Driver.Database, table: MovedTable): Generator<PlainRow
 }
 
 function prepare(driver: Driver.Database, file: string): void {
-  requireIntact(driver, file, 'Restore a backup first, or move that: --from file:BACKUP')
+  requireIntact(driver, file, 'Restore a backup first, or move the backup with --from file:BACKUP.')
   migrate(driver)
 }
 
@@ -122,8 +122,8 @@ function missing(file: string): string {
   const hint =
     aside === undefined
       ? ''
-      : `. There is ${aside}, which otpost move has set aside. Where the database that it went to has nothing in it, that move was broken off at its end: give the file its name back, and move again`
-  return `there is no database at ${file}${hint}`
+      : ` A previous \`otpost move\` renamed it to ${aside}. If the target database is empty, that move failed at its end: rename the file back, and run \`otpost move\` again.`
+  return `There is no database at ${file}.${hint}`
 }
 
 export function requireFileThere(file: string): void {

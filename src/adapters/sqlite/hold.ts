@@ -31,7 +31,7 @@ function requireReadable(file: string): void {
 }
 
 function inUse(file: string): string {
-  return `another process has ${file} open: stop the server first, and what replicates it`
+  return `Another process has ${file} open. Stop the server and any replication, such as Litestream, first.`
 }
 
 /** An instant for a file name, such as 20261121T171500123Z. */

@@ -50,12 +50,12 @@ export function upgradeCheck(driver: Driver.Database): () => void {
   const newest = Math.max(...migrations.map(({ when }) => when))
   return () => {
     const tag = newer.get(newest)
-    if (tag !== undefined) throw new Error(`${upgradedBy(tag)}: stop this server, and start that version`)
+    if (tag !== undefined) throw new Error(`${upgradedBy(tag)} Stop this server, and start that version.`)
   }
 }
 
 function upgradedBy(tag: string): string {
-  return `a newer otpost has upgraded it (${tag}), and this is ${version}`
+  return `A newer version of otpost has upgraded it (${tag}); this is ${version}.`
 }
 
 function applyMissing(driver: Driver.Database, known: readonly Migration[]): boolean {
@@ -68,7 +68,7 @@ function applyMissing(driver: Driver.Database, known: readonly Migration[]): boo
   const unknown = rows.find((row) => !known.some((migration) => migration.when === row.at))
   if (unknown) {
     throw new Error(
-      `${upgradedBy(unknown.tag)}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE`,
+      `${upgradedBy(unknown.tag)} Start that version, or restore a backup from before the upgrade with \`otpost restore FILE\`.`,
     )
   }
   const record = driver.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)')

@@ -58,8 +58,7 @@ function openThread(file: string, database: Database, log: Log) {
     { file, identity: database.identity },
     start,
     () => checkpoints.consider(),
-    (problem) =>
-      log.error({ problem }, 'the thread of the database has failed; the next request starts another'),
+    (problem) => log.error({ problem }, 'the database thread failed; the next request starts another'),
   )
   return {
     work,

@@ -57,7 +57,7 @@ export function restore(databaseFile: string, file: string, options: RestoreOpti
   const { owner, force, now, onStep = () => {} } = options
   const path = resolve(file)
   refuseOwnFile(path, databaseFile)
-  if (!fileAt(path)?.isFile()) throw new OperatorError(`there is no file ${path}`)
+  if (!fileAt(path)?.isFile()) throw new OperatorError(`The file ${path} does not exist.`)
   onStep('hold')
   const present = holdPresent(databaseFile, force)
   try {
@@ -95,11 +95,11 @@ function holdPresent(file: string, force: boolean): Driver.Database | undefined 
     // SQLite needs space beside a database even to read it.
     const { bavail, bsize } = statfsSync(dirname(file))
     if (bavail * bsize < fewestFreeBytes) {
-      throw new OperatorError('the disk of the database is full: make room first')
+      throw new OperatorError('The disk of the database is full. Free disk space first.')
     }
     if (force) return undefined
     throw new OperatorError(
-      `${file} can not be read (${code}), so that nobody can tell whether a server has it open. Stop the server and give --force: the file is kept aside`,
+      `${file} cannot be read (${code}), so otpost cannot check whether a server uses it. Stop the server, and add --force. The file will be renamed and kept.`,
     )
   }
 }
@@ -113,8 +113,8 @@ function copyBackup(draftPath: string, path: string, user: User | undefined): vo
       const { code } = error as NodeJS.ErrnoException
       throw new OperatorError(
         code === 'ENOSPC'
-          ? 'the disk of the database is full: make room first'
-          : `${path + end} can not be copied (${code})`,
+          ? 'The disk of the database is full. Free disk space first.'
+          : `${path + end} cannot be copied (${code}).`,
       )
     }
   }
@@ -142,9 +142,9 @@ function copyFile(from: string, to: string, user: User | undefined): void {
 
 function reasonOf(error: unknown): string {
   const code = error instanceof Driver.SqliteError ? error.code : undefined
-  if (code === 'SQLITE_NOTADB') return 'it is not an SQLite database'
-  if (code === 'SQLITE_FULL') return 'the disk of the database is full'
-  if (code?.startsWith('SQLITE_CORRUPT')) return 'it is damaged; take another backup'
+  if (code === 'SQLITE_NOTADB') return 'it is not an SQLite database.'
+  if (code === 'SQLITE_FULL') return 'the disk of the database is full.'
+  if (code?.startsWith('SQLITE_CORRUPT')) return 'it is damaged. Use another backup.'
   return error instanceof Error ? error.message : String(error)
 }
 
@@ -167,7 +167,7 @@ function prepare(
   try {
     draft = new Driver(draftPath, { timeout: 0, fileMustExist: true })
     draft.pragma('journal_mode = DELETE')
-    requireIntact(draft, path, 'Take another backup')
+    requireIntact(draft, path, 'Use another backup.')
     migrate(draft)
     requireColumns(draft, path)
     const taken = takeOut(draft, present, options)
@@ -175,7 +175,7 @@ function prepare(
     return taken
   } catch (error) {
     if (error instanceof OperatorError) throw error
-    throw new OperatorError(`${path} can not be restored: ${reasonOf(error)}`)
+    throw new OperatorError(`${path} cannot be restored: ${reasonOf(error)}`)
   } finally {
     draft?.close()
   }
@@ -218,7 +218,7 @@ function takeOut(
 function requireColumns(draft: Driver.Database, path: string): void {
   const [missing] = missingColumns(draft)
   if (missing !== undefined) {
-    throw new OperatorError(`${path} can not be restored: it lacks ${missing}. Take another backup`)
+    throw new OperatorError(`${path} cannot be restored: it lacks ${missing}. Use another backup.`)
   }
 }
 

@@ -143,7 +143,8 @@ export function startThread(
       const late = setTimeout(() => resolve('late'), farewellMs)
       const outcome = await promise
       clearTimeout(late)
-      if (outcome === 'late') throw new Error('the thread of the database does not answer: is its disk?')
+      if (outcome === 'late')
+        throw new Error('The database thread does not answer. Check the disk of the database.')
       thread?.terminate()
     },
   }
@@ -155,7 +156,7 @@ export function startThread(
       thread = undefined
       if (ended) ended()
       else failed(problem)
-      const lost = new Error(`the thread of the database has failed: ${problem}`)
+      const lost = new Error(`The database thread failed: ${problem}`)
       for (const { reject } of waiting.values()) reject(lost)
       waiting.clear()
     }
@@ -168,7 +169,7 @@ export function startThread(
       end(message)
       begun.terminate()
     }
-    begun.addEventListener('close', () => end('it has ended by itself'))
+    begun.addEventListener('close', () => end('it ended unexpectedly'))
     return begun
   }
 
@@ -187,7 +188,7 @@ export function startThread(
     for (const [id, { giveUpAt, reject }] of waiting) {
       if (giveUpAt > now) continue
       waiting.delete(id)
-      reject(new Error('the thread of the database has not answered in time: is its disk slow?'))
+      reject(new Error('The database thread did not answer in time. Check the disk of the database.'))
     }
   }
 }

@@ -91,7 +91,7 @@ export function createEventLogBuffer(
       if (size > mostWaiting) {
         const [oldest = ''] = waiting.keys()
         forget(oldest)
-        reportLost(new Error('the database does not keep up with the journal'), 1)
+        reportLost(new Error('The database is too slow for the event log.'), 1)
       }
       if (!isWriting) void write()
     }) satisfies SaveTrace,

@@ -17,7 +17,7 @@ export async function runExpiryCleanup(
       const { isRound, isBusy } = await sweep()
       if (!isRound) waitMs = isBusy ? 0 : pauseMs.step
     } catch (error) {
-      log.error({ err: error }, 'expired rows could not be removed; it is tried again')
+      log.error({ err: error }, 'the expiry cleanup failed; it will be retried')
     }
     await pause(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
   }

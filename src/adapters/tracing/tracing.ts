@@ -106,10 +106,7 @@ export function createTracing(
   { version, log }: { version: string; log: Log },
 ) {
   const report = rateLimited((spans, problem) =>
-    log.warn(
-      { spans, problem },
-      'spans do not reach the collector of traces; requests are served all the same',
-    ),
+    log.warn({ spans, problem }, 'spans cannot be exported; requests are not affected'),
   )
   // Warnings of the packages, such as a full queue. Errors are in the results of exports.
   diag.setLogger(
@@ -179,7 +176,7 @@ export function createTracing(
       const sent = provider.shutdown().catch(() => undefined)
       const late = pause(closeMs, 'late', { signal: done.signal }).catch(() => undefined)
       if ((await Promise.race([sent, late])) === 'late') {
-        log.warn({}, 'the collector of traces did not take the last spans in time')
+        log.warn({}, 'the last spans could not be exported in time')
       }
       done.abort()
       diag.disable()

@@ -21,15 +21,15 @@ export function clockFindings(
   lastRequestAt: number | null,
   now: number,
 ): readonly Finding[] {
-  const remedy = 'let the clock be set over the network: timedatectl set-ntp true, or chrony'
+  const remedy = 'Synchronize the clock over the network: run `timedatectl set-ntp true`, or install chrony.'
   const worst = samples.toSorted((a, b) => Math.abs(b.aheadMs) - Math.abs(a.aheadMs))[0]
   const findings: Finding[] = []
   if (worst && Math.abs(worst.aheadMs) > clockLimitsMs.warn) {
     const direction = worst.aheadMs > 0 ? 'ahead of' : 'behind'
-    const message = `this clock is ${inSeconds(Math.abs(worst.aheadMs))} ${direction} that of ${worst.from}`
+    const message = `The clock of this machine is ${inSeconds(Math.abs(worst.aheadMs))} ${direction} the clock of ${worst.from}.`
     findings.push(
       Math.abs(worst.aheadMs) > clockLimitsMs.fail
-        ? fail('clock', `${message}: what is signed with the time is refused`, remedy)
+        ? fail('clock', `${message} Providers reject requests signed with this time.`, remedy)
         : warn('clock', message, remedy),
     )
   }
@@ -38,8 +38,8 @@ export function clockFindings(
     findings.push(
       warn(
         'clock',
-        `the latest request in the database came ${inSeconds(inFutureMs)} from now: this clock is behind, or was ahead then`,
-        `${remedy}; codes sent at such a time do not verify`,
+        `The latest request in the database is ${inSeconds(inFutureMs)} in the future. This clock is behind, or was ahead then.`,
+        `${remedy} Codes sent while the clock was ahead do not verify.`,
       ),
     )
   }
@@ -47,7 +47,7 @@ export function clockFindings(
   const others = samples.filter(({ isThisMachine }) => !isThisMachine)
   return [
     others.length > 0
-      ? ok('clock', `agrees with ${others.map(({ from }) => from).join(', ')}`)
-      : ok('clock', 'not compared: nobody outside of this machine told the time'),
+      ? ok('clock', `The same as ${others.map(({ from }) => from).join(', ')}.`)
+      : ok('clock', 'Not compared: no other machine gave its time.'),
   ]
 }

@@ -13,23 +13,23 @@ export function schemaFinding(
 ): Finding {
   switch (schema) {
     case 'current':
-      return ok('schema', 'is up to date')
+      return ok('schema', 'Up to date.')
     case 'none':
-      return warn('schema', 'there is none yet', 'otpost migrate, or start a server')
+      return warn('schema', 'The database has no schema yet.', 'Run `otpost migrate`, or start a server.')
     case 'older':
       return warn(
         'schema',
-        'is of an older version of otpost',
-        'otpost migrate, or start the server, after a backup',
+        'The schema is of an older version of otpost.',
+        'Make a backup, then run `otpost migrate` or start the server.',
       )
     case 'newer':
       return fail(
         'schema',
-        'is of a newer version of otpost',
-        'start that version, or restore a backup made before the upgrade',
+        'The schema is of a newer version of otpost.',
+        'Start that version, or restore a backup from before the upgrade.',
       )
     case 'unknown':
-      return fail('schema', 'is not that of otpost', 'correct DATABASE_URL')
+      return fail('schema', 'The database is not of otpost.', 'Correct DATABASE_URL.')
   }
 }
 
@@ -46,25 +46,25 @@ export function secretFindings(
   source: string,
 ): readonly Finding[] {
   if (own === 'unusable') {
-    const remedy = 'put it back from where it is kept, or set SECRET_KEY'
-    return [fail('secret', `${source} does not hold a secret of at least 32 bytes`, remedy)]
+    const remedy = 'Restore the file from your copy, or set SECRET_KEY.'
+    return [fail('secret', `${source} does not contain a secret key of at least 32 bytes.`, remedy)]
   }
   if (own === 'none' || noted.length === 0) return []
   const known = noted.filter((fingerprint) => own.includes(fingerprint)).length
   return found(
-    known === noted.length && ok('secret', `${source} is what the server works with`),
+    known === noted.length && ok('secret', `${source} has the secret keys of the server.`),
     known > 0 &&
       known < noted.length &&
       warn(
         'secret',
-        `${source} lacks a former secret that the server has worked with: what that made is not found`,
-        'set SECRET_KEY as the server has it; where the former one is to be left out, restart the server so',
+        `${source} lacks a previous secret key of the server. Records under that key are not found.`,
+        "Set SECRET_KEY to the server's value. If the previous secret key is no longer needed, restart the server without it.",
       ),
     known === 0 &&
       fail(
         'secret',
-        `${source} is not the secret that the server has worked with: with another one codes on their way do not verify, and nobody's records are found`,
-        'set SECRET_KEY as the server has it; where it is being replaced, SECRET_KEY=NEW,OLD',
+        `${source} does not have the secret key of the server. With another secret key, codes sent before do not verify, and records of recipients are not found.`,
+        "Set SECRET_KEY to the server's value. To replace the secret key, set SECRET_KEY=NEW,OLD.",
       ),
   )
 }
@@ -76,8 +76,8 @@ export function forwardedFindings(ignoredAt: number | null, now: number): readon
       ignoredAt >= now - 86_400_000 &&
       warn(
         'TRUSTED_PROXIES',
-        `X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from ${new Date(ignoredAt).toISOString()}: the sender counts as the client of these requests. The log line "X-Forwarded-For is ignored" has the sender's network`,
-        'if your proxy is in that network, add its IP address to TRUSTED_PROXIES; if not, let only your proxy connect to otpost',
+        `X-Forwarded-For from an IP address outside TRUSTED_PROXIES was ignored, last in the hour from ${new Date(ignoredAt).toISOString()}. The sender counts as the client of these requests. The log line "X-Forwarded-For was ignored" has the network of the sender.`,
+        'If your proxy is in that network, add its IP address to TRUSTED_PROXIES. If not, allow only your proxy to connect to otpost.',
       ),
   )
 }

@@ -31,8 +31,9 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
       {
         level: 'warn',
         what: 'database',
-        message: `there is none at ${databaseFile}, or this user may not look at it`,
-        remedy: 'otpost serve makes it; else set DATABASE_URL as the server has it, and run this as its user',
+        message: `There is no database at ${databaseFile}, or this user cannot read its folder.`,
+        remedy:
+          "`otpost serve` creates it. If the server is running, set DATABASE_URL to the server's value, and run `otpost doctor` as the server's user.",
       },
     ]
   }
@@ -52,8 +53,8 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
     findings.push({
       level: 'fail',
       what: 'secret',
-      message: `${databaseFile}.key is missing: with a new one, codes on their way do not verify, and nobody's records are found`,
-      remedy: 'put it back from where it is kept, or set SECRET_KEY, before the server starts',
+      message: `${databaseFile}.key is missing. With a new secret key, codes sent before do not verify, and records of recipients are not found.`,
+      remedy: 'Restore the file from your copy, or set SECRET_KEY, before the server starts.',
     })
   }
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
@@ -86,24 +87,28 @@ const sticky = 0o1000
 function accessProblem(use: PathUse, facts: PathFacts, uid: number): Finding | undefined {
   const { path, kind, mode, ownerUid, readable, writable } = facts
   if (kind !== (use === 'folder' ? 'folder' : 'file')) {
-    return fail(use, `${path} is not a ${use === 'folder' ? 'folder' : 'file'}`, 'correct DATABASE_URL')
+    return fail(use, `${path} is not a ${use === 'folder' ? 'folder' : 'file'}.`, 'Correct DATABASE_URL.')
   }
   if (readable && (writable || use === 'secret')) return undefined
   const lacking = !readable ? 'read' : 'write'
   if (uid !== ownerUid && uid !== 0) {
     return fail(
       use,
-      `user ${uid} may not ${lacking} ${path}, which belongs to user ${ownerUid}`,
-      `run otpost as that user, or give it to this one: chown ${uid} ${path}`,
+      `User ${uid} has no permission to ${lacking} ${path}, which belongs to user ${ownerUid}.`,
+      `Run otpost as that user, or change the owner: \`chown ${uid} ${path}\`.`,
     )
   }
   return (mode & 0o600) === 0o600
     ? fail(
         use,
-        `${path} can not be written, whatever its mode says`,
-        'see whether its file system is mounted read-only, or the service may write there (ReadWritePaths= of systemd)',
+        `${path} cannot be written, although its mode allows it.`,
+        'Check whether its file system is read-only, and whether systemd allows the service to write there (ReadWritePaths=).',
       )
-    : fail(use, `user ${uid} may not ${lacking} ${path}, its own`, chmod(use, path))
+    : fail(
+        use,
+        `User ${uid} has no permission to ${lacking} its own ${use === 'folder' ? 'folder' : 'file'} ${path}.`,
+        chmod(use, path),
+      )
 }
 
 /**
@@ -118,14 +123,14 @@ export function newFolderProblem(folder: string, nearest: PathFacts, uid: number
   return fail(
     'folder',
     nearest.kind === 'folder'
-      ? `user ${uid} may not make ${folder}, nor see whether it is there: ${nearest.path} belongs to user ${nearest.ownerUid}`
-      : `${folder} can not be made: ${nearest.path} is not a folder`,
-    `make it (install -d -m 0700 -o ${uid} ${folder}), or name another place in DATABASE_URL`,
+      ? `User ${uid} cannot create ${folder} or check whether it exists: ${nearest.path} belongs to user ${nearest.ownerUid}.`
+      : `${folder} cannot be created: ${nearest.path} is not a folder.`,
+    `Create it with \`install -d -m 0700 -o ${uid} ${folder}\`, or set DATABASE_URL to another path.`,
   )
 }
 
 function chmod(use: PathUse, path: string): string {
-  return `chmod ${use === 'folder' ? '0700' : '0600'} ${path}`
+  return `Run \`chmod ${use === 'folder' ? '0700' : '0600'} ${path}\`.`
 }
 
 /** @param uid the user that this process runs as */
@@ -135,32 +140,37 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
   const { path, mode, ownerUid, isShared } = facts
   const seen = `${path} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`
   if (use === 'secret' && mode & groupOrOthers) {
-    return fail(use, `${seen}: others may read the key of all codes`, chmod(use, path))
+    return fail(use, `${seen}. Other users can read the secret key.`, chmod(use, path))
   }
   const remedy =
     use === 'folder' && isShared
-      ? `give the database a folder of its own (install -d -m 0700 -o ${uid} /var/lib/otpost), and name it in DATABASE_URL`
+      ? `Create a folder for the database with \`install -d -m 0700 -o ${uid} /var/lib/otpost\`, and set DATABASE_URL to a file in it.`
       : chmod(use, path)
   if (use === 'folder' && mode & writableByOthers && !(mode & sticky)) {
-    return fail(use, `${seen}: others may replace the database`, remedy)
+    return fail(use, `${seen}. Other users can replace the database.`, remedy)
   }
   if (mode & groupOrOthers) {
-    const rest = use === 'folder' ? 'others may see what is in it' : 'others may read who was sent what'
+    const rest =
+      use === 'folder' ? 'Other users can list its files.' : 'Other users can read the delivery log.'
     return use !== 'folder' && mode & 0o007
-      ? fail(use, `${seen}: ${rest}`, remedy)
-      : warn(use, `${seen}: ${rest}`, remedy)
+      ? fail(use, `${seen}. ${rest}`, remedy)
+      : warn(use, `${seen}. ${rest}`, remedy)
   }
   // Root may do everything; what it makes, the server's own user may not be able to use.
   if (uid !== 0 && ownerUid !== uid) {
-    return warn(use, `${path} belongs to user ${ownerUid}, and this is user ${uid}`, `chown ${uid} ${path}`)
+    return warn(
+      use,
+      `${path} belongs to user ${ownerUid}, but this is user ${uid}.`,
+      `Run \`chown ${uid} ${path}\`.`,
+    )
   }
-  return ok(use, seen)
+  return ok(use, `${seen}.`)
 }
 
 /** @param freeBytes what this user may still write; @param databaseBytes the file and its log */
 export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
-  const message = `${inMebibytes(freeBytes)} are free, the database takes ${inMebibytes(databaseBytes)}`
-  const remedy = 'make room, move the database to a larger disk, or lower DELIVERY_LOG_DAYS'
+  const message = `${inMebibytes(freeBytes)} free. The database takes ${inMebibytes(databaseBytes)}.`
+  const remedy = 'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.'
   if (freeBytes < 64 * 2 ** 20) return fail('disk', message, remedy)
   // A backup or a restore needs as much again.
   if (freeBytes < Math.max(512 * 2 ** 20, databaseBytes)) return warn('disk', message, remedy)

@@ -68,37 +68,37 @@ function unreached(host: string, { kind, code }: Unreached): readonly [string, s
   switch (kind) {
     case 'name':
       return [
-        `${host} is not known by that name (${code})`,
-        'correct the name, or the DNS servers of this machine (/etc/resolv.conf)',
+        `The host name of ${host} is not in the DNS (${code}).`,
+        'Correct the name, or the DNS servers of this machine (/etc/resolv.conf).',
       ]
     case 'refused':
       return [
-        `${host} takes no connection (${code})`,
-        'start what should listen there, correct address and port, or let the firewall allow it',
+        `${host} refuses connections (${code}).`,
+        'Start the service there, correct the host and port, or open the firewall.',
       ]
     case 'time-out':
       return [
-        `${host} did not answer in time`,
-        'let the firewall allow connections from here, or try again: it may be overloaded',
+        `${host} did not answer in time.`,
+        'Open the firewall for connections from this machine. If the host is overloaded, try again later.',
       ]
     case 'certificate':
-      return [`${host} is not trusted (${code})`, certificateRemedy(code)]
+      return [`The certificate of ${host} is not trusted (${code}).`, certificateRemedy(code)]
     case 'proxy':
       return [
-        `the proxy of HTTPS_PROXY lets nobody through to ${host}`,
-        'correct or unset HTTPS_PROXY, or have the proxy allow it',
+        `The proxy in HTTPS_PROXY rejects connections to ${host}.`,
+        'Correct or unset HTTPS_PROXY, or allow the host in the proxy.',
       ]
     case 'other':
-      return [`${host} could not be asked (${code})`, 'correct the address, and see its own log']
+      return [`The request to ${host} failed (${code}).`, 'Correct the URL, and see the log of that host.']
   }
 }
 
 function certificateRemedy(code: string): string {
   if (code.includes('EXPIRED') || code.includes('NOT_YET_VALID')) {
-    return 'the certificate is over or not valid yet: renew it where it is served, and check this clock'
+    return 'The certificate has expired or is not valid yet. Renew it on that host, and check the clock of this machine.'
   }
-  if (code.includes('ALTNAME')) return 'the certificate is for another name: use that one in the address'
-  return 'name the authority of your own in NODE_EXTRA_CA_CERTS, serve the whole chain, or install ca-certificates'
+  if (code.includes('ALTNAME')) return 'The certificate is for another host name. Use that name in the URL.'
+  return 'Set NODE_EXTRA_CA_CERTS to your own CA, send the whole certificate chain, or install ca-certificates.'
 }
 
 /** Whether a provider answers; no message is sent. */
@@ -106,45 +106,46 @@ export function providerFinding(name: string, host: string, reach: Reach): Findi
   const what = `SMS ${name}`
   if (reach.kind !== 'answered') return fail(what, ...unreached(host, reach))
   const tookMs = Math.round(reach.tookMs)
-  return ok(what, `${host} answers, in ${tookMs} ms (whether it takes messages was not asked)`)
+  return ok(what, `${host} answers, in ${tookMs} ms. No message was sent.`)
 }
 
 /** @param reason why the server was not reached or refused to talk; undefined: all went well */
 export function mailFinding(host: string, reason: string | undefined): Finding {
-  if (reason === undefined) return ok('SMTP', `${host} answers, and takes the login where there is one`)
-  return fail('SMTP', `${host} can not be used (${reason})`, mailRemedy(reason))
+  if (reason === undefined) return ok('SMTP', `${host} answers and accepts the login, if one is set.`)
+  return fail('SMTP', `${host} cannot be used (${reason}).`, mailRemedy(reason))
 }
 
 function mailRemedy(reason: string): string {
-  if (/^SMTP 5(30|34|35|38)$|^EAUTH$/.test(reason)) return 'correct user and password in SMTP_URL'
+  if (/^SMTP 5(30|34|35|38)$|^EAUTH$/.test(reason)) return 'Correct the user and password in SMTP_URL.'
   if (/CERT|LEAF_SIGNATURE|ERR_TLS|ERR_SSL|EPROTO/.test(reason)) {
-    return 'name the authority of your own in SMTP_CA_FILE, or the name in the certificate as tls.servername in SMTP_URL'
+    return 'Set SMTP_CA_FILE to your own CA, or tls.servername in SMTP_URL to the name in the certificate.'
   }
   if (reason === 'time-out')
-    return 'correct host and port in SMTP_URL, or let the firewall allow connections from here'
-  return 'correct SMTP_URL, and see the log of the mail server'
+    return 'Correct the host and port in SMTP_URL, or open the firewall for connections from this machine.'
+  return 'Correct SMTP_URL, and see the log of the mail server.'
 }
 
 /** Whether the collector of traces answers, with whatever status. Requests are served without it. */
 export function collectorFinding(host: string, reach: Reach): Finding {
   return reach.kind === 'answered'
-    ? ok('traces', `${host} is reached`)
+    ? ok('traces', `The trace collector at ${host} answers.`)
     : warn('traces', ...unreached(host, reach))
 }
 
 /** Whether PUBLIC_URL leads to otpost, as far as that can be seen from here. */
 export function publicUrlFinding(host: string, reach: Reach): Finding {
   const what = 'PUBLIC_URL'
-  const fromHere = 'this machine may be kept from reaching itself from outside: try it from elsewhere too'
+  const fromHere =
+    'Some networks block connections of a machine to its own public address, so also try from another machine.'
   if (reach.kind !== 'answered') {
     const [message, remedy] = unreached(host, reach)
-    return warn(what, message, `${remedy}; ${fromHere}`)
+    return warn(what, message, `${remedy} ${fromHere}`)
   }
-  if (isHealthy(reach)) return ok(what, `${host} leads to otpost`)
+  if (isHealthy(reach)) return ok(what, `${host} leads to otpost.`)
   return warn(
     what,
-    `${host} answers ${reach.status} at /health, and not as otpost does`,
-    `let the proxy hand on what comes for ${host}; ${fromHere}`,
+    `${host}/health answers ${reach.status}, which is not an answer of otpost.`,
+    `Configure the proxy to forward requests for ${host} to otpost. ${fromHere}`,
   )
 }
 
@@ -154,17 +155,17 @@ export function serverFinding(host: string, reach: Reach): Finding {
   if (reach.kind !== 'answered') {
     return warn(
       what,
-      `none answers at ${host} (${reach.code})`,
-      'otpost serve, with the same HOST and PORT as here',
+      `No server answers at ${host} (${reach.code}).`,
+      'Run `otpost serve` with the same HOST and PORT.',
     )
   }
-  if (isHealthy(reach)) return ok(what, `answers at ${host}`)
+  if (isHealthy(reach)) return ok(what, `The server answers at ${host}.`)
   if (reach.status === 503)
-    return fail(what, `answers at ${host} that it can not use its database`, 'see its log')
+    return fail(what, `The server at ${host} cannot use its database.`, 'See its log.')
   return fail(
     what,
-    `something else listens at ${host}: it answers ${reach.status} at /health`,
-    'stop that, or choose another PORT',
+    `Another program listens at ${host}: it answers ${reach.status} at /health.`,
+    'Stop that program, or choose another PORT.',
   )
 }
 

@@ -13,8 +13,8 @@ export function serverDatabaseFindings(
     return [
       fail(
         'database',
-        `${name} can not be used: ${facts.reason}`,
-        'correct that: every request is refused meanwhile',
+        `${name} cannot be used. ${facts.reason}`,
+        'Fix this first: until then every request fails.',
       ),
     ]
   }
@@ -24,28 +24,32 @@ export function serverDatabaseFindings(
     isReadOnly
       ? fail(
           'database',
-          `${name} can only be read: it is a standby, or was made read-only`,
-          'let DATABASE_URL lead to the primary, or make room on its disk',
+          `${name} is read-only. It is a standby, or its disk is full.`,
+          'Set DATABASE_URL to the primary, or free disk space.',
         )
-      : ok('database', `${name} answers: PostgreSQL ${facts.version}`),
+      : ok('database', `${name} answers: PostgreSQL ${facts.version}.`),
     schemaFinding(facts.schema),
     durabilityFinding(facts),
     facts.hasTls || facts.isLocal
-      ? ok('TLS', facts.hasTls ? 'in use' : 'not needed on this machine')
-      : warn('TLS', 'is not in use, and codes cross the network', 'sslmode=verify-full in DATABASE_URL'),
+      ? ok('TLS', facts.hasTls ? 'In use.' : 'Not needed: the database is on this machine.')
+      : warn(
+          'TLS',
+          'Not in use: requests to the database cross the network unencrypted.',
+          'Set sslmode=verify-full in DATABASE_URL.',
+        ),
     connections + poolSize <= mostConnections
-      ? ok('connections', `${connections} of ${mostConnections}; a server opens up to ${poolSize}`)
+      ? ok('connections', `${connections} of ${mostConnections} are open. A server opens up to ${poolSize}.`)
       : warn(
           'connections',
-          `${connections} of ${mostConnections} are open, and a server opens up to ${poolSize}`,
-          'raise max_connections, lower DATABASE_POOL_SIZE, or put PgBouncer in between (DATABASE_PGBOUNCER=1)',
+          `${connections} of ${mostConnections} are open. A server opens up to ${poolSize}, which is too many.`,
+          'Raise max_connections, lower DATABASE_POOL_SIZE, or use PgBouncer with DATABASE_PGBOUNCER=1.',
         ),
     Math.abs(aheadMs) <= clockLimitsMs.warn
-      ? ok('database clock', 'is that of this machine, within half a minute')
+      ? ok('database clock', 'Within 30 s of the clock of this machine.')
       : warn(
           'database clock',
-          `is ${inSeconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine's; codes and limits go by it, and what is signed by this one`,
-          'let both be set over the network',
+          `The database clock is ${inSeconds(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine. Codes and limits use the database clock, signatures the clock of this machine.`,
+          'Synchronize both clocks over the network.',
         ),
     ...(facts.lastRequestAt !== null &&
     facts.lastRequestAt > now + clockLimitsMs.warn &&
@@ -53,8 +57,8 @@ export function serverDatabaseFindings(
       ? [
           warn(
             'database clock',
-            'was ahead once: the latest request is from the future',
-            'nothing, where the clock is right now: what lies ahead is cut to its length',
+            'The latest request is in the future: the database clock was ahead then.',
+            'If the clock is correct now, do nothing: otpost shortens limits that end too late.',
           ),
         ]
       : []),
@@ -70,30 +74,28 @@ function durabilityFinding(facts: Extract<ServerDatabaseFacts, { kind: 'answered
   if (!fsync || !fullPageWrites || synchronousCommit === 'off') {
     return fail(
       what,
-      `what was answered may be lost by a crash, and used codes come back: fsync = ${onOff(fsync)}, full_page_writes = ${onOff(fullPageWrites)}, ${setting}`,
-      'set all three to on, in postgresql.conf or for this database and user',
+      `A crash can lose confirmed changes and make used codes valid again: fsync = ${onOff(fsync)}, full_page_writes = ${onOff(fullPageWrites)}, ${setting}.`,
+      'Set all three to on, in postgresql.conf or for this database and user.',
     )
   }
   // Those of a standby itself are nothing that its own commits could wait for.
-  if (awaited === 0 || isReadOnly) return ok(what, `a commit is on the disk of this one machine (${setting})`)
+  if (awaited === 0 || isReadOnly) return ok(what, `A commit is on the disk of this machine (${setting}).`)
   if (synchronousCommit === 'local') {
     return warn(
       what,
-      `a commit is on the disk of this one machine, and does not wait for ${standbys} as synchronous_standby_names has it: ${setting}. A failover may lose what was answered last`,
-      'set synchronous_commit to on, in postgresql.conf or for this database and user',
+      `A commit is on the disk of this machine and does not wait for ${standbys} in synchronous_standby_names (${setting}). A failover can lose the latest changes.`,
+      'Set synchronous_commit to on, in postgresql.conf or for this database and user.',
     )
   }
   if (connected < awaited) {
     return fail(
       what,
-      `a commit waits for ${standbys} by synchronous_standby_names, and ${connected === 0 ? 'none' : connected} of them ${connected > 1 ? 'are' : 'is'} connected: until that changes every request is answered 500`,
-      'start the standby, and see its log and the network; or take it out of synchronous_standby_names',
+      `A commit waits for ${standbys} in synchronous_standby_names, but ${connected === 0 ? 'none' : connected} of them ${connected > 1 ? 'are' : 'is'} connected. Until that changes, every request fails with 500.`,
+      'Start the standby, and check its log and the network; or remove it from synchronous_standby_names.',
     )
   }
-  const seen = isHidden
-    ? 'which are connected is shown to members of pg_monitor alone'
-    : `${connected} of those it may be ${connected === 1 ? 'is' : 'are'} connected`
-  return ok(what, `a commit is on the disk, and waits for ${standbys} (${setting}; ${seen})`)
+  const seen = isHidden ? 'only members of pg_monitor can see which are connected' : `${connected} connected`
+  return ok(what, `A commit is on the disk and waits for ${standbys} (${setting}; ${seen}).`)
 }
 
 function onOff(flag: boolean): string {

@@ -2,13 +2,13 @@ import { type Finding, fail, found, ok } from './finding.ts'
 
 /** @param problems each the name of a variable and what is wrong with it */
 export function settingsFindings(problems: readonly string[]): readonly Finding[] {
-  if (problems.length === 0) return [ok('settings', 'every variable can be used')]
+  if (problems.length === 0) return [ok('settings', 'All settings are valid.')]
   return problems.map((problem) => {
     const name = /^\w+/.exec(problem)?.[0] ?? 'it'
     return fail(
       'settings',
       problem,
-      `correct ${name} where the server has its environment from; docs/settings.md lists all settings`,
+      `Correct ${name} in the environment of the server. docs/settings.md lists all settings.`,
     )
   })
 }
@@ -19,8 +19,8 @@ export function hostFindings(host: string, isHere: boolean): readonly Finding[] 
     !isHere &&
       fail(
         'HOST',
-        `is ${host}, but this machine has no such address`,
-        'set HOST to an address of this machine, 127.0.0.1 where a proxy is in front, or 0.0.0.0 for all',
+        `HOST is ${host}, but this machine has no such IP address.`,
+        'Set HOST to an IP address of this machine: 127.0.0.1 behind a proxy, or 0.0.0.0 for all.',
       ),
   )
 }

@@ -25,7 +25,7 @@ export function sqliteFindings(
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    const remedy = 'correct that, or otpost restore the latest backup'
+    const remedy = 'Fix this, or restore the latest backup with `otpost restore`.'
     return { findings: [{ level: 'fail', what: 'integrity', message, remedy }], lastRequestAt: null }
   }
 }
@@ -55,23 +55,23 @@ export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
       ? integrityFinding(checked)
       : fail(
           'integrity',
-          `the database is damaged: ${first}${damage.length > 1 ? `, and ${damage.length - 1} more` : ''}`,
-          'stop the server, keep a copy of the file and its -wal, check the disk, and otpost restore the latest backup',
+          `The database is damaged: ${first}${damage.length > 1 ? `, and ${damage.length - 1} more` : ''}.`,
+          'Stop the server, copy the file and its -wal file, check the disk, and restore the latest backup with `otpost restore`.',
         ),
     schemaFinding(schema),
     journalMode === 'wal'
-      ? ok('journal mode', 'WAL')
+      ? ok('journal mode', 'WAL.')
       : warn(
           'journal mode',
-          `${journalMode}, so that reading and writing wait for each other`,
-          'otpost migrate, with the server stopped',
+          `The journal mode is ${journalMode}, so reads and writes block each other.`,
+          'Stop the server, and run `otpost migrate`.',
         ),
     logBytes <= usualLogBytes
-      ? ok('log', `${inMebibytes(logBytes)} are not yet checkpointed`)
+      ? ok('log', `${inMebibytes(logBytes)} not yet checkpointed.`)
       : warn(
           'log',
-          `${inMebibytes(logBytes)} of log: something has been reading for long, so that it can not begin anew`,
-          'look for a backup or another program that has the database open; with Litestream see docs/litestream.md',
+          `The write-ahead log has ${inMebibytes(logBytes)}. A long read keeps it from being reset.`,
+          'Look for a backup or another program that has the database open. For Litestream, see docs/litestream.md.',
         ),
   ]
 }
@@ -80,12 +80,9 @@ function integrityFinding(checked: DatabaseFacts['checked']): Finding {
   if (checked === 'part') {
     return warn(
       'integrity',
-      'no damage was found in the part that there was time for',
-      'otpost doctor --full',
+      'No damage found, but there was not enough time to check every table.',
+      'Run `otpost doctor --full`.',
     )
   }
-  return ok(
-    'integrity',
-    checked === 'full' ? 'every page and index is as it should be' : 'every page is as it should be',
-  )
+  return ok('integrity', checked === 'full' ? 'Every page and index is intact.' : 'Every page is intact.')
 }

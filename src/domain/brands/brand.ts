@@ -106,23 +106,25 @@ export function mayBecome(from: BrandStatus, to: BrandStatus): boolean {
 export function brandProblems(brand: Brand): string[] {
   const problems: string[] = []
   if (!slugPattern.test(brand.slug)) {
-    problems.push('the slug must be 1 to 63 of a-z, 0-9 and "-", and not begin with "-"')
+    problems.push('The slug must have 1 to 63 characters of a-z, 0-9 and "-", and must not begin with "-".')
   }
   for (const problem of [
-    textProblem('the name', brand.displayName, { max: 40 }),
-    scriptProblem('the name', brand.displayName),
+    textProblem('The name', brand.displayName, { max: 40 }),
+    scriptProblem('The name', brand.displayName),
   ]) {
     if (problem !== undefined) problems.push(problem)
   }
   const unknown = brand.notifyTemplates.filter((key) => !notifyTemplateKeys.includes(key))
   if (unknown.length > 0) {
-    problems.push(`unknown notify template ${unknown.join(', ')}; there are ${notifyTemplateKeys.join(', ')}`)
+    problems.push(
+      `Unknown template for /notify: ${unknown.join(', ')}. The templates are ${notifyTemplateKeys.join(', ')}.`,
+    )
   }
   if (brand.domain !== null && !hostName.test(brand.domain)) {
-    problems.push('the domain must be a bare host name such as shop.example.com')
+    problems.push('The domain must be a host name without scheme and path, such as shop.example.com.')
   }
   if (brand.entityId !== null && !registeredId.test(brand.entityId)) {
-    problems.push(`the entity id must be ${registeredIdInWords}`)
+    problems.push(`The entity id must be ${registeredIdInWords}.`)
   }
   for (const [key, registration] of Object.entries(brand.registrations)) {
     problems.push(...registrationProblems(key, registration))
@@ -140,12 +142,13 @@ const registeredIdInWords = '1 to 64 letters, digits and . _ -'
 
 function registrationProblems(key: string, { id, ids, senderId }: TemplateRegistration): string[] {
   const problems: string[] = []
-  if (!templateOf(key)) problems.push(`unknown template ${key}; there are ${templateKeys.join(', ')}`)
+  if (!templateOf(key))
+    problems.push(`Unknown template ${key}. The templates are ${templateKeys.join(', ')}.`)
   if ([id, ...Object.values(ids)].some((each) => each !== null && !registeredId.test(each))) {
-    problems.push(`the id of a template must be ${registeredIdInWords}`)
+    problems.push(`The template id must be ${registeredIdInWords}.`)
   }
   if (senderId !== null && !/^\+?[A-Za-z0-9]{1,15}$/.test(senderId)) {
-    problems.push('the sender must be 1 to 15 letters and digits, such as ACMEIN, or a number')
+    problems.push('The sender id must be 1 to 15 letters and digits, such as ACMEIN, or a phone number.')
   }
   return problems
 }

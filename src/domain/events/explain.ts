@@ -17,26 +17,26 @@ export function explain(trace: RequestTrace, deliveries: readonly Delivery[]): r
 
 function opening(trace: RequestTrace): string[] {
   const { requestId, at, operation, app, brand, channel, recipient, recipients, end } = trace
-  const by = channel === 'EMAIL' ? ' by mail' : channel === 'SMS' ? ' by SMS' : ''
+  const by = channel === 'EMAIL' ? ' by e-mail' : channel === 'SMS' ? ' by SMS' : ''
   const what: Readonly<Record<Operation, string>> = {
     send: `a code${by}`,
     resend: `another code${by}`,
-    verify: 'a code to be checked',
+    verify: 'verification of a code',
     notify: `a notification${by}`,
   }
   const whom =
     recipient !== null
-      ? ` ${operation === 'verify' ? 'of' : 'to'} ${recipient}`
+      ? ` ${operation === 'verify' ? 'for' : 'to'} ${recipient}`
       : recipients !== null
         ? ` to ${recipients} recipients`
         : ''
-  const forBrand = brand === null ? '' : `, for brand ${brand}`
+  const forBrand = brand === null ? '' : `, brand ${brand}`
   return [
     `Request ${requestId}`,
-    `On ${time(at)} app ${app} asked for ${what[operation]}${whom}${forBrand} (${paths[operation]}).`,
+    `On ${time(at)} app ${app} requested ${what[operation]}${whom}${forBrand} (${paths[operation]}).`,
     end === null
-      ? 'It was let through and then never answered: it is still under way, or the server ended meanwhile. What was handed over in its last moments may not be listed here.'
-      : `It was answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
+      ? 'It passed the checks and has no answer. It is still in progress, or the server stopped meanwhile. Its last delivery attempts may be missing here.'
+      : `Answered after ${seconds(end.durationMs)}: ${end.status} ${end.error ?? 'success'}.`,
   ]
 }
 
@@ -50,25 +50,25 @@ const paths: Readonly<Record<Operation, string>> = {
 type Stage = 'brand' | 'limits' | 'fields' | 'code' | 'delivery' | 'inside'
 
 const refusals: Readonly<Record<FailureKind, readonly [stage: Stage, meaning?: string]>> = {
-  brand_id_required: ['brand', 'the request named no brand'],
-  brand_not_approved: ['brand', 'the brand is unknown or still pending'],
+  brand_id_required: ['brand', 'the request has no brandId'],
+  brand_not_approved: ['brand', 'the brand is unknown or pending'],
   brand_suspended: ['brand', 'the brand is suspended'],
-  template_not_allowed: ['brand', 'the brand has not enabled this template'],
+  template_not_allowed: ['brand', 'the template is not enabled for the brand'],
   cooldown_active: ['limits'],
   rate_limited: ['limits'],
   validation_error: ['fields'],
   invalid_channel: ['fields', 'the channel is neither SMS nor EMAIL'],
-  unsupported_business: ['fields', 'businessName names another brand than brandId'],
-  invalid_template: ['fields', 'there is no such template'],
-  otp_template_not_supported: ['fields', 'a template of codes was asked for on /notify'],
+  unsupported_business: ['fields', 'businessName is not the brand of brandId'],
+  invalid_template: ['fields', 'the template does not exist'],
+  otp_template_not_supported: ['fields', 'an OTP template was used on /notify'],
   missing_variable: ['fields', 'a variable of the template is missing'],
-  invalid_input: ['fields', 'the code was not given as a string'],
-  invalid_contact: ['fields', 'the phone number or mail address is not one'],
-  invalid_app_id: ['fields', 'the appId is not in a usable form'],
-  invalid_otp_format: ['fields', 'the code was not six digits'],
+  invalid_input: ['fields', 'the code is not a string'],
+  invalid_contact: ['fields', 'the phone number or e-mail address is invalid'],
+  invalid_app_id: ['fields', 'the appId is invalid'],
+  invalid_otp_format: ['fields', 'the code does not have six digits'],
   mismatch: ['code', 'the code was wrong'],
-  not_found: ['code', 'there was no live code: never sent, expired, used, or replaced by a newer one'],
-  max_attempts: ['code', 'three wrong codes had been tried before, so the code is locked'],
+  not_found: ['code', 'there was no active code: never sent, expired, used, or replaced'],
+  max_attempts: ['code', 'the code is locked after three wrong attempts'],
   sms_failed: ['delivery'],
   notification_failed: ['delivery'],
   internal_error: ['inside'],
@@ -86,112 +86,108 @@ function kindOf(error: string): FailureKind {
 function checks({ operation, app, brand, channel, limits, end }: RequestTrace): string[] {
   const kind = end?.error ? kindOf(end.error) : undefined
   const [failed, meaning] = kind ? refusals[kind] : []
-  const lines = [`passed   the credentials of app ${app}`]
-  const refused = (why: string) => [...lines, `REFUSED  ${why}`]
+  const lines = [`passed    credentials of app ${app}`]
+  const refused = (why: string) => [...lines, `REJECTED  ${why}`]
   const why = end?.message ?? meaning ?? end?.error ?? ''
 
   if (failed === 'brand' && kind !== 'template_not_allowed') return refused(why)
-  if (brand !== null) lines.push(`passed   brand ${brand} is approved`)
-  else if (channel === 'EMAIL') lines.push('passed   a mail needs no brand')
+  if (brand !== null) lines.push(`passed    brand ${brand} is active`)
+  else if (channel === 'EMAIL') lines.push('passed    e-mail needs no brand')
   if (failed === 'brand') return refused(why)
   lines.push(...limits.map(limitStatus))
   if (failed === 'limits') return lines
-  if (failed === 'fields') return refused(`the fields: ${why}`)
-  if (failed === 'inside') return refused('something unexpected; the log of the server has the cause')
-  lines.push('passed   the fields')
+  if (failed === 'fields') return refused(`fields: ${why}`)
+  if (failed === 'inside') return refused('unexpected error; the server log has the cause')
+  lines.push('passed    fields')
   if (failed === 'code') return refused(why)
-  if (operation === 'verify' && end !== null) lines.push('passed   the code was right, and is used up')
+  if (operation === 'verify' && end !== null) lines.push('passed    the code was correct and is consumed')
   return lines
 }
 
 const limitWords: Readonly<Record<LimitName, string>> = {
-  cooldown: 'the cooldown of this brand and phone',
-  'phone-minute': 'SMS codes to this phone in a minute',
-  'recipient-hour': 'codes to this recipient in an hour',
-  failures: 'wrong codes for this recipient in a day',
-  'app-minute': 'calls of this app in a minute',
-  credentials: 'failed credentials of this network address in a minute',
-  'integration-requests': 'integration requests of this network address in an hour',
-  'console-logins': 'tries at the password of the console',
+  cooldown: 'SMS cooldown of this brand and phone',
+  'phone-minute': 'SMS codes per minute for this phone',
+  'recipient-hour': 'codes per hour for this recipient',
+  failures: 'wrong codes per day for this recipient',
+  'app-minute': 'requests per minute for this app',
+  credentials: 'requests with wrong credentials per minute for this IP address',
+  'integration-requests': 'integration requests per hour for this IP address',
+  'console-logins': 'console sign-in attempts',
 }
 
 function limitStatus({ limit, max, used, endsAt, refused }: LimitStatus): string {
   const words = limitWords[limit]
   if (limit === 'cooldown') {
     const until = endsAt === null ? '' : ` until ${time(endsAt)}`
-    return refused ? `REFUSED  ${words} was running${until}` : `passed   ${words} was not running`
+    return refused ? `REJECTED  ${words}: active${until}` : `passed    ${words}: not active`
   }
-  const until = endsAt === null ? '' : `, until ${time(endsAt)}`
-  if (refused) return `REFUSED  ${words}: all ${max} were used${until}`
-  return used === null
-    ? `passed   ${words}: of ${max} there was room`
-    : `passed   ${words}: this was ${used} of ${max}${until}`
+  const reset = endsAt === null ? '' : `, resets at ${time(endsAt)}`
+  if (refused) return `REJECTED  ${words}: ${max} of ${max} used${reset}`
+  return used === null ? `passed    ${words}: below ${max}` : `passed    ${words}: ${used} of ${max}${reset}`
 }
 
 function deliverySection({ operation, end }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   if (operation === 'verify') return []
   if (deliveries.length > 0) return ['', 'Delivery', ...deliveries.map((row) => `  ${attempt(row)}`)]
-  const nothing = end === null ? 'nothing has been written of it' : 'nothing was handed to any provider'
+  const nothing = end === null ? 'no attempt is recorded' : 'no provider was called'
   return ['', 'Delivery', `  ${nothing}`]
 }
 
 function attempt(row: Delivery): string {
-  const to = row.position === null ? '' : ` to ${row.recipient}, number ${row.position} in its list`
+  const to = row.position === null ? '' : `, recipient ${row.position} (${row.recipient})`
   const way = row.route === null ? '' : ` on the ${row.route} route`
   const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
   return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
 function segmentsInWords({ count, encoding }: NonNullable<Delivery['segments']>): string {
-  return `${count} segment${count === 1 ? '' : 's'} of ${encoding}`
+  return `${count} ${encoding} segment${count === 1 ? '' : 's'}`
 }
 
 function result({ outcome, errorClass, reason, providerMessageId, durationMs }: Delivery): string {
   const after = `after ${seconds(durationMs)}`
   switch (outcome) {
     case 'accepted':
-      return `accepted ${after}${providerMessageId === null ? '' : ` as ${providerMessageId}`}`
+      return `accepted ${after}${providerMessageId === null ? '' : `, id ${providerMessageId}`}`
     case 'rejected':
       return `rejected ${after} because of ${scopes[errorClass as RejectionScope]} (${reason})`
     case 'retryable':
-      return `could not take it, ${after} (${reason})`
+      return `temporary failure ${after} (${reason})`
     case 'unknown':
-      return `left it open, ${after} (${reason}): it may have been sent or not`
+      return `${reason === 'time-out' ? `timed out ${after}` : `unknown result ${after} (${reason})`}; the message may or may not have been sent`
     case 'skipped':
-      return reason === 'no time left'
-        ? 'not asked, since no time was left'
-        : 'passed over, since it keeps failing and there was another'
+      return `skipped: ${reason === 'no time left' ? 'no time left' : 'circuit open'}`
   }
 }
 
 const scopes: Readonly<Record<RejectionScope, string>> = {
   recipient: 'the recipient',
-  content: 'what was to be sent, or where to',
-  account: 'our account there',
+  content: 'the message or its destination',
+  account: 'the provider account',
 }
 
 function reported({ outcome, report, reportKey }: Delivery): string {
   if (outcome !== 'accepted' && outcome !== 'unknown') return ''
-  if (report?.status === 'delivered') return `; delivered, says its receipt of ${time(report.at)}`
+  if (report?.status === 'delivered') return `; delivered (delivery report of ${time(report.at)})`
   if (report?.status === 'failed') {
-    const why = report.reason === null ? '' : ` (${report.reason})`
-    return `; NOT delivered, says its receipt of ${time(report.at)}${why}`
+    const why = report.reason === null ? '' : `: ${report.reason}`
+    return `; NOT delivered (delivery report of ${time(report.at)}${why})`
   }
-  if (report) return `; on its way, says its receipt of ${time(report.at)}`
-  return reportKey === null ? '' : '; no receipt has come'
+  if (report) return `; pending (delivery report of ${time(report.at)})`
+  return reportKey === null ? '' : '; no delivery report yet'
 }
 
 function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Delivery[]): string[] {
   const lines = new Set<string | undefined>(deliveries.map(adviceOnAttempt))
   if (end?.error === 'sms_failed' && deliveries.some(({ outcome }) => outcome === 'unknown')) {
     lines.add(
-      'Its code is void: should a message arrive after all, it does not verify. The person has to ask anew. It stays counted in the minute and hour of the recipient.',
+      'The code is revoked: if a message arrives later, its code does not verify. The person must request a new code. The attempt counts against the minute and hour limits of the recipient.',
     )
   }
   const providers = new Set(deliveries.map(({ provider }) => provider))
   const isDown = deliveries.some(({ outcome }) => outcome === 'retryable')
   if (end?.error && channel === 'SMS' && providers.size === 1 && isDown) {
-    lines.add('With a second provider on the route (SMS_PLAIN, SMS_TEMPLATE) it would have been asked.')
+    lines.add('With a second provider in SMS_PLAIN or SMS_TEMPLATE, otpost would have tried it next.')
   }
   const first = end?.error ? advice[kindOf(end.error)] : undefined
   const all = [first, ...lines].filter((line) => line !== undefined)
@@ -199,43 +195,45 @@ function adviceSection({ end, channel }: RequestTrace, deliveries: readonly Deli
 }
 
 const advice: Readonly<Partial<Record<FailureKind, string>>> = {
-  brand_not_approved: 'Make the brand, or activate it: otpost brand list, otpost brand status SLUG active.',
-  brand_suspended: 'To let it send again: otpost brand status SLUG active.',
+  brand_not_approved:
+    'Create the brand with `otpost brand put SLUG --name NAME`, or activate it with `otpost brand status SLUG active`.',
+  brand_suspended: 'To activate the brand, run `otpost brand status SLUG active`.',
   template_not_allowed:
-    'To enable it: otpost brand put SLUG --notify KEY,KEY (all its templates, this one among them).',
-  max_attempts: 'The client has to ask for a new code: POST /otp/resend.',
-  cooldown_active: 'The client may ask again when Retry-After is over.',
-  rate_limited: 'The client should wait for Retry-After and slow down; the limits are settings.',
+    'To enable the template, run `otpost brand put SLUG --notify KEY,KEY` with every template of the brand.',
+  max_attempts: 'The client must request a new code with POST /otp/resend.',
+  cooldown_active: 'The client can try again after the seconds in Retry-After.',
+  rate_limited:
+    'The client must wait for the seconds in Retry-After and send fewer requests. The limits are settings.',
 }
 
 function adviceOnAttempt(row: Delivery): string | undefined {
   const { provider, reason, errorClass } = row
   if (errorClass === 'account') {
-    return `${provider} does not accept us (${reason}): look at its credentials, credit and permissions.`
+    return `${provider} rejects the account (${reason}). Check its credentials, credit and permissions.`
   }
   if (errorClass === 'content') {
     return reason === 'no template id'
-      ? `${provider} renders from a template of its own: tell its id by otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID.`
-      : `${provider} does not accept the message (${reason}): look at its sender, template id and text, and whether it may send there.`
+      ? `${provider} requires the id of the registered template. Run \`otpost brand template ${row.brand ?? 'BRAND'} ${row.template ?? 'KEY'} --id ${provider}=ID\`.`
+      : `${provider} rejected the message (${reason}). Check the sender id, the template id, the text, and whether the destination is allowed.`
   }
   if (errorClass === 'recipient') {
-    const nothing = row.channel === 'SMS' ? 'No SMS reaches that number' : 'No mail reaches that address'
-    return `${nothing} (${reason}): ask the person for another.`
+    const [what, kind] = row.channel === 'SMS' ? ['phone number', 'SMS'] : ['e-mail address', 'e-mail']
+    return `The ${what} cannot receive ${kind} (${reason}). Ask the person for another.`
   }
   switch (statusOf(row)) {
     case 'unknown':
       return reason === 'time-out'
-        ? `${provider} did not answer in time: look whether it has trouble, or at PROVIDER_TIMEOUT_MS.`
-        : `${provider} left it open (${reason}): look into its own log for that time.`
+        ? `${provider} did not answer in time. Check the status of the provider, and PROVIDER_TIMEOUT_MS.`
+        : `The result at ${provider} is unknown (${reason}). Check the log of the provider for that time.`
     case 'retryable':
       return reason === 'too many calls under way'
-        ? `There were more calls to ${provider} at once than it answers: look whether it is slow.`
-        : `${provider} could not take it (${reason}): look whether it has trouble.`
+        ? `Too many requests to ${provider} were in progress. Check whether the provider is slow.`
+        : `${provider} had a temporary failure (${reason}). Check the status of the provider.`
     case 'failed':
-      return `${provider} took the message and its network did not deliver it: ${
+      return `${provider} accepted the message, but it was not delivered. ${
         row.providerMessageId === null
-          ? 'look into its own log for that time'
-          : `ask ${provider} with the id it gave`
+          ? 'Check the log of the provider for that time'
+          : 'Ask the provider, with the id above'
       }.`
   }
 }

@@ -112,11 +112,13 @@ export async function putBrand(
   const fresh = freshBrand(brandSlug)
   const fields = normalized(requested)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
-    if (current && how.mustBeNew) throw new OperatorError(`there is a brand ${brandSlug} already`)
+    if (current && how.mustBeNew) throw new OperatorError(`Brand ${brandSlug} already exists.`)
     if (!current && requested.displayName === undefined) {
       // Report invalid fields first: --name would not correct them.
       requireValid({ ...fresh, ...fields, displayName: 'any' })
-      throw new OperatorError(`brand ${brandSlug} does not exist yet: give it a name with --name`)
+      throw new OperatorError(
+        `Brand ${brandSlug} does not exist. To create it, add --name with its display name.`,
+      )
     }
     const brand: Brand = { ...fresh, ...current, ...fields }
     requireValid(brand)
@@ -181,7 +183,8 @@ async function changeBrand(
 ): Promise<Brand> {
   const brandSlug = nameKey(slugAsGiven)
   const { brand } = await change(ports, { brandSlug }, ({ brand: current }) => {
-    if (!current) throw new OperatorError(`there is no brand ${brandSlug}: see otpost brand list`)
+    if (!current)
+      throw new OperatorError(`Brand ${brandSlug} does not exist. \`otpost brand list\` lists the brands.`)
     return decide(current)
   })
   return brand
@@ -225,15 +228,16 @@ export async function setBrandStatus(ports: ChangePorts, slug: string, status: B
 
 export function brandStatus(value: string): BrandStatus {
   const status = brandStatuses.find((known) => known === value)
-  if (!status) throw new OperatorError(`unknown status ${value}: it is one of ${brandStatuses.join(', ')}`)
+  if (!status)
+    throw new OperatorError(`Unknown status ${value}. The statuses are ${brandStatuses.join(', ')}.`)
   return status
 }
 
 function refuseTransition(brand: Brand, to: BrandStatus): void {
   if (mayBecome(brand.status, to)) return
   const next = brandStatuses.filter((status) => mayBecome(brand.status, status)).join(' or ')
-  const refusal = brand.status === to ? `is ${to} already` : `is ${brand.status} and can't become ${to}`
-  throw new OperatorError(`brand ${brand.slug} ${refusal}; it can become ${next}`)
+  const refusal = brand.status === to ? `is already ${to}` : `is ${brand.status} and cannot become ${to}`
+  throw new OperatorError(`Brand ${brand.slug} ${refusal}. It can become ${next}.`)
 }
 
 const maxKeys = 2
@@ -248,12 +252,14 @@ function listed(keys: readonly AppKey[]): string {
 
 function requireAppId(appId: string): void {
   if (!isAppId(appId))
-    throw new OperatorError('an appId is 1 to 64 visible ASCII characters, without spaces and colons')
+    throw new OperatorError('The appId must be 1 to 64 visible ASCII characters without spaces and colons.')
 }
 
 function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   if (keys.some(({ lastFour }) => lastFour === newKey.lastFour)) {
-    throw new OperatorError('the new key ends as an older one does: ask for it again')
+    throw new OperatorError(
+      'The new key ends with the same four characters as an earlier key. Run the command again.',
+    )
   }
   return newKey
 }
@@ -272,7 +278,7 @@ export async function issueApp(ports: OperatorPorts, appId: string): Promise<str
 function firstKey(appId: string, apiKey: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   if (activeKeys(keys).length > 0) {
     throw new OperatorError(
-      `app ${appId} has a key already: give it a second one with otpost app rotate ${appId}, or revoke it first with otpost app revoke ${appId}`,
+      `App ${appId} already has a key. Create a second key with \`otpost app rotate ${appId}\`, or revoke the first with \`otpost app revoke ${appId}\`.`,
     )
   }
   return addKey(apiKey, keys)
@@ -285,12 +291,12 @@ export async function rotateApp(ports: OperatorPorts, appId: string): Promise<st
     const active = activeKeys(keys)
     if (active.length === 0) {
       throw new OperatorError(
-        `app ${appId} has no key to go on with: issue one with otpost app issue ${appId}`,
+        `App ${appId} has no active key. Create one with \`otpost app issue ${appId}\`.`,
       )
     }
     if (active.length >= maxKeys) {
       throw new OperatorError(
-        `app ${appId} has two keys already, ending in ${listed(active)}: revoke the one that is not used any more with otpost app revoke-key ${appId} LAST4`,
+        `App ${appId} already has two keys, ending in ${listed(active)}. Revoke the unused one with \`otpost app revoke-key ${appId} LAST4\`.`,
       )
     }
     const details = { key: apiKey.lastFour, beside: listed(active) }
@@ -307,8 +313,8 @@ export async function revokeKey(ports: ChangePorts, appId: string, ending: strin
     if (!key) {
       throw new OperatorError(
         active.length === 0
-          ? `there is no app ${appId} with a key: see otpost app list`
-          : `app ${appId} has no key that ends in ${ending.slice(-4)}: its keys end in ${listed(active)}`,
+          ? `App ${appId} has no active key. \`otpost app list\` lists the apps.`
+          : `App ${appId} has no active key that ends in ${ending.slice(-4)}. Its keys end in ${listed(active)}.`,
       )
     }
     return {
@@ -327,12 +333,14 @@ export async function revokeApp(
   configured: readonly string[] = [],
 ): Promise<string | undefined> {
   const warning = configured.includes(appId)
-    ? `the key of ${appId} in APP_CREDENTIALS goes on working: take it out there, and restart the server`
+    ? `The key of ${appId} in APP_CREDENTIALS is still valid. Remove it from APP_CREDENTIALS, and restart the server.`
     : undefined
   await change(ports, { appId }, ({ keys }) => {
     const active = activeKeys(keys)
     if (active.length === 0) {
-      throw new OperatorError(warning ?? `there is no app ${appId} with a key: see otpost app list`)
+      throw new OperatorError(
+        warning ?? `App ${appId} has no active key. \`otpost app list\` lists the apps.`,
+      )
     }
     return {
       revokedKeys: active.map(({ lastFour }) => lastFour),
@@ -377,7 +385,7 @@ export async function rejectRequest(
 ): Promise<void> {
   const requestId = requestIdOf(idAsGiven)
   const reason = reasonAsGiven.trim() || null
-  const problem = reason && textProblem('the reason', reason, { max: 500, lines: 'many' })
+  const problem = reason && textProblem('The reason', reason, { max: 500, lines: 'many' })
   if (problem) throw new OperatorError(problem)
   await change(ports, { requestId }, ({ request }) => {
     requirePending(requestId, request)
@@ -397,9 +405,12 @@ function requirePending(
   requestId: string,
   request: IntegrationRequestRecord | undefined,
 ): IntegrationRequestRecord {
-  if (!request) throw new OperatorError(`there is no request ${requestId}: see otpost request list`)
+  if (!request)
+    throw new OperatorError(
+      `Request ${requestId} does not exist. \`otpost request list\` lists the requests.`,
+    )
   if (request.status === 'pending') return request
-  throw new OperatorError(`request ${requestId} is ${request.status} already`)
+  throw new OperatorError(`Request ${requestId} is already ${request.status}.`)
 }
 
 /** `acme-shop` for `Acme Shop!`; may be empty. */

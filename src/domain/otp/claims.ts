@@ -1,7 +1,7 @@
 import type { RequestContext } from '../events/request-context.ts'
-import { Failure, failureMessages } from '../failures.ts'
+import { Failure } from '../failures.ts'
 import type { Clock } from '../time.ts'
-import type { Claim, Grant, LimitDecision, Refusal } from './limits.ts'
+import { type Claim, type Grant, type LimitDecision, type Refusal, refusalMessage } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
 /** Takes all claims, or throws the failure of the first exhausted limit and takes none. */
@@ -46,19 +46,8 @@ function isSame(a: Pick<Claim, 'subject' | 'name'>, b: Pick<Claim, 'subject' | '
 
 export function refused({ refusedBy, resetsInMs }: Refusal): Failure {
   const seconds = retryAfterSeconds(resetsInMs)
-  const message = `${openingOf(refusedBy)} ${lastSentence(refusedBy, durationInWords(seconds))}`
+  const message = refusalMessage(refusedBy, durationInWords(seconds))
   return new Failure(refusedBy.failure, message, { retryAfterSeconds: seconds })
-}
-
-/** The typical message of spec 7. */
-function openingOf({ limit, failure }: Claim): string {
-  const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
-  return isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
-}
-
-function lastSentence({ limit, max, scope }: Claim, time: string): string {
-  if (limit === 'failures') return `This recipient had too many wrong codes; resets in ${time}.`
-  return scope === '' ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`
 }
 
 /** Rounded up: 90 is "90 seconds", 200 is "4 minutes". */

@@ -1,5 +1,5 @@
 import type { Channel } from '../contact.ts'
-import type { FailureKind } from '../failures.ts'
+import { type FailureKind, failureMessages } from '../failures.ts'
 import { clockToleranceMs } from '../ports.ts'
 import type { EpochMs } from '../time.ts'
 
@@ -105,6 +105,14 @@ function rateLimit(
   scope = '',
 ): Claim {
   return { limit, subject, name, max, windowMs, counted: true, failure: 'rate_limited', scope }
+}
+
+/** The typical message of spec 7, then the limit and when it resets. */
+export function refusalMessage({ limit, failure, max, scope }: Claim, time: string): string {
+  const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
+  const opening = isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
+  if (limit === 'failures') return `${opening} This recipient had too many wrong codes; resets in ${time}.`
+  return `${opening} ${scope === '' ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
 }
 
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
