@@ -129,7 +129,7 @@ test.skipIf(!existsSync('/dev/full'))('what can not be printed is told in words'
   })
   const stderr = await new Response(child.stderr).text()
   expect(await child.exited).toBe(1)
-  expect(complaint({ stdout: '', stderr })).toContain('standard output can not be written (ENOSPC)')
+  expect(complaint({ stdout: '', stderr })).toContain('Standard output cannot be written (ENOSPC)')
 })
 
 describe.concurrent('--env-file', () => {
@@ -157,7 +157,7 @@ describe.concurrent('--env-file', () => {
     const half = written('half.env', settings.slice(0, 4).join('\n'))
     expect((await otpost(['--env-file', half, 'app', 'list'])).stderr).toContain('line 4 of')
     const migrated = await otpost(['migrate', '--env-file', path], env)
-    expect(migrated).toEqual({ code: 0, stdout: `${nameOf(env)} is up to date\n`, stderr: '' })
+    expect(migrated).toEqual({ code: 0, stdout: `The schema of ${nameOf(env)} is up to date.\n`, stderr: '' })
   })
 
   test('is refused where it can not be read, or where a line of it says nothing', async () => {
@@ -388,8 +388,8 @@ describe.concurrent('app', () => {
     await ok('app', 'issue', 'shop')
     const settings = { ...env, APP_CREDENTIALS: '{"shop":"a-key-of-the-settings","till":"another"}' }
     const revoked = await otpost(['app', 'revoke', 'shop'], settings)
-    expect(revoked).toMatchObject({ code: 0, stdout: 'shop is revoked\n' })
-    expect(revoked.stderr).toContain('the key of shop in APP_CREDENTIALS goes on working')
+    expect(revoked).toMatchObject({ code: 0, stdout: 'Every key of shop is revoked.\n' })
+    expect(revoked.stderr).toContain('The key of shop in APP_CREDENTIALS is still valid')
     const other = await otpost(['app', 'revoke', 'till'], settings)
     expect([other.code, complaint(other)]).toEqual([1, expect.stringContaining('APP_CREDENTIALS')])
   })
@@ -451,7 +451,7 @@ describe.concurrent('request', () => {
       { integrationRequestId: second, status: 'pending', decidedAt: null, decidedBy: null },
     ])
     const again = await run('request', 'approve', first, '--app', 'other', '--brand', 'other')
-    expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('approved already')])
+    expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('already approved')])
   })
 
   test('reject keeps the reason, and makes nothing', async () => {
@@ -532,7 +532,7 @@ describe.concurrent('app rotate, revoke-key', () => {
       service.postRaw('/notify', { appId: 'till', apiKey }).then(({ body }) => body.error)
     expect(await call(first)).toBe('validation_error')
     expect(await call(second)).toBe('validation_error')
-    expect(await ok('app', 'revoke-key', 'till', first.slice(-4))).toContain('its other one works')
+    expect(await ok('app', 'revoke-key', 'till', first.slice(-4))).toContain('Its other key is active.')
     expect(await call(first)).toBe('forbidden')
     expect(await call(second)).toBe('validation_error')
     await service.close()
@@ -633,7 +633,7 @@ describe.concurrent('admin', () => {
     // The same for whoever comes past the proxy.
     expect(stderr).toContain(`http://localhost:3000/admin/link#${token}`)
     expect((await database.contents()).includes(token)).toBe(false)
-    expect(await ok('admin', 'log-out')).toBe('0 sessions are ended\n')
+    expect(await ok('admin', 'log-out')).toBe('0 sessions ended.\n')
   })
 })
 

@@ -173,7 +173,7 @@ describe.skipIf(binary === undefined)(
         TMPDIR: join(folder.path, 'none'),
       })
       expect(code).toBe(1)
-      expect(stderr).toContain('set TMPDIR')
+      expect(stderr).toContain('Set TMPDIR')
     })
 
     test('no path of the machine that built it is inside', async () => {

@@ -253,7 +253,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       })
       expect((await server.post('/otp/verify', { phone, otp: text.slice(0, 6) })).status).toBe(200)
       expect((await reportOfType('1')).status).toBe(200)
-      expect(await command('explain', sent.body.requestId)).toContain('; delivered, says its receipt')
+      expect(await command('explain', sent.body.requestId)).toContain('; delivered (delivery report of ')
     })
 
     test('a registered template goes with its ids, and that it could not be delivered is told', async () => {

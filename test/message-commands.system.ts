@@ -91,7 +91,7 @@ describe.concurrent('brand', () => {
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
       [2, 'NONSENSE', 'brand', 'template', 'acme', 'NONSENSE', '--id', '1'],
       [1, 'nobody', 'brand', 'template', 'nobody', 'LOGIN_OTP', '--id', '1'],
-      [1, 'id of a template', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
+      [1, 'The template id', ...template, '--id', 'msg91=a b', '--sender', 'ACMEIN'],
       [1, 'sender', ...template, '--id', '1', '--sender', 'AC ME'],
       [1, 'entity id', 'brand', 'put', 'acme', '--entity', 'a&b=c'],
     ]
@@ -206,7 +206,7 @@ describe.concurrent('what the journal says', () => {
     const texts = await Promise.all(names.map((name) => ok(env, 'explain', idOf(name))))
     const time = `${new Date(service.clock.now).toISOString().slice(0, 19).replace('T', ' ')} UTC`
     for (const [index, name] of names.entries()) {
-      expect(texts[index]).toStartWith(`Request ${idOf(name)}\nOn ${time} app shop asked for `)
+      expect(texts[index]).toStartWith(`Request ${idOf(name)}\nOn ${time} app shop requested `)
     }
     const [several, refused] = texts
     expect(several).toContain('a notification by SMS to 2 recipients, brand acme (POST /notify).')

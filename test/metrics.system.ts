@@ -26,9 +26,7 @@ async function prepared(): Promise<Readonly<Record<string, string>>> {
 
 /** Where a server says that it tells its metrics. */
 function metricsUrl({ lines }: TestServer): URL {
-  const url = lines
-    .map((line) => JSON.parse(line))
-    .find(({ msg }) => msg === 'listening for scrapes of metrics')?.url
+  const url = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'serving metrics')?.url
   return new URL('/metrics', url)
 }
 

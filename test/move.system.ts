@@ -289,9 +289,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2 })
       const { code, stderr } = await here.move()
       expect(code).toBe(1)
-      expect(stderr).toContain(
-        `There is ${join(here.data, here.aside()[0] ?? '')}, which otpost move has set aside`,
-      )
+      expect(stderr).toContain(`renamed it to ${join(here.data, here.aside()[0] ?? '')}.`)
     })
 
     test('while it goes on nobody else can open the file, and who writes the database waits for all of it', async () => {
@@ -302,7 +300,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         const { code, stderr } = await otpost(['brand', 'list'], { ...here.env, SECRET_KEY: secretKey })
         expect({ code, stderr }).toEqual({
           code: 1,
-          stderr: expect.stringContaining('another process holds its lock'),
+          stderr: expect.stringContaining('another process has locked it'),
         })
         const write = here.query("INSERT INTO console_links VALUES ('l', 1)").then(() => {
           isWritten = true
@@ -340,7 +338,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       const { code, stderr } = await here.move()
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: 'otpost: app_keys has 1 rows, but 0 arrived. Nothing was changed\n',
+        stderr: 'otpost: 0 of 1 rows of table app_keys were copied. Nothing was changed.\n',
       })
       expect([await here.rows(), slugs(here.file), here.aside()]).toEqual([{}, ['acme'], []])
     })
@@ -375,13 +373,13 @@ describe.skipIf(withoutPostgres !== undefined)(
 
     test('is refused where the file is in use, is none of otpost, or is damaged; and where the database is not empty', async () => {
       await using here = await scene()
-      expect((await here.move()).stderr).toContain(`there is no database at ${here.file}`)
+      expect((await here.move()).stderr).toContain(`There is no database at ${here.file}`)
       await furnish(here.file)
       const server = await startServer({ ...here.env, SECRET_KEY: secretKey })
       try {
         const { code, stdout, stderr } = await here.move()
         expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-        expect(stderr).toContain('open: stop the server first')
+        expect(stderr).toContain('open. Stop the server')
         expect((await server.get('/health')).status).toBe(200)
       } finally {
         await server.stop()
@@ -391,7 +389,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect((await here.move()).stderr).toContain('it is not an SQLite database')
       rmSync(here.file)
       inDatabase(here.file, (driver) => void driver.exec('CREATE TABLE t (a)'))
-      expect((await here.move()).stderr).toContain('not one of otpost')
+      expect((await here.move()).stderr).toContain('but not of otpost.')
       writeFileSync(here.file, whole)
       inDatabase(
         here.file,
@@ -416,10 +414,13 @@ describe.skipIf(withoutPostgres !== undefined)(
       const args = ['move', '--from', `file:${here.file}`, '--keep']
       const to = { DATABASE_URL: here.url }
       const missing = await otpost(args, to)
-      expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(`put ${keyFile} back`)])
+      expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(`Restore ${keyFile}`)])
       writeFileSync(keyFile, `${secretKey}\n`)
       const wrong = await otpost(args, { ...to, SECRET_KEY: 'another-secret-of-32-bytes-or-more' })
-      expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining(`is not what ${keyFile} holds`)])
+      expect([wrong.code, wrong.stderr]).toEqual([
+        1,
+        expect.stringContaining(`differs from the secret key in ${keyFile}`),
+      ])
       expect(await here.rows()).toEqual({})
       const right = await otpost(args, to)
       expect([right.code, right.stdout]).toEqual([
@@ -432,7 +433,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       })
       expect([other.code, other.stderr]).toEqual([
         1,
-        expect.stringContaining('SECRET_KEY lacks the secret key'),
+        expect.stringContaining('SECRET_KEY does not list the secret key'),
       ])
       expect(wrong.stderr + right.stdout + right.stderr).not.toContain(secretKey)
 
@@ -458,7 +459,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       const wrong = await run('another-secret-of-32-bytes-or-more')
       expect([wrong.code, wrong.stderr]).toEqual([
         1,
-        expect.stringContaining('set SECRET_KEY as the server had it'),
+        expect.stringContaining("Set SECRET_KEY to the server's value"),
       ])
       expect(await here.rows()).toEqual({})
       expect((await run(secretKey)).code).toBe(0)
@@ -468,7 +469,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       await using here = await scene()
       const run = (from: string, to: string) =>
         otpost(['move', '--from', from, '--to', to]).then(({ stderr }) => stderr)
-      expect(await run(here.url, `file:${here.file}`)).toContain('there is no way back')
+      expect(await run(here.url, `file:${here.file}`)).toContain('cannot move data from PostgreSQL to a file')
       expect(await run(`file:${here.file}`, 'file:other.db')).toContain('otpost backup')
       expect(await run(here.url, here.url)).toContain('pg_dump')
       expect(await run('data/otpost.db', here.url)).toContain('--from must be file: and a path')

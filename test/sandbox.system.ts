@@ -130,7 +130,7 @@ describe('otpost sandbox', () => {
       command(['sandbox'], { OTP_TTL_SECONDS: 'soon' }),
     ])
     expect([slug.code, slug.stdout]).toEqual([2, ''])
-    expect(slug.stderr).toContain('the slug must be')
+    expect(slug.stderr).toContain('The slug must have')
     expect([setting.code, setting.stdout]).toEqual([78, ''])
     expect(setting.stderr).toContain('OTP_TTL_SECONDS must be')
   })
@@ -231,8 +231,8 @@ describe('otpost/testing', () => {
   })
 
   test('says that a recipient is none', async () => {
-    expect(await problemOf(otpost.messagesTo('nobody'))).toContain('a phone number or a mail address')
-    expect(await problemOf(otpost.codeFor('nobody'))).toContain('a phone number or a mail address')
+    expect(await problemOf(otpost.messagesTo('nobody'))).toContain('a phone number or an e-mail address')
+    expect(await problemOf(otpost.codeFor('nobody'))).toContain('a phone number or an e-mail address')
   })
 
   test('stops it, and says afterwards that it has ended', async () => {
@@ -262,7 +262,7 @@ describe('otpost/testing', () => {
     expect(unfit).toContain('can not be run (EACCES)')
     expect(other).toContain('the program is not otpost')
     expect(silent).toContain('it does not listen after 1 ms')
-    expect(brand).toMatch(/it ended with 2\n.*the slug must be/s)
+    expect(brand).toMatch(/it ended with 2\n.*The slug must have/s)
     expect(setting).toContain('SMS_PLAIN would have no effect')
     // At once, though its standard input is open still, and with no word of a setting that it does not know.
     expect(port).toMatch(

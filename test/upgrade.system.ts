@@ -233,7 +233,11 @@ describe('an older database', () => {
 
   test('is migrated by a command too, which doctor is content with', async () => {
     const { env, file } = copyOf(oldest)
-    expect(await otpost(['migrate'], env)).toEqual({ code: 0, stdout: `${file} is up to date\n`, stderr: '' })
+    expect(await otpost(['migrate'], env)).toEqual({
+      code: 0,
+      stdout: `The schema of ${file} is up to date.\n`,
+      stderr: '',
+    })
     const [list, doctor] = await Promise.all([
       otpost(['brand', 'list', '--json'], env),
       otpost(['doctor', '--full', '--json'], { ...env, PORT: '0' }),
@@ -309,7 +313,7 @@ describe('a database of a newer version', () => {
       const { code, stdout, stderr } = await otpost(command, { ...env, PORT: '0' })
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).toBe(
-        `otpost: the database ${file} can not be used: a newer otpost has upgraded it (9999_next), and this is ${packageJson.version}. Start that version, or go back to a backup made before the upgrade: otpost restore FILE\n`,
+        `otpost: The database ${file} cannot be used: a newer version of otpost has upgraded it (9999_next); this is ${packageJson.version}. Start that version, or restore a backup from before the upgrade with \`otpost restore FILE\`.\n`,
       )
     }
     expect(content()).toEqual(before)
@@ -332,7 +336,7 @@ describe('a database of a newer version', () => {
       })
       const { status, body } = await server.get('/health')
       expect([status, body.status]).toEqual([503, 'unavailable'])
-      await server.logged('a newer otpost has upgraded it (9999_next)')
+      await server.logged('newer version of otpost has upgraded it (9999_next)')
     } finally {
       await server.stop()
     }

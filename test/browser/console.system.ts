@@ -699,7 +699,7 @@ trace(
       expect(await page.getByRole('link', { name: period }).getAttribute('aria-current')).toBe('true')
       expect(await stat('Codes sent')).toBe('2')
     }
-    expect(await server.command('admin', 'log-out')).toBe('1 session is ended')
+    expect(await server.command('admin', 'log-out')).toBe('1 session ended.')
     await page.clock.fastForward(10_000)
     await pulse('Signed out. Reload the page.')
   },

@@ -82,7 +82,7 @@ test('a backup of a server under load holds all that was answered before it, and
     code: 0,
     stdout: expect.stringMatching(/^\S+backup\.db: \d+\.\d MiB, in \d+\.\d s\n$/),
   })
-  expect(stderr).toContain(`the secret in ${here.file}.key is not in it`)
+  expect(stderr).toContain(`The backup does not contain the secret key in ${here.file}.key`)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   expect(during).toBeGreaterThan(100)
   expect(readdirSync(here.folder).sort()).toEqual(['backup.db', 'data'])
@@ -125,11 +125,13 @@ test('files that are there are not replaced unless that is said, and those of th
   linkSync(here.file, here.at('second-name.db'))
 
   await expect(here.backUp(here.at('taken.db'))).rejects.toThrow(
-    'is there already: name another file, or give --force',
+    'already exists. Give another path, or add --force to replace it.',
   )
   await expect(here.backUp(here.at('folder'), { replace: true })).rejects.toThrow('is not a file')
   // Such as a disk that is not mounted.
-  await expect(here.backUp(here.at('nowhere/backup.db'))).rejects.toThrow('there is no folder')
+  await expect(here.backUp(here.at('nowhere/backup.db'))).rejects.toThrow(
+    'does not exist. Create or mount it first.',
+  )
   expect(existsSync(here.at('nowhere'))).toBe(false)
   const own = ['', '-wal', '-shm', '-journal', '.key'].map((end) => here.file + end)
   for (const file of [
@@ -196,11 +198,11 @@ test('where there is no database, or no way to write, that is said and nothing i
   using here = place()
   const missing = await otpost(['backup', here.at('backup.db')], here.env)
   expect(missing.code).toBe(1)
-  expect(missing.stderr).toContain('there is no database at')
+  expect(missing.stderr).toContain('There is no database at')
   expect(readdirSync(here.folder)).toEqual([])
   await filled(here.file, 1)
   writeFileSync(here.at('file'), '')
-  await expect(here.backUp(join(here.at('file'), 'backup.db'))).rejects.toThrow('can not be written')
+  await expect(here.backUp(join(here.at('file'), 'backup.db'))).rejects.toThrow('cannot be written')
 })
 
 test('it is of the database as it is: a backup does not bring it up to date', async () => {

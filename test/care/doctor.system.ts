@@ -105,18 +105,18 @@ describe.concurrent('otpost doctor', () => {
     await server.stop()
     expect(code).toBe(0)
     for (const line of [
-      /^ok {4}settings +every variable can be used$/m,
-      /^ok {4}database +\S+otpost\.db has mode 0600$/m,
-      /^ok {4}log +\S+otpost\.db-wal has mode 0600$/m,
-      /^ok {4}secret +\S+otpost\.db\.key has mode 0600$/m,
-      /^ok {4}folder +\S+data has mode 0700$/m,
-      /^ok {4}integrity +every page is as it should be$/m,
-      /^ok {4}schema +is up to date$/m,
-      /^ok {4}journal mode +WAL$/m,
+      /^ok {4}settings +All settings are valid\.$/m,
+      /^ok {4}database +\S+otpost\.db has mode 0600\.$/m,
+      /^ok {4}log +\S+otpost\.db-wal has mode 0600\.$/m,
+      /^ok {4}secret +\S+otpost\.db\.key has mode 0600\.$/m,
+      /^ok {4}folder +\S+data has mode 0700\.$/m,
+      /^ok {4}integrity +Every page is intact\.$/m,
+      /^ok {4}schema +Up to date\.$/m,
+      /^ok {4}journal mode +WAL\.$/m,
       /^ok {4}SMS webhook +127\.0\.0\.1:\d+ answers, in \d+ ms/m,
-      /^ok {4}server +answers at 127\.0\.0\.1:\d+$/m,
-      /^ok {4}clock +not compared/m,
-      /^warn {2}SMTP_URL .*\n {6} +→ set SMTP_URL/m,
+      /^ok {4}server +The server answers at 127\.0\.0\.1:\d+\.$/m,
+      /^ok {4}clock +Not compared/m,
+      /^warn {2}SMTP_URL .*\n {6} +→ Set SMTP_URL/m,
     ]) {
       expect(stdout).toMatch(line)
     }
@@ -183,8 +183,8 @@ describe.concurrent('otpost doctor', () => {
     })
     const bytes = readFileSync(here.file)
     const { of } = await examined(here.env, '--full')
-    expect(of('schema')).toEqual([expect.stringContaining('warn: is of an older version')])
-    expect(of('integrity')).toEqual(['ok: every page and index is as it should be'])
+    expect(of('schema')).toEqual([expect.stringContaining('warn: The schema is of an older version')])
+    expect(of('integrity')).toEqual(['ok: Every page and index is intact.'])
     expect(readFileSync(here.file)).toEqual(bytes)
     expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
   })
@@ -209,7 +209,7 @@ describe.concurrent('otpost doctor', () => {
     chmodSync(here.data, 0o755)
     const open = await examined(here.env)
     expect(open.failures).toEqual(['database', 'secret'])
-    expect(open.of('database')[0]).toEndWith(`→ chmod 0600 ${here.file}`)
+    expect(open.of('database')[0]).toEndWith(`→ Run \`chmod 0600 ${here.file}\`.`)
     expect(open.of('folder')[0]).toStartWith('warn: ')
 
     inDatabase(here.file, (driver) => {
@@ -240,7 +240,7 @@ describe.concurrent('otpost doctor', () => {
   test('where there is no database yet that is no failure, and none is made', async () => {
     using here = place()
     const { of, failures } = await examined(here.env)
-    expect(of('database')[0]).toStartWith('warn: there is none at')
+    expect(of('database')[0]).toStartWith('warn: There is no database at')
     expect(failures).toEqual([])
     expect(await Bun.file(here.file).exists()).toBe(false)
     const below = await examined({ ...here.env, DATABASE_URL: 'file:/dev/null/data/otpost.db' })
@@ -265,11 +265,11 @@ describe.concurrent('otpost doctor', () => {
     )
     silent.stop(true)
     expect(refusedOne?.of('SMS webhook')[0]).toMatch(
-      /^fail: 127\.0\.0\.1:\d+ takes no connection .* → start what/,
+      /^fail: 127\.0\.0\.1:\d+ refuses connections .* → Start the service/,
     )
-    expect(unknown?.of('SMS webhook')[0]).toMatch(/^fail: nobody\.invalid is not known by that name/)
+    expect(unknown?.of('SMS webhook')[0]).toMatch(/^fail: The host name of nobody\.invalid is not in the DNS/)
     expect(certificate?.of('SMS webhook')[0]).toMatch(
-      /^fail: 127\.0\.0\.1:\d+ is not trusted \(\w+\) → name the authority/,
+      /^fail: The certificate of 127\.0\.0\.1:\d+ is not trusted \(\w+\)\. → Set NODE_EXTRA_CA_CERTS/,
     )
     expect(late?.of('SMS webhook')[0]).toMatch(/^fail: 127\.0\.0\.1:\d+ did not answer in time/)
     expect(late?.failures).toEqual(['SMS webhook'])
@@ -281,7 +281,7 @@ describe.concurrent('otpost doctor', () => {
     const settings = { ...webhookAt('https://nobody.invalid'), HTTPS_PROXY: proxy.url }
     const { of } = await examined({ ...here.env, ...settings })
     expect(of('SMS webhook')[0]).toStartWith(
-      'fail: the proxy of HTTPS_PROXY lets nobody through to nobody.invalid',
+      'fail: The proxy in HTTPS_PROXY rejects connections to nobody.invalid',
     )
   })
 
@@ -296,7 +296,9 @@ describe.concurrent('otpost doctor', () => {
     expect(smtp.received).toEqual([])
     await smtp.stop()
     expect(right?.of('SMTP')[0]).toStartWith('ok: ')
-    expect(wrong?.of('SMTP')[0]).toMatch(/^fail: .*\(SMTP 535\) → correct user and password in SMTP_URL$/)
+    expect(wrong?.of('SMTP')[0]).toMatch(
+      /^fail: .*\(SMTP 535\)\. → Correct the user and password in SMTP_URL\.$/,
+    )
     expect(wrong?.stdout).not.toContain('wrong-password')
     const gone = await examined({ ...env, SMTP_URL: url('right-password') })
     expect(gone.failures).toEqual(['SMTP'])
@@ -312,9 +314,9 @@ describe.concurrent('otpost doctor', () => {
     const { of, failures } = await examined({ ...here.env, ...webhookAt(ahead.url) })
     expect(of('clock')).toEqual([
       expect.stringMatching(
-        /^fail: this clock is 3[56]\d\d s behind that of 127\.0\.0\.1:\d+: what is signed/,
+        /^fail: The clock of this machine is 3[56]\d\d s behind the clock of 127\.0\.0\.1:\d+\. Providers reject/,
       ),
-      expect.stringMatching(/^warn: the latest request in the database came 7[12]\d\d s from now/),
+      expect.stringMatching(/^warn: The latest request in the database is 7[12]\d\d s in the future/),
     ])
     expect(failures).toEqual(['clock'])
   })
@@ -323,7 +325,7 @@ describe.concurrent('otpost doctor', () => {
     using here = await kept()
     await using other = answering({ status: 200 })
     const { of } = await examined({ ...here.env, PORT: new URL(other.url).port })
-    expect(of('server')[0]).toMatch(/^fail: something else listens at/)
+    expect(of('server')[0]).toMatch(/^fail: Another program listens at/)
   })
 
   test('shows no secret, whatever is wrong', async () => {
@@ -370,7 +372,7 @@ describe.concurrent('otpost doctor', () => {
     await open.writer.write(() => void open.driver.exec("UPDATE brands SET display_name = 'x'"))
     const { of } = await examined(here.env)
     await open.close()
-    expect(of('integrity')).toEqual(['ok: every page is as it should be'])
+    expect(of('integrity')).toEqual(['ok: Every page is intact.'])
   })
 })
 
@@ -429,7 +431,7 @@ describe('findings', () => {
   test('of a folder that others use too give no advice that would take it from them', () => {
     for (const mode of [0o755, 0o777, 0o1777]) {
       const found = pathFinding('folder', { ...folder, mode, isShared: true }, 7)
-      expect(found).toMatchObject({ remedy: expect.stringContaining('a folder of its own') })
+      expect(found).toMatchObject({ remedy: expect.stringContaining('a folder for the database') })
       expect(found).not.toMatchObject({ remedy: expect.stringContaining('chmod') })
     }
   })
@@ -437,8 +439,8 @@ describe('findings', () => {
   test.each([
     [{ ...file, mode: 0o400, writable: false }, 7, 'chmod 0600 /d/f'],
     [{ ...file, mode: 0o400, writable: false }, 8, 'chown 8 /d/f'],
-    [{ ...file, writable: false }, 7, 'mounted read-only'],
-    [{ ...file, writable: false }, 0, 'mounted read-only'],
+    [{ ...file, writable: false }, 7, 'file system is read-only'],
+    [{ ...file, writable: false }, 0, 'file system is read-only'],
   ])('of a database that can not be written, %j, for user %d say what to do: %s', (facts, uid, remedy) => {
     expect(pathFinding('database', facts, uid)).toMatchObject({
       level: 'fail',
@@ -448,16 +450,20 @@ describe('findings', () => {
 
   const standby = { awaited: 1, connected: 1, isHidden: false }
   test.each([
-    [{}, 'ok', 'on the disk of this one machine (synchronous_commit = on)'],
-    [{ synchronousCommit: 'local' }, 'ok', 'on the disk of this one machine (synchronous_commit = local)'],
+    [{}, 'ok', 'on the disk of this machine (synchronous_commit = on)'],
+    [{ synchronousCommit: 'local' }, 'ok', 'on the disk of this machine (synchronous_commit = local)'],
     [{ synchronousCommit: 'off' }, 'fail', 'synchronous_commit = off'],
     [{ fsync: false, standbys: standby }, 'fail', 'fsync = off'],
-    [{ standbys: standby }, 'ok', 'waits for 1 standby (synchronous_commit = on; 1 of'],
-    [{ standbys: { ...standby, isHidden: true } }, 'ok', 'shown to members of pg_monitor alone'],
+    [{ standbys: standby }, 'ok', 'waits for 1 standby (synchronous_commit = on; 1 connected)'],
+    [
+      { standbys: { ...standby, isHidden: true } },
+      'ok',
+      'only members of pg_monitor can see which are connected',
+    ],
     [{ standbys: standby, synchronousCommit: 'local' }, 'warn', 'does not wait for 1 standby'],
     [{ standbys: { ...standby, connected: 0 } }, 'fail', 'none of them is connected'],
     [{ standbys: { awaited: 2, connected: 1, isHidden: true } }, 'fail', 'waits for 2 standbys'],
-    [{ standbys: { ...standby, connected: 0 }, isReadOnly: true }, 'ok', 'on the disk of this one machine'],
+    [{ standbys: { ...standby, connected: 0 }, isReadOnly: true }, 'ok', 'on the disk of this machine'],
   ] as const)('of a server of PostgreSQL on durability, %j: %s, %s', (facts, level, message) => {
     const found = serverDatabaseFindings('otpost', { ...databaseServer, ...facts }, 0)
     expect(found.find(({ what }) => what === 'durability')).toMatchObject({
@@ -532,20 +538,26 @@ describe('findings', () => {
 
   const sample = (aheadMs: number, isThisMachine = false) => ({ from: `p${aheadMs}`, aheadMs, isThisMachine })
   test.each([
-    [[], null, ['ok: not compared: nobody outside of this machine told the time']],
-    [[sample(29_000), sample(-29_000)], 999, ['ok: agrees with p29000, p-29000']],
-    [[sample(1, true)], null, ['ok: not compared: nobody outside of this machine told the time']],
-    [[sample(5), sample(-31_000)], null, ['warn: this clock is 31 s behind that of p-31000']],
+    [[], null, ['ok: Not compared: no other machine gave its time.']],
+    [[sample(29_000), sample(-29_000)], 999, ['ok: The same as p29000, p-29000.']],
+    [[sample(1, true)], null, ['ok: Not compared: no other machine gave its time.']],
+    [
+      [sample(5), sample(-31_000)],
+      null,
+      ['warn: The clock of this machine is 31 s behind the clock of p-31000.'],
+    ],
     [
       [sample(241_000)],
       null,
-      ['fail: this clock is 241 s ahead of that of p241000: what is signed with the time is refused'],
+      [
+        'fail: The clock of this machine is 241 s ahead of the clock of p241000. Providers reject requests signed with this time.',
+      ],
     ],
     [
       [sample(1)],
       41_000,
       [
-        'warn: the latest request in the database came 40 s from now: this clock is behind, or was ahead then',
+        'warn: The latest request in the database is 40 s in the future. This clock is behind, or was ahead then.',
       ],
     ],
   ])('of clocks %j and a database of %p: %j', (samples, last, expected) => {
@@ -578,8 +590,8 @@ describe('findings', () => {
   })
 
   test.each([
-    ['CERT_HAS_EXPIRED', 'renew it'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'another name'],
+    ['CERT_HAS_EXPIRED', 'Renew it'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'another host name'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NODE_EXTRA_CA_CERTS'],
   ])('of a certificate with %s say what to do: %s', (code, remedy) => {
     expect(providerFinding('p', 'h', { kind: 'certificate', code })).toMatchObject({

@@ -94,10 +94,12 @@ test('nothing of a person is left in the files, and all of others is', async () 
 
   const phones = await ok(env, 'forget', '+49 (1512) 3456789')
   expect(phones).toContain(
-    'erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 3 messages of the outbox, 0 integration requests\n',
+    'Erased: 4 requests, 3 deliveries, 0 delivery reports, 5 records of limits and codes, 3 outbox messages, 0 integration requests.\n',
   )
-  expect(phones).toContain(store === 'sqlite' ? 'nothing of it is left there\n' : 'its rows are gone')
-  expect(phones).toContain('not reached: what the server wrote to its log')
+  expect(phones).toContain(
+    store === 'sqlite' ? 'It contains no remains of the erased rows.\n' : 'The rows are deleted.',
+  )
+  expect(phones).toContain('Not erased by this command: the server log')
   const mails = await ok(env, 'forget', annsMail)
   expect(mails).toContain('3 messages of the outbox, 1 integration request\n')
   expect(await here.found(anything)).toEqual([])
@@ -138,8 +140,7 @@ test('of an address with a tag the count of its mailbox goes too, and nothing el
   const otp = await before.lastCode(plain)
   await before.eventsOf(refused)
   await before.close()
-  const erased =
-    '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 1 message of the outbox'
+  const erased = '2 requests, 1 delivery, 0 delivery reports, 2 records of limits and codes, 1 outbox message'
   expect(await ok(env, 'forget', tagged)).toContain(erased)
   const after = await createTestApp(env)
   after.clock.now = before.clock.now
@@ -156,7 +157,7 @@ test('a second time there is nothing to erase', async () => {
   await service.close()
   await ok(env, 'forget', ann)
   expect(await ok(env, 'forget', ann)).toContain(
-    'erased: 0 requests, 0 deliveries, 0 delivery reports, 0 records of limits and codes, 0 messages of the outbox, 0 integration requests\n',
+    'Erased: 0 requests, 0 deliveries, 0 delivery reports, 0 records of limits and codes, 0 outbox messages, 0 integration requests.\n',
   )
 })
 
@@ -194,7 +195,7 @@ test('beside a server that goes on: it finds nothing any more, and what is left 
     // The journal is written a moment after the answer; a later request is answered after that.
     await ok(env, 'brand', 'list')
     expect(await ok(env, 'forget', ann)).toMatch(
-      /^erased: 2 requests, 1 delivery, .*\n(?:what was erased is overwritten|its rows are gone)/,
+      /^Erased: 2 requests, 1 delivery, .*\n(?:The erased rows are overwritten|The rows are deleted)/,
     )
     expect(await ok(env, 'deliveries', '--to', ann, '--json')).toBe('[]\n')
     expect((await server.get('/outbox/messages')).body.messages).toEqual([])
@@ -219,8 +220,8 @@ sqliteOnly(
     await service.close()
     await here.query('UPDATE requests SET recipient_hash = NULL WHERE outcome IS NULL')
     const text = await ok(env, 'forget', ann)
-    expect(text).toStartWith('erased: 1 request, 1 delivery, ')
-    expect(text).toContain('1 request may be theirs, or of others who look the same when masked')
+    expect(text).toStartWith('Erased: 1 request, 1 delivery, ')
+    expect(text).toContain('Not erased: 1 request with the same masked recipient')
     const left = await here.column('SELECT request_id FROM requests')
     expect(left.toSorted()).toEqual([verified.body.requestId, likeness.body.requestId].sort())
   },
@@ -238,7 +239,7 @@ test('what earlier versions kept by the digits as written is erased too', async 
   await here.query(`UPDATE outbox SET recipient = '${written.identity}', identity = '${written.identity}'`)
   expect(await here.found([former ?? ''])).toEqual([former ?? ''])
   expect(await ok(env, 'forget', '+49 (0)1512 3456789')).toContain(
-    '4 records of limits and codes, 1 message of the outbox',
+    '4 records of limits and codes, 1 outbox message',
   )
   expect(await here.found(tracesOf(written))).toEqual([])
 })
@@ -254,7 +255,7 @@ test('what is known under a former secret is found as long as that is named', as
   after.clock.now = before.clock.now + 61_000
   await after.eventsOf(await after.post('/otp/send', { phone: ann }))
   await after.close()
-  expect(await ok(env, 'forget', ann)).toStartWith('erased: 2 requests, 2 deliveries, ')
+  expect(await ok(env, 'forget', ann)).toStartWith('Erased: 2 requests, 2 deliveries, ')
   const traces = [former, secretKey].flatMap((key) => tracesOf({ channel: 'SMS', identity: ann }, key))
   expect(await here.found(traces)).toEqual([])
 })
@@ -266,10 +267,10 @@ sqliteOnly('is refused without the secret, without a database, and for what is n
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     return stderr
   }
-  expect(await refused('forget', ann)).toContain('there is no database at')
+  expect(await refused('forget', ann)).toContain('There is no database at')
   const service = await createTestApp(here.env)
   await service.close()
-  expect(await refused('forget', 'somebody')).toContain('must be a phone number or a mail address')
+  expect(await refused('forget', 'somebody')).toContain('must be a phone number or an e-mail address')
   rmSync(`${here.file}.key`)
   expect(await refused('forget', ann)).toContain(`${here.file}.key is missing`)
   expect(existsSync(`${here.file}.key`)).toBe(false)

@@ -91,7 +91,7 @@ test.skipIf(process.getuid?.() !== 0)(
       }
       const restoring = () => here.restore(here.at('backup.db'), { onStep })
       // SQLite takes no log through a link.
-      if (end === '-wal') expect(restoring).toThrow('can not be restored')
+      if (end === '-wal') expect(restoring).toThrow('cannot be restored')
       else restoring()
       expect(statSync(here.at('of-root'))).toMatchObject({ uid: 0, mode: 0o100640 })
       expect(readFileSync(here.at('of-root'), 'utf8')).toBe('of root')
@@ -170,10 +170,10 @@ test('says what had been withdrawn since, what else comes back, and that the sec
   rmSync(`${here.file}.key`)
 
   const { code, stdout, stderr } = await otpost(['restore', here.at('backup.db')], here.env)
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`put ${here.file}.key back`) })
-  expect(stdout).toContain('revoke them again: stolen\n')
-  expect(stdout).toContain('suspend them again: globex\n')
-  expect(stdout).toContain('erased since by otpost forget')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`Restore ${here.file}.key`) })
+  expect(stdout).toContain('are valid again: stolen. Revoke them again')
+  expect(stdout).toContain('are active again: globex. Suspend them again')
+  expect(stdout).toContain('Run `otpost forget` for them again')
 })
 
 test('a database that a server has open stays', async () => {
@@ -184,7 +184,7 @@ test('a database that a server has open stays', async () => {
   try {
     const { code, stdout, stderr } = await otpost(['restore', here.at('other/otpost.db')], here.env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain('open: stop the server first')
+    expect(stderr).toContain('open. Stop the server')
     expect((await server.get('/health')).status).toBe(200)
   } finally {
     await server.stop()
@@ -227,9 +227,9 @@ test('a copy with its log beside it is restored with what the log holds, and lef
 
 describe('what is no backup is refused, and the database stays:', () => {
   const refusals: readonly (readonly [name: string, says: string, make: (file: string) => void])[] = [
-    ['nothing', 'there is no file', () => {}],
-    ['a folder', 'there is no file', (file) => mkdirSync(file)],
-    ['an empty file', 'not one of otpost', (file) => writeFileSync(file, '')],
+    ['nothing', 'does not exist.', () => {}],
+    ['a folder', 'does not exist.', (file) => mkdirSync(file)],
+    ['an empty file', 'but not of otpost.', (file) => writeFileSync(file, '')],
     [
       'a text',
       'is not an SQLite database',
@@ -237,7 +237,7 @@ describe('what is no backup is refused, and the database stays:', () => {
     ],
     [
       'a database of another program',
-      'not one of otpost',
+      'but not of otpost.',
       (file) => inDatabase(file, (d) => void d.exec('CREATE TABLE t (a)')),
     ],
     [
@@ -294,7 +294,7 @@ test('a present database that is damaged is replaced where that is said, and kep
   await marked(here.at('other/otpost.db'), 'new')
   writeFileSync(here.file, 'no database any more. '.repeat(400))
   writeFileSync(`${here.file}-wal`, 'its log')
-  expect(() => here.restore(here.at('other/otpost.db'))).toThrow('Stop the server and give --force')
+  expect(() => here.restore(here.at('other/otpost.db'))).toThrow('Stop the server, and add --force.')
   expect(foundIn(here.data, ['no database any more', 'its log'])).toHaveLength(2)
   const { asideFile } = here.restore(here.at('other/otpost.db'), { force: true })
   expect(slugs(here.file)).toEqual(['new'])

@@ -35,7 +35,7 @@ const deliveries = (file: string) =>
   )
 
 test.each([
-  [{ SECRET_KEY: other }, 'SECRET_KEY lacks a secret key of the server'],
+  [{ SECRET_KEY: other }, 'SECRET_KEY does not have a secret key of the server'],
   [{}, '.key is missing'],
 ])('nobody is looked for with %j where the server had another secret', async (settings, problem) => {
   using here = place()
@@ -53,7 +53,7 @@ test.each([
   expect(await otpost(['deliveries'], { ...here.env, ...settings })).toMatchObject({ code: 0 })
   expect(here.names()).toEqual(['otpost.db'])
   const erased = await otpost(['forget', phone], { ...here.env, SECRET_KEY: own })
-  expect(erased.stdout).toStartWith('erased: 1 request, 1 delivery, ')
+  expect(erased.stdout).toStartWith('Erased: 1 request, 1 delivery, ')
 })
 
 test('the doctor tells of a secret that is not the server’s, and of one that is', async () => {

@@ -49,19 +49,19 @@ describe('otpost health', () => {
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     }
     expect(late.stderr).toBe(
-      `otpost: http://127.0.0.1:${silent.port} has not answered within 1 s: its log says what holds it up\n`,
+      `otpost: http://127.0.0.1:${silent.port} did not answer within 1 s. See its log.\n`,
     )
-    expect(nobody.stderr).toContain('http://127.0.0.1:1 can not be reached: is the server running')
-    expect(wrong.stderr).toContain('is not otpost')
+    expect(nobody.stderr).toContain('http://127.0.0.1:1 cannot be reached. Check that the server is running')
+    expect(wrong.stderr).toContain('which is not an answer of this version of otpost')
     expect(draining.stderr).toBe(
-      `otpost: http://127.0.0.1:${server.url.port} is draining: it has been told to stop\n`,
+      `otpost: http://127.0.0.1:${server.url.port} is draining. The server is stopping.\n`,
     )
   })
 
   test('says which settings it can not go by', async () => {
     const { code, stderr } = await health({ PORT: '0', HOST: 'no host' })
     expect(code).toBe(78)
-    expect(stderr).toContain('PORT is 0, a port of chance')
+    expect(stderr).toContain('PORT is 0, so the server chose a free port')
     expect(stderr).toContain('HOST must be an IP address or a host name')
   })
 })

@@ -83,7 +83,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     const move = ['move', '--from', file, '--keep']
     expect(await otpost(move, asNode)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('give otpost move as the owner'),
+      stderr: expect.stringContaining('Run `otpost move` as the owner'),
     })
     expect(await otpost(move, asOwner)).toMatchObject({ code: 0 })
 

@@ -147,7 +147,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     const doctors = await doctorsOn(primary)
     expect(await durability(doctors)).toEqual([
       expect.stringMatching(/^ok: .*waits for 1 standby \(.*; 1 of those it may be is connected/),
-      expect.stringMatching(/^ok: .*waits for 1 standby \(.*shown to members of pg_monitor alone/),
+      expect.stringMatching(/^ok: .*waits for 1 standby \(.*only members of pg_monitor can see/),
     ])
 
     await standby.stop()

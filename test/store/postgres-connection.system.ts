@@ -550,7 +550,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(pool.stats()).toEqual({ size: 0, idle: 0, waiting: 0 })
       await server.start()
       while (!(await works(pool))) await Bun.sleep(5)
-      expect(problems[0]).toContain(`127.0.0.1:${server.port} can not be reached`)
+      expect(problems[0]).toContain(`127.0.0.1:${server.port} cannot be reached`)
       expect(problems.at(-1)).toContain('can be reached again')
       expect(await Promise.all(Array.from({ length: 20 }, () => works(pool)))).not.toContain(false)
     })

@@ -45,7 +45,7 @@ describe('the secret key of a database', () => {
   type Fingerprints = readonly [string, ...string[]]
   const refusal = async (check: Promise<void>) => {
     const problem: unknown = await check.catch((error: unknown) => error)
-    if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY lacks the secret key')
+    if (problem !== undefined) expect(String(problem)).toContain('SECRET_KEY does not list the secret key')
     return problem
   }
   const begins = async (...fingerprints: Fingerprints) =>
@@ -273,7 +273,7 @@ test('a user who may not create the schema, or may only read it, gets instructio
     const problem = await openDatabase(targetOf(url.href), undefined, () => {}).catch(
       (error: unknown) => error,
     )
-    expect(String(problem)).toContain('run otpost migrate as the owner')
+    expect(String(problem)).toContain('Run `otpost migrate` as the owner')
   } finally {
     await empty.remove()
     await queryOnce(database.url, `DROP ROLE ${role}`)

@@ -256,8 +256,7 @@ async function compare(
 ): Promise<void> {
   for (const { table, leftOut } of report) {
     const [theirs, ours] = [(expected.get(table) ?? 0) - leftOut, await countOf(connection, table)]
-    if (theirs !== ours)
-      throw new Error(`Table ${table} has ${theirs} rows, but ${ours} were copied${undone}`)
+    if (theirs !== ours) throw new Error(`${ours} of ${theirs} rows of table ${table} were copied${undone}`)
   }
   for (const table of Object.keys(comparedKeys) as ComparedTable[]) {
     const rows = await connection.rows(`SELECT ${comparedKeys[table]} FROM ${table}`, [])

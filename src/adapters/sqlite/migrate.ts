@@ -55,7 +55,7 @@ export function upgradeCheck(driver: Driver.Database): () => void {
 }
 
 function upgradedBy(tag: string): string {
-  return `A newer version of otpost has upgraded it (${tag}); this is ${version}.`
+  return `a newer version of otpost has upgraded it (${tag}); this is ${version}.`
 }
 
 function applyMissing(driver: Driver.Database, known: readonly Migration[]): boolean {
