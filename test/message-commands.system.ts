@@ -210,9 +210,9 @@ describe.concurrent('what the journal says', () => {
     }
     const [several, refused] = texts
     expect(several).toContain('a notification by SMS to 2 recipients, brand acme (POST /notify).')
-    expect(several).toMatch(/webhook on the plain route, recipient 1 \(91\*{8}11\) .*: rejected .*HTTP 400/)
+    expect(several).toMatch(/webhook on the plain route to 91\*{8}11 .*recipient 1\): rejected .*HTTP 400/)
     expect(several).toMatch(
-      /webhook on the plain route, recipient 2 \(91\*{8}12\) .*: accepted .*, id [0-9a-f-]{36}/,
+      /webhook on the plain route to 91\*{8}12 .*recipient 2\): accepted .*, id [0-9a-f-]{36}/,
     )
     expect(refused).toContain('REJECTED  SMS cooldown of this brand and phone: active until ')
   })

@@ -71,7 +71,9 @@ describe('a port of its own', () => {
     })
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(new RegExp(`METRICS_PORT ${url.port} on 127\\.0\\.0\\.1 is in use`)),
+      stderr: expect.stringMatching(
+        new RegExp(`METRICS_PORT ${url.port} on 127\\.0\\.0\\.1 is already in use`),
+      ),
     })
     expect(stdout).not.toContain('"listening"')
   })

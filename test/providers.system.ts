@@ -237,8 +237,8 @@ test('the vendors that report at one URL have theirs printed', () => {
     '',
     `msg91: ${publicUrl}/receipts/msg91/TOKEN`,
     `sns: ${publicUrl}/receipts/sns/TOKEN`,
-    'twilio: nothing to enter, each message names its own URL',
-    'vonage: nothing to enter, each message names its own URL',
+    'twilio: nothing to enter, each message has its own URL',
+    'vonage: nothing to enter, each message has its own URL',
     `webhook: ${publicUrl}/receipts/webhook/TOKEN`,
   ])
 })
@@ -463,15 +463,15 @@ describe('afterwards', () => {
     test(`the story of the code by ${inWords(way)} is told`, () => {
       const { carrier } = kept(nameOf(way, 'failed'))
       const lines = attemptsIn(nameOf(way, 'failed'))
-      const size = route === 'plain' ? '1 segment of GSM-7' : '2 segments of UCS-2'
+      const size = route === 'plain' ? '1 GSM-7 segment' : '2 UCS-2 segments'
       for (const [index, other] of before.entries()) {
         expect(lines[index]).toContain(`${other} on the ${route} route (LOGIN_OTP, ${size}): rejected`)
         expect(lines[index]).toEndWith(`(${refusals[route][other]})`)
       }
       expect(lines).toHaveLength(before.length + 1)
       expect(lines.at(-1)).toContain(`${inWords(way)} (LOGIN_OTP, ${size}): accepted`)
-      expect(lines.at(-1)).toContain(` as ${carrier.id}; NOT delivered`)
-      expect(lines.at(-1)).toEndWith(`(${failures[name]})`)
+      expect(lines.at(-1)).toContain(`, id ${carrier.id}; NOT delivered`)
+      expect(lines.at(-1)).toEndWith(`: ${failures[name]})`)
     })
   }
 
@@ -511,8 +511,8 @@ describe('afterwards', () => {
       taken(kept('time-out').carrier, 'failed'),
     ])
     const [, byVonage, byTwilio] = attemptsIn('time-out')
-    expect(byVonage).toMatch(/vonage on the template route .*\(time-out\).*; delivered/)
-    expect(byTwilio).toMatch(/twilio on the plain route .*; NOT delivered.*\(30005\)/)
+    expect(byVonage).toMatch(/vonage on the template route .*timed out.*; delivered/)
+    expect(byTwilio).toMatch(/twilio on the plain route .*; NOT delivered.*: 30005\)/)
   })
 
   test('a notification has a row for each number', () => {
@@ -528,7 +528,7 @@ describe('afterwards', () => {
     const lineOf = ({ to }: Asked) => attemptsIn('notification').find((line) => line.includes(masked(to)))
     expect(lineOf(one)).toMatch(/ORDER_PLACED.*: accepted .*; delivered/)
     expect(lineOf(two)).toMatch(/ORDER_PLACED.*: rejected .*\(21211\)/)
-    expect(lineOf(three)).toMatch(/ORDER_PLACED.*: accepted .*; NOT delivered.*\(30005\)/)
+    expect(lineOf(three)).toMatch(/ORDER_PLACED.*: accepted .*; NOT delivered.*: 30005\)/)
   })
 
   test('nothing that is secret is in any answer, log, file, or output', () => {

@@ -266,7 +266,7 @@ describe('otpost/testing', () => {
     expect(setting).toContain('SMS_PLAIN would have no effect')
     // At once, though its standard input is open still, and with no word of a setting that it does not know.
     expect(port).toMatch(
-      /it ended with 1\n.*port \d+ on 127\.0\.0\.1 is in use\. Stop what listens there, or choose another PORT$/,
+      /it ended with 1\n.*Port \d+ on 127\.0\.0\.1 is already in use\. Stop the program that listens there or choose another PORT\.$/,
     )
   })
 

@@ -80,7 +80,7 @@ test('a backup of a server under load holds all that was answered before it, and
 
   expect({ code, stdout }).toEqual({
     code: 0,
-    stdout: expect.stringMatching(/^\S+backup\.db: \d+\.\d MiB, in \d+\.\d s\n$/),
+    stdout: expect.stringMatching(/^Backup written: \S+backup\.db, \d+\.\d MiB, in \d+\.\d s\.\n$/),
   })
   expect(stderr).toContain(`The backup does not contain the secret key in ${here.file}.key`)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))

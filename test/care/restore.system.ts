@@ -242,7 +242,7 @@ describe('what is no backup is refused, and the database stays:', () => {
     ],
     [
       'one of a newer version',
-      'a newer otpost',
+      'a newer version of otpost',
       (file) =>
         inDatabase(
           file,

@@ -134,9 +134,12 @@ function deliverySection({ operation, end }: RequestTrace, deliveries: readonly 
 }
 
 function attempt(row: Delivery): string {
-  const to = row.position === null ? '' : `, recipient ${row.position} (${row.recipient})`
+  const to = row.position === null ? '' : ` to ${row.recipient}`
   const way = row.route === null ? '' : ` on the ${row.route} route`
-  const form = [row.template, row.segments && segmentsInWords(row.segments)].filter(Boolean).join(', ')
+  const position = row.position === null ? '' : `recipient ${row.position}`
+  const form = [row.template, row.segments && segmentsInWords(row.segments), position]
+    .filter(Boolean)
+    .join(', ')
   return `${row.attempt}. ${time(row.at)}  ${row.provider}${way}${to}${form === '' ? '' : ` (${form})`}: ${result(row)}${reported(row)}`
 }
 
