@@ -101,7 +101,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
   )
   expect(phones).toContain('Not erased by this command: the server log')
   const mails = await ok(env, 'forget', annsMail)
-  expect(mails).toContain('3 messages of the outbox, 1 integration request\n')
+  expect(mails).toContain('3 outbox messages, 1 integration request.\n')
   expect(await here.found(anything)).toEqual([])
 
   const requestOf = ({ body }: Answer) => body.requestId
