@@ -8,11 +8,11 @@ import packageJson from '../package.json'
 const root = join(import.meta.dir, '..')
 
 interface SourceFile {
-  /** From the project's root, such as `src/domain/otp/store.ts`. */
+  /** The path from the project's root, such as `src/domain/otp/store.ts`. */
   readonly path: string
-  /** Its text without comments. */
+  /** The text without comments. */
   readonly code: string
-  /** What it imports, types included: a path from the project's root, or a package as it is named. */
+  /** Its imports, including types: a path from the project's root, or a package name. */
   readonly imports: readonly string[]
 }
 
@@ -28,7 +28,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm, '')
 }
 
-/** Every way to name another module: import, import type, export from, import() in code and in types, require. */
+/** Matches every form of import: import, import type, export from, import() in code and in types, require. */
 function importsOf(code: string): string[] {
   return [...code.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\n]+)\1/g)].map(
     ([, , specifier = '']) => specifier,
@@ -44,7 +44,7 @@ function adapterOf(path: string): string | undefined {
   return /^src\/adapters\/([^/]+)/.exec(path)?.[1]
 }
 
-/** Each group of files that import each other, directly or through others. */
+/** Each group of files that import each other, directly or indirectly. */
 function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   const reachable = new Map(
     Array.from(imports.keys(), (start) => {
@@ -65,14 +65,14 @@ function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[][] 
   return [...new Map(circles.map((circle) => [circle.join(), circle])).values()]
 }
 
-/** Each import that breaks a rule, as `who imports what`. */
+/** Each import that breaks a rule, as `importing file imports path`. */
 function importsWhere(breaks: (file: SourceFile, imported: string) => boolean): string[] {
   return sources.flatMap((file) =>
     file.imports.filter((imported) => breaks(file, imported)).map((it) => `${file.path} imports ${it}`),
   )
 }
 
-/** Each place where a file's code says what it must not. */
+/** Each place where the code of a file matches a forbidden pattern. */
 function codeWhere(pattern: RegExp, allowed: (file: SourceFile, found: string) => boolean): string[] {
   return sources.flatMap((file) =>
     [...file.code.matchAll(pattern)]
@@ -84,7 +84,7 @@ function codeWhere(pattern: RegExp, allowed: (file: SourceFile, found: string) =
 const isCommand = (path: string) => path.startsWith('src/commands/')
 const isDomain = ({ path }: SourceFile) => path.startsWith('src/domain/')
 
-test('the reader of these rules sees every kind of import', () => {
+test('importsOf finds every form of import', () => {
   const code = `
     import a from './a.ts'
     import type { B } from "./b.ts"
@@ -105,7 +105,7 @@ test('the reader of these rules sees every kind of import', () => {
   expect(sources.filter(isDomain).length).toBeGreaterThan(5)
 })
 
-test('the finder of circles names their files', () => {
+test('circlesIn returns the files of a circular import', () => {
   const graph = { a: ['b', 'elysia'], b: ['c'], c: ['a', 'd'], d: [], e: ['f'], f: ['e'], g: ['g'] }
   expect(circlesIn(new Map(Object.entries(graph)))).toEqual([['a', 'b', 'c'], ['e', 'f'], ['g']])
 })
@@ -118,7 +118,7 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('of an adapter are its own, the domain, and the rooms that it shares', () => {
+  test('of an adapter are its own files, the domain, and the shared adapters', () => {
     const shared: Readonly<Record<string, readonly string[]>> = {
       sqlite: ['store', 'crypto'],
       postgres: ['store', 'crypto'],
@@ -148,7 +148,7 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('of an adapter are never those that wire it', () => {
+  test('of an adapter never include the files that wire it', () => {
     expect(
       importsWhere(
         ({ path }, imported) =>
@@ -161,7 +161,7 @@ describe('imports', () => {
     ).toEqual([])
   })
 
-  test('form no circles, types included', () => {
+  test('have no cycles, including types', () => {
     expect(
       circlesIn(new Map(sources.map(({ path, imports }) => [path, imports]))),
       'Files that import each other can only be understood together. Move what they share to a file that both import.',
@@ -189,7 +189,7 @@ describe('imports', () => {
     ['prom-client', 'src/adapters/metrics'],
     ['@opentelemetry', 'src/adapters/tracing'],
     ['commander', 'src/main.ts src/commands/'],
-  ])('of %s are in %s alone', (name, home) => {
+  ])('of %s are in %s only', (name, home) => {
     const isOf = (imported: string) => imported === name || imported.startsWith(`${name}/`)
     expect(
       importsWhere(
@@ -201,8 +201,8 @@ describe('imports', () => {
   })
 })
 
-describe('the world outside', () => {
-  test('does not reach the domain by way of globals', () => {
+describe('outside access', () => {
+  test('by globals does not exist in the domain', () => {
     const world =
       /\b(?:Date\.now|new Date\(\)|Math\.random|crypto\.\w+|performance\.\w+|setTimeout|setInterval|setImmediate|fetch\(|Bun\.\w+|console\.(?:log|info|warn|error|debug|trace)\b|globalThis)/g
     expect(
@@ -211,7 +211,7 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('process is touched by src/main.ts and src/commands', () => {
+  test('to process is in src/main.ts and src/commands only', () => {
     expect(
       codeWhere(/(?:\bglobalThis\.|(?<![.\w]))process(?:\.\w+|\[)|\bnode:process\b/g, ({ path }, found) => {
         if (path === 'src/main.ts' || isCommand(path)) return true
@@ -222,7 +222,7 @@ describe('the world outside', () => {
     ).toEqual([])
   })
 
-  test('the environment is handed on by src/main.ts and read as src/config/config.ts says', () => {
+  test('to the environment is through src/main.ts, which passes it to src/config/config.ts', () => {
     expect(
       codeWhere(
         /\b(?:process|Bun|import\.meta)\.env\b(?:\.\w+|\[[^\]]*\])?/g,
@@ -242,7 +242,7 @@ describe('migrations', () => {
     ['postgres', postgresMigrations],
   ] as const
 
-  test.each(stores)('of %s are in the order in which they were made', (_, migrations) => {
+  test.each(stores)('of %s are sorted by creation time', (_, migrations) => {
     const times = migrations.map(({ when }) => when)
     expect(times.length).toBeGreaterThan(0)
     expect(
@@ -271,7 +271,7 @@ describe('packages', () => {
     ).toEqual([])
   })
 
-  test('come from whatever registry the machine uses', () => {
+  test('come from the registry that the machine is configured for', () => {
     const lock = readFileSync(join(root, 'bun.lock'), 'utf8')
     expect(
       lock.match(/https?:\/\/[^\s"]*/g) ?? [],
@@ -280,7 +280,7 @@ describe('packages', () => {
   })
 })
 
-test('tests start the program by way of test/support/program.ts', async () => {
+test('tests start the program through test/support/program.ts', async () => {
   const named: string[] = []
   for (const path of new Bun.Glob('test/**/*.{ts,tsx}').scanSync(root)) {
     if (path.includes('node_modules')) continue
@@ -292,15 +292,15 @@ test('tests start the program by way of test/support/program.ts', async () => {
     'One that names src/main.ts itself would start the source where a compiled program is under test, and say nothing of it.',
   ).toEqual([
     'test/architecture.test.ts',
-    // What a command of the pages is held against.
+    // The commands on the pages are compared with it.
     'test/docs/commands.system.ts',
     'test/support/program.ts',
-    // Run by hand, in whatever version makes the database.
+    // Run by hand, with the version that creates the database.
     'test/upgrade/make.ts',
   ])
 })
 
-test('every file is in one of the rooms', () => {
+test('every source file is in one of the documented folders', () => {
   const places =
     /^src\/(?:(?:main|app|context|secret-key|version)\.ts|config\/[^/]+\.ts|commands\/(?:doctor\/)?[^/]+\.ts|domain\/(?:(?:otp|messages|events|operator|brands|integration)\/)?[^/]+\.ts|adapters\/(?:http|console|outbox|pages|sqlite|postgres|store|sms|email|crypto|phone|log|metrics|tracing)\/.+\.tsx?)$/
   expect(

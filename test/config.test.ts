@@ -4,7 +4,7 @@ import { ConfigError } from '../src/config/settings.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** What is wrong with an environment, one problem a line; empty when nothing is. */
+/** The problems of an environment, one per line; empty if there are none. */
 function problemsOf(env: Environment): readonly string[] {
   try {
     readConfig(env)
@@ -15,7 +15,7 @@ function problemsOf(env: Environment): readonly string[] {
   }
 }
 
-/** The variables that an environment's problems begin with. */
+/** The variables named in an environment's problems. */
 function namesOf(env: Environment): string[] {
   return problemsOf(env).map((problem) => problem.slice(0, problem.indexOf(' ')))
 }
@@ -27,7 +27,10 @@ const webhook = {
 } as const
 const smtp = { SMTP_URL: 'smtps://mail.example', MAIL_FROM: 'Codes <codes@shop.example>' } as const
 
-/** Each number of design 7: the variable, its default, where it ends up, and values on both sides of its bounds. */
+/**
+ * Each number of design 7: the variable, its default, the configuration field, and values on both sides of
+ * its bounds.
+ */
 type NumberSetting = readonly [
   name: string,
   fallback: number,
@@ -50,8 +53,8 @@ const numbers: readonly NumberSetting[] = [
 describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
   test.each([
     ['unset', {}],
-    ['set to nothing', { [name]: '' }],
-    ['set to white space', { [name]: ' \t' }],
+    ['empty', { [name]: '' }],
+    ['white space', { [name]: ' \t' }],
   ])(`is ${fallback} when it is %s`, (_, env) => {
     expect(of(readConfig(env))).toBe(fallback)
   })
@@ -61,14 +64,14 @@ describe.each(numbers)('%s', (name, fallback, of, good, bad) => {
   })
 
   test.each([...bad, '-1', '1.5', '1e3', '0x10', 'ten', '10s', '1 0', '99999999999999999999', 'Infinity'])(
-    'is refused by name as %s',
+    'is rejected by name for the value %s',
     (value) => {
       expect(namesOf({ [name]: value })).toEqual([name])
     },
   )
 })
 
-describe('what is set to nothing counts as unset', () => {
+describe('an empty value counts as unset', () => {
   const others = `HOST DATABASE_URL SECRET_KEY APP_CREDENTIALS OTP_SMS_MODE SMS_PLAIN SMS_TEMPLATE SMS_WEBHOOK_URL
     SMS_WEBHOOK_SECRET SMTP_URL MAIL_FROM OUTBOX_IN_PRODUCTION REUSE_PORT PHONE_DEFAULT_REGION TRUSTED_PROXIES
     METRICS_TOKEN OUTBOX_TOKEN METRICS_PORT METRICS_HOST LOG_LEVEL NODE_ENV`
@@ -82,26 +85,26 @@ describe('what is set to nothing counts as unset', () => {
   })
 })
 
-describe('defaults', () => {
+describe('the default:', () => {
   test.each<[string, (config: Config) => unknown, unknown]>([
-    ['it listens on this machine only', ({ host }) => host, '127.0.0.1'],
-    ['it does not share its port', ({ reusePort }) => reusePort, false],
-    ['the database is a file in data/', ({ database }) => database.name, 'data/otpost.db'],
-    ['the secret is made by the service', ({ secretKeys }) => secretKeys, undefined],
-    ['there are no apps but those issued', ({ appCredentials }) => appCredentials.size, 0],
-    ['the SMS mode is plain', ({ smsMode }) => smsMode, 'plain'],
-    ['mail stays in the outbox', ({ smtp }) => smtp, undefined],
-    ['the outbox is in use', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
-    ['the plain route has one provider', ({ smsRoutes }) => smsRoutes.plain.length, 1],
-    ['no region is assumed', ({ contacts }) => contacts.phone('098123 45678')?.identity, '09812345678'],
-    ['no proxy is trusted', ({ trustedProxies }) => trustedProxies, []],
-    ['there are no metrics', ({ metrics }) => metrics, undefined],
+    ['listens on loopback only', ({ host }) => host, '127.0.0.1'],
+    ['does not share its port', ({ reusePort }) => reusePort, false],
+    ['uses a database file in data/', ({ database }) => database.name, 'data/otpost.db'],
+    ['creates the secret key', ({ secretKeys }) => secretKeys, undefined],
+    ['has no apps in the settings', ({ appCredentials }) => appCredentials.size, 0],
+    ['has the SMS mode plain', ({ smsMode }) => smsMode, 'plain'],
+    ['keeps mail in the outbox', ({ smtp }) => smtp, undefined],
+    ['uses the outbox', ({ outboxSettings }) => outboxSettings, ['SMS_PLAIN', 'SMTP_URL']],
+    ['has one provider on the plain route', ({ smsRoutes }) => smsRoutes.plain.length, 1],
+    ['assumes no region', ({ contacts }) => contacts.phone('098123 45678')?.identity, '09812345678'],
+    ['trusts no proxy', ({ trustedProxies }) => trustedProxies, []],
+    ['has no metrics', ({ metrics }) => metrics, undefined],
   ])('%s', (_, of, value) => {
     expect(of(readConfig({}))).toEqual(value)
   })
 })
 
-describe('what is set', () => {
+describe('configured values', () => {
   test.each<[Environment, (config: Config) => unknown, unknown]>([
     [{ HOST: '0.0.0.0' }, ({ host }) => host, '0.0.0.0'],
     [{ REUSE_PORT: '1' }, ({ reusePort }) => reusePort, true],
@@ -185,12 +188,12 @@ describe('what is set', () => {
       { token: '!'.repeat(16), listener: { host: '::1', port: 0 } },
     ],
     [{ METRICS_HOST: '0.0.0.0' }, ({ metrics }) => metrics, undefined],
-  ])('%j is what it says', (env, of, value) => {
+  ])('are read from %j', (env, of, value) => {
     expect(of(readConfig(env))).toEqual(value)
   })
 })
 
-describe('what can not be used is refused by name', () => {
+describe('an invalid setting is reported by name', () => {
   test.each<[string, Environment]>([
     ...['0.0.0.0/0', '::/0', '::ffff:0:0/96', '1.2.3.4/0', '127.0.0.1, 0.0.0.0/0'].map(
       (proxies): [string, Record<string, string>] => ['TRUSTED_PROXIES', { TRUSTED_PROXIES: proxies }],
@@ -235,7 +238,7 @@ describe('what can not be used is refused by name', () => {
     ['OUTBOX_TOKEN', { OUTBOX_TOKEN: 'canary-with-ümlaut' }],
     ['APP_CREDENTIALS', { APP_CREDENTIALS: JSON.stringify({ shop: 'canary'.repeat(100) }) }],
     ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: 'canary' }],
-    // What a shell leaves of one between double quotes, one that has lost its end, and one of no work at all.
+    // A hash whose `$` the shell expanded, a truncated hash, and a hash with too little work.
     ['ADMIN_PASSWORD_HASH', { ADMIN_PASSWORD_HASH: '=19=65536,t=3,p=1/canary' }],
     [
       'ADMIN_PASSWORD_HASH',
@@ -256,7 +259,7 @@ describe('what can not be used is refused by name', () => {
     expect(problemsOf(env).join('\n').toLowerCase()).not.toContain('canary')
   })
 
-  test('all of it at once, each once, and without a value', () => {
+  test('together with all others, each once, and without values', () => {
     const env = {
       PORT: 'canary-1',
       GLOBAL_LIMIT_PER_MINUTE: 'canary-2',
@@ -284,22 +287,22 @@ describe('what can not be used is refused by name', () => {
     expect(problemsOf(env).join('\n')).not.toContain('canary')
   })
 
-  test('the message of the error is all of its problems', () => {
+  test('the error message contains all problems', () => {
     expect(() => readConfig({ PORT: 'x', LOG_LEVEL: 'y' })).toThrow(/PORT .*\nLOG_LEVEL /)
   })
 })
 
 describe('the settings of a provider', () => {
-  test('are asked for where it is named, though the mode does not lead to it yet', () => {
+  test('are required if it is named, even if the mode does not use that route', () => {
     expect(namesOf({ SMS_TEMPLATE: 'webhook' })).toEqual(['SMS_WEBHOOK_URL', 'SMS_WEBHOOK_SECRET'])
   })
 
-  test('are not asked for where it is not named', () => {
+  test('are not required if it is not named', () => {
     expect(problemsOf({ SMS_WEBHOOK_URL: 'canary' })).toEqual([])
     expect(problemsOf({ MAIL_FROM: 'codes@shop.example' })).toEqual([])
   })
 
-  test.each(['template', 'hybrid'])('are asked for on the template route of the mode %s', (mode) => {
+  test.each(['template', 'hybrid'])('are required on the template route in mode %s', (mode) => {
     expect(namesOf({ SMS_TEMPLATE: 'webhook', OTP_SMS_MODE: mode })).toEqual([
       'SMS_WEBHOOK_URL',
       'SMS_WEBHOOK_SECRET',
@@ -320,17 +323,17 @@ describe('in production', () => {
     [{ OUTBOX_IN_PRODUCTION: '0' }, ['SMS_PLAIN', 'SMTP_URL']],
     [{ OUTBOX_IN_PRODUCTION: '1' }, []],
     [{ OUTBOX_IN_PRODUCTION: '1', SMS_PLAIN: 'discard', OTP_SMS_MODE: 'hybrid' }, []],
-  ])('%j refuses %j', (env, names) => {
+  ])('%j rejects %j', (env, names) => {
     expect(namesOf({ NODE_ENV: 'production', ...env })).toEqual(names)
   })
 
-  test('the refusal says how to allow it', () => {
+  test('the error says how to allow it', () => {
     for (const problem of problemsOf({ NODE_ENV: 'production' })) {
       expect(problem).toContain('OUTBOX_IN_PRODUCTION=1')
     }
   })
 
-  test.each(['development', 'test', ''])('is not where NODE_ENV is %p', (NODE_ENV) => {
+  test.each(['development', 'test', ''])('it is not rejected if NODE_ENV is %p', (NODE_ENV) => {
     expect(problemsOf({ NODE_ENV })).toEqual([])
   })
 })

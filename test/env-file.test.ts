@@ -2,9 +2,9 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseEnvFile } from '../src/commands/env-file.ts'
 
-// What `--env-file` makes of a file: the same as systemd makes of an EnvironmentFile, by systemd.exec(5).
+// `--env-file` parses a file as systemd parses an EnvironmentFile, by systemd.exec(5).
 
-// Random files take their time on a busy machine.
+// Random files take time on a busy machine.
 setDefaultTimeout(60_000)
 
 const read = (text: string) => {
@@ -34,11 +34,11 @@ test.each([
   [`"a"'b' c`, 'abc'],
   ['"a" # b', 'a# b'],
   ['"joined \\\nlines"', 'joined lines'],
-])('NAME=%j says %j', (text, value) => {
+])('NAME=%j has the value %j', (text, value) => {
   expect(read(text)).toBe(value)
 })
 
-test('comments and empty lines say nothing, and of two values the last counts', () => {
+test('comments and empty lines are ignored, and the last of two values is used', () => {
   const { settings, lost } = parseEnvFile('\uFEFF# one\r\n\r\n; two = 3\r\n  A = 1 \r\nA=2\r\n \t# three')
   expect([[...settings], lost]).toEqual([[['A', '2']], []])
 })
@@ -51,11 +51,11 @@ test.each([
   ["A=1\n\nB='2\n\\'", []],
   ["B='2", [1]],
   ['B="2\\', [1]],
-])('%j: the lines %j say nothing', (text, lines) => {
+])('%j: the lines %j are reported as ignored', (text, lines) => {
   expect(parseEnvFile(text).lost.map(({ line }) => line)).toEqual(lines)
 })
 
-test('any value that is written in quotes is read as it was', () => {
+test('any quoted value is read unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (value) => {
       const unixValue = value.replaceAll('\r\n', '\n')
@@ -64,7 +64,7 @@ test('any value that is written in quotes is read as it was', () => {
   )
 })
 
-test('any file is read to its end', () => {
+test('any file is parsed to its end', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom('A', '=', '"', "'", '\\', '\n', ' ', '#', '$') }),

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createTestApp, otherThan, type TestApp } from './support/app.ts'
 import { openTestDatabase, type TestDatabase } from './support/database.ts'
 
-// The server's secret is replaced: SECRET_KEY names the new one, then the old one, until what the old one made is over.
+// Rotation of the secret key: SECRET_KEY has the new key, then the previous key, until all records of the
+// previous key have expired.
 
 const [oldKey, newKey] = ['the-old-secret-of-32-bytes-or-more', 'the-new-secret-of-32-bytes-or-more']
 const phone = '12025550143'
@@ -20,7 +21,7 @@ afterEach(async () => {
   await database.remove()
 })
 
-/** The service on the same database as before, with other secrets; the time goes on from where it was. */
+/** The service with the same database and other secret keys; its clock continues. */
 async function restart(secretKey: string, env: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const now = app?.clock.now
   await app?.close()
@@ -33,7 +34,7 @@ function verdict({ status, body }: { status: number; body: { error?: string } })
   return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
-test('a code that was sent under the old secret verifies once under both, with the guesses it has left', async () => {
+test('a code sent with the previous key verifies once with both keys, with its remaining attempts', async () => {
   const before = await restart(oldKey)
   await before.post('/otp/send', { phone })
   const code = await before.lastCode(phone)
@@ -45,11 +46,11 @@ test('a code that was sent under the old secret verifies once under both, with t
   expect(verdict(await after.post('/otp/verify', { phone, otp: code }))).toBe('404 not_found')
 })
 
-test('limits carry over: cooldown, sends of a phone, mails of an address, wrong codes, failed credentials', async () => {
+test('limits carry over: cooldown, sends of a phone, mails of a mailbox, wrong codes, failed authentication', async () => {
   const limits = { EMAIL_LIMIT_PER_HOUR: '2', FAILURE_BUDGET_PER_DAY: '1' }
   const before = await restart(oldKey, limits)
   await before.post('/otp/send', { phone })
-  // Of one mailbox.
+  // Both are of one mailbox.
   for (const address of [email.replace('@', '+tag@'), email]) {
     await before.post('/otp/send', { channel: 'EMAIL', email: address })
   }
@@ -69,13 +70,13 @@ test('limits carry over: cooldown, sends of a phone, mails of an address, wrong 
   expect(verdict(await refused.post('/otp/verify', { email, otp: '123456' }))).toBe('429 rate_limited')
 })
 
-test('the cooldown of an SMS sent under the old secret holds', async () => {
+test('the cooldown of an SMS sent with the previous key still applies', async () => {
   await (await restart(oldKey)).post('/otp/send', { phone })
   const after = await restart(`${newKey},${oldKey}`)
   expect(verdict(await after.post('/otp/send', { phone }))).toBe('429 cooldown_active')
 })
 
-test('what both servers know is found by one that knows the secrets in the other order', async () => {
+test('records of both keys are found by a server with the keys in the other order', async () => {
   const first = await restart(`${oldKey},${newKey}`)
   await first.post('/otp/send', { phone })
   const code = await first.lastCode(phone)
@@ -85,7 +86,7 @@ test('what both servers know is found by one that knows the secrets in the other
   expect(verdict(await third.post('/otp/verify', { phone, otp: code }))).toBe('200')
 })
 
-test('once the old secret is left out, what it made is unknown, and what the new one made is not', async () => {
+test('without the previous key, its records are unknown, and those of the new key are found', async () => {
   const before = await restart(oldKey)
   await before.post('/otp/send', { phone })
   const old = await before.lastCode(phone)
@@ -97,7 +98,7 @@ test('once the old secret is left out, what it made is unknown, and what the new
   expect(verdict(await after.post('/otp/verify', { email, otp: fresh }))).toBe('200')
 })
 
-test('many requests for one recipient at once move it over once, and none passes a limit', async () => {
+test('simultaneous requests for one recipient rekey it once, and do not exceed a limit', async () => {
   const before = await restart(oldKey)
   await before.post('/otp/send', { phone })
   const code = await before.lastCode(phone)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { openTestDatabase } from './support/database.ts'
 import { otpost, startServer } from './support/server.ts'
 
-// The one story of the fast tests that starts the program: what it prints and keeps as a process is for the system lane.
+// The only fast test that starts the program; tests of its output and process are system tests.
 
 test('a server starts, sends a code, verifies it once, and stops', async () => {
   const database = await openTestDatabase()

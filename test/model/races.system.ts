@@ -22,7 +22,8 @@ import { tester } from '../support/operator.ts'
 import { held, startReceiver } from '../support/receiver.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// The processes share two cores with other tests, so time-outs are long: only responses matter here, not
+// speed.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
@@ -32,12 +33,12 @@ const refusedByProvider = () => new Response(null, { status: 500 })
 
 type Post = (path: string, fields: Readonly<Record<string, unknown>>) => Promise<Answer>
 
-/** As many requests at once. */
+/** Sends this many requests at once. */
 function atOnce(count: number, request: (index: number) => Promise<Answer>): Promise<Answer[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
 }
 
-/** How often each answer came, by status and code. */
+/** The number of responses by status and code. */
 function statKey(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of answers) {
@@ -47,7 +48,7 @@ function statKey(answers: readonly Answer[]): Record<string, number> {
   return counts
 }
 
-/** The slugs of more brands than any limit. */
+/** The slugs of more brands than any limit allows. */
 const manyBrands = Array.from({ length: 20 }, (_, index) => `brand-${index}`)
 
 describe('concurrent requests', () => {
@@ -71,14 +72,14 @@ describe('concurrent requests', () => {
   const smsCode = (index = -1) => codeIn(receiver.received.at(index)?.body.text)
   const mailCode = () => app.lastCode(address)
 
-  test('of 50 right answers one verifies, and the others find no code', async () => {
+  test('of 50 correct guesses one verifies, and the others return 404 not_found', async () => {
     await start()
     await sendSms()
     const code = smsCode()
     expect(statKey(await atOnce(50, () => verifySms(code)))).toEqual({ '200': 1, '404 not_found': 49 })
   })
 
-  test('of 50 wrong answers three are compared, and then the right one is refused too', async () => {
+  test('of 50 wrong guesses three are compared, and then the correct one is rejected too', async () => {
     await start()
     await sendSms()
     const code = smsCode()
@@ -89,13 +90,13 @@ describe('concurrent requests', () => {
     expect(statKey([await verifySms(code)])).toEqual({ '429 max_attempts': 1 })
   })
 
-  test('of right and wrong answers mixed, at most one verifies and at most three are compared and wrong', async () => {
+  test('of mixed correct and wrong guesses, at most one verifies and at most three are compared and wrong', async () => {
     await start()
     await sendSms()
     const code = smsCode()
     const answers = await atOnce(50, (index) => verifySms(index % 3 === 2 ? code : otherThan(code)))
-    // The one writer of a file judges them in the order in which they came: wrong, wrong, right. On the way to a server
-    // they may overtake each other.
+    // The single writer of a file handles them in order: wrong, wrong, correct. On the way to a PostgreSQL
+    // server they may change order.
     const verified = (wrong: number): Record<string, number> => ({
       '401 mismatch': wrong,
       '200': 1,
@@ -106,16 +107,16 @@ describe('concurrent requests', () => {
     expect(may).toContainEqual({ '401 mismatch': 0, ...statKey(answers) })
   })
 
-  test('of 50 sends to one phone one is delivered, and the others are told to wait', async () => {
+  test('of 50 sends to one phone one is delivered, and the others are rejected', async () => {
     await start()
     expect(statKey(await atOnce(50, () => sendSms()))).toEqual({ '200': 1, '429 cooldown_active': 49 })
     expect(receiver.received).toHaveLength(1)
     expect(statKey([await verifySms(smsCode())])).toEqual({ '200': 1 })
   })
 
-  test('a send that fails lets a later one pass, however many were refused beside it', async () => {
+  test('a failed send allows a later one, however many concurrent sends were rejected', async () => {
     await start()
-    // It fails once the others have been refused: one that comes after would be let through.
+    // It fails after the others were rejected; a later one would be allowed.
     const failure = held()
     receiver.answer(() => failure.promise)
     let others = 49
@@ -137,7 +138,7 @@ describe('concurrent requests', () => {
     ['hour', 10, { PHONE_LIMIT_PER_MINUTE: '1000' }],
   ]
   test.each(phoneLimits)(
-    'a phone gets no more than its limit per %s over all brands: %d',
+    'a phone gets no more than its limit per %s for all brands together: %d',
     async (_, max, env) => {
       await start(env)
       for (const slug of manyBrands) await app.brand(slug)
@@ -148,7 +149,7 @@ describe('concurrent requests', () => {
     },
   )
 
-  test('an application gets no more requests through than the global limit, whatever they are', async () => {
+  test('an app does not exceed the global limit with any mix of requests', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '10' })
     const answers = await atOnce(60, (index) => {
       const number = `1202555${1000 + index}`
@@ -160,7 +161,7 @@ describe('concurrent requests', () => {
     expect(answers.every(({ status }) => [200, 404, 429].includes(status))).toBe(true)
   })
 
-  test('sends that fail count for the global limit: it counts requests (spec 8)', async () => {
+  test('failed sends count for the global limit, which counts requests (spec 8)', async () => {
     await start({ GLOBAL_LIMIT_PER_MINUTE: '10' })
     receiver.answer(refusedByProvider)
     const answers = await atOnce(30, (index) => sendSms({ phone: `1202555${1000 + index}` }))
@@ -169,7 +170,7 @@ describe('concurrent requests', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('a mailbox gets no more mails than its limit per hour over all brands', async () => {
+  test('a mailbox gets no more mails than its limit per hour for all brands together', async () => {
     await start({ EMAIL_LIMIT_PER_HOUR: '7' })
     await app.brand('globex')
     const answers = await atOnce(50, (index) => sendMail({ brandId: index % 2 ? 'acme' : 'globex' }))
@@ -177,7 +178,7 @@ describe('concurrent requests', () => {
     expect(await app.outbox(address)).toHaveLength(7)
   })
 
-  test('wrong answers over several codes never pass the failure budget', async () => {
+  test('wrong guesses for several codes never exceed the failure budget', async () => {
     await start({ FAILURE_BUDGET_PER_DAY: '5' })
     const guessWrong = async () => {
       await sendMail()
@@ -189,13 +190,13 @@ describe('concurrent requests', () => {
     expect(statKey([await verifyMail(await mailCode())])).toEqual({ '429 rate_limited': 1 })
   })
 
-  test('an answer to the old code that races a resend harms neither the new code nor the count', async () => {
+  test('a guess of the previous code during a resend affects neither the new code nor its attempts', async () => {
     await start({ EMAIL_LIMIT_PER_HOUR: '0' })
     for (let round = 0; round < 30; round++) {
       await sendMail()
       const old = await mailCode()
       const resend = () => app.post('/otp/resend', mailbox)
-      // Before, between and after one another, as far as one process can be told to.
+      // Guesses before, during and after the resend, as far as one process can order them.
       const racing = await Promise.all(
         round % 2
           ? [verifyMail(old), resend(), verifyMail(old)]
@@ -206,7 +207,8 @@ describe('concurrent requests', () => {
       const fresh = await mailCode()
       if (fresh === old) continue
       expect((await verifyMail(old)).status).not.toBe(200)
-      // At most three answers to the old code met the new one; it is locked only if all of them did.
+      // At most three guesses of the previous code were compared with the new one; it is locked only if all
+      // were.
       const charged = racing.filter(({ body }) => body.error === 'mismatch').length
       expect(statKey([await verifyMail(fresh)])).toEqual(
         charged === 2 ? { '429 max_attempts': 1 } : { '200': 1 },
@@ -214,11 +216,11 @@ describe('concurrent requests', () => {
     }
   })
 
-  test('an answer to the old code that is under way when the code is replaced fails', async () => {
+  test('a guess in progress fails if its code is replaced meanwhile', async () => {
     await start()
     await sendMail()
     const old = await mailCode()
-    // The real store, but for a pause before its step.
+    // The real store with a pause before its step.
     const { store } = app.app.context
     const replaced = Promise.withResolvers<void>()
     const allWait = Promise.withResolvers<void>()
@@ -250,12 +252,12 @@ describe('concurrent requests', () => {
     await allWait.promise
     expect(statKey([await app.post('/otp/resend', mailbox)])).toEqual({ '200': 1 })
     replaced.resolve()
-    // They come after the resend, so they are wrong guesses at the new code.
+    // They run after the resend, so they are wrong guesses of the new code.
     expect(await Promise.all(underWay)).toEqual(['mismatch', 'mismatch'])
     expect(statKey([await verifyMail(await mailCode())])).toEqual({ '200': 1 })
   })
 
-  test('the late failure of a send touches neither the code nor the limits of the next one', async () => {
+  test('the late failure of a send affects neither the code nor the limits of the next one', async () => {
     await start()
     const late = held()
     const arrived = Promise.withResolvers<void>()
@@ -275,7 +277,7 @@ describe('concurrent requests', () => {
     expect(statKey([await verifySms(smsCode(1))])).toEqual({ '200': 1 })
   })
 
-  test('of 400 wrong keys at once 300 are judged, until the minute is over; the right one passes (D22)', async () => {
+  test('of 400 simultaneous wrong keys 300 are checked until the minute ends; the right key is accepted (D22)', async () => {
     await start()
     const wrongKey = () => app.post('/otp/verify', { ...mailbox, otp: '123456', apiKey: 'wrong' })
     expect(statKey(await atOnce(400, wrongKey))).toEqual({ '403 forbidden': 300, '429 rate_limited': 100 })
@@ -284,7 +286,7 @@ describe('concurrent requests', () => {
     expect(statKey([await wrongKey()])).toEqual({ '403 forbidden': 1 })
   })
 
-  test('of three sends to one mailbox at once one code verifies', async () => {
+  test('of three simultaneous sends to one mailbox one code verifies', async () => {
     await start()
     expect(statKey(await atOnce(3, () => sendMail()))).toEqual({ '200': 3 })
     const codes = (await app.outbox(address)).map(({ text }) => codeIn(text))
@@ -293,8 +295,9 @@ describe('concurrent requests', () => {
     expect(verdicts.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 
-  // The one writer of a file keeps order; connections to a server may overtake each other on the way to the outbox.
-  sqliteOnly('of ten sends to one mailbox at once only the code sent last verifies', async () => {
+  // The single writer of a file keeps the order; connections to a PostgreSQL server may change it on the way
+  // to the outbox.
+  sqliteOnly('of ten simultaneous sends to one mailbox only the code sent last verifies', async () => {
     await start()
     const sends = await atOnce(10, () => sendMail())
     expect(statKey(sends)).toEqual({ '200': 10 })
@@ -310,7 +313,7 @@ describe('concurrent requests', () => {
   })
 })
 
-/** A file has one writer at a time, so more processes would tell nothing new. */
+/** A file has one writer at a time, so more processes would test nothing new. */
 const processes = store === 'postgres' ? [2, 4] : [2]
 
 describe.each(processes)('%d server processes on one database', (count) => {
@@ -350,7 +353,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     await database.remove()
   })
 
-  /** Requests go to them by turns. */
+  /** Requests are distributed to them in turn. */
   let turn = 0
   const post: Post = (path, fields) => {
     const server = servers[turn++ % servers.length]
@@ -365,10 +368,10 @@ describe.each(processes)('%d server processes on one database', (count) => {
     return codeIn(body.messages.at(-1)?.text)
   }
 
-  /** Six phones of a test's own, so that the processes have something to contend for at any moment. */
+  /** Six phones for each test, so that the processes contend at any moment. */
   const phones = (series: number) => Array.from({ length: 6 }, (_, index) => `120255501${series}${index}`)
 
-  test('of 30 right answers for each of six phones one verifies', async () => {
+  test('of 30 correct guesses for each of six phones one verifies', async () => {
     await Promise.all(phones(1).map((to) => post('/otp/send', { phone: to })))
     const answers = phones(1).map((to) =>
       atOnce(30, () => post('/otp/verify', { phone: to, otp: codeOf(to) })),
@@ -378,7 +381,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     }
   })
 
-  test('of 30 wrong answers for each of six phones three are compared', async () => {
+  test('of 30 wrong guesses for each of six phones three are compared', async () => {
     await Promise.all(phones(2).map((to) => post('/otp/send', { phone: to })))
     const answers = phones(2).map((to) =>
       atOnce(30, () => post('/otp/verify', { phone: to, otp: otherThan(codeOf(to)) })),
@@ -401,7 +404,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     for (const to of phones(3)) expect(codesOf(to)).toHaveLength(1)
   })
 
-  test('a phone gets no more than three codes a minute over all brands', async () => {
+  test('a phone gets no more than three codes a minute for all brands together', async () => {
     const to = '12025550104'
     const answers = await atOnce(40, (index) =>
       post('/otp/send', { phone: to, brandId: manyBrands[index % manyBrands.length] }),
@@ -416,7 +419,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     expect(statKey(answers)).toEqual({ '200': 7, '429 rate_limited': 33 })
   })
 
-  test('wrong answers over several codes never pass the failure budget', async () => {
+  test('wrong guesses for several codes never exceed the failure budget', async () => {
     const email = 'budget@example.com'
     const press = { appId: 'press', apiKey: 'key-of-the-press' }
     const guessWrong = async () => {
@@ -428,13 +431,13 @@ describe.each(processes)('%d server processes on one database', (count) => {
     expect(await guessWrong()).toEqual({ '401 mismatch': 2, '429 rate_limited': 18 })
   })
 
-  test('wrong answers to the codes of several brands never pass the failure budget of their recipient', async () => {
+  test("wrong guesses for the codes of several brands never exceed the recipient's failure budget", async () => {
     for (const email of ['brands1@example.com', 'brands2@example.com', 'brands3@example.com']) {
       const press = { appId: 'press', apiKey: 'key-of-the-press', email }
       const some = manyBrands.slice(0, 6)
       for (const brandId of some) await post('/otp/send', { ...press, channel: 'EMAIL', brandId })
       const answers = await atOnce(36, (index) =>
-        // No code is this one but once in a million.
+        // This equals the code with a probability of one in a million.
         post('/otp/verify', { ...press, brandId: some[index % some.length], otp: '000000' }),
       )
       expect(statKey(answers)).toMatchObject({ '401 mismatch': 5 })
@@ -442,7 +445,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     }
   })
 
-  test('an application gets no more requests through than the global limit', async () => {
+  test('an app does not exceed the global limit', async () => {
     const kiosk = { appId: 'kiosk', apiKey: 'key-of-the-kiosk' }
     const answers = await atOnce(globalLimit + 50, () =>
       post('/otp/verify', { ...kiosk, phone: '12025550105', otp: '123456' }),
@@ -450,7 +453,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
     expect(statKey(answers)).toEqual({ '404 not_found': globalLimit, '429 rate_limited': 50 })
   })
 
-  test('a code is dead in all processes as soon as a resend was answered by one of them', async () => {
+  test('a code is invalid in all processes as soon as one of them has answered a resend', async () => {
     const [one, two] = servers
     if (!one || !two) throw new Error('the servers are not started')
     for (let round = 0; round < 10; round++) {
@@ -461,7 +464,7 @@ describe.each(processes)('%d server processes on one database', (count) => {
         one.post('/otp/resend', { ...press, channel: 'EMAIL' }),
         two.post('/otp/verify', { ...press, otp }),
       ])
-      // The answer may have come before the resend, or too late: for a code that is gone, or for another one.
+      // The guess may have run before the resend, or later: with no code left, or with another one.
       expect(racing.map(({ status }) => status)).toEqual([200, expect.any(Number)])
       expect([200, 401, 404]).toContain(racing[1].status)
       const fresh = await mailCode(press.email)

@@ -12,8 +12,9 @@ import { clockToleranceMs } from '../../src/domain/ports.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
 
-// Random steps on PostgreSQL, from one node and from several at once, and the same steps on records in memory: the answers
-// must be the same, and so must be the stored rows. A failure prints seed and path, which are for `fc.assert`.
+// Runs random steps on PostgreSQL, from one node and from several at once, and the same steps on records in
+// memory. The results and the stored rows must be equal. A failure prints seed and path, which are parameters
+// of `fc.assert`.
 
 /** A store that keeps all its records in one transaction that never ends. */
 function storeInMemory(): OtpStore & { rows(): readonly object[] } {
@@ -30,7 +31,7 @@ function storeInMemory(): OtpStore & { rows(): readonly object[] } {
   }
 }
 
-/** A recipient under one secret key, after a change of it and before that; another recipient; and two applications. */
+/** A recipient with its current and its previous secret key, another recipient, and two apps. */
 const subjects: readonly Subject[] = [
   ['ann'],
   ['ann', 'former ann'],
@@ -40,7 +41,7 @@ const subjects: readonly Subject[] = [
   ['app:shop'],
 ]
 const spansMs = [1, 1000, 30_000, 60_000, 3_600_000] as const
-/** What each limit is, wherever it is claimed by several nodes at once. */
+/** The maximum of each limit, when several nodes claim it concurrently. */
 const usualLimits = {
   minute: { max: 3, windowMs: 60_000 },
   hour: { max: 4, windowMs: 3_600_000 },
@@ -53,9 +54,9 @@ const subject = fc.constantFrom<Subject>(['ann'], ['ann', 'former ann'], ...subj
 const brandSlug = fc.constantFrom('acme', 'acme', '1')
 const code = fc.constantFrom('1', '1', '2', '3')
 const spanMs = fc.constantFrom(...spansMs)
-/** A little before or after what a step has answered. */
+/** A time just before or after the result of a step. */
 const shiftMs = fc.constantFrom(0, 0, 0, -1, 1)
-/** Of the grants and codes so far, counted from the last; a higher one means one that there never was. */
+/** An index into the grants and codes so far, counted from the last; a higher one refers to none. */
 const place = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
 function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<Claim> {
@@ -74,11 +75,11 @@ function claimOf(name: fc.Arbitrary<LimitKey>, isUsual: boolean): fc.Arbitrary<C
     : claim
 }
 
-/** @param isUsual as the use cases call it: every limit is the same each time, and all of them are counted */
+/** @param isUsual as the use cases call it: every limit has one fixed maximum, and all claims count */
 function stepOf(isUsual: boolean) {
   const limitName = fc.constantFrom<LimitKey>('minute', 'minute', 'hour', 'cooldown:acme', 'failures')
   const ofGuess = limitName.filter((name) => name !== 'failures')
-  /** Each is of a window of its own. */
+  /** Each claim is of a different window. */
   const claimsOn = (name: fc.Arbitrary<LimitKey>) =>
     fc.uniqueArray(claimOf(name, isUsual), {
       maxLength: 4,
@@ -120,7 +121,7 @@ function stepOf(isUsual: boolean) {
 }
 type Step = ReturnType<typeof stepOf>['step'] extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Time goes on, or the clock is set: to just before, at and just after where records expire. */
+/** Time passes, or the clock is set just before, at or just after the expiry of records. */
 const passing = fc.record({
   kind: fc.constant('pass' as const),
   ms: fc.constantFrom(
@@ -131,7 +132,7 @@ const passing = fc.record({
 type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
 
 type Answer = LimitDecision | Verdict | undefined
-/** A step as it is called on any store. */
+/** A step that can run on any store. */
 type Call = (store: OtpStore) => Promise<Answer>
 
 const start = Date.UTC(2026, 0, 1, 12)
@@ -185,7 +186,7 @@ class Past {
   }
 }
 
-/** Steps that reach nothing prove nothing. */
+/** The test fails if the steps did not reach these states. */
 const reached = new Set<string>()
 
 function note(kind: Step['kind'], answer: Answer): void {
@@ -200,7 +201,7 @@ describe.skipIf(withoutPostgres !== undefined)(
     let database: Database
     const servers: Database[] = []
 
-    /** Each step says itself what time it is. */
+    /** Each step has its own time. */
     async function open(): Promise<Database> {
       const server = await openDatabase(
         targetOf(own.url),
@@ -227,7 +228,7 @@ describe.skipIf(withoutPostgres !== undefined)(
     const rows = () =>
       database.orm.select().from(codesAndLimits).orderBy(codesAndLimits.subject, codesAndLimits.name)
 
-    test('answer and store the same, one after another', async () => {
+    test('have the same results and rows, one after another', async () => {
       const { step, beginSend, guess, claim } = stepOf(false)
       const one = fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: passing })
       // Enough guesses to lock a code.
@@ -235,7 +236,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         const { subject, brandSlug } = sent
         return [sent, ...Array.from({ length: 4 }, () => ({ ...guessed, subject, brandSlug, claims: [] }))]
       })
-      // A guess right before a code expires, and right after.
+      // A guess just before a code expires, and one just after.
       const late = fc
         .tuple(beginSend, guess, fc.constantFrom(-1, 0, 1))
         .map(([sent, guessed, shiftMs]): (Step | Passing)[] => {
@@ -246,7 +247,7 @@ describe.skipIf(withoutPostgres !== undefined)(
             { ...guessed, subject, brandSlug },
           ]
         })
-      // A window expires that has counted several requests, and is rescheduled for another one.
+      // A window that has counted several requests expires, and is rescheduled for another one.
       const lateReschedule = claim.map((claim): (Step | Passing)[] => {
         const counted: Step = { kind: 'admit', claims: [{ ...claim, max: 1000, counted: true }] }
         return [
@@ -293,7 +294,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       ])
     }, 180_000)
 
-    test('answer and store, on several nodes at once, what they would in some order', async () => {
+    test('have results and rows that some sequential order explains, on several nodes at once', async () => {
       const nodes = servers.map(storeOn)
       const asked = fc.record({ step: stepOf(true).step, node: fc.constantFrom(...nodes) })
       const round = fc.array(asked, { minLength: 1, maxLength: 3, size: 'max' })
@@ -306,7 +307,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       const property = fc.asyncProperty(rounds, async (rounds) => {
         await empty()
         const past = new Past()
-        /** In an order that explains all answers so far. */
+        /** In an order that explains all results so far. */
         let before: readonly Call[] = []
         let now = start
         for (const round of rounds) {
@@ -329,7 +330,7 @@ describe.skipIf(withoutPostgres !== undefined)(
           )
           const right = outcomes.find(({ seen }) => Bun.deepEquals(seen, actual))
           if (!right) {
-            // No order gives it: the first shows as well as any what differs.
+            // No order does; the first shows the difference as well as any other.
             expect<object>(actual).toEqual(at(outcomes, 0).seen)
             return
           }
@@ -342,16 +343,16 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(differing, 'rounds in which the order matters').toBeGreaterThan(10)
     }, 180_000)
 
-    test('of many steps on several nodes no two wait for each other', async () => {
+    test('do not deadlock, with many steps on several nodes at once', async () => {
       await empty()
       const [nodes, past] = [servers.map(storeOn), new Past()]
       const steps = fc.sample(stepOf(true).step, { numRuns: 600, seed: 7 })
-      // So many at once that each transaction holds a good part of all rows.
+      // So many at once that each transaction locks a large part of all rows.
       for (let first = 0; first < steps.length; first += 30) {
         const calls = steps.slice(first, first + 30).map((step) => past.callOf(step, start))
         await Promise.all(calls.map((call, index) => call(at(nodes, index % nodes.length))))
       }
-      // A connection reports what it has met when it ends.
+      // A connection reports its errors when it ends.
       for (const server of servers.splice(1)) await server.close()
       const countOf = async (query: string) => Number((await database.pool.rows(query, []))[0]?.[0])
       const connections = 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()'
@@ -368,7 +369,7 @@ function at<T>(list: readonly T[], index: number): T {
   return item
 }
 
-/** Every order of these. */
+/** Every permutation of these. */
 function ordersOf(items: readonly number[]): number[][] {
   if (items.length < 2) return [[...items]]
   return items.flatMap((first) =>

@@ -8,7 +8,7 @@ import type { Random } from './random.ts'
 
 export const apiKeys = { shop: 'key-of-the-shop', desk: 'key-of-the-desk' } as const
 
-/** A process of the service; a crash ends it and another takes its place. */
+/** One process of the service; a crash ends it and another replaces it. */
 export interface Server {
   readonly store: SendOtpPorts['store']
   readonly brands: SendOtpPorts['brands']
@@ -16,58 +16,60 @@ export interface Server {
   readonly sweep: Storage['sweep']
 }
 
-/** What histories run on, one after another. */
+/** The database that histories run on, one after another. */
 export interface Ground {
-  /** How a history of this seed differs from others. */
+  /** Chooses the profile of the history of this seed. */
   profileOf(seed: number): Profile
-  /** When the next history begins, epoch milliseconds: so long after the last that all of it is over. */
+  /**
+   * Start of the next history in epoch milliseconds, late enough that all records of the last have expired.
+   */
   beginning(): number
   /** Starts the servers of a history. */
   open(profile: Profile): Promise<Site>
   close(): Promise<void>
 }
 
-/** What one history runs on. */
+/** The environment of one history. */
 export interface Site {
-  /** Those at work. */
+  /** The running servers. */
   readonly servers: readonly Server[]
-  /** What the driver says where the scheduler lets a call fail. */
+  /** The driver's error when the scheduler fails a call. */
   readonly problems: Readonly<Record<'busy' | 'full' | 'answer lost', () => Error>>
-  /** How likely it is, as a weight, that the database itself fails. */
+  /** The probability of a database failure, as a weight. */
   readonly breakages: number
-  /** Whether such a call, named by port and method, has to do with that: others go on meanwhile. */
+  /** Whether such a call, named by port and method, is affected; other calls continue. */
   isConcerned(what: string): boolean
-  /** One way in which it fails. */
+  /** One kind of database failure. */
   breakage(random: Random): Breakage
   /**
-   * Ends a server in the middle of everything, and starts another in its place on what it has left.
+   * Ends a server during its calls, and starts another on the remaining data.
    *
-   * @param calls those that the server dies of, or rather with: they are under way at that moment
+   * @param calls the calls in progress at the crash
    */
   crash(index: number, calls: Calls): Promise<void>
-  /** Whether calls can be under way when a server dies: they may be carried out when it is gone. */
+  /** Whether calls may be in progress at a crash, and be executed after it. */
   readonly outlivesCalls: boolean
   close(): Promise<void>
 }
 
 export interface Breakage {
-  /** For the record. */
+  /** Name in the record. */
   readonly what: string
-  /** Whether calls may fail by it; otherwise they wait, and succeed. */
+  /** Whether calls may fail; otherwise they wait, and then succeed. */
   readonly fails: boolean
   run(calls: Calls): Promise<void>
 }
 
-/** The calls of one server that have waited for the scheduler, in the hands of whoever breaks its database. */
+/** The waiting calls of one server, whose database is made to fail. */
 export interface Calls {
   readonly server: Server
-  /** Lets them go on. */
+  /** Lets them continue. */
   start(): void
-  /** Whether one is still under way. */
+  /** Whether one is still in progress. */
   isUnderWay(): boolean
-  /** Resolves when none is, and all that follows has come about. */
+  /** Resolves when none is, and all consequences have been processed. */
   settled(): Promise<void>
-  /** Tells that something has come about. */
+  /** Counts an event. */
   note(what: string): void
 }
 
@@ -75,7 +77,7 @@ export function appsOf(store: KeyStore): SendOtpPorts['apps'] {
   return createApps(store, sha256, new Map(Object.entries(apiKeys)))
 }
 
-/** Makes the brands of every history. */
+/** Creates the brands of every history. */
 export async function makeBrands(operator: Parameters<typeof putBrand>[0]): Promise<void> {
   for (const [slug, dltEnabled] of Object.entries(brands)) {
     await putBrand(operator, slug, { displayName: slug, dltEnabled })

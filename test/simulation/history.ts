@@ -3,20 +3,21 @@ import type { SmsMode } from '../../src/domain/messages/delivery.ts'
 import type { Outcome, SmsRoute } from '../../src/domain/messages/providers.ts'
 import type { LimitSettings } from '../../src/domain/otp/limits.ts'
 
-// What was seen of one history from outside the domain: what clients asked for and were told, what providers were handed
-// and answered, and at which step each call of a port was carried out. Nothing here knows how a code or a limit is kept.
+// The record of one history, seen from outside the domain: requests and responses of clients, messages to
+// providers and their outcomes, and the step of each port call. Nothing here depends on how a code or a limit
+// is stored.
 
 export const people = {
   ann: { channel: 'SMS', identity: '12025550143', spellings: ['+1 (202) 555-0143', '12025550143'] },
   ben: { channel: 'SMS', identity: '447911123456', spellings: ['447911123456', '+44 7911 123456'] },
   cat: { channel: 'EMAIL', identity: 'cat@example.com', spellings: ['cat@example.com', 'Cat@Example.COM'] },
   dan: { channel: 'EMAIL', identity: 'dan@example.com', spellings: ['dan@example.com'] },
-  /** Of the mailbox of cat. */
+  /** Has the same mailbox as cat. */
   eve: { channel: 'EMAIL', identity: 'cat+eve@example.com', spellings: ['cat+eve@example.com'] },
 } as const
 export type Person = keyof typeof people
 
-/** Whose codes are counted together by the minute and the hour. */
+/** The mailbox whose codes share the minute and hour limits. */
 export const mailboxes: Readonly<Record<Person, string>> = {
   ann: 'ann',
   ben: 'ben',
@@ -25,19 +26,19 @@ export const mailboxes: Readonly<Record<Person, string>> = {
   eve: 'cat',
 }
 
-/** `acme` and `hooli` are on a registered template, so that the modes differ. */
+/** `acme` and `hooli` have a registered template, so that the modes differ. */
 export const brands = { acme: true, globex: false, hooli: true } as const
 export type BrandSlug = keyof typeof brands
 
-/** How one history differs from another, beside its events. */
+/** The settings of one history, beside its events. */
 export interface Profile {
-  /** A file of its own can be copied as a crash leaves it, and its faults are mostly those of SQLite itself. */
+  /** A separate file can be copied as a crash leaves it, and most of its faults are SQLite's own. */
   readonly storage: 'memory' | 'shared file' | 'own file' | 'postgres'
-  /** Servers at work on the one database; memory has one. */
+  /** The number of servers on one database; memory has one. */
   readonly servers: 1 | 2 | 4
   /**
-   * Whether the scheduler decides everything. Otherwise calls of several servers go on at once, and which is first is up to
-   * the database.
+   * Whether the scheduler decides everything. Otherwise calls of several servers run concurrently, in the
+   * database's order.
    */
   readonly isExact: boolean
   readonly steps: number
@@ -48,33 +49,33 @@ export interface Profile {
   readonly limits: LimitSettings
   readonly smsMode: SmsMode
   readonly plainProviders: 1 | 2
-  /** How likely a call of the store is to meet a fault. */
+  /** The probability that a store call fails. */
   readonly storeFaults: number
-  /** How likely a call of a provider is to fail. */
+  /** The probability that a provider call fails. */
   readonly providerFaults: number
-  /** Whether providers take long to answer. */
+  /** Whether providers respond slowly. */
   readonly isSlow: boolean
-  /** Whether the clock is set, forwards and back, beside going on. */
+  /** Whether the clock is also set forwards and back. */
   readonly clockIsSet: boolean
   readonly crashes: boolean
-  /** How likely a guess is to be wrong, as a weight. */
+  /** The probability that a guess is wrong, as a weight. */
   readonly wrongGuesses: number
 }
 
-/** One call of the store that was carried out, or that may have been. */
+/** One store call that was executed, or may have been. */
 export interface StoreCall {
   /** Such as `store.admit`. */
   readonly what: string
   /** Increases with each call of the history. */
   readonly order: number
   readonly step: number
-  /** The time that the operation had last read from its clock when it made the call. */
+  /** The last time the operation read from its clock before the call. */
   readonly reading: number
-  /** The time when the store carried it out, a little later: in between, what is over may have been removed. */
+  /** The time when the store executed it. Expired records may have been deleted in between. */
   readonly timeMs: number
 }
 
-/** One call of a provider, with what the provider did. */
+/** One provider call, with its outcome. */
 export interface Handover {
   readonly step: number
   readonly messageId: string
@@ -85,7 +86,7 @@ export interface Handover {
   readonly code: string
   readonly startedAtMs: number
   readonly timeoutMs: number
-  /** Whether the message reached the recipient, whatever the caller was told. */
+  /** Whether the message reached the recipient, independent of the caller's response. */
   arrived: boolean
   answer: { readonly elapsedMs: number; readonly outcome: Outcome | 'threw' } | undefined
 }
@@ -93,11 +94,11 @@ export interface Handover {
 export type Answer = { readonly step: number } & (
   | { readonly kind: 'ok' }
   | { readonly kind: 'refused'; readonly failure: FailureKind }
-  /** Anything that is not a Failure: the caller gets a 500, and what was asked for may have happened. */
+  /** Any other error: the caller gets a 500, and the request may have taken effect. */
   | { readonly kind: 'error'; readonly error: unknown }
 )
 
-/** One request of a client. */
+/** One client request. */
 export interface Operation {
   readonly id: number
   readonly kind: 'send' | 'verify'
@@ -109,26 +110,26 @@ export interface Operation {
   readonly startedAtStep: number
   readonly calls: StoreCall[]
   readonly handovers: Handover[]
-  /** The code that was made for it. */
+  /** The code created for it. */
   code: string | undefined
-  /** How many calls had been carried out when the message was first handed to a provider. */
+  /** The number of executed calls when the message was first sent to a provider. */
   callsBefore: number
-  /** The last time that it read from its clock. */
+  /** The last time it read from its clock. */
   reading: number
-  /** Faults of the store that it met. */
+  /** The store faults it had. */
   faults: number
   answer: Answer | undefined
   /** The step at which its server crashed. */
   lostAtStep: number | undefined
 }
 
-/** One history as it unfolds. */
+/** One history in progress. */
 export interface History {
   readonly profile: Profile
   readonly operations: Operation[]
-  /** The time of day from a step on, oldest first. */
+  /** The time of day from each step on, oldest first. */
   readonly clock: { readonly step: number; readonly timeMs: number }[]
-  /** The first step at which the clock was set back; windows say nothing exact from then on. */
+  /** The first step at which the clock was set back; windows are not exact from then on. */
   firstSetBack: number
 }
 
