@@ -837,6 +837,9 @@ describe('an operator', () => {
     expect([await works(first), await works(second)]).toEqual([true, true])
     const third = await visitor.post('/admin/apps/rotate', { appId: 'till' })
     expect([third.status, keyIn(third.html)]).toEqual([409, ''])
+    // The page has buttons for what the message of the command suggests.
+    expect(third.html).toContain('App till already has two keys')
+    expect(third.html).not.toContain('otpost app')
     await visitor.post('/admin/apps/revoke-key', { appId: 'till', key: first.slice(-4) })
     expect([await works(first), await works(second)]).toEqual([false, true])
     await visitor.post('/admin/apps/revoke', { appId: 'till' })

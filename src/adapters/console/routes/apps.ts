@@ -27,12 +27,8 @@ export function appRoutes({ get, post, ports, showKey }: PageHandler): void {
   })
   post('/admin/apps/revoke', async ({ visit, form, by }) => {
     const appId = field(form, 'appId')
-    const worksStill = await revokeApp(by, appId, ports.apps.configured)
-    return done(
-      visit,
-      '/admin/apps',
-      `Revoked ${appId}.${worksStill === undefined ? '' : ` Warning: ${worksStill}.`}`,
-    )
+    const warning = await revokeApp(by, appId, ports.apps.configured)
+    return done(visit, '/admin/apps', [`Revoked ${appId}.`, warning].filter(Boolean).join(' '))
   })
 
   async function appsShown(
