@@ -392,7 +392,7 @@ function markOf(row: Delivery): MarkProps {
   }
 }
 
-const checkPrefix = /^(?:passed|(REFUSED|REJECTED)) +/
+const checkPrefix = /^(?:passed|(REJECTED)) +/
 
 function isRefusal(line: string): boolean {
   return checkPrefix.exec(line)?.[1] !== undefined
