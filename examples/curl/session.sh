@@ -1,6 +1,6 @@
 #!/bin/sh
-# A session with otpost by curl: a code is sent, asked for again too soon, guessed wrongly, verified, and then used up.
-# Ends with 1 at the first answer that is another one than expected. See the README beside this file.
+# A session with otpost over curl: send a code, request another too soon, try a wrong code, verify, verify again.
+# Exits with status 1 at the first unexpected answer. See the README beside this file.
 set -eu
 
 : "${OTPOST_URL:?is where otpost is, such as http://127.0.0.1:3000}"
@@ -9,10 +9,10 @@ set -eu
 : "${OTPOST_BRAND_ID:?is the brand to send for, such as acme}"
 phone=${1:-+1 202 555 0143}
 
-# A text as JSON. (What has line breaks needs more than this.)
+# A text as JSON. It must not contain line breaks.
 json() { printf '"%s"' "$(printf %s "$1" | sed 's/[\\"]/\\&/g')"; }
 
-# call PATH FIELDS: the answer with its headers. The body goes through a pipe, so that no list of processes shows the key.
+# call PATH FIELDS: the answer with its headers. The body goes through a pipe, so that the key is not in the process list.
 call() {
   printf '{"appId":%s,"apiKey":%s,"brandId":%s,%s}' \
     "$(json "$OTPOST_APP_ID")" "$(json "$OTPOST_API_KEY")" "$(json "$OTPOST_BRAND_ID")" "$2" |
@@ -20,7 +20,7 @@ call() {
       --header 'content-type: application/json' --data-binary @- "$OTPOST_URL$1"
 }
 
-# expect STATUS ERROR PATH FIELDS: calls, shows the answer, and ends where it is another one; ERROR is - for a success.
+# expect STATUS ERROR PATH FIELDS: calls, prints the answer, and exits if it is unexpected. ERROR is - for a success.
 expect() {
   answer=$(call "$3" "$4" | tr -d '\r')
   status=$(printf '%s\n' "$answer" | sed -n '1s/^[^ ]* \([0-9]*\).*/\1/p')
@@ -40,7 +40,7 @@ recipient="\"phone\":$(json "$phone")"
 expect 200 - /otp/send "$recipient"
 expect 429 cooldown_active /otp/resend "$recipient"
 
-# The outbox, where otpost keeps messages instead of sending them, has the code; else whoever has the phone types it.
+# If the server has an outbox, read the code there. Otherwise the user types it.
 digits=$(printf %s "$phone" | tr -cd 0-9)
 if outbox=$(curl --silent --fail --max-time 15 "$OTPOST_URL/outbox/messages?to=$digits&wait=10"); then
   code=$(printf %s "$outbox" | grep -o '[0-9]\{6\} is your' | tail -n 1 | cut -c 1-6)

@@ -1,13 +1,13 @@
 // @ts-check
 
-// What makes the pages pleasant where scripts run; without it they work as well.
+// Improves the pages if scripts run. They work without it too.
 
-// Counts down what the server says in seconds, then takes the sentence away.
+// Counts down the seconds in a message, then removes the message.
 for (const time of document.querySelectorAll('time[data-seconds]')) {
   const until = Date.now() + Number(time.getAttribute('data-seconds')) * 1000
   const timer = setInterval(() => {
     const seconds = Math.ceil((until - Date.now()) / 1000)
-    // Minutes stay as the server wrote them.
+    // Minutes do not count down.
     if (seconds < 120) time.textContent = seconds === 1 ? '1 second' : `${seconds} seconds`
     if (seconds > 0) return
     clearInterval(timer)
@@ -15,7 +15,7 @@ for (const time of document.querySelectorAll('time[data-seconds]')) {
   }, 250)
 }
 
-// Fills the code in from the SMS, where the browser can read it (WebOTP) and the SMS ends with `@host #code`.
+// Fills in the code from the SMS, if the browser supports WebOTP and the SMS ends with `@host #code`.
 const input = document.querySelector('input[autocomplete="one-time-code"]')
 if (input instanceof HTMLInputElement && 'OTPCredential' in window) {
   const waiting = new AbortController()
@@ -26,6 +26,6 @@ if (input instanceof HTMLInputElement && 'OTPCredential' in window) {
       input.value = credential.code
       input.form?.requestSubmit()
     })
-    // Whoever would rather type it says no, or types it.
+    // The visitor declined, or typed the code.
     .catch(() => {})
 }

@@ -1,6 +1,6 @@
-// What visitors see. Everything that came from somebody is escaped; no page holds a key or a code.
+// What visitors see. Everything from visitors is escaped. No page contains a key or a code.
 
-/** What a page says to its reader, and the seconds until they may try again. */
+/** A message for the visitor, and the seconds until another attempt is allowed. */
 export interface Notice {
   readonly text: string
   readonly waitSeconds?: number | undefined
@@ -35,7 +35,7 @@ ${alert(notice)}
   )
 }
 
-/** What only somebody who is signed in sees. */
+/** The page for signed-in visitors. */
 export function homePage(user: string): string {
   return page(
     'Welcome',
@@ -44,7 +44,7 @@ export function homePage(user: string): string {
   )
 }
 
-/** A page that says one thing. */
+/** A page with one message. */
 export function plainPage(title: string, text: string): string {
   return page(title, `<p>${escapeHtml(text)}</p>\n<p><a href="/">Start again</a></p>`)
 }

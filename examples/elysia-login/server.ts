@@ -11,30 +11,30 @@ const otpost = createClient({
   appId: required('OTPOST_APP_ID'),
   apiKey: required('OTPOST_API_KEY'),
   brandId: required('OTPOST_BRAND_ID'),
-  // Somebody looks at a page meanwhile: it would rather say how long to wait.
+  // A visitor is waiting, so the page shows how long to wait instead.
   retry: { maxWaitMs: 2000 },
 })
 
 // --- Sessions -------------------------------------------------------------------------------------------------------
 
-/** Who a code went to, in the form that an account is found by: there is one for each person. */
+/** The recipient of a code, in the form that identifies an account. */
 type Recipient = { readonly phone: string } | { readonly email: string }
 
-/** What is known of a visitor: first that a code went to somebody, then that they had it. */
+/** A visitor: first a code was sent to them, then they entered it. */
 interface Session {
   readonly recipient: Recipient
   readonly isSignedIn: boolean
   readonly expiresAt: number
-  /** What the next page has to say, once. */
+  /** The next page shows it once. */
   notice?: Notice | undefined
 }
 
-/** By the token in the cookie. In memory: keep them in your database instead, by the SHA-256 of the token. */
+/** Sessions by the token in the cookie, in memory. Store them in your database instead, by the SHA-256 of the token. */
 const sessions = new Map<string, Session>()
 
 const lifetimeSeconds = { codeSent: 15 * 60, signedIn: 8 * 3600 } as const
 
-/** By TLS the browser itself sees to it that no other host has set the cookie. */
+/** With TLS, the prefix __Host- makes the browser reject such a cookie from any other host. */
 const isBehindTls = process.env.NODE_ENV === 'production'
 const cookieName = isBehindTls ? '__Host-session' : 'session'
 
@@ -53,7 +53,7 @@ function sessionOf(request: Request): Session | undefined {
   return session && session.expiresAt > Date.now() ? session : undefined
 }
 
-/** Begins a session under a new token, so that nobody knows one from before; returns its cookie. */
+/** Starts a session with a new token, so that an earlier token is worthless. Returns its cookie. */
 function beginSession(request: Request, session: Omit<Session, 'expiresAt'>): string {
   const seconds = session.isSignedIn ? lifetimeSeconds.signedIn : lifetimeSeconds.codeSent
   const token = randomBytes(32).toString('base64url')
@@ -64,7 +64,7 @@ function beginSession(request: Request, session: Omit<Session, 'expiresAt'>): st
 
 // --- Limits ---------------------------------------------------------------------------------------------------------
 
-/** At most so many calls of one caller within a time; each may cost an SMS, or a guess at somebody's code. */
+/** The maximum number of calls of one visitor within a time. Each may cost an SMS, or be a guess. */
 class Limit {
   private readonly windows = new Map<string, { count: number; endsAt: number }>()
 
@@ -73,7 +73,7 @@ class Limit {
     private readonly seconds: number,
   ) {}
 
-  /** Counts a call; returns the seconds until the next one may pass, or 0 where this one does. */
+  /** Counts a call. Returns 0 if it is allowed, otherwise the seconds until the next one is. */
   take(caller: string): number {
     const now = Date.now()
     const window = this.windows.get(caller)
@@ -90,7 +90,7 @@ class Limit {
   }
 }
 
-/** otpost limits a phone, a mailbox and your application as a whole; these limit one visitor. */
+/** otpost limits a phone, a mailbox and the app. These limit one visitor. */
 const sends = new Limit(10, 600)
 const guesses = new Limit(30, 600)
 
@@ -100,32 +100,32 @@ setInterval(() => {
   for (const limit of [sends, guesses]) limit.forgetPast(now)
 }, 60_000).unref()
 
-// --- What visitors are told -----------------------------------------------------------------------------------------
+// --- Messages for visitors ------------------------------------------------------------------------------------------
 
 type Failure = Extract<SendResult | VerifyResult, { success: false }>
 
 const unavailable = 'We can not send or check codes at the moment. Please try again later.'
-const wrongCode = 'That code is not right, or not good any more.'
+const wrongCode = 'That code is wrong or has expired.'
 
-/** Each code of otpost as a sentence: where a new version has another one, the compiler asks for it here. */
+/** A message for each error code of otpost. If a new version has another code, the compiler reports it here. */
 const sentences: Readonly<Record<Failure['error'], string>> = {
-  // What the visitor can mend.
-  validation_error: 'Please look at the number or address again.',
-  invalid_contact: 'Please look at the number or address again.',
+  // Errors that the visitor can fix.
+  validation_error: 'Please check the phone number or e-mail address.',
+  invalid_contact: 'Please check the phone number or e-mail address.',
   invalid_otp_format: 'The code has six digits.',
-  // One sentence for both: whether somebody asked for a code is not for others to know.
+  // One message for both: others must not learn whether a code was requested.
   mismatch: wrongCode,
   not_found: wrongCode,
-  max_attempts: 'There were too many wrong codes. Please ask for another one.',
-  // What time mends.
-  cooldown_active: 'A code is on its way already.',
-  rate_limited: 'That was too often.',
+  max_attempts: 'Too many wrong codes. Please request another one.',
+  // Errors that pass.
+  cooldown_active: 'A code was sent already.',
+  rate_limited: 'Too many attempts.',
   sms_failed: 'We could not send a code. Please try again.',
-  timeout: 'That took too long. If a code comes, it is good; else please ask for another one.',
+  timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
   unreachable: unavailable,
   internal_error: unavailable,
   unexpected_answer: unavailable,
-  // What only we can mend: how this application is set up.
+  // Errors in the setup of this application.
   unauthorized: unavailable,
   forbidden: unavailable,
   invalid_app_id: unavailable,
@@ -137,14 +137,14 @@ const sentences: Readonly<Record<Failure['error'], string>> = {
 
 function noticeOf(failure: Failure): Notice {
   const text = sentences[failure.error]
-  // The log tells more than the visitor, but never whom it was about; with the requestId otpost's log tells the rest.
+  // The log has the requestId, with which otpost's log has the rest. It never names the recipient.
   if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
-  // After too many wrong codes another one may be asked for at once; what has to wait is the old one.
+  // After too many wrong codes the visitor may request another at once.
   const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
   return { text, waitSeconds }
 }
 
-/** What somebody typed, in the form that their account has; undefined where it can be neither. */
+/** The typed phone number or e-mail address in its normal form; undefined if it is neither. */
 function recipientOf(typed: string): Recipient | undefined {
   const contact = typed.trim()
   if (contact.includes('@')) return { email: contact.normalize('NFC').toLowerCase() }
@@ -155,7 +155,7 @@ function nameOf(recipient: Recipient): string {
   return 'email' in recipient ? recipient.email : recipient.phone
 }
 
-/** The same fields that send takes and verify takes. */
+/** The fields that send and verify share. */
 function sendRequest(recipient: Recipient) {
   return 'email' in recipient ? ({ channel: 'EMAIL', ...recipient } as const) : recipient
 }
@@ -166,7 +166,7 @@ const headers = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
-  // Not no-referrer, with which a browser would hide the Origin that isOwnForm looks at.
+  // Not no-referrer: the browser would hide the Origin, which isOwnForm needs.
   'referrer-policy': 'same-origin',
 }
 
@@ -175,13 +175,13 @@ function html(content: string, status = 200): Response {
   return new Response(content, { status, headers: { ...headers, ...type } })
 }
 
-/** Sends the browser on, so that reloading the next page repeats nothing. */
+/** Redirects, so that reloading the next page repeats nothing. */
 function goTo(path: string, cookie?: string): Response {
   const setCookie = cookie === undefined ? {} : { 'set-cookie': cookie }
   return new Response(null, { status: 303, headers: { ...headers, location: path, ...setCookie } })
 }
 
-/** Whether a form was sent from a page of this site: another one could make a visitor sign in as somebody else. */
+/** Whether a form was sent from a page of this site. Another site could sign a visitor in as another person. */
 function isOwnForm({ headers }: Request): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'
@@ -191,15 +191,15 @@ function isOwnForm({ headers }: Request): boolean {
 
 const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
   .onError(({ code }) => {
-    if (code === 'NOT_FOUND') return html(plainPage('Not found', 'There is no such page.'), 404)
+    if (code === 'NOT_FOUND') return html(plainPage('Not found', 'This page does not exist.'), 404)
     if (code === 'VALIDATION' || code === 'PARSE') {
-      return html(plainPage('Not understood', 'A field of the form is missing or too long.'), 400)
+      return html(plainPage('Invalid form', 'A field of the form is missing or too long.'), 400)
     }
     return html(plainPage('Sorry', 'Something went wrong. Please try again.'), 500)
   })
   .onRequest(({ request }) => {
     if (request.method === 'POST' && !isOwnForm(request)) {
-      return html(plainPage('Refused', 'This form was not sent from a page of this site.'), 403)
+      return html(plainPage('Rejected', 'This form was not sent from a page of this site.'), 403)
     }
   })
   .get('/style.css', () => new Response(style, { headers: { ...headers, 'content-type': 'text/css' } }))
@@ -221,7 +221,7 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       const waitSeconds = sends.take(visitorOf(request, server))
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
       const result = await otpost.send(sendRequest(recipient))
-      // Of a code that is on its way already the visitor may be the one who asked: the next page is the same.
+      // A code was sent a moment ago, perhaps to this visitor: show the same page.
       const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
       if (!isSent) return again(noticeOf(result), result.status ?? 503)
       const notice = result.success ? undefined : noticeOf(result)
@@ -246,7 +246,7 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
     }
     const result = await otpost.resend(sendRequest(session.recipient))
     session.notice = result.success
-      ? { text: 'Another code is on its way. The one before it is not good any more.' }
+      ? { text: 'Another code was sent. The previous one no longer works.' }
       : noticeOf(result)
     return goTo('/code')
   })
@@ -262,7 +262,7 @@ const app = new Elysia({ serve: { maxRequestBodySize: 16 * 1024 } })
       if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
       const result = await otpost.verify({ ...recipient, otp: body.otp.replace(/\s/g, '') })
       if (!result.success) return again(noticeOf(result), result.status ?? 503)
-      // Here find the account of this person, or make one: whether there was one is told to nobody before.
+      // Find or create the account of this person here. No earlier answer reveals whether it exists.
       return goTo('/', beginSession(request, { recipient, isSignedIn: true }))
     },
     { body: t.Object({ otp: t.String({ maxLength: 20 }) }) },
@@ -276,7 +276,7 @@ app.listen({ port: Number(process.env.PORT ?? 3001), hostname: '127.0.0.1' }, ({
   console.log(`http://localhost:${port}/login`)
 })
 
-/** Whom limits count. Behind a proxy every socket is the proxy's: take the address from the header that it sets. */
+/** The visitor that limits count. Behind a proxy, take the IP address from the header that the proxy sets. */
 function visitorOf(request: Request, server: (typeof app)['server']): string {
   return server?.requestIP(request)?.address ?? ''
 }

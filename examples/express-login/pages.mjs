@@ -1,9 +1,9 @@
 // @ts-check
 
-// What visitors see. Everything that came from somebody is escaped; no page holds a key or a code.
+// What visitors see. Everything from visitors is escaped. No page contains a key or a code.
 
 /**
- * What a page says to its reader, and the seconds until they may try again.
+ * A message for the visitor, and the seconds until another attempt is allowed.
  *
  * @typedef {{ text: string, waitSeconds?: number | undefined }} Notice
  */
@@ -46,7 +46,7 @@ ${alert(notice)}
 }
 
 /**
- * What only somebody who is signed in sees.
+ * The page for signed-in visitors.
  *
  * @param {string} user
  */
@@ -59,7 +59,7 @@ export function homePage(user) {
 }
 
 /**
- * A page that says one thing.
+ * A page with one message.
  *
  * @param {string} title
  * @param {string} text

@@ -13,25 +13,24 @@ const otpost = createClient({
   appId: required('OTPOST_APP_ID'),
   apiKey: required('OTPOST_API_KEY'),
   brandId: required('OTPOST_BRAND_ID'),
-  // Somebody looks at a page meanwhile: it would rather say how long to wait.
+  // A visitor is waiting, so the page shows how long to wait instead.
   retry: { maxWaitMs: 2000 },
 })
 
 // --- Sessions -------------------------------------------------------------------------------------------------------
 
 /**
- * Who a code went to, in the form that an account is found by: there is one for each person.
+ * The recipient of a code, in the form that identifies an account.
  *
  * @typedef {{ phone: string } | { email: string }} Recipient
  *
- * What is known of a visitor: first that a code went to somebody, then that they had it. The notice is what the next page
- * has to say, once.
+ * A visitor: first a code was sent to them, then they entered it. The next page shows the notice once.
  *
  * @typedef {{ recipient: Recipient, isSignedIn: boolean, expiresAt: number, notice?: import('./pages.mjs').Notice | undefined }} Session
  */
 
 /**
- * By the token in the cookie. In memory: keep them in your database instead, by the SHA-256 of the token.
+ * Sessions by the token in the cookie, in memory. Store them in your database instead, by the SHA-256 of the token.
  *
  * @type {Map<string, Session>}
  */
@@ -39,7 +38,7 @@ const sessions = new Map()
 
 const lifetimeMs = { codeSent: 15 * 60_000, signedIn: 8 * 3_600_000 }
 
-/** By TLS the browser itself sees to it that no other host has set the cookie. */
+/** With TLS, the prefix __Host- makes the browser reject such a cookie from any other host. */
 const isBehindTls = process.env.NODE_ENV === 'production'
 const cookieName = isBehindTls ? '__Host-session' : 'session'
 const cookieOptions = /** @type {const} */ ({
@@ -62,7 +61,7 @@ function sessionOf(req) {
 }
 
 /**
- * Begins a session under a new token, so that nobody knows one from before.
+ * Starts a session with a new token, so that an earlier token is worthless.
  *
  * @param {express.Request} req
  * @param {express.Response} res
@@ -78,7 +77,7 @@ function beginSession(req, res, session) {
 
 // --- Limits ---------------------------------------------------------------------------------------------------------
 
-/** At most so many calls of one caller within a time; each may cost an SMS, or a guess at somebody's code. */
+/** The maximum number of calls of one visitor within a time. Each may cost an SMS, or be a guess. */
 class Limit {
   /** @type {Map<string, { count: number, endsAt: number }>} */
   #windows = new Map()
@@ -92,7 +91,7 @@ class Limit {
   }
 
   /**
-   * Counts a call; returns the seconds until the next one may pass, or 0 where this one does.
+   * Counts a call. Returns 0 if it is allowed, otherwise the seconds until the next one is.
    *
    * @param {string} caller
    */
@@ -113,7 +112,7 @@ class Limit {
   }
 }
 
-/** otpost limits a phone, a mailbox and your application as a whole; these limit one visitor. */
+/** otpost limits a phone, a mailbox and the app. These limit one visitor. */
 const sends = new Limit(10, 600)
 const guesses = new Limit(30, 600)
 
@@ -123,36 +122,36 @@ setInterval(() => {
   for (const limit of [sends, guesses]) limit.forgetPast(now)
 }, 60_000).unref()
 
-// --- What visitors are told -----------------------------------------------------------------------------------------
+// --- Messages for visitors ------------------------------------------------------------------------------------------
 
 const unavailable = 'We can not send or check codes at the moment. Please try again later.'
-const wrongCode = 'That code is not right, or not good any more.'
+const wrongCode = 'That code is wrong or has expired.'
 
 /**
  * @typedef {Extract<import('otpost/client').SendResult | import('otpost/client').VerifyResult, { success: false }>} Failure
  *
- * Each code of otpost as a sentence: where a new version has another one, a check of types asks for it here.
+ * A message for each error code of otpost. If a new version has another code, the type check reports it here.
  *
  * @type {Readonly<Record<Failure['error'], string>>}
  */
 const sentences = {
-  // What the visitor can mend.
-  validation_error: 'Please look at the number or address again.',
-  invalid_contact: 'Please look at the number or address again.',
+  // Errors that the visitor can fix.
+  validation_error: 'Please check the phone number or e-mail address.',
+  invalid_contact: 'Please check the phone number or e-mail address.',
   invalid_otp_format: 'The code has six digits.',
-  // One sentence for both: whether somebody asked for a code is not for others to know.
+  // One message for both: others must not learn whether a code was requested.
   mismatch: wrongCode,
   not_found: wrongCode,
-  max_attempts: 'There were too many wrong codes. Please ask for another one.',
-  // What time mends.
-  cooldown_active: 'A code is on its way already.',
-  rate_limited: 'That was too often.',
+  max_attempts: 'Too many wrong codes. Please request another one.',
+  // Errors that pass.
+  cooldown_active: 'A code was sent already.',
+  rate_limited: 'Too many attempts.',
   sms_failed: 'We could not send a code. Please try again.',
-  timeout: 'That took too long. If a code comes, it is good; else please ask for another one.',
+  timeout: 'The request timed out. If a code arrives, it is valid. Otherwise please request another one.',
   unreachable: unavailable,
   internal_error: unavailable,
   unexpected_answer: unavailable,
-  // What only we can mend: how this application is set up.
+  // Errors in the setup of this application.
   unauthorized: unavailable,
   forbidden: unavailable,
   invalid_app_id: unavailable,
@@ -165,15 +164,15 @@ const sentences = {
 /** @param {Failure} failure */
 function noticeOf(failure) {
   const text = sentences[failure.error]
-  // The log tells more than the visitor, but never whom it was about; with the requestId otpost's log tells the rest.
+  // The log has the requestId, with which otpost's log has the rest. It never names the recipient.
   if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
-  // After too many wrong codes another one may be asked for at once; what has to wait is the old one.
+  // After too many wrong codes the visitor may request another at once.
   const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
   return { text, waitSeconds }
 }
 
 /**
- * What somebody typed, in the form that their account has; undefined where it can be neither.
+ * The typed phone number or e-mail address in its normal form; undefined if it is neither.
  *
  * @param {string} typed
  * @returns {Recipient | undefined}
@@ -198,14 +197,14 @@ function sendRequest(recipient) {
 
 const app = express()
 app.disable('x-powered-by')
-// Behind a proxy: app.set('trust proxy', 1), so that req.ip is the visitor's address and not the proxy's.
+// Behind a proxy: app.set('trust proxy', 1), so that req.ip is the visitor's IP address and not the proxy's.
 
 app.use((_req, res, next) => {
   res.set({
     'content-security-policy':
       "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
-    // Not no-referrer, with which a browser would hide the Origin that isOwnForm looks at.
+    // Not no-referrer: the browser would hide the Origin, which isOwnForm needs.
     'referrer-policy': 'same-origin',
     'cache-control': 'no-store',
   })
@@ -214,7 +213,7 @@ app.use((_req, res, next) => {
 
 app.use((req, res, next) => {
   if (req.method !== 'POST' || isOwnForm(req)) return next()
-  res.status(403).send(plainPage('Refused', 'This form was not sent from a page of this site.'))
+  res.status(403).send(plainPage('Rejected', 'This form was not sent from a page of this site.'))
 })
 
 app.use(express.urlencoded({ extended: false, limit: '16kb' }))
@@ -239,7 +238,7 @@ app.post('/login', async (req, res) => {
   const waitSeconds = sends.take(req.ip ?? '')
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
   const result = await otpost.send(sendRequest(recipient))
-  // Of a code that is on its way already the visitor may be the one who asked: the next page is the same.
+  // A code was sent a moment ago, perhaps to this visitor: show the same page.
   const isSent = result.success || result.error === 'cooldown_active' || result.error === 'timeout'
   if (!isSent) return again(noticeOf(result), result.status ?? 503)
   const notice = result.success ? undefined : noticeOf(result)
@@ -265,7 +264,7 @@ app.post('/code/resend', async (req, res) => {
   }
   const result = await otpost.resend(sendRequest(session.recipient))
   session.notice = result.success
-    ? { text: 'Another code is on its way. The one before it is not good any more.' }
+    ? { text: 'Another code was sent. The previous one no longer works.' }
     : noticeOf(result)
   res.redirect(303, '/code')
 })
@@ -280,7 +279,7 @@ app.post('/code', async (req, res) => {
   if (waitSeconds > 0) return again({ text: sentences.rate_limited, waitSeconds }, 429)
   const result = await otpost.verify({ ...recipient, otp: field(req, 'otp', 20).replace(/\s/g, '') })
   if (!result.success) return again(noticeOf(result), result.status ?? 503)
-  // Here find the account of this person, or make one: whether there was one is told to nobody before.
+  // Find or create the account of this person here. No earlier answer reveals whether it exists.
   beginSession(req, res, { recipient, isSignedIn: true })
   res.redirect(303, '/')
 })
@@ -291,14 +290,14 @@ app.post('/logout', (req, res) => {
   res.redirect(303, '/login')
 })
 
-app.use((_req, res) => void res.status(404).send(plainPage('Not found', 'There is no such page.')))
+app.use((_req, res) => void res.status(404).send(plainPage('Not found', 'This page does not exist.')))
 
 /** @type {express.ErrorRequestHandler} */
 const answerError = (error, _req, res, _next) => {
   const isTheirs = error.status >= 400 && error.status < 500
   if (!isTheirs) console.error(error)
   const page = isTheirs
-    ? plainPage('Not understood', 'A field of the form is missing or too long.')
+    ? plainPage('Invalid form', 'A field of the form is missing or too long.')
     : plainPage('Sorry', 'Something went wrong. Please try again.')
   res.status(isTheirs ? error.status : 500).send(page)
 }
@@ -311,7 +310,7 @@ const server = app.listen(Number(process.env.PORT ?? 3001), '127.0.0.1', (error)
 })
 
 /**
- * Whether a form was sent from a page of this site: another one could make a visitor sign in as somebody else.
+ * Whether a form was sent from a page of this site. Another site could sign a visitor in as another person.
  *
  * @param {express.Request} req
  */

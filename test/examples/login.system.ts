@@ -122,14 +122,12 @@ for (const { name: kind, title, isRun } of examples)
       // Another one is asked for too soon.
       expect((await visitor.post('/code/resend')).location).toBe('/code')
       const tooSoon = alertOf(await visitor.get('/code'))
-      expect(tooSoon).toMatch(
-        /^A code is on its way already\. You can try again in (?:[12]?\d|30) seconds?\.$/,
-      )
+      expect(tooSoon).toMatch(/^A code was sent already\. You can try again in (?:[12]?\d|30) seconds?\.$/)
       expect(alertOf(await visitor.get('/code'))).toBe('')
 
       const wrong = await visitor.post('/code', { otp: otherThan(code) })
       expect(wrong.status).toBe(401)
-      expect(alertOf(wrong)).toBe('That code is not right, or not good any more.')
+      expect(alertOf(wrong)).toBe('That code is wrong or has expired.')
       expect((await visitor.get('/')).location).toBe('/login')
 
       const before = new Map(visitor.cookies)
@@ -160,10 +158,10 @@ for (const { name: kind, title, isRun } of examples)
       for (const _ of [1, 2, 3]) await visitor.post('/code', { otp: otherThan(first) })
       const locked = await visitor.post('/code', { otp: first })
       expect(locked.status).toBe(429)
-      expect(alertOf(locked)).toBe('There were too many wrong codes. Please ask for another one.')
+      expect(alertOf(locked)).toBe('Too many wrong codes. Please request another one.')
 
       await visitor.post('/code/resend')
-      expect(alertOf(await visitor.get('/code'))).toStartWith('Another code is on its way.')
+      expect(alertOf(await visitor.get('/code'))).toStartWith('Another code was sent.')
       const second = await otpost.codeFor(email)
       expect((await visitor.post('/code', { otp: second })).location).toBe('/')
       expect((await visitor.get('/')).text).toContain(email.toLowerCase())
@@ -174,19 +172,19 @@ for (const { name: kind, title, isRun } of examples)
       await visit().post('/login', { contact: phone })
       const other = visit()
       expect((await other.post('/login', { contact: phone })).location).toBe('/code')
-      expect(alertOf(await other.get('/code'))).toStartWith('A code is on its way already.')
+      expect(alertOf(await other.get('/code'))).toStartWith('A code was sent already.')
       expect(await otpost.messagesTo(phone)).toHaveLength(1)
     })
 
     test('refuses what is no number or address, and writes it back as text', async () => {
       const answer = await visit().post('/login', { contact: '"><script>alert(1)</script>' })
       expect(answer.status).toBe(400)
-      expect(alertOf(answer)).toBe('Please look at the number or address again.')
+      expect(alertOf(answer)).toBe('Please check the phone number or e-mail address.')
       expect(answer.text).not.toContain('<script>')
       // The same where otpost is the one to refuse it.
       const refused = await visit().post('/login', { contact: 'two@at@example.com' })
       expect(refused.status).toBe(400)
-      expect(alertOf(refused)).toBe('Please look at the number or address again.')
+      expect(alertOf(refused)).toBe('Please check the phone number or e-mail address.')
       expect((await visit().post('/login', { contact: 'x'.repeat(255) })).status).toBe(400)
       expect((await visit().post('/login')).status).toBe(400)
       expect((await visit().get('/nowhere')).status).toBe(404)
@@ -256,7 +254,7 @@ for (const { name: kind, title, isRun } of examples)
       ])
       expect(last?.status).toBe(429)
       expect(last && alertOf(last)).toMatch(
-        /^That was too often\. You can try again in \d+ (?:seconds?|minutes)\.$/,
+        /^Too many attempts\. You can try again in \d+ (?:seconds?|minutes)\.$/,
       )
       const log = sites[kind]?.log()
       expect(log).toContain('otpost: unreachable')
