@@ -154,6 +154,15 @@ test('README.md has at most 220 lines', () => {
   expect(pageAt('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(220)
 })
 
+test('the first paragraph of every page of docs says whom it is for', () => {
+  const guides = pages.filter(({ path }) => /^docs\/(?:[^/]+|decisions\/(?:contract|README))\.md$/.test(path))
+  expect(guides.length).toBeGreaterThan(25)
+  const isIndex = (path: string) => path === 'docs/README.md'
+  const first = ({ text }: Page) => /^# .+\n+(?:<!--.*-->\n+)?([^\n][\s\S]*?)(?:\n\n|$)/.exec(text)?.[1] ?? ''
+  const isAddressed = (page: Page) => isIndex(page.path) || /\bfor\b/i.test(first(page))
+  expect(guides.filter((page) => !isAddressed(page)).map(({ path }) => path)).toEqual([])
+})
+
 test('every decision has context, decision and consequences', () => {
   const decisions = pages.filter(({ path }) => /^docs\/decisions\/\d{4}-/.test(path))
   expect(decisions.length).toBeGreaterThan(9)
