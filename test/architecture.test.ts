@@ -114,7 +114,7 @@ describe('imports', () => {
   test('of the domain are its own files', () => {
     expect(
       importsWhere((file, imported) => isDomain(file) && !imported.startsWith('src/domain/')),
-      'The rules of the service hold whatever stores, sends or serves: src/domain imports no package, no node: and no adapter, not even a type. Declare a port in src/domain and implement it in an adapter.',
+      'The domain must not depend on an adapter: src/domain imports no package, no node: module and no adapter, not even a type. Declare a port in src/domain and implement it in an adapter.',
     ).toEqual([])
   })
 
@@ -132,7 +132,7 @@ describe('imports', () => {
         if (own === undefined || other === undefined || own === other) return false
         return !shared[own]?.includes(other)
       }),
-      'An adapter can be replaced alone only while no other knows it. Pass what is needed as a port, in src/app.ts.',
+      'An adapter can be replaced only if no other adapter imports it. Pass its dependencies as ports, in src/app.ts.',
     ).toEqual([])
   })
 
@@ -144,7 +144,7 @@ describe('imports', () => {
           adapterOf(path) === undefined &&
           !/^src\/(?:app\.ts|context\.ts|secret-key\.ts|config\/|commands\/)/.test(path),
       ),
-      'One place decides which adapter implements which port: src/app.ts, and src/context.ts for what commands share. src/config reads the settings of adapters.',
+      'Adapters are wired in src/app.ts, and in src/context.ts for commands. src/config reads the settings of adapters.',
     ).toEqual([])
   })
 
@@ -157,14 +157,14 @@ describe('imports', () => {
             imported,
           ),
       ),
-      'An adapter gets what it needs as arguments. One that imports its composition root cannot be used or tested alone.',
+      'An adapter gets its dependencies as arguments. An adapter that imports its composition root cannot be used or tested alone.',
     ).toEqual([])
   })
 
   test('have no cycles, including types', () => {
     expect(
       circlesIn(new Map(sources.map(({ path, imports }) => [path, imports]))),
-      'Files that import each other can only be understood together. Move what they share to a file that both import.',
+      'Files that import each other can only be understood together. Move their shared code to a file that both import.',
     ).toEqual([])
   })
 
@@ -218,7 +218,7 @@ describe('outside access', () => {
         // The name of a draft file that no other process writes.
         return adapterOf(path) === 'crypto' && found === 'process.pid'
       }),
-      'The service must be able to live in a test beside others: exits, signals, streams and arguments belong to the process: src/main.ts and its commands.',
+      'Several services must run in one test process. Only src/main.ts and the commands use exits, signals, streams and arguments.',
     ).toEqual([])
   })
 
@@ -228,14 +228,13 @@ describe('outside access', () => {
         /\b(?:process|Bun|import\.meta)\.env\b(?:\.\w+|\[[^\]]*\])?/g,
         ({ path }, found) => path === 'src/main.ts' && found === 'process.env',
       ),
-      'Settings are read once, at start, into one checked value. A variable read elsewhere is one that nobody is told about when it is wrong.',
+      'Settings are read and checked once, at start. An invalid variable that is read elsewhere would not be reported.',
     ).toEqual([])
   })
 })
 
 describe('migrations', () => {
-  const reason =
-    'A database applies the migrations it does not have yet, in order of when they were made; a file that is not listed never runs.'
+  const reason = 'Migrations run in order of their creation time; a file that is not listed never runs.'
 
   const stores = [
     ['sqlite', sqliteMigrations],
@@ -267,7 +266,7 @@ describe('packages', () => {
     const wanted = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies })
     expect(
       wanted.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version)),
-      'What was tested is what is installed: a range would let a release of someone else change this one.',
+      'Installed versions must equal the tested ones. A range would allow another release of a dependency.',
     ).toEqual([])
   })
 
@@ -275,7 +274,7 @@ describe('packages', () => {
     const lock = readFileSync(join(root, 'bun.lock'), 'utf8')
     expect(
       lock.match(/https?:\/\/[^\s"]*/g) ?? [],
-      'bun.lock must install anywhere: a host in it ties everyone to the registry of the machine that wrote it.',
+      'bun.lock must work with any registry: it must not contain a host name.',
     ).toEqual([])
   })
 })
@@ -289,7 +288,7 @@ test('tests start the program through test/support/program.ts', async () => {
   }
   expect(
     named.sort(),
-    'One that names src/main.ts itself would start the source where a compiled program is under test, and say nothing of it.',
+    'A test that starts src/main.ts itself would run the source when the compiled program is under test.',
   ).toEqual([
     'test/architecture.test.ts',
     // The commands on the pages are compared with it.

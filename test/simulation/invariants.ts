@@ -12,28 +12,31 @@ import {
   type StoreCall,
 } from './history.ts'
 
-// What must hold of every history, judged from outside. A request whose outcome nobody was told (a 500, a crash, an
-// answer still under way) may or may not have happened, and each rule allows both; two things of the same step may have
-// come in either order.
+// Rules for every history, checked from outside the domain. A request with an unknown outcome (a 500, a
+// crash, no response yet) may have happened or not, and each rule allows both. Two events of the same step
+// may have happened in either order.
 //
-// A call of the store is atomic, and the order of calls is known. So a code is made at the last call before its first
-// handover, and a verdict falls at the last call before its answer.
+// A store call is atomic, and the order of calls is known. So a code is created at the last call before it is
+// first sent, and a verification is decided at the last call before its response.
 
-/** The promise that a history broke. */
+/** A rule that a history broke. */
 export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
-/** Requests overtake each other by less than this, between reading the clock and what the store makes of it. */
+/**
+ * The maximum time between reading the clock and the store call, in which concurrent requests may change
+ * order.
+ */
 export const overtakingMs = 5000
 
-/** A cooldown runs from the end of the delivery, give or take this. */
+/** The tolerance for the start of a cooldown at the end of the delivery. */
 const cooldownToleranceMs = 500
 
 export class Invariants {
   constructor(private readonly history: History) {}
 
-  /** Judges a message that a provider was handed. */
+  /** Checks a message that a provider got. */
   handedOver(send: Operation, handover: Handover): void {
     const { identity, channel } = people[send.person]
     if (send.kind !== 'send') broken(`${name(send)} delivers something`)
@@ -57,7 +60,7 @@ export class Invariants {
     }
   }
 
-  /** Judges a send by the limits, now that its code is made and on its way. */
+  /** Checks a send against the limits, after its code was created and sent. */
   begun(send: Operation): void {
     const birth = birthCall(send)
     if (!birth || this.wasSetBackBy(birth.step)) return
@@ -72,7 +75,7 @@ export class Invariants {
     }
   }
 
-  /** Judges an answer. */
+  /** Checks a response. */
   answered(operation: Operation): void {
     const { answer } = operation
     if (!answer) return
@@ -85,7 +88,7 @@ export class Invariants {
     this.withinGlobal(operation)
   }
 
-  /** Judges everything again with what is known at the end, and that every request has been answered. */
+  /** Checks everything again at the end, and that every request was answered. */
   ended(): void {
     for (const operation of this.history.operations) {
       if (!operation.answer && operation.lostAtStep === undefined) broken(`${name(operation)} hangs`)
@@ -125,7 +128,7 @@ export class Invariants {
     }
   }
 
-  /** Each attempt after the first that may have gone out was counted once. */
+  /** Each attempt after the first that may have been sent was counted once. */
   private attemptsCounted(send: Operation): void {
     if (send.faults > 0) return
     const counted = countedAgain(send).length
@@ -133,11 +136,11 @@ export class Invariants {
     if (counted !== further) broken(`${name(send)} counts ${counted} further attempts, not ${further}`)
   }
 
-  /** A quick send to the first provider is one call of the store. */
+  /** A fast send by the first provider is one store call. */
   private quickEnd(send: Operation): void {
     const birth = birthCall(send)
     const { smsCooldownSeconds } = this.history.profile.limits
-    // A shorter cooldown has to replace the time that a delivery may take.
+    // A shorter cooldown has to replace the lease of the delivery.
     const isShort = people[send.person].channel === 'SMS' && smsCooldownSeconds * 1000 < 10_000
     const ms = birth && Math.abs(send.reading - birth.reading)
     if (ms === undefined || ms > cooldownToleranceMs || isShort || sentTimes(send) > 1) return
@@ -156,7 +159,7 @@ export class Invariants {
     const last = send.handovers.at(-1)
     const { smsMode, plainProviders } = this.history.profile
     const endedAtMs = last?.answer?.elapsedMs ?? 0
-    // With less than a quarter of the time of a call left none is made.
+    // No call starts with less than a quarter of the time-out left.
     const isLate = first && endedAtMs > first.startedAtMs + 1.75 * providerTimeoutMs
     for (const route of routesOf(smsMode, brands[send.brand])) {
       const asked = send.handovers.filter((handover) => handover.route === route)
@@ -225,14 +228,17 @@ export class Invariants {
     if (wrong.length > 3) broken(`${wrong.length} wrong guesses of ${name(send)} are evaluated`)
   }
 
-  /** The code that a wrong guess was compared with: undefined when it may be one of several, null when there is none. */
+  /**
+   * The code that a wrong guess was compared with: undefined if there are several candidates, null if there
+   * is none.
+   */
   private surelyJudgedBy(verify: Operation): Operation | undefined | null {
     if (verify.answer?.kind !== 'refused' || verify.answer.failure !== 'mismatch') return undefined
     const others = this.candidates(verify).filter(({ code }) => code !== verify.guess)
     return others.length > 1 ? undefined : (others[0] ?? null)
   }
 
-  /** The codes that may have been the live one while a verification was under way. */
+  /** The codes that may have been live during a verification. */
   private candidates(verify: Operation): Operation[] {
     const verdict = verdictStep(verify)
     return this.sends(verify).filter((send) => {
@@ -243,7 +249,7 @@ export class Invariants {
     })
   }
 
-  /** When a code died for certain, and of what. */
+  /** When a code certainly became invalid, and why. */
   private deathOf(send: Operation, except: Operation): { step: number; cause: string } | undefined {
     const born = Math.max(...birthSteps(send))
     const deaths: { step: number; cause: string }[] = []
@@ -264,7 +270,7 @@ export class Invariants {
     return deaths.sort((a, b) => a.step - b.step)[0]
   }
 
-  /** Whether a verification must find this code, in use or locked: nothing can have ended it. */
+  /** Whether a verification must find this code, live or locked, because nothing can have ended it. */
   private isSurelyLive(send: Operation, verify: Operation): boolean {
     const birth = birthCall(send)
     const verdict = verdictStep(verify)
@@ -280,7 +286,7 @@ export class Invariants {
         other.calls.some(({ step }) => step >= birth.step && step <= verdict),
     )
     if (replaced || used || mayBeRevoked(send, verdict)) return false
-    // Whoever has met a time at which the code is over may have ended it.
+    // Any server that read a time at which the code has expired may have deleted it.
     const created = this.timesBetween(send.startedAtStep, birth.step)
     const times = this.timesBetween(birth.step, verdict)
     return times.max < created.min + otpTtlMs && times.min >= created.max - overtakingMs
@@ -308,7 +314,7 @@ export class Invariants {
   // Limits
   // -------------------------------------------------------------------------------------------------------------------
 
-  /** One SMS under way per brand and phone, and one per cooldown. */
+  /** One SMS in progress per brand and phone, and one per cooldown. */
   private oneAtATime(send: Operation, birth: StoreCall): void {
     const cooldownMs = this.history.profile.limits.smsCooldownSeconds * 1000
     for (const earlier of this.sends(send)) {
@@ -324,7 +330,7 @@ export class Invariants {
       const at = timeOf(birth)
       const underWayUntil = began.reading + Math.max(cooldownMs, 2 * providerTimeoutMs)
       if (earlier.answer?.kind === 'ok') {
-        // Where the end of the delivery met a fault, the time that it may have taken holds in the cooldown's place.
+        // If the end of the delivery failed, its lease applies in place of the cooldown.
         const cooled = earlier.reading + cooldownMs - cooldownToleranceMs
         const end = earlier.faults > 0 ? Math.min(cooled, underWayUntil) : cooled
         if (earlier.answer.step < birth.step && at < end) {
@@ -337,8 +343,8 @@ export class Invariants {
   }
 
   /**
-   * The sends to one phone or mailbox fit into fixed windows, of which each counts at most so many, beside further attempts of
-   * sends that it counts.
+   * The sends to one phone or mailbox fit into fixed windows with at most `max` sends each, beside the
+   * counted further attempts.
    */
   private within(send: Operation, birth: StoreCall, max: number, windowMs: number, what: string): void {
     const counted = this.history.operations.flatMap((other): Counted[] => {
@@ -355,7 +361,7 @@ export class Invariants {
     }
   }
 
-  /** The requests of one application fit into its windows, and the wrong guesses of one recipient into theirs. */
+  /** The requests of one app, and the wrong guesses of one recipient, fit into their windows. */
   private withinGlobal(operation: Operation): void {
     const last = operation.calls.at(-1)
     if (!last || this.wasSetBackBy(last.step)) return
@@ -372,9 +378,9 @@ export class Invariants {
   }
 
   /**
-   * The wrong guesses of one recipient, over all brands, fit into fixed windows.
+   * The wrong guesses of one recipient, for all brands, fit into fixed windows.
    *
-   * @param checked what needs room in a window beside them
+   * @param checked what must fit in a window beside them
    */
   private withinBudget(operation: Operation, last: StoreCall, checked: readonly Counted[] = []): void {
     const { failureBudgetPerDay } = this.history.profile.limits
@@ -382,7 +388,7 @@ export class Invariants {
     const verifications = this.verificationsOf(operation.person)
     const cleared = Math.max(-1, ...verifications.filter(isVerified).map(verdictOrder))
     const perhapsCleared = Math.max(-1, ...verifications.filter(isUnknown).map(verdictOrder))
-    // Where several servers are at it at once, a guess of the same step may have come before it was cleared.
+    // With several servers at once, a guess of the same step may precede the reset.
     const clearedSteps = new Set(
       this.history.profile.isExact ? [] : verifications.filter(isVerified).map(verdictStep),
     )
@@ -408,7 +414,7 @@ export class Invariants {
       if (other.answer?.kind === 'ok' && other.faults === 0 && other.answer.step < send.startedAtStep) {
         return other.reading + cooldownMs + cooldownToleranceMs > refusal.reading
       }
-      // How long a delivery under way holds the cooldown is not part of the contract, but it is not for ever.
+      // The contract does not define the length of a delivery's lease, but it must end.
       const held = began.reading + Math.max(cooldownMs, 60_000)
       return Math.max(held, other.reading + cooldownMs) > refusal.reading
     })
@@ -484,7 +490,7 @@ export class Invariants {
     return this.history.firstSetBack <= step
   }
 
-  /** The earliest and the latest time of day that could be read from one step to another. */
+  /** The earliest and the latest time of day that could be read between two steps. */
   private timesBetween(from: number, to: number): { min: number; max: number } {
     let min = Number.POSITIVE_INFINITY
     let max = Number.NEGATIVE_INFINITY
@@ -494,17 +500,18 @@ export class Invariants {
       if (!entry || entry.step > to) continue
       min = Math.min(min, entry.timeMs)
       max = Math.max(max, entry.timeMs)
-      // The entry in force when the span began is the last that counts; one of the same step may have come after.
+      // The entry in effect at the start of the span is the last that counts; one of the same step may be
+      // later.
       if (entry.step < from) break
     }
     return { min, max }
   }
 }
 
-/** A request as a window counts it; one that is not sure may have opened the window all the same. */
+/** A request as a window counts it; an uncertain one may still have opened the window. */
 interface Counted extends StoreCall {
   readonly isSure: boolean
-  /** It is counted after the fact, also beyond the limit. */
+  /** It is counted after the delivery, also beyond the limit. */
   readonly isBeyond?: boolean
 }
 
@@ -512,12 +519,14 @@ function upTo(counted: readonly Counted[], order: number): Counted[] {
   return counted.filter((call) => call.order <= order).sort((a, b) => a.order - b.order)
 }
 
-/** When a call was made, by the clock or by what had been removed by then as over. */
+/** The time of a call, by the clock or by the records that had been deleted as expired. */
 function timeOf({ reading, timeMs }: StoreCall): number {
   return Math.max(reading, timeMs)
 }
 
-/** Whether there are fixed windows, each opened by one of the requests, of which none counts more than `max`. */
+/**
+ * Whether there are fixed windows, each opened by one of the requests, none of which counts more than `max`.
+ */
 function fits(
   counted: readonly Counted[],
   max: number,
@@ -533,7 +542,8 @@ function fits(
       if (call.isSure && ++count > max && !call.isBeyond) return false
       continue
     }
-    // The window is over, or it is for whoever removes what is over. This request opens the next, if it was counted.
+    // The window has ended, or has for a server that deletes expired records. This request opens the next, if
+    // it was counted.
     const next = { endsAt: call.reading + windowMs, count: call.isSure ? 1 : 0 }
     if (call.isSure && !isOpen) {
       endsAt = next.endsAt
@@ -546,12 +556,12 @@ function fits(
   return true
 }
 
-/** The call at which a code was made for certain. */
+/** The call that certainly created a code. */
 function birthCall(send: Operation): StoreCall | undefined {
   return send.handovers.length > 0 ? send.calls[send.callsBefore - 1] : undefined
 }
 
-/** The calls at which a code was made, or may have been. */
+/** The calls that created a code, or may have. */
 function birthCalls(send: Operation): readonly StoreCall[] {
   if (send.kind !== 'send') return []
   const birth = birthCall(send)
@@ -563,7 +573,7 @@ function birthSteps(send: Operation): number[] {
   return birthCalls(send).map(({ step }) => step)
 }
 
-/** Whether a send may have revoked its code by a step: it has called the store after a delivery that failed. */
+/** Whether a send may have revoked its code before a step: it called the store after a failed delivery. */
 function mayBeRevoked(send: Operation, step: number): boolean {
   const last = send.handovers.at(-1)
   if (!last?.answer || kindOf(last) === 'accepted') return false
@@ -585,18 +595,18 @@ function endsDelivery({ answer }: Handover): boolean {
   return outcome.kind === 'accepted' || (outcome.kind === 'rejected' && outcome.scope === 'recipient')
 }
 
-/** How many attempts have sent the code, or may have. */
+/** How many attempts sent the code, or may have. */
 function sentTimes({ handovers }: Operation): number {
   return handovers.filter((handover) => kindOf(handover) === 'accepted' || leavesOpen(handover)).length
 }
 
-/** The calls by which further attempts were counted. */
+/** The calls that counted further attempts. */
 function countedAgain({ kind, handovers, calls, callsBefore }: Operation): readonly StoreCall[] {
   if (kind !== 'send' || handovers.length === 0) return []
   return calls.slice(callsBefore).filter(({ what }) => what === 'store.admit')
 }
 
-/** Whether the message may have been taken: no other provider of the route may carry it too. */
+/** Whether the message may have been accepted, so that no other provider of the route may get it. */
 function leavesOpen(handover: Handover): boolean {
   const kind = kindOf(handover)
   return kind === 'unknown' || kind === 'threw'

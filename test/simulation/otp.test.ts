@@ -7,10 +7,10 @@ import { PostgresGround } from './postgres.ts'
 import { type Reached, simulate } from './simulation.ts'
 import { SqliteGround } from './sqlite.ts'
 
-// Random histories of concurrent sends and verifications with failing providers, a failing store, a clock that is set
-// and crashes, and rules that must hold after every step. SIMULATION_SEED plays the histories of one seed again, one on
-// each store; SIMULATION_RUNS sets how many are played on SQLite, and a tenth of that on PostgreSQL. The system lane
-// plays 2,000.
+// Random histories of concurrent sends and verifications with failing providers, a failing store, clock
+// changes and crashes, and rules that are checked after every step. SIMULATION_SEED replays the histories of
+// one seed on each store. SIMULATION_RUNS sets their number on SQLite, and a tenth of it on PostgreSQL. The
+// system tests run 2,000.
 
 const { SIMULATION_SEED, SIMULATION_RUNS = '200' } = process.env
 const firstSeed = SIMULATION_SEED === undefined ? randomInt(1_000_000_000) : Number(SIMULATION_SEED)
@@ -18,7 +18,7 @@ const runs = SIMULATION_SEED === undefined ? Number(SIMULATION_RUNS) : 1
 
 const postgresRuns = Math.ceil(runs / 10)
 
-/** A simulation that reaches nothing proves nothing: what must come about over all histories. */
+/** The events that must occur in all histories together; otherwise the simulation tests nothing. */
 const mustBeReached = [
   ...['send: ok', 'send: sms_failed', 'send: cooldown_active', 'send: rate_limited', 'send: error'],
   ...['verify: ok', 'verify: mismatch', 'verify: max_attempts', 'verify: not_found', 'verify: rate_limited'],
@@ -47,7 +47,7 @@ const onPostgres = [
   ...['crash (postgres)', 'crash in the middle of a call'],
 ]
 
-/** @param histories of fewer need not reach everything */
+/** @param histories a smaller number need not reach all events */
 async function playAll(
   ground: Ground,
   count: number,
@@ -62,7 +62,7 @@ async function playAll(
 
 async function digestOf(seed: number, ground: Ground): Promise<string> {
   const events = await simulate(seed, ground, new Map())
-  // Which of one step is first is up to the database, and makes no difference.
+  // The database decides the order within one step, which makes no difference.
   return createHash('sha256').update(events.toSorted().join('\n')).digest('hex')
 }
 
@@ -77,12 +77,12 @@ describe('the simulation of OTP send and verify', () => {
   })
 
   test(
-    'every history keeps every promise, whatever fails in it',
+    'keeps every rule in every history, with all failures',
     () => playAll(ground, runs, [...mustBeReached, ...onSqlite], 2000),
     Math.max(60_000, runs * 100),
   )
 
-  test('a seed always gives the same history', async () => {
+  test('gives the same history for the same seed', async () => {
     const onSharedGround = Array.from({ length: 20 }, (_, index) => firstSeed + index)
     const onOwnFiles: number[] = []
     for (let seed = firstSeed; onOwnFiles.length < 2; seed++) {
@@ -110,13 +110,13 @@ describe.skipIf(withoutSharedPostgres !== undefined)(
     })
 
     test(
-      'every history keeps every promise, whatever fails in it',
+      'keeps every rule in every history, with all failures',
       () => playAll(ground, postgresRuns, [...mustBeReached, ...onPostgres], 200),
       Math.max(180_000, postgresRuns * 1000),
     )
 
-    // Which of several servers is first is up to the database, so histories in which they are at it at once are left out.
-    test('a seed always gives the same history, where one server at a time is let through', async () => {
+    // The database decides the order of several servers, so histories with concurrent servers are left out.
+    test('gives the same history for the same seed, with one server at a time', async () => {
       const seeds: number[] = []
       for (let seed = firstSeed; seeds.length < 10; seed++) {
         if (ground.profileOf(seed).isExact) seeds.push(seed)

@@ -21,7 +21,7 @@ import type { Profile } from './history.ts'
 import { baseProfile } from './profile.ts'
 import { Random } from './random.ts'
 
-/** A server with connections of its own, over a network of its own. */
+/** A server with its own connections over its own proxy. */
 interface PostgresServer extends Server {
   readonly database: Database
   readonly network: TcpProxy
@@ -33,10 +33,13 @@ const problems: Site['problems'] = {
   'answer lost': () => new DatabaseUnavailable('the connection broke off before it answered'),
 }
 
-/** How long a history's clock may have gone on since it began, and more. */
+/** Longer than a history's clock can advance. */
 const historyMs = 400 * 86_400_000
 
-/** One database for all histories, on which up to four servers are kept open: to open one takes longer than a history. */
+/**
+ * One database for all histories, with up to four servers that stay open, because opening one takes longer
+ * than a history.
+ */
 export class PostgresGround implements Ground {
   private readonly servers: PostgresServer[] = []
   private histories = 0
@@ -44,7 +47,7 @@ export class PostgresGround implements Ground {
 
   private constructor(
     private readonly url: string,
-    /** Holds locks, and ends connections, from the side. */
+    /** Takes locks and ends connections from outside. */
     private readonly side: Client,
   ) {}
 
@@ -91,7 +94,7 @@ export class PostgresGround implements Ground {
       crash: async (index, calls) => {
         const server = servers[index]
         if (!server) return
-        // Its connections are gone in the middle of what it has asked for, which goes on without it.
+        // Its connections end during its statements, which continue without it.
         await this.whileLocked('table', calls, async (waits) => {
           if (waits) calls.note('crash in the middle of a call')
           server.network.cut()
@@ -109,7 +112,7 @@ export class PostgresGround implements Ground {
     await this.side.end()
   }
 
-  /** The server at a place, which is started where there is none. */
+  /** The server at an index; starts it if there is none. */
   private async server(index: number): Promise<PostgresServer> {
     const present = this.servers[index]
     if (present) return present
@@ -118,7 +121,7 @@ export class PostgresGround implements Ground {
     to.port = String(network.port)
     const database = await openDatabase(
       { ...targetOf(to.href), poolSize: 2 },
-      // Each call tells the time itself.
+      // Each call has its own time.
       () => 0,
       () => {},
     )
@@ -149,7 +152,7 @@ export class PostgresGround implements Ground {
       [
         3,
         {
-          what: 'another session holds the locks of all rows for a moment',
+          what: 'another session locks all rows for a moment',
           fails: false,
           run: async (calls) => {
             await this.whileLocked('rows', calls, async (waits) => {
@@ -162,7 +165,7 @@ export class PostgresGround implements Ground {
       [
         3,
         {
-          what: 'the connections are ended in the middle of it all',
+          what: 'the connections are ended during calls',
           fails: true,
           run: async (calls) => {
             await this.whileLocked('table', calls, async (waits) => {
@@ -176,7 +179,7 @@ export class PostgresGround implements Ground {
       [
         4,
         {
-          what: 'the network is cut before the answers have come',
+          what: 'the network is cut before the responses arrive',
           fails: true,
           run: async (calls) => {
             const network = networkOf(calls)
@@ -194,8 +197,8 @@ export class PostgresGround implements Ground {
   }
 
   /**
-   * Lets calls go on while nothing can be written, and does something when they wait for that, or none does: for the rows
-   * that are there, or for all that could be.
+   * Lets calls run while writes are blocked, and acts when they wait for that or none does: locks the
+   * existing rows, or the whole tables.
    */
   private async whileLocked(
     what: 'rows' | 'table',
@@ -206,7 +209,7 @@ export class PostgresGround implements Ground {
     await this.side.query(
       what === 'rows'
         ? 'SELECT FROM codes_and_limits ORDER BY subject, name FOR UPDATE'
-        : // Rows can still be read and locked: what waits is the last statement of a batch, with its COMMIT behind it.
+        : // Rows can still be read and locked: the statement that waits is the last of a batch, followed by its COMMIT.
           'LOCK TABLE codes_and_limits IN SHARE MODE',
     )
     calls.start()
@@ -218,7 +221,7 @@ export class PostgresGround implements Ground {
     await this.side.query('ROLLBACK')
   }
 
-  /** Ends the connections of all who wait for a lock, and resolves when they are gone. */
+  /** Ends all connections that wait for a lock, and resolves when they are closed. */
   private async terminate(): Promise<void> {
     await this.side.query(
       `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
@@ -226,7 +229,7 @@ export class PostgresGround implements Ground {
     )
   }
 
-  /** Resolves when the database does nothing any more, but for transactions whose next statement does not come. */
+  /** Resolves when the database is idle, except for transactions whose next statement does not come. */
   private async quiet(): Promise<void> {
     const stalled = "state = 'idle in transaction' AND state_change < now() - interval '50 ms'"
     while ((await this.countOf(`state <> 'idle' AND NOT (${stalled})`)) > 0);
@@ -241,7 +244,7 @@ export class PostgresGround implements Ground {
   }
 }
 
-/** Resolves when a server has found its way to the database again: it does not try at once where it has failed to connect. */
+/** Resolves when a server has reconnected; it pauses after a failed attempt. */
 async function healed({ database }: PostgresServer): Promise<void> {
   for (let isHealed = false; !isHealed; ) {
     isHealed = await database.pool.rows('SELECT 1', []).then(

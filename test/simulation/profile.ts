@@ -24,8 +24,8 @@ function limits(others: Partial<LimitSettings>): LimitSettings {
 }
 
 /**
- * How one history differs from the next, whatever it runs on: few brands and recipients, so that requests meet; faults
- * rare or frequent.
+ * How one history differs from the next, on any store: few brands and recipients, so that requests collide;
+ * faults rare or frequent.
  */
 export function baseProfile(random: Random): Omit<Profile, 'storage' | 'servers' | 'isExact'> {
   const pickSome = <T>(list: readonly T[]): T[] => {

@@ -1,13 +1,13 @@
-/** A small seeded generator (mulberry32): the same seed gives the same numbers on every machine. */
+/** A small seeded generator (mulberry32) with the same numbers on every machine. */
 export class Random {
   private state: number
 
   constructor(seed: number) {
-    // Neighbouring seeds must not give similar streams, so the first state is a mix of all their bits.
+    // Adjacent seeds must not give similar streams, so the first state mixes all their bits.
     this.state = mixed(mixed(seed >>> 0) ^ 0x9e3779b9)
   }
 
-  /** A whole number from 0 to `limit` - 1. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0
     return Math.floor((mixed(this.state) / 0x100000000) * limit)
@@ -23,7 +23,7 @@ export class Random {
     return item
   }
 
-  /** One of the values, each as likely as its weight says. */
+  /** One of the values, with a probability by weight. */
   weighted<T>(rows: readonly (readonly [weight: number, value: T])[]): T {
     let rest = this.below(rows.reduce((sum, [weight]) => sum + weight, 0))
     for (const [weight, value] of rows) {

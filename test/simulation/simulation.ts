@@ -27,15 +27,15 @@ import {
 import { Invariants, overtakingMs, Violation } from './invariants.ts'
 import { Random } from './random.ts'
 
-/** How often each thing has come about, over all histories. */
+/** The number of each event, over all histories. */
 export type Reached = Map<string, number>
 
 /**
- * Plays the history of a seed and judges it after every step. One scheduler, driven by the seed alone, decides what goes
- * on next: everything that waits for a port waits for its decision.
+ * Runs the history of a seed and checks it after every step. One scheduler, driven only by the seed, decides
+ * what continues next: everything that waits for a port waits for its decision.
  *
  * @returns all events, in order
- * @throws Error with the seed, what was broken, and the last events
+ * @throws Error with the seed, the broken rule, and the last events
  */
 export async function simulate(seed: number, ground: Ground, reached: Reached): Promise<readonly string[]> {
   const simulation = new Simulation(seed, ground, reached)
@@ -59,15 +59,15 @@ const spansMs = [
 ] as const
 const settingsMs = [-1, -1000, -4000, -6000, -40_000, -3_600_000, 500, 6000, 70_000, 3_600_000] as const
 
-/** Something that waits for the scheduler on its way to the database or back. */
+/** A call that waits for the scheduler on its way to the database or back. */
 interface WaitingCall {
   readonly server: Server
   readonly operation: Operation
   readonly what: string
-  /** Milliseconds since the beginning at which the operation had last read its clock. */
+  /** Milliseconds from the start to the operation's last reading of its clock. */
   readonly readAtMs: number
   readonly reading: number
-  /** Carries the call out; undefined for an answer on its way back. */
+  /** Executes the call; undefined for a response on its way back. */
   readonly run: (() => Promise<unknown>) | undefined
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -92,19 +92,19 @@ class Simulation {
   private readonly random: Random
   private readonly history: History
   private readonly invariants: Invariants
-  /** Once it is open. */
+  /** Set when the history is open. */
   private site: Site | undefined
   private readonly usedCodes = new Set<string>()
   private readonly clients: { operation: Operation | undefined }[]
   private calls: WaitingCall[] = []
   private handovers: WaitingHandover[] = []
-  /** What has come since the last judgement. */
+  /** New events since the last check. */
   private begun: Operation[] = []
   private answered: Operation[] = []
   private violation: unknown
   private step = 0
   private order = 0
-  /** Calls that the real store is carrying out. */
+  /** Calls that the real store is executing. */
   private underWay = 0
   /** Resolves when the next of them has ended. */
   private oneEnded = Promise.withResolvers<void>()
@@ -112,7 +112,7 @@ class Simulation {
   private readonly startMs: number
   private timeMs: number
   private readAtMs = new Map<Operation, number>()
-  /** Whether the database itself has been made to fail. */
+  /** Whether a database failure was caused. */
   private databaseFails = false
 
   constructor(
@@ -175,7 +175,7 @@ class Simulation {
     await decision()
   }
 
-  /** Lets the event loop turn until everything waits for the scheduler again, and judges what has come about. */
+  /** Runs the event loop until everything waits for the scheduler again, and checks the new events. */
   private async judge(): Promise<void> {
     await turn()
     while (this.underWay > 0) {
@@ -187,7 +187,7 @@ class Simulation {
     for (const operation of this.answered.splice(0)) this.invariants.answered(operation)
   }
 
-  /** Everything that is under way ends without further faults; then the last code of everyone is tried, twice. */
+  /** Ends everything in progress without further faults; then tries the last code of each recipient twice. */
   private async end(): Promise<void> {
     this.log('the end: nothing fails any more')
     await this.settleAll()
@@ -247,7 +247,7 @@ class Simulation {
   }
 
   private readonly breakers = new Map<Server, Breakers>()
-  /** The codes that providers were handed, latest last. */
+  /** The codes sent to providers, latest last. */
   private codesOf(filter: (send: Operation) => boolean): string[] {
     return this.history.operations.flatMap((send) =>
       send.handovers.length > 0 && send.code !== undefined && filter(send) ? [send.code] : [],
@@ -344,8 +344,8 @@ class Simulation {
   // -------------------------------------------------------------------------------------------------------------------
 
   /**
-   * @param random decides what comes about on the way, for this operation alone: in which order those of one moment are
-   *   answered is up to the database
+   * @param random decides the outcomes of this operation alone, because the database decides in which order
+   * concurrent operations are answered
    */
   private portsOf(server: Server, operation: Operation, random: Random): SendOtpPorts {
     const { smsMode, plainProviders, limits } = this.profile
@@ -414,7 +414,7 @@ class Simulation {
     return breakers
   }
 
-  /** The port with each of its methods going through `through`. */
+  /** The port, with each of its methods called by `through`. */
   private intercepted<T extends object>(
     title: string,
     port: T,
@@ -434,7 +434,7 @@ class Simulation {
     return this.wait(server, operation, what, async () => await run())
   }
 
-  /** Reading who may call mostly takes no time; now and then its answer is late or lost. */
+  /** Reading apps usually takes no time; sometimes its response is late or lost. */
   private read(
     server: Server,
     operation: Operation,
@@ -450,7 +450,7 @@ class Simulation {
       .finally(() => this.countEnd())
       .then((value) => (isLate ? this.wait(server, operation, what, undefined, value) : value))
       .catch((error) => {
-        // What is lost with its server is never heard of again.
+        // A call lost with its server never resolves.
         if (operation.lostAtStep !== undefined) return new Promise(() => {})
         if (this.databaseFails) operation.faults++
         throw error
@@ -475,7 +475,7 @@ class Simulation {
     return promise
   }
 
-  /** In the order of the operations: which of one moment has come first is up to the database. */
+  /** In the order of the operations, because the database decides the order of concurrent ones. */
   private park(call: WaitingCall): void {
     this.calls.push(call)
     this.calls.sort((a, b) => a.operation.id - b.operation.id)
@@ -491,7 +491,7 @@ class Simulation {
       ...message,
       step: this.step,
       startedAtMs: this.elapsedMs,
-      // It may arrive before the provider answers, and be used before the send is answered.
+      // It may arrive before the provider responds, and be used before the send is answered.
       arrived: random.chance(0.3),
       answer: undefined,
     }
@@ -516,12 +516,12 @@ class Simulation {
   // What may come about
   // -------------------------------------------------------------------------------------------------------------------
 
-  /** One call of the database goes on, or all that wait at one server, which then share a transaction. */
+  /** One database call continues, or all that wait at one server, which then share a transaction. */
   private letThrough(): void {
     const { random, profile } = this
     const first = random.pick(this.calls)
     if (!profile.isExact && random.chance(0.5)) {
-      // Which is first makes no difference to the windows of limits where all have the same time.
+      // The order makes no difference to the windows of limits if all have the same time.
       const atOnce = this.calls.filter(({ reading }) => reading === first.reading)
       if (new Set(atOnce.map(({ server }) => server)).size > 1) this.note('calls of several servers at once')
       for (const call of atOnce) this.release(call, this.fault())
@@ -570,7 +570,7 @@ class Simulation {
       .run()
       .then(
         (value) => {
-          // It was carried out, but its server is gone.
+          // It was executed, but its server has crashed.
           if (operation.lostAtStep !== undefined) return
           if (fault === 'answer lost') this.failCall(call, fault)
           else if (fault === 'answer late') {
@@ -631,7 +631,7 @@ class Simulation {
     await fault()
   }
 
-  /** The provider does not answer within the time it has. */
+  /** The provider does not respond within the time-out. */
   private async timeOut(waiting: WaitingHandover, arrived: boolean): Promise<void> {
     const { startedAtMs, timeoutMs } = waiting.handover
     await this.passTime(Math.max(0, startedAtMs + timeoutMs - this.elapsedMs))
@@ -679,8 +679,8 @@ class Simulation {
   }
 
   /**
-   * The store carries a call out, or fails it, soon after it was made: before more time passes than that, what waits too
-   * long goes on.
+   * The store executes a call, or fails it, soon after it was made: a call that waits too long continues
+   * before the clock advances.
    */
   private async hurry(ms: number): Promise<void> {
     for (;;) {
@@ -699,7 +699,7 @@ class Simulation {
     const { sweep } = this.random.pick(this.servers)
     this.note('sweep')
     this.log('expired rows are removed')
-    // Beside whatever is let through at the same time.
+    // Concurrent with other calls that continue at the same time.
     const isAlone = this.servers.length > 1 && this.profile.isExact
     if (this.calls.length > 0 && !isAlone && this.random.chance(0.5)) this.letThrough()
     while (!(await sweep(this.timeMs, keepAll)).isRound);
@@ -709,7 +709,7 @@ class Simulation {
   // Crashes and the database
   // -------------------------------------------------------------------------------------------------------------------
 
-  /** A process is gone: nothing that it waited for comes back to it, and another one starts on what it has left. */
+  /** A process crashes: it gets no response to its calls, and another one starts on the remaining data. */
   private async crash(): Promise<void> {
     const index = this.random.below(this.servers.length)
     const server = this.servers[index]
@@ -733,7 +733,7 @@ class Simulation {
     await this.site?.crash(index, this.callsIn(server, underWay))
   }
 
-  /** The database itself fails. */
+  /** The database fails. */
   private async breakDatabase(): Promise<void> {
     const { server } = this.random.pick(this.calls)
     const breakage = this.site?.breakage(this.random)
@@ -745,7 +745,7 @@ class Simulation {
     this.databaseFails = false
   }
 
-  /** The calls of a server that are yet to be carried out, and that its database can break. */
+  /** The calls of a server that are not executed yet, and that its database can fail. */
   private concernedOf(server: Server): WaitingCall[] {
     return this.callsOf(server).filter(({ run, what }) => run && this.site?.isConcerned(what))
   }
@@ -774,7 +774,7 @@ class Simulation {
     this.reached.set(what, (this.reached.get(what) ?? 0) + 1)
   }
 
-  /** Orders of things that are rare and yet must come about. */
+  /** Sequences of rare events that must still occur. */
   private noteOrder({ id, kind, brand, person, guess }: Operation, what: string): void {
     const sends = this.history.operations.filter((send) => send.brand === brand && send.person === person)
     if (kind === 'send' && what === 'sms_failed') {
@@ -793,7 +793,7 @@ class Simulation {
   }
 }
 
-/** The hashes of the few recipients there are, each made once. */
+/** The hashes of the few recipients, each computed once. */
 const subjects = new Map<string, ReturnType<Secrets['subjects']>>()
 
 function knownSubjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): ReturnType<Secrets['subjects']> {
@@ -802,7 +802,9 @@ function knownSubjects(kind: 'SMS' | 'EMAIL' | 'ip', value: string): ReturnType<
   return hashes
 }
 
-/** Seeded ids and codes over the real keyed hashes. No code comes twice in a history, and none begins with 9. */
+/**
+ * Seeded ids and codes over the real keyed hashes. No code is repeated in a history, and none begins with 9.
+ */
 function seededSecrets(random: Random, used: Set<string>): Secrets {
   return {
     ...realSecrets,

@@ -16,7 +16,7 @@ interface SqliteServer extends Server {
   readonly database: Database
 }
 
-/** How likely it is that the database itself fails; one in memory has no lock and takes any number of pages. */
+/** The probability of a database failure; a database in memory has no lock and no page limit. */
 const breakages = { memory: 0, 'shared file': 4, 'own file': 25 } as const
 type SqliteStorage = keyof typeof breakages
 
@@ -27,8 +27,8 @@ const problems: Site['problems'] = {
 }
 
 /**
- * A database in memory and a file that histories share one after another, with servers that take turns, since to open one
- * takes longer than a history; and a folder for the files of those that have one of their own.
+ * A database in memory and a file that histories share one after another, with servers that take turns,
+ * because opening one takes longer than a history; and a folder for histories with a separate file.
  */
 export class SqliteGround implements Ground {
   private readonly file: string
@@ -106,7 +106,7 @@ export class SqliteGround implements Ground {
       ...this.siteOn('own file', servers, () => file),
       crash: async (index) => {
         const before = file
-        // What a process leaves that is killed: the file and its log, not yet folded together.
+        // Copies the data that a killed process leaves: the file and its WAL, not checkpointed.
         if (servers.length === 1) {
           file = this.newFile()
           for (const suffix of ['', '-wal']) {
@@ -134,7 +134,7 @@ export class SqliteGround implements Ground {
     }
   }
 
-  /** A server that was not there a moment ago. */
+  /** A newly started server. */
   private server(storage: 'memory' | 'shared file'): SqliteServer {
     const servers = storage === 'memory' ? this.inMemory : this.onFile
     const server = servers[this.turns++ % servers.length]
@@ -150,13 +150,13 @@ export class SqliteGround implements Ground {
 
 function outOfRoom(servers: readonly SqliteServer[]): Breakage {
   return {
-    what: 'the database has no room for another page',
+    what: 'the database has no free page',
     fails: true,
     async run(calls) {
       const own = servers.find((server) => server === calls.server)
       if (!own) throw new Error('the calls are of no server of this history')
       const { orm } = own.database
-      // The least that SQLite takes is the number of pages there are.
+      // SQLite's minimum is the current number of pages.
       fill(orm)
       orm.get(sql`PRAGMA max_page_count = 1`)
       calls.start()
@@ -195,7 +195,7 @@ function serverOn(database: Database): SqliteServer {
   }
 }
 
-/** Makes a database with the brands of every history, in small pages, so that a few rows already need a new one. */
+/** Creates a database with the brands of every history, in small pages, so that a few rows need a new one. */
 async function makeFile(file: string): Promise<void> {
   const driver = new Driver(file)
   driver.pragma('page_size = 512')
@@ -207,14 +207,14 @@ async function makeFile(file: string): Promise<void> {
   await database.close()
 }
 
-/** The power does not fail here, so nothing has to wait for the disk. */
+/** No power loss here, so writes need not wait for the disk. */
 function openQuickly(file: string): Database {
   const database = openDatabase(file)
   database.orm.run(sql`PRAGMA synchronous = OFF`)
   return database
 }
 
-/** Uses up the empty pages of a file. */
+/** Uses up the free pages of a file. */
 function fill(orm: Database['orm']): void {
   while ((orm.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)?.freelist_count ?? 0) > 0) {
     orm.run(sql`INSERT INTO filler VALUES (zeroblob(400))`)
