@@ -1,67 +1,61 @@
 // Written by `bun run contract` from the description of the interface, src/adapters/http/openapi.ts. Edit that.
 
-/** Where a code is to go. phone is required by SMS, email by EMAIL. */
+/** The recipient of a code. SMS requires phone, EMAIL requires email. */
 export type OtpSendRequest =
   | {
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly channel: 'EMAIL'
       /**
-       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case,
-       * surrounding spaces and the spelling of an internationalized domain make no difference.
+       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
+       * surrounding spaces and the spelling of an internationalized domain are ignored.
        */
       readonly email: string
       /**
-       * The login that the code is for. The message names it where the brand has that enabled. As for
-       * businessName: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
+       * The login of the recipient. The message contains it if the brand has this enabled. The rules of
+       * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
        */
       readonly loginId?: string
       /**
        * Replaces the brand's display name in the message, except on the template route, whose registered
        * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-       * Latin, Cyrillic and Greek letters. 1 to 40 characters.
+       * letters of several alphabets. 1 to 40 characters.
        */
       readonly businessName?: string
       readonly phone?: never
     }
   | {
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly channel?: 'SMS'
       /**
-       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A
-       * leading 00 and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default
-       * region also accepts national numbers; digits that are a valid E.164 number are read as that.
+       * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
+       * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
+       * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
        */
       readonly phone: string
       /**
-       * The login that the code is for. The message names it where the brand has that enabled. As for
-       * businessName: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
+       * The login of the recipient. The message contains it if the brand has this enabled. The rules of
+       * businessName apply: no invisible characters, no URL, no mixed scripts. 1 to 64 characters.
        */
       readonly loginId?: string
       /**
        * Replaces the brand's display name in the message, except on the template route, whose registered
        * text has the display name. No line breaks, no invisible characters, no URL, and no word that mixes
-       * Latin, Cyrillic and Greek letters. 1 to 40 characters.
+       * letters of several alphabets. 1 to 40 characters.
        */
       readonly businessName?: string
       readonly email?: never
     }
 
-/** A new code is on its way. */
+/** A provider accepted the new code. */
 export interface OtpSent {
   readonly success: true
-  /** Text for people; its wording may change. */
+  /** Text for people. Its wording may change. */
   readonly message: string
   /** Seconds until the code expires. */
   readonly expiresIn: number
-  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
 
@@ -72,26 +66,26 @@ export interface SendErrors {
    * 256 KiB.
    */
   readonly validation_error: object
-  /** 400: No brandId. */
+  /** 400: brandId is missing. */
   readonly brand_id_required: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: appId and apiKey do not belong together. Do not retry. */
+  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
   readonly forbidden: object
   /** 403: The brand is unknown or pending. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
   /**
-   * 429: A limit of the phone, the mailbox, the application or the network address is used up, or the
-   * wrong codes for this recipient in a day.
+   * 429: A limit of the phone, the mailbox, the application or the IP address is exhausted, or the
+   * recipient had too many wrong codes within a day.
    */
   readonly rate_limited: object
-  /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
+  /** 429: The SMS cooldown for this brand and phone is active. */
   readonly cooldown_active: object
-  /** 500: Something unexpected went wrong. */
+  /** 500: An unexpected error occurred. */
   readonly internal_error: object
-  /** 502: No provider took the message, SMS or e-mail; the code is dead. */
+  /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
 }
 
@@ -102,84 +96,78 @@ export interface ResendErrors {
    * 256 KiB.
    */
   readonly validation_error: object
-  /** 400: No brandId. */
+  /** 400: brandId is missing. */
   readonly brand_id_required: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: appId and apiKey do not belong together. Do not retry. */
+  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
   readonly forbidden: object
   /** 403: The brand is unknown or pending. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
   /**
-   * 429: A limit of the phone, the mailbox, the application or the network address is used up, or the
-   * wrong codes for this recipient in a day.
+   * 429: A limit of the phone, the mailbox, the application or the IP address is exhausted, or the
+   * recipient had too many wrong codes within a day.
    */
   readonly rate_limited: object
-  /** 429: An SMS code went to this phone for this brand a moment ago, or is on its way. */
+  /** 429: The SMS cooldown for this brand and phone is active. */
   readonly cooldown_active: object
-  /** 500: Something unexpected went wrong. */
+  /** 500: An unexpected error occurred. */
   readonly internal_error: object
-  /** 502: No provider took the message, SMS or e-mail; the code is dead. */
+  /** 502: No provider accepted the SMS or e-mail. The code is revoked. */
   readonly sms_failed: object
 }
 
-/** A code to check. Give the phone or the email that it was sent to, not both. */
+/** A code to verify, with the phone or the email that it was sent to. */
 export type OtpVerifyRequest =
   | {
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       /**
-       * A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A
-       * leading 00 and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default
-       * region also accepts national numbers; digits that are a valid E.164 number are read as that.
+       * A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00
+       * and a trunk prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also
+       * accepts national numbers. Digits that are a valid E.164 number are read as E.164.
        */
       readonly phone: string
-      /** The code as the recipient typed it: six digits. */
+      /** The code that the recipient entered: six digits. */
       readonly otp: string
       readonly email?: never
     }
   | {
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       /**
-       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case,
-       * surrounding spaces and the spelling of an internationalized domain make no difference.
+       * One e-mail address of at most 254 characters, with at most 64 octets before the @. Case,
+       * surrounding spaces and the spelling of an internationalized domain are ignored.
        */
       readonly email: string
-      /** The code as the recipient typed it: six digits. */
+      /** The code that the recipient entered: six digits. */
       readonly otp: string
       readonly phone?: never
     }
 
-/** The code was right, and is used up now. */
+/** The code was correct and is consumed. */
 export interface OtpVerified {
   readonly success: true
-  /** Text for people; its wording may change. */
+  /** Text for people. Its wording may change. */
   readonly message: string
-  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
 
 /** Why verify fails: each code of the service with the fields that come with it alone. */
 export interface VerifyErrors {
   /**
-   * 400: otp is missing, or not exactly one of phone and email is given; or no JSON object. 413: The
-   * body is larger than 256 KiB.
+   * 400: otp is missing, not exactly one of phone and email is given, or the body is not a JSON object.
+   * 413: The body is larger than 256 KiB.
    */
   readonly validation_error: object
-  /** 400: No brandId. */
+  /** 400: brandId is missing. */
   readonly brand_id_required: object
   /** 400: otp is not a string. */
   readonly invalid_input: object
-  /** 400: The phone or email is not one. */
+  /** 400: The phone or email is invalid. */
   readonly invalid_contact: object
   /** 400: appId has a colon, or is not 1 to 64 visible ASCII characters. */
   readonly invalid_app_id: object
@@ -187,47 +175,44 @@ export interface VerifyErrors {
   readonly invalid_otp_format: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 401: The code is wrong. The third wrong one still answers this. */
+  /** 401: The code is wrong. The third wrong attempt has this answer too. */
   readonly mismatch: object
-  /** 403: appId and apiKey do not belong together. Do not retry. */
+  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
   readonly forbidden: object
   /** 403: The brand is unknown or pending. */
   readonly brand_not_approved: object
   /** 403: The brand is suspended. */
   readonly brand_suspended: object
-  /** 404: There is no live code: never sent, expired, used up or replaced. */
+  /** 404: There is no active code: never sent, expired, consumed or replaced. */
   readonly not_found: object
   /**
-   * 429: A limit of the application or the network address is used up, or the wrong codes for this
-   * recipient in a day.
+   * 429: A limit of the application or the IP address is exhausted, or the recipient had too many wrong
+   * codes within a day.
    */
   readonly rate_limited: object
-  /** 429: The code is locked after three wrong ones; the right one no longer helps. Resend. */
+  /** 429: The code is locked after three wrong attempts, also for the correct code. Resend. */
   readonly max_attempts: object
-  /** 500: Something unexpected went wrong. */
+  /** 500: An unexpected error occurred. */
   readonly internal_error: object
 }
 
-/** An SMS of free text. The brand is named by brandId or variables.businessName. */
+/** An SMS with free text. brandId or variables.businessName selects the brand. */
 export interface TextSmsRequest {
   readonly channel: 'SMS'
-  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+  /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
-  /**
-   * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-   * the client.
-   */
+  /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
   readonly brandId?: string
   /**
    * The text of the SMS. No invisible characters other than U+200C, U+200D and U+FE00 to U+FE0F. 1 to
    * 1600 characters.
    */
   readonly message: string
-  /** Read for businessName alone, and only when brandId is absent. */
+  /** Only businessName is used. */
   readonly variables?: {
     /**
-     * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
-     * given, a template SMS must name the same brand with it. The text shows the display name either way.
+     * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
+     * it must be the same brand. The text has the display name in both cases.
      */
     readonly businessName?: string
   }
@@ -239,21 +224,19 @@ export interface TextSmsRequest {
   readonly otp?: never
 }
 
-/** An SMS made from a registered template. The brand is named by brandId or variables.businessName. */
+/** An SMS from a registered template. brandId or variables.businessName selects the brand. */
 export type TemplateSmsRequest =
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+      /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'ORDER_PLACED'
       /**
-       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
-       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
+       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
+       * ignored; otp is rejected.
        */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
@@ -263,8 +246,8 @@ export type TemplateSmsRequest =
         /** A date that exists, YYYY-MM-DD. */
         readonly orderDate: string
         /**
-         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
-         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
+         * it must be the same brand. The text has the display name in both cases.
          */
         readonly businessName?: string
         readonly deliveryDateTime?: never
@@ -279,17 +262,15 @@ export type TemplateSmsRequest =
     }
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+      /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'OUT_FOR_DELIVERY'
       /**
-       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
-       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
+       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
+       * ignored; otp is rejected.
        */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
@@ -297,8 +278,8 @@ export type TemplateSmsRequest =
         /** 1 to 40 letters, digits and . _ / # -, beginning with a letter or digit, no URL. */
         readonly orderId: string
         /**
-         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
-         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
+         * it must be the same brand. The text has the display name in both cases.
          */
         readonly businessName?: string
         readonly orderDate?: never
@@ -314,17 +295,15 @@ export type TemplateSmsRequest =
     }
   | {
       readonly channel: 'SMS'
-      /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+      /** 1 to 100 recipients. A recipient that appears twice gets one message. */
       readonly to: readonly string[]
-      /**
-       * Slug of an active brand. Upper case and surrounding spaces make no difference. Without it, that of
-       * the client.
-       */
+      /** Slug of an active brand. Case and surrounding spaces are ignored. Without it, that of the client. */
       readonly brandId?: string
       readonly templateKey: 'ORDER_DELIVERED'
       /**
-       * ORDER_PLACED needs customerName, orderId, orderDate. OUT_FOR_DELIVERY needs customerName, orderId.
-       * ORDER_DELIVERED needs customerName, orderId, deliveryDateTime. Others are ignored; otp is refused.
+       * ORDER_PLACED requires customerName, orderId, orderDate. OUT_FOR_DELIVERY requires customerName,
+       * orderId. ORDER_DELIVERED requires customerName, orderId, deliveryDateTime. Other variables are
+       * ignored; otp is rejected.
        */
       readonly variables: {
         /** 1 to 40 characters, no control or invisible characters, no URL. */
@@ -334,8 +313,8 @@ export type TemplateSmsRequest =
         /** An ISO 8601 date and time that exist, with minutes at least. */
         readonly deliveryDateTime: string
         /**
-         * Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is
-         * given, a template SMS must name the same brand with it. The text shows the display name either way.
+         * Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId,
+         * it must be the same brand. The text has the display name in both cases.
          */
         readonly businessName?: string
         readonly orderDate?: never
@@ -349,19 +328,19 @@ export type TemplateSmsRequest =
       readonly otp?: never
     }
 
-/** An e-mail of your own HTML. */
+/** An e-mail with your own HTML. */
 export interface HtmlEmailRequest {
   readonly channel: 'EMAIL'
-  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+  /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
   /**
-   * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
-   * client.
+   * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
+   * of the client.
    */
   readonly brandId?: string
   /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
-  /** The mail, as HTML. 1 to 200000 characters. */
+  /** The HTML of the e-mail. 1 to 200000 characters. */
   readonly html: string
   readonly template?: never
   readonly data?: never
@@ -371,24 +350,24 @@ export interface HtmlEmailRequest {
   readonly otp?: never
 }
 
-/** An e-mail made from a text: the service puts it in a simple frame, with the subject as heading. */
+/** An e-mail from a text template, in a simple HTML frame with the subject as heading. */
 export interface TemplateEmailRequest {
   readonly channel: 'EMAIL'
-  /** 1 to 100 recipients. Each gets one message, also when `to` names it twice. */
+  /** 1 to 100 recipients. A recipient that appears twice gets one message. */
   readonly to: readonly string[]
   /**
-   * An active brand whose name the sender gets. Any other value is ignored. Without it, that of the
-   * client.
+   * An active brand, whose name becomes the sender name. Any other value is ignored. Without it, that
+   * of the client.
    */
   readonly brandId?: string
   /** No line breaks, no invisible characters. 1 to 255 characters. */
   readonly subject: string
   /**
-   * Plain text. `{{name}}` is replaced by the value of that name in data. The mail has at most 256 KiB.
-   * 1 to 10000 characters.
+   * Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256
+   * KiB. 1 to 10000 characters.
    */
   readonly template: string
-  /** Values of the placeholders. What no placeholder uses is shown as a table below the text. */
+  /** Values of the placeholders. Other values follow as a table below the text. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly html?: never
   readonly message?: never
@@ -400,15 +379,15 @@ export interface TemplateEmailRequest {
 /** A message to each of some recipients, in one of four modes. */
 export type NotifyRequest = TextSmsRequest | TemplateSmsRequest | HtmlEmailRequest | TemplateEmailRequest
 
-/** Every recipient's message was accepted by a provider. */
+/** A provider accepted the message to each recipient. */
 export interface Notified {
   readonly success: true
-  /** Text for people; its wording may change. */
+  /** Text for people. Its wording may change. */
   readonly message: string
   readonly channel: 'SMS' | 'EMAIL'
-  /** Present for a template SMS alone. */
+  /** Only for a template SMS. */
   readonly templateKey?: 'ORDER_PLACED' | 'OUT_FOR_DELIVERY' | 'ORDER_DELIVERED'
-  /** Names this answer; the header X-Request-Id and the log of the server have it too. */
+  /** The id of this request, also in the header X-Request-Id and in the server log. */
   readonly requestId: string
 }
 
@@ -423,17 +402,17 @@ export interface NotifyErrors {
   readonly brand_id_required: object
   /** 400: channel is neither SMS nor EMAIL. */
   readonly invalid_channel: object
-  /** 400: SMS: variables.businessName names another brand than brandId. */
+  /** 400: SMS: variables.businessName is not the brand of brandId. */
   readonly unsupported_business: object
-  /** 400: SMS: there is no such template. */
+  /** 400: SMS: the template does not exist. */
   readonly invalid_template: object
-  /** 400: SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID belong to the OTP endpoints. */
+  /** 400: SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints. */
   readonly otp_template_not_supported: object
   /** 400: A variable of the template, or the data of a placeholder, is missing. */
   readonly missing_variable: object
   /** 401: appId or apiKey is missing. */
   readonly unauthorized: object
-  /** 403: appId and apiKey do not belong together. Do not retry. */
+  /** 403: The pair of appId and apiKey is not valid. Do not retry. */
   readonly forbidden: object
   /** 403: SMS: the brand is unknown or pending. */
   readonly brand_not_approved: object
@@ -441,11 +420,11 @@ export interface NotifyErrors {
   readonly brand_suspended: object
   /** 403: SMS: the brand has not enabled this template. */
   readonly template_not_allowed: object
-  /** 429: A limit of the application or the network address is used up. */
+  /** 429: A limit of the application or the IP address is exhausted. */
   readonly rate_limited: object
-  /** 500: At least one message could not be handed over; message says how many of how many. */
+  /** 500: At least one message was not accepted by a provider. message has the counts. */
   readonly notification_failed: { readonly channel: 'SMS' | 'EMAIL' }
-  /** 500: Something unexpected went wrong. */
+  /** 500: An unexpected error occurred. */
   readonly internal_error: object
 }
 

@@ -17,13 +17,11 @@ export function openApi(version: string, withOutbox: boolean) {
     },
     servers: [{ url: '/', description: 'This server' }],
     tags: [
-      { name: 'OTP', description: 'Send a code of six digits, send a new one, check it.' },
+      { name: 'OTP', description: 'Send, resend and verify codes of six digits.' },
       { name: 'Notifications', description: 'Transactional SMS and e-mail.' },
-      { name: 'Onboarding', description: 'What there is, and how to ask for access. No credentials needed.' },
-      { name: 'Operation', description: 'For whoever runs the server.' },
-      ...(withOutbox
-        ? [{ name: 'Development', description: 'Messages that were kept instead of sent.' }]
-        : []),
+      { name: 'Onboarding', description: 'Catalog, active brands and access requests. No credentials.' },
+      { name: 'Operation', description: 'Health and version, for operators.' },
+      ...(withOutbox ? [{ name: 'Development', description: 'Messages in the outbox.' }] : []),
     ],
     paths: {
       '/otp/send': { post: sendOperation('send') },
@@ -48,7 +46,7 @@ export function openApi(version: string, withOutbox: boolean) {
           schema: { type: 'string', format: 'uuid' },
         },
         RetryAfter: {
-          description: 'Seconds until the same call may pass.',
+          description: 'Seconds until the same request can succeed.',
           required: true,
           schema: { type: 'integer', minimum: 1 },
         },
@@ -58,26 +56,26 @@ export function openApi(version: string, withOutbox: boolean) {
 }
 
 const introduction = `
-An application calls otpost from its server to have a code of six digits sent to a phone or a mailbox, to check what the
-recipient typed, and to send transactional SMS and e-mail.
+Applications call otpost from their servers. otpost sends a code of six digits by SMS or e-mail, verifies the code that the
+recipient enters, and sends transactional SMS and e-mail.
 
 **Bodies** are JSON objects sent as \`application/json\`, at most ${maxBodyBytes / 1024} KiB. An optional field that is
 null counts as absent; fields that an endpoint does not know are ignored. Use HTTPS outside your own machine: credentials
-travel in the body.
+are in the body.
 
-**Applications and brands.** \`appId\` and \`apiKey\` say which application calls; the operator issues them. \`brandId\`
-says in whose name a message goes out: a brand has a display name, its own codes and the templates that it has enabled.
-Only an active brand can send. All of \`/otp/*\` and SMS on \`/notify\` need one; e-mail on \`/notify\` does not.
+**Applications and brands.** \`appId\` and \`apiKey\` identify the application; the operator creates them. \`brandId\`
+selects the brand of a message. A brand has a display name, its own codes and its enabled templates. Only an active brand
+can send. \`/otp/*\` and SMS on \`/notify\` require a brand; e-mail on \`/notify\` does not.
 
-**Every answer** has a \`requestId\`, in the body and as \`X-Request-Id\`. Quote it to the operator: the log has it too.
+**Every response** has a \`requestId\`, in the body and as \`X-Request-Id\`. Give it to the operator with a question: the log has it too.
 
-**Errors** are \`{"success": false, "error", "message", "requestId"}\`. Decide by \`error\`; \`message\` is for people and
-may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
+**Errors** are \`{"success": false, "error", "message", "requestId"}\`. Use \`error\` in programs; \`message\` is for people
+and may change. An unknown path answers 404 \`not_found\`, a wrong method 405 \`method_not_allowed\` with \`Allow\`.
 
 **Limits.** Unless the operator chose others: 10 calls a minute for an application, 3 SMS codes a minute and 10 an hour
-for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 e-mailed codes an hour for an
-address, 3 guesses for a code, 300 seconds for its life. \`GET /integrations/catalog\` tells the numbers in force. A
-refused or failed send does not count against the phone. Every 429 says in \`Retry-After\` how many seconds to wait.
+for a phone over all brands, 30 seconds between two SMS codes for a brand and phone, 30 codes by e-mail an hour for a
+mailbox, 3 attempts at a code, 300 seconds until a code expires. \`GET /integrations/catalog\` returns the limits of this server.
+A rejected or failed send does not count against the phone. Every 429 has \`Retry-After\` with the seconds to wait.
 
 **When to try again**
 
@@ -85,11 +83,11 @@ refused or failed send does not count against the phone. Every 429 says in \`Ret
 | --- | --- |
 | \`rate_limited\` | Wait for \`Retry-After\`, then longer each time. |
 | \`cooldown_active\` | Wait for \`Retry-After\` before the next code. |
-| \`sms_failed\` | The code is dead. Offer the recipient to send another. |
+| \`sms_failed\` | The code is revoked. Offer the recipient a new code. |
 | \`max_attempts\`, \`not_found\` on verify | Resend. |
-| \`notification_failed\` | At least one recipient got nothing, others may have: sending to all again may repeat messages. |
-| \`internal_error\` | Try again later; tell the operator the \`requestId\`. |
-| all others | The call is wrong or not allowed. Trying it again changes nothing. |
+| \`notification_failed\` | At least one recipient got no message, others may have. Sending to all again may repeat messages. |
+| \`internal_error\` | Try again later. Report the \`requestId\` to the operator. |
+| all others | The request is invalid or not allowed. Do not retry it unchanged. |
 `.trim()
 
 // --- Operations -----------------------------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ refused or failed send does not count against the phone. Every 429 says in \`Ret
 /** When a call fails, and how: the condition stands beside the code of its answer. */
 type Failures = Partial<Record<FailureKind, string>>
 
-const anyCall: Failures = { internal_error: 'Something unexpected went wrong.' }
+const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
 
 const anyPost: Failures = {
   validation_error: 'The body is not a JSON object, or a field is missing or wrong.',
@@ -108,11 +106,11 @@ const anyPost: Failures = {
 const protectedCall: Failures = {
   ...anyPost,
   unauthorized: 'appId or apiKey is missing.',
-  forbidden: 'appId and apiKey do not belong together. Do not retry.',
+  forbidden: 'The pair of appId and apiKey is not valid. Do not retry.',
 }
 
 const branded: Failures = {
-  brand_id_required: 'No brandId.',
+  brand_id_required: 'brandId is missing.',
   brand_not_approved: 'The brand is unknown or pending.',
   brand_suspended: 'The brand is suspended.',
 }
@@ -129,8 +127,8 @@ function sendOperation(verb: 'send' | 'resend') {
     summary: verb === 'send' ? 'Send a code' : 'Send a new code',
     description:
       verb === 'send'
-        ? 'Makes a code of six digits and delivers it by SMS or e-mail. The brand and recipient have no other code from then on. Checked in this order: credentials, brand, cooldown, the limits of the phone or mailbox, wrong codes of the recipient, the limit of the application, fields.'
-        : 'Does what send does, under the same limits: whatever code the brand and recipient had is dead at once, and a new one is delivered.',
+        ? 'Creates a code of six digits and delivers it by SMS or e-mail. It replaces any earlier code of the same brand and recipient. The checks are, in this order: credentials, brand, cooldown, limits of the phone or mailbox, wrong codes for the recipient, limit of the application, fields.'
+        : 'The same as send, with the same limits. The earlier code of the brand and recipient is revoked, and a new code is delivered.',
     body: {
       schemas: ['OtpSendRequest'],
       examples: {
@@ -148,10 +146,10 @@ function sendOperation(verb: 'send' | 'resend') {
     failures: {
       ...protectedCall,
       ...branded,
-      cooldown_active: 'An SMS code went to this phone for this brand a moment ago, or is on its way.',
+      cooldown_active: 'The SMS cooldown for this brand and phone is active.',
       rate_limited:
-        'A limit of the phone, the mailbox, the application or the network address is used up, or the wrong codes for this recipient in a day.',
-      sms_failed: 'No provider took the message, SMS or e-mail; the code is dead.',
+        'A limit of the phone, the mailbox, the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
+      sms_failed: 'No provider accepted the SMS or e-mail. The code is revoked.',
     },
   })
 }
@@ -159,9 +157,9 @@ function sendOperation(verb: 'send' | 'resend') {
 const verifyOperation = operation({
   tag: 'OTP',
   id: 'verifyOtp',
-  summary: 'Check a code',
+  summary: 'Verify a code',
   description:
-    'Checks what the recipient typed. A right code is used up; the third wrong one locks it. The limits of the phone and the cooldown do not apply. A code that expired is as one that never was.',
+    'Verifies the code that the recipient entered. A correct code is consumed. The third wrong attempt locks the code. The limits of the phone and the cooldown do not apply. For an expired code the answer is not_found.',
   body: {
     schemas: ['OtpVerifyRequest'],
     examples: {
@@ -172,17 +170,18 @@ const verifyOperation = operation({
   answers: { 200: success('OtpVerified', { message: 'OTP verified successfully' }) },
   failures: {
     ...protectedCall,
-    validation_error: 'otp is missing, or not exactly one of phone and email is given; or no JSON object.',
+    validation_error:
+      'otp is missing, not exactly one of phone and email is given, or the body is not a JSON object.',
     ...branded,
     invalid_input: 'otp is not a string.',
     invalid_otp_format: 'otp is not six digits.',
-    invalid_contact: 'The phone or email is not one.',
+    invalid_contact: 'The phone or email is invalid.',
     invalid_app_id: 'appId has a colon, or is not 1 to 64 visible ASCII characters.',
-    mismatch: 'The code is wrong. The third wrong one still answers this.',
-    not_found: 'There is no live code: never sent, expired, used up or replaced.',
-    max_attempts: 'The code is locked after three wrong ones; the right one no longer helps. Resend.',
+    mismatch: 'The code is wrong. The third wrong attempt has this answer too.',
+    not_found: 'There is no active code: never sent, expired, consumed or replaced.',
+    max_attempts: 'The code is locked after three wrong attempts, also for the correct code. Resend.',
     rate_limited:
-      'A limit of the application or the network address is used up, or the wrong codes for this recipient in a day.',
+      'A limit of the application or the IP address is exhausted, or the recipient had too many wrong codes within a day.',
   },
 })
 
@@ -192,7 +191,7 @@ const notifyOperation = operation({
   tag: 'Notifications',
   id: 'notify',
   summary: 'Send an SMS or an e-mail',
-  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the call succeeds only when all messages were accepted. Codes belong to the OTP endpoints: otp and the templates of codes are refused here.`,
+  description: `Sends one message to each of 1 to ${notifySizes.to} recipients, in one of four modes: SMS with message, SMS with templateKey and variables, e-mail with html, e-mail with template and data. All recipients are tried, and the request succeeds only if providers accepted all messages. otp and the OTP templates are rejected: use the OTP endpoints for codes.`,
   body: {
     schemas: ['TextSmsRequest', 'TemplateSmsRequest', 'HtmlEmailRequest', 'TemplateEmailRequest'],
     examples: {
@@ -247,12 +246,12 @@ const notifyOperation = operation({
     brand_suspended: 'SMS: the brand is suspended.',
     template_not_allowed: 'SMS: the brand has not enabled this template.',
     invalid_channel: 'channel is neither SMS nor EMAIL.',
-    otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID belong to the OTP endpoints.',
-    invalid_template: 'SMS: there is no such template.',
-    unsupported_business: 'SMS: variables.businessName names another brand than brandId.',
+    otp_template_not_supported: 'SMS: LOGIN_OTP and LOGIN_OTP_WITH_ID are only for the OTP endpoints.',
+    invalid_template: 'SMS: the template does not exist.',
+    unsupported_business: 'SMS: variables.businessName is not the brand of brandId.',
     missing_variable: 'A variable of the template, or the data of a placeholder, is missing.',
-    rate_limited: 'A limit of the application or the network address is used up.',
-    notification_failed: 'At least one message could not be handed over; message says how many of how many.',
+    rate_limited: 'A limit of the application or the IP address is exhausted.',
+    notification_failed: 'At least one message was not accepted by a provider. message has the counts.',
   },
 })
 
@@ -260,7 +259,7 @@ const catalogOperation = operation({
   tag: 'Onboarding',
   id: 'getCatalog',
   summary: 'Channels, templates and limits',
-  description: 'What the service can send, what each template needs, and the limits in force.',
+  description: 'The channels, the variables of each template, and the limits of this server.',
   answers: {
     200: success('Catalog', {
       channels: ['SMS', 'EMAIL'],
@@ -302,9 +301,9 @@ const catalogOperation = operation({
 const requestOperation = operation({
   tag: 'Onboarding',
   id: 'requestIntegration',
-  summary: 'Ask for access',
+  summary: 'Request access',
   description:
-    'Leaves a request with the operator, who decides on it and hands the credentials over by other means. At most 5 an hour from one network address.',
+    'Stores a request for the operator, who decides on it and sends the credentials by other means. At most 5 per hour for an IP address.',
   body: {
     schemas: ['IntegrationRequest'],
     examples: {
@@ -329,14 +328,17 @@ const requestOperation = operation({
       status: 'pending',
     }),
   },
-  failures: { ...anyPost, rate_limited: 'This network address has asked 5 times within an hour.' },
+  failures: {
+    ...anyPost,
+    rate_limited: 'This IP address sent 5 requests within an hour, or too many requests are pending.',
+  },
 })
 
 const brandsOperation = operation({
   tag: 'Onboarding',
   id: 'listBrands',
   summary: 'Active brands',
-  description: 'The brands in whose name messages can be sent.',
+  description: 'The brands that can send messages.',
   answers: { 200: success('Brands', { brands: [{ brandId: 'acme', displayName: 'Acme' }] }) },
   failures: anyCall,
 })
@@ -345,7 +347,7 @@ const rootOperation = operation({
   tag: 'Operation',
   id: 'getRoot',
   summary: 'Version and links',
-  description: 'Answers a browser (`Accept: text/html`) with a page that has the same links.',
+  description: 'Returns an HTML page with the same links to a browser (`Accept: text/html`).',
   answers: {
     200: success('Root', {
       service: 'otpost',
@@ -368,7 +370,7 @@ const healthOperation = operation({
   tag: 'Operation',
   id: 'getHealth',
   summary: 'Whether the service works',
-  description: 'For load balancers and monitors. Needs no credentials and counts towards no limit.',
+  description: 'For load balancers and monitoring. No credentials, and no limit counts it.',
   answers: {
     200: answered('Health', { ok: ['Works', healthOf('ok')] }),
     503: answered('Unhealthy', { unavailable: ['Does not work', healthOf('unavailable')] }),
@@ -381,7 +383,7 @@ const liveOperation = operation({
   id: 'getLiveness',
   summary: 'Whether the process answers',
   description:
-    'For whoever restarts a process that hangs. Looks at nothing else: a database that fails is not mended by a restart.',
+    'For a supervisor that restarts a process that hangs. It does not check the database, since a restart does not repair it.',
   answers: {
     200: answered('Live', { ok: ['Answers', { status: 'ok' }] }),
   },
@@ -391,13 +393,13 @@ const liveOperation = operation({
 const readyOperation = operation({
   tag: 'Operation',
   id: 'getReadiness',
-  summary: 'Whether requests may come here',
+  summary: 'Whether the server accepts requests',
   description:
-    'For load balancers. Answers 503 from the moment in which a stop begins; the server goes on serving for SHUTDOWN_DELAY_SECONDS from then on.',
+    'For load balancers. Returns 503 when a shutdown begins. The server still serves requests for SHUTDOWN_DELAY_SECONDS.',
   answers: {
     200: answered('Ready', { ready: ['Ready', { status: 'ready' }] }),
     503: answered('NotReady', {
-      draining: ['About to stop', { status: 'draining' }],
+      draining: ['Stopping', { status: 'draining' }],
       unavailable: ['Does not work', { status: 'unavailable' }],
     }),
   },
@@ -407,17 +409,21 @@ const readyOperation = operation({
 const outboxOperation = operation({
   tag: 'Development',
   id: 'listOutboxMessages',
-  summary: 'Messages kept instead of sent',
+  summary: 'List the messages in the outbox',
   description:
-    'The newest messages that match, oldest first. With wait, an empty answer is held back until a message comes or the time is over, so that a test can send a code and read it without a loop of its own.',
+    'The newest messages that match, oldest first. With wait, the server waits for a first message, so that a test needs no polling loop.',
   parameters: [
-    query('to', { type: 'string' }, 'Only messages to this phone number or mail address, in any spelling.'),
+    query('to', { type: 'string' }, 'Only messages to this phone number or e-mail address, in any spelling.'),
     query('after', { type: 'integer', minimum: 0 }, 'Only messages with an id greater than this.'),
-    query('limit', { type: 'integer', minimum: 0, maximum: 500, default: 500 }, 'At most so many.'),
+    query(
+      'limit',
+      { type: 'integer', minimum: 0, maximum: 500, default: 500 },
+      'The maximum number of messages.',
+    ),
     query(
       'wait',
       { type: 'integer', minimum: 0, maximum: 60, default: 0 },
-      'Seconds to wait for a first message.',
+      'Seconds to wait for a first message. Without one the answer is empty.',
     ),
   ],
   answers: {
@@ -442,10 +448,10 @@ const outboxOperation = operation({
     }),
   },
   failures: {
-    validation_error: 'A parameter is wrong.',
-    unauthorized: 'OUTBOX_TOKEN is set, and the request does not show it as Authorization: Bearer.',
+    validation_error: 'A parameter is invalid.',
+    unauthorized: 'OUTBOX_TOKEN is set, and the request does not have it as Authorization: Bearer.',
     route_not_found:
-      'This server keeps no messages, listens beyond its own machine without OUTBOX_TOKEN, or is not known by the Host name of the request.',
+      'This server has no outbox, listens beyond its own machine without OUTBOX_TOKEN, or does not know the Host name of the request.',
     ...anyCall,
   },
 })

@@ -3,8 +3,7 @@ import { requestSizes } from '../../domain/integration/integration.ts'
 import { mailFields, notifySizes, smsFields } from '../../domain/messages/notify.ts'
 import { notifyTemplateKeys, notifyTemplates, type VariableRule } from '../../domain/messages/templates.ts'
 
-// What bodies look like, for the description of the interface alone. Requests are judged by the domain, since the order
-// of its checks is part of the contract and a schema has none.
+// For the API description only. The domain validates requests, since the order of its checks is part of the contract.
 
 const closed = { additionalProperties: false } as const
 
@@ -18,24 +17,22 @@ function orNull(schema: TSchema, description: string) {
 
 const requestId = Type.String({
   format: 'uuid',
-  description: 'Names this answer; the header X-Request-Id and the log of the server have it too.',
+  description: 'The id of this request, also in the header X-Request-Id and in the server log.',
 })
 const success = Type.Literal(true)
-const displayed = Type.String({ description: 'Text for people; its wording may change.' })
+const displayed = Type.String({ description: 'Text for people. Its wording may change.' })
 const channels = ['SMS', 'EMAIL'] as const
 const channel = oneOf(channels)
 
-/** An answer: nothing but these fields and a requestId. */
+/** Only these fields and a requestId. */
 function answer<T extends Record<string, TSchema>>(fields: T, description: string) {
   return Type.Object({ ...fields, requestId }, { ...closed, description })
 }
 
-/** A success. */
 function succeeded<T extends Record<string, TSchema>>(fields: T, description: string) {
   return answer({ success, ...fields }, description)
 }
 
-/** A success with a message for people. */
 function confirmed<T extends Record<string, TSchema>>(fields: T, description: string) {
   return succeeded({ message: displayed, ...fields }, description)
 }
@@ -43,30 +40,30 @@ function confirmed<T extends Record<string, TSchema>>(fields: T, description: st
 // --- Requests -------------------------------------------------------------------------------------------------------
 
 const credentials = {
-  appId: Type.String({ minLength: 1, description: 'The id that your application was issued.' }),
+  appId: Type.String({ minLength: 1, description: 'The id of your application.' }),
   apiKey: Type.String({
     minLength: 1,
     format: 'password',
-    description: 'The key that was issued with appId. It belongs on a server, not in a page or an app.',
+    description: 'The API key of appId. Use it only on a server, never in a web page or a mobile app.',
   }),
 }
 const brandId = Type.String({
   minLength: 1,
-  description: 'Slug of an active brand. Upper case and surrounding spaces make no difference.',
+  description: 'Slug of an active brand. Case and surrounding spaces are ignored.',
 })
 const chosenChannel = { description: 'SMS or EMAIL, in upper or lower case.' } as const
 const phone = Type.String({
   pattern: '^[0-9 +().-]+$',
   description:
-    'A phone number with its country code, in any spelling: digits, spaces and + - ( ) . may appear. A leading 00 ' +
-    'and a trunk prefix are dropped, and 7 to 15 digits must remain. A server with a default region also accepts ' +
-    'national numbers; digits that are a valid E.164 number are read as that.',
+    'A phone number with country code. Allowed are digits, spaces and + - ( ) . characters. A leading 00 and a trunk ' +
+    'prefix are removed; 7 to 15 digits must remain. A server with PHONE_DEFAULT_REGION also accepts national ' +
+    'numbers. Digits that are a valid E.164 number are read as E.164.',
 })
 const email = Type.String({
   format: 'idn-email',
   description:
-    'One e-mail address of at most 254 characters, with at most 64 octets before the @. Upper case, surrounding spaces ' +
-    'and the spelling of an internationalized domain make no difference.',
+    'One e-mail address of at most 254 characters, with at most 64 octets before the @. Case, surrounding spaces ' +
+    'and the spelling of an internationalized domain are ignored.',
 })
 
 const otpSendRequest = Type.Object(
@@ -81,7 +78,7 @@ const otpSendRequest = Type.Object(
         minLength: 1,
         maxLength: 64,
         description:
-          'The login that the code is for. The message names it where the brand has that enabled. As for businessName: no invisible characters, no URL, no mixed scripts.',
+          'The login of the recipient. The message contains it if the brand has this enabled. The rules of businessName apply: no invisible characters, no URL, no mixed scripts.',
       }),
     ),
     businessName: Type.Optional(
@@ -94,7 +91,7 @@ const otpSendRequest = Type.Object(
     ),
   },
   {
-    description: 'Where a code is to go. phone is required by SMS, email by EMAIL.',
+    description: 'The recipient of a code. SMS requires phone, EMAIL requires email.',
     if: { required: ['channel'], properties: { channel: { const: 'EMAIL' } } },
     // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema.
     then: { required: ['email'] },
@@ -110,16 +107,15 @@ const otpVerifyRequest = Type.Object(
     email: Type.Optional(email),
     otp: Type.String({
       pattern: '^[0-9]{6}$',
-      description: 'The code as the recipient typed it: six digits.',
+      description: 'The code that the recipient entered: six digits.',
     }),
   },
   {
-    description: 'A code to check. Give the phone or the email that it was sent to, not both.',
+    description: 'A code to verify, with the phone or the email that it was sent to.',
     oneOf: [{ required: ['phone'] }, { required: ['email'] }],
   },
 )
 
-/** What every mode of /notify has. */
 function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
   return {
     ...credentials,
@@ -127,12 +123,12 @@ function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
     to: Type.Array(recipient, {
       minItems: 1,
       maxItems: notifySizes.to,
-      description: `1 to ${notifySizes.to} recipients. Each gets one message, also when ${'`to`'} names it twice.`,
+      description: `1 to ${notifySizes.to} recipients. A recipient that appears twice gets one message.`,
     }),
   }
 }
 
-/** Fields that select another mode, or that no mode takes. */
+/** Fields of another mode, or of none. */
 function without(...names: string[]) {
   return { not: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
@@ -146,8 +142,8 @@ const subject = Type.String({
 const businessName = Type.String({
   minLength: 1,
   description:
-    'Slug or display name of an active brand. It names the brand when brandId is absent; when brandId is given, a ' +
-    'template SMS must name the same brand with it. The text shows the display name either way.',
+    'Slug or display name of an active brand. It selects the brand if brandId is absent. With brandId, it must be ' +
+    'the same brand. The text has the display name in both cases.',
 })
 
 /** brandId or variables.businessName names the brand of an SMS. */
@@ -169,12 +165,12 @@ const textSmsRequest = Type.Object(
     variables: Type.Optional(
       Type.Object(
         { businessName: Type.Optional(businessName) },
-        { description: 'Read for businessName alone, and only when brandId is absent.' },
+        { description: 'Only businessName is used.' },
       ),
     ),
   },
   {
-    description: 'An SMS of free text. The brand is named by brandId or variables.businessName.',
+    description: 'An SMS with free text. brandId or variables.businessName selects the brand.',
     ...without('templateKey', ...mailFields, 'otp'),
     anyOf: brandNamed,
   },
@@ -194,12 +190,14 @@ const templateSmsRequest = Type.Object(
         ),
         businessName: Type.Optional(businessName),
       },
-      { description: `${requiredVariables()} Others are ignored; otp is refused.`, ...without('otp') },
+      {
+        description: `${requiredVariables()} Other variables are ignored; otp is rejected.`,
+        ...without('otp'),
+      },
     ),
   },
   {
-    description:
-      'An SMS made from a registered template. The brand is named by brandId or variables.businessName.',
+    description: 'An SMS from a registered template. brandId or variables.businessName selects the brand.',
     ...without('message', ...mailFields, 'otp'),
     anyOf: brandNamed,
     allOf: notifyTemplates.map(({ key, variables }) => ({
@@ -215,9 +213,9 @@ const htmlEmailRequest = Type.Object(
     ...notifyCommon('EMAIL', email),
     brandId: Type.Optional(mailBrandId()),
     subject,
-    html: Type.String({ minLength: 1, maxLength: notifySizes.html, description: 'The mail, as HTML.' }),
+    html: Type.String({ minLength: 1, maxLength: notifySizes.html, description: 'The HTML of the e-mail.' }),
   },
-  { description: 'An e-mail of your own HTML.', ...without('template', 'data', ...smsFields, 'otp') },
+  { description: 'An e-mail with your own HTML.', ...without('template', 'data', ...smsFields, 'otp') },
 )
 
 const templateEmailRequest = Type.Object(
@@ -229,21 +227,19 @@ const templateEmailRequest = Type.Object(
       minLength: 1,
       maxLength: notifySizes.template,
       description:
-        'Plain text. `{{name}}` is replaced by the value of that name in data. The mail has at most 256 KiB.',
+        'Plain text. `{{name}}` is replaced by that value of data. The rendered e-mail must have at most 256 KiB.',
     }),
     data: Type.Optional(
       Type.Object(
         {},
         {
-          description:
-            'Values of the placeholders. What no placeholder uses is shown as a table below the text.',
+          description: 'Values of the placeholders. Other values follow as a table below the text.',
         },
       ),
     ),
   },
   {
-    description:
-      'An e-mail made from a text: the service puts it in a simple frame, with the subject as heading.',
+    description: 'An e-mail from a text template, in a simple HTML frame with the subject as heading.',
     ...without('html', ...smsFields, 'otp'),
   },
 )
@@ -256,9 +252,9 @@ const integrationRequest = Type.Object(
     brandName: Type.String({
       minLength: 1,
       maxLength: requestSizes.brandName,
-      description: 'The name that messages would show.',
+      description: 'The display name for messages.',
     }),
-    channels: Type.Optional(Type.Array(channel, { description: 'Which channels you mean to use.' })),
+    channels: Type.Optional(Type.Array(channel, { description: 'The channels that you want to use.' })),
     website: Type.Optional(
       Type.String({
         format: 'uri',
@@ -268,19 +264,18 @@ const integrationRequest = Type.Object(
       }),
     ),
     useCase: Type.Optional(
-      Type.String({ minLength: 1, maxLength: requestSizes.useCase, description: 'What you will send.' }),
+      Type.String({ minLength: 1, maxLength: requestSizes.useCase, description: 'What you want to send.' }),
     ),
   },
-  { description: 'Who asks for access, and for which brand.' },
+  { description: 'A request for access, with a contact and a brand.' },
 )
 
 function mailBrandId(): TSchema {
   return Type.String({
-    description: 'An active brand whose name the sender gets. Any other value is ignored.',
+    description: 'An active brand, whose name becomes the sender name. Any other value is ignored.',
   })
 }
 
-/** The rule of a template's variable as a schema. */
 function variable({ pattern, minLength, maxLength, description }: VariableRule): TSchema {
   const given = Object.entries({ pattern, minLength, maxLength }).filter(([, value]) => value !== undefined)
   return Type.String({
@@ -291,7 +286,7 @@ function variable({ pattern, minLength, maxLength, description }: VariableRule):
 
 function requiredVariables(): string {
   return notifyTemplates
-    .map(({ key, variables }) => `${key} needs ${variables.map(({ name }) => name).join(', ')}.`)
+    .map(({ key, variables }) => `${key} requires ${variables.map(({ name }) => name).join(', ')}.`)
     .join(' ')
 }
 
@@ -301,19 +296,17 @@ const otpSent = confirmed(
   {
     expiresIn: Type.Integer({ minimum: 1, description: 'Seconds until the code expires.' }),
   },
-  'A new code is on its way.',
+  'A provider accepted the new code.',
 )
 
-const otpVerified = confirmed({}, 'The code was right, and is used up now.')
+const otpVerified = confirmed({}, 'The code was correct and is consumed.')
 
 const notified = confirmed(
   {
     channel,
-    templateKey: Type.Optional(
-      oneOf(notifyTemplateKeys, { description: 'Present for a template SMS alone.' }),
-    ),
+    templateKey: Type.Optional(oneOf(notifyTemplateKeys, { description: 'Only for a template SMS.' })),
   },
-  "Every recipient's message was accepted by a provider.",
+  'A provider accepted the message to each recipient.',
 )
 
 function health(state: 'ok' | 'unavailable', description: string) {
@@ -337,25 +330,25 @@ const root = succeeded(
         docs: path,
         openapi: path,
         health: path,
-        outbox: Type.Optional({ ...path, description: 'Present where this server keeps messages.' }),
-        admin: Type.Optional({ ...path, description: 'Present while the console is open.' }),
+        outbox: Type.Optional({ ...path, description: 'Present if this server has an outbox.' }),
+        admin: Type.Optional({ ...path, description: 'Present if the console is enabled.' }),
       },
       closed,
     ),
   },
-  'The version and where everything is.',
+  'The version and the links of this server.',
 )
 
-const isLive = answer({ status: Type.Literal('ok') }, 'The process answers.')
-const isReady = answer({ status: Type.Literal('ready') }, 'Requests may come here.')
+const isLive = answer({ status: Type.Literal('ok') }, 'The process is running.')
+const isReady = answer({ status: Type.Literal('ready') }, 'The server accepts requests.')
 const isNotReady = answer(
   {
     status: oneOf(['draining', 'unavailable'], {
       description:
-        '`draining`: the server is about to stop, and serves what still comes. `unavailable`: the database can not be used.',
+        '`draining`: the server is stopping and still serves requests. `unavailable`: the database cannot be used.',
     }),
   },
-  'Requests had better go elsewhere.',
+  'Send requests to another server.',
 )
 
 const limit = (description: string, minimum = 1) => Type.Integer({ minimum, description })
@@ -373,7 +366,7 @@ const catalog = succeeded(
               {
                 name: Type.String(),
                 required: Type.Boolean(),
-                description: Type.String({ description: 'What a value must be, in words.' }),
+                description: Type.String({ description: 'The rule for a value, as text.' }),
                 minLength: Type.Optional(Type.Integer({ minimum: 0 })),
                 maxLength: Type.Optional(Type.Integer({ minimum: 1 })),
                 pattern: Type.Optional(Type.String({ format: 'regex' })),
@@ -384,39 +377,39 @@ const catalog = succeeded(
         },
         closed,
       ),
-      { description: 'The templates of /notify. Which of them a brand may use is up to the operator.' },
+      { description: 'The templates of /notify. The operator enables them for each brand.' },
     ),
     limits: Type.Object(
       {
-        globalPerMinute: limit('Calls of one application a minute.'),
-        phonePerMinute: limit('Codes sent to one phone a minute.'),
-        phonePerHour: limit('Codes sent to one phone an hour.'),
-        smsCooldownSeconds: limit('Pause after an SMS code, for its brand and phone.', 0),
-        emailPerHour: limit('Codes sent to one mail address an hour; 0 means no limit.', 0),
-        otpTtlSeconds: limit('Lifetime of a code.'),
-        otpMaxAttempts: limit('Wrong guesses after which a code is locked.'),
+        globalPerMinute: limit('Requests per minute for one application.'),
+        phonePerMinute: limit('SMS codes per minute for one phone.'),
+        phonePerHour: limit('SMS codes per hour for one phone.'),
+        smsCooldownSeconds: limit('Seconds between two SMS codes for one brand and phone.', 0),
+        emailPerHour: limit('Codes by e-mail per hour for one mailbox; 0 means no limit.', 0),
+        otpTtlSeconds: limit('Seconds until a code expires.'),
+        otpMaxAttempts: limit('Wrong attempts that lock a code.'),
         otpLength: limit('Digits of a code.'),
-        notifyRecipients: limit('Elements of to.'),
-        messageCharacters: limit('Length of message.'),
-        subjectCharacters: limit('Length of subject.'),
-        htmlCharacters: limit('Length of html.'),
-        templateCharacters: limit('Length of an e-mail template.'),
+        notifyRecipients: limit('Maximum number of elements in to.'),
+        messageCharacters: limit('Maximum length of message.'),
+        subjectCharacters: limit('Maximum length of subject.'),
+        htmlCharacters: limit('Maximum length of html.'),
+        templateCharacters: limit('Maximum length of an e-mail template.'),
       },
       { ...closed, description: 'The limits that this server enforces.' },
     ),
   },
-  'What can be sent, and within which limits.',
+  'The channels, templates and limits.',
 )
 
 const integrationReceived = confirmed(
   {
     integrationRequestId: Type.String({
       format: 'uuid',
-      description: 'Name it when you ask the operator about it.',
+      description: 'Give this id to the operator with a question.',
     }),
     status: Type.Literal('pending'),
   },
-  'The request is kept for the operator, who answers by other means.',
+  'The request is stored. The operator answers by other means.',
 )
 
 const brands = succeeded(
@@ -428,21 +421,21 @@ const brands = succeeded(
 
 const outboxMessage = Type.Object(
   {
-    id: Type.Integer({ minimum: 1, description: 'Grows with each message.' }),
+    id: Type.Integer({ minimum: 1, description: 'Increases with each message.' }),
     createdAt: Type.String({ format: 'date-time' }),
     channel,
-    to: Type.String({ description: 'The digits of a phone number, or a mail address.' }),
-    route: orNull(oneOf(['plain', 'template']), 'How the SMS would have gone; null for a mail.'),
-    brandId: orNull(Type.String(), "Null for a mail in no brand's name."),
-    brandName: orNull(Type.String(), "Null for a mail in no brand's name."),
+    to: Type.String({ description: 'The digits of a phone number, or an e-mail address.' }),
+    route: orNull(oneOf(['plain', 'template']), 'The route of the SMS; null for an e-mail.'),
+    brandId: orNull(Type.String(), 'Null for an e-mail without a brand.'),
+    brandName: orNull(Type.String(), 'Null for an e-mail without a brand.'),
     subject: orNull(Type.String(), 'Null for an SMS.'),
-    text: Type.String({ description: 'The SMS, or the plain text of the mail.' }),
+    text: Type.String({ description: 'The SMS, or the plain text of the e-mail.' }),
     html: orNull(Type.String(), 'Null for an SMS.'),
-    templateKey: orNull(Type.String(), 'Null but on the template route.'),
-    variables: orNull(Type.Record(Type.String(), Type.String()), 'Null but on the template route.'),
-    requestId: Type.String({ format: 'uuid', description: 'The requestId of the call that sent it.' }),
+    templateKey: orNull(Type.String(), 'Null except on the template route.'),
+    variables: orNull(Type.Record(Type.String(), Type.String()), 'Null except on the template route.'),
+    requestId: Type.String({ format: 'uuid', description: 'The requestId of the request that sent it.' }),
   },
-  { ...closed, description: 'A message that was kept instead of sent.' },
+  { ...closed, description: 'A message in the outbox.' },
 )
 
 const outboxMessages = succeeded(
@@ -450,20 +443,19 @@ const outboxMessages = succeeded(
   'The messages, oldest first.',
 )
 
-/** The error envelope with any of the service's codes. */
 export function errorSchema(codes: readonly string[]) {
   return answer(
     {
       success: Type.Literal(false),
-      error: oneOf(codes, { description: 'The code to decide by. Codes are stable.' }),
-      message: Type.String({ description: 'Text for people; its wording may change, so never parse it.' }),
-      channel: Type.Optional(oneOf(channels, { description: 'Present with notification_failed alone.' })),
+      error: oneOf(codes, { description: 'The error code, for programs. Codes are stable.' }),
+      message: Type.String({ description: 'Text for people. Its wording may change: do not parse it.' }),
+      channel: Type.Optional(oneOf(channels, { description: 'Only with notification_failed.' })),
     },
-    'What every refusal and failure looks like.',
+    'The body of every error.',
   )
 }
 
-/** The same, narrowed to the codes of one answer. */
+/** The error schema with the codes of one answer. */
 export function errorOf(codes: readonly string[]) {
   const failed = codes.includes('notification_failed')
   const others = codes.filter((code) => code !== 'notification_failed')
@@ -485,8 +477,8 @@ const named = {
   OtpSent: otpSent,
   OtpVerified: otpVerified,
   Notified: notified,
-  Health: health('ok', 'The service can work.'),
-  Unhealthy: health('unavailable', 'The database can not be used, so nothing else will work.'),
+  Health: health('ok', 'The service works.'),
+  Unhealthy: health('unavailable', 'The database cannot be used, so no other request works.'),
   Root: root,
   Live: isLive,
   Ready: isReady,
@@ -500,18 +492,16 @@ const named = {
 
 export type SchemaName = keyof typeof named
 
-/** The values that each schema describes, as far as types can tell, for whoever has types of their own. */
+/** The type of each schema. */
 export type Described = { [Name in SchemaName]: Static<(typeof named)[Name]> }
 
 export const schemas: Readonly<Record<SchemaName, TSchema>> = titled(named)
 
-/** Each with its name as title, which a page shows where it has no room for the whole. */
 function titled<Name extends string>(schemas: Readonly<Record<Name, TSchema>>): Record<Name, TSchema> {
   const pairs = Object.entries<TSchema>(schemas).map(([name, schema]) => [name, { title: name, ...schema }])
   return Object.fromEntries(pairs)
 }
 
-/** A pointer to a named schema. */
 export function ref(name: string) {
   return Type.Unsafe<unknown>({ $ref: `#/components/schemas/${name}` })
 }
