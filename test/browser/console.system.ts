@@ -185,7 +185,7 @@ describe('an operator', () => {
 
       // Loading the answer of a form anew sends the form anew, and there is nothing left to approve.
       await page.reload()
-      await complained(page, 'is approved already')
+      await complained(page, 'is already approved')
       expect(await keyOn(page)).toBe('')
       expect(refusals()).toEqual([`409 for /admin/requests/${asked.body.integrationRequestId}/approve`])
 
