@@ -16,7 +16,7 @@ describe('the text part of an HTML mail', () => {
     expect(textOf(html)).toBe('Hi')
   })
 
-  // Each has the maximum size of /notify, and is made to break or stall a parser.
+  // Each has the maximum size of /notify, and could break or stall a parser.
   const hostile: readonly (readonly [string, string])[] = [
     ['blocks in blocks', '<div>'.repeat(40_000)],
     ['tables in tables', '<table><tr><td>'.repeat(13_000)],

@@ -239,7 +239,7 @@ describe('the settings', () => {
 describe('delivery reports', () => {
   const deliveryReports = () => {
     const { deliveryReports } = providerOf('template')
-    if (!deliveryReports) throw new Error('there is no reader of receipts')
+    if (!deliveryReports) throw new Error('there is no reader of delivery reports')
     return deliveryReports
   }
 

@@ -250,7 +250,7 @@ describe('DKIM', () => {
     ['a selector with its end', { DKIM_SELECTOR: 'canary.' }, 'DKIM_SELECTOR'],
     ['a domain that is none', { DKIM_DOMAIN: 'canary evil' }, 'DKIM_DOMAIN'],
     ['a domain without a dot', { DKIM_DOMAIN: 'canary' }, 'DKIM_DOMAIN'],
-    ['an address for a domain', { DKIM_DOMAIN: 'codes@canary.example' }, 'DKIM_DOMAIN'],
+    ['an e-mail address for a domain', { DKIM_DOMAIN: 'codes@canary.example' }, 'DKIM_DOMAIN'],
   ])('rejects %s', (_, env, name) => {
     const { problems } = read({ ...signing, ...env })
     expect(problems).toHaveLength(1)

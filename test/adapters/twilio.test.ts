@@ -230,7 +230,7 @@ describe('a delivery report', () => {
 
   function read(call: CallbackRequest, env: Record<string, string> = {}) {
     const { deliveryReports } = provider(env)
-    if (!deliveryReports) throw new Error('it reads no receipts')
+    if (!deliveryReports) throw new Error('it reads no delivery reports')
     return deliveryReports.read(call)
   }
 

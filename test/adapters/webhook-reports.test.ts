@@ -17,7 +17,7 @@ function readerOf(given = secret, route: SmsRoute = 'plain') {
   const settings = new Settings({ SMS_WEBHOOK_URL: 'https://sms.example/', SMS_WEBHOOK_SECRET: given })
   const { deliveryReports } = webhook.configure(settings, route)({ now: () => now, outbox })
   expect(settings.problems).toEqual([])
-  if (!deliveryReports) throw new Error('there is no reader of receipts')
+  if (!deliveryReports) throw new Error('there is no reader of delivery reports')
   return deliveryReports
 }
 

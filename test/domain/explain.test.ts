@@ -197,7 +197,7 @@ describe('a complete request trace', () => {
     ])
   })
 
-  test('of a mail to several recipients, one of whom it did not reach', () => {
+  test('of a mail to several recipients, one of which failed', () => {
     const mail: Delivery = {
       ...delivery,
       channel: 'EMAIL',

@@ -60,7 +60,7 @@ export interface Breakage {
   run(calls: Calls): Promise<void>
 }
 
-/** The waiting calls of one server, whose database is made to fail. */
+/** The waiting calls of one server, whose database fails. */
 export interface Calls {
   readonly server: Server
   /** Lets them continue. */

@@ -39,9 +39,9 @@ export class Invariants {
   /** Checks a message that a provider got. */
   handedOver(send: Operation, handover: Handover): void {
     const { identity, channel } = people[send.person]
-    if (send.kind !== 'send') broken(`${name(send)} delivers something`)
-    if (send.answer) broken(`${name(send)} hands a message over after its answer`)
-    if (send.callsBefore === 0) broken(`${name(send)} hands over a code that is not stored`)
+    if (send.kind !== 'send') broken(`${name(send)} delivers a message`)
+    if (send.answer) broken(`${name(send)} sends a message after its response`)
+    if (send.callsBefore === 0) broken(`${name(send)} sends a code that is not stored`)
     if (handover.code !== send.code)
       broken(`${name(send)} delivers the code ${handover.code}, not ${send.code}`)
     if (handover.to !== identity && handover.to.toLowerCase() !== identity) {
@@ -51,7 +51,7 @@ export class Invariants {
     const [first] = send.handovers
     if (!first || first === handover) return
     if (channel === 'EMAIL') broken(`${name(send)} sends a second mail`)
-    if (first.messageId !== handover.messageId) broken(`${name(send)} makes a second message`)
+    if (first.messageId !== handover.messageId) broken(`${name(send)} creates a second message`)
     const before = send.handovers.at(-2)
     if (!before?.answer) broken(`${name(send)} tries a second provider beside the first`)
     if (endsDelivery(before)) broken(`${name(send)} tries another provider after ${kindOf(before)}`)
@@ -101,7 +101,7 @@ export class Invariants {
     const accepted = send.handovers.filter((handover) => kindOf(handover) === 'accepted')
     if (answer.kind === 'ok') {
       if (accepted.length !== 1 || accepted[0] !== last) {
-        broken(`${name(send)} is answered 200 with ${accepted.length} accepted deliveries`)
+        broken(`${name(send)} returns 200 with ${accepted.length} accepted deliveries`)
       }
       this.attemptsCounted(send)
       this.quickEnd(send)
@@ -110,8 +110,8 @@ export class Invariants {
     if (answer.kind !== 'refused') return
     switch (answer.failure) {
       case 'sms_failed':
-        if (!last) broken(`${name(send)} is answered 502, but no provider was asked`)
-        if (accepted.length > 0) broken(`${name(send)} is answered 502, but a provider took the message`)
+        if (!last) broken(`${name(send)} returns 502, but no provider was called`)
+        if (accepted.length > 0) broken(`${name(send)} returns 502, but a provider accepted the message`)
         if (!endsDelivery(last)) this.allWereTried(send)
         this.attemptsCounted(send)
         return
@@ -124,7 +124,7 @@ export class Invariants {
         this.limitExplained(send)
         return
       default:
-        broken(`${name(send)} is answered ${answer.failure}`)
+        broken(`${name(send)} returns ${answer.failure}`)
     }
   }
 
@@ -150,7 +150,7 @@ export class Invariants {
   }
 
   private deliveredNothing(send: Operation): void {
-    if (send.handovers.length > 0) broken(`${name(send)} is refused, but delivered`)
+    if (send.handovers.length > 0) broken(`${name(send)} is rejected, but delivered`)
   }
 
   private allWereTried(send: Operation): void {
@@ -164,7 +164,8 @@ export class Invariants {
     for (const route of routesOf(smsMode, brands[send.brand])) {
       const asked = send.handovers.filter((handover) => handover.route === route)
       const providers = route === 'plain' ? plainProviders : 1
-      if (asked.slice(0, -1).some(leavesOpen)) broken(`${name(send)} goes on with a route that was left open`)
+      if (asked.slice(0, -1).some(leavesOpen))
+        broken(`${name(send)} continues after a route with an unknown outcome`)
       if (isLate || asked.some(leavesOpen) || asked.length === providers) continue
       broken(`${name(send)} gives up after ${asked.length} of ${providers} providers of the ${route} route`)
     }
@@ -186,19 +187,19 @@ export class Invariants {
         return
       case 'max_attempts':
         if (!this.candidates(verify).some((send) => this.mayBeLocked(send, verify))) {
-          broken(`${name(verify)} is told max_attempts, but no code of it can have three wrong guesses`)
+          broken(`${name(verify)} returns max_attempts, but no code of it can have three wrong guesses`)
         }
         return
       case 'not_found': {
         const live = this.sends(verify).find((send) => this.isSurelyLive(send, verify))
-        if (live) broken(`${name(verify)} finds nothing, but ${name(live)} is alive`)
+        if (live) broken(`${name(verify)} returns not_found, but ${name(live)} is live`)
         return
       }
       case 'rate_limited':
         this.limitExplained(verify)
         return
       default:
-        broken(`${name(verify)} is answered ${answer.failure}`)
+        broken(`${name(verify)} returns ${answer.failure}`)
     }
   }
 
@@ -222,7 +223,7 @@ export class Invariants {
   private mismatched(verify: Operation): void {
     const send = this.surelyJudgedBy(verify)
     if (send === null)
-      broken(`${name(verify)} is told mismatch, but there is no code that it can have missed`)
+      broken(`${name(verify)} returns mismatch, but there is no code that it can have missed`)
     if (send === undefined) return
     const wrong = this.verifications(verify).filter((other) => this.surelyJudgedBy(other) === send)
     if (wrong.length > 3) broken(`${wrong.length} wrong guesses of ${name(send)} are evaluated`)
@@ -337,7 +338,7 @@ export class Invariants {
           broken(`${name(send)} begins in the cooldown of ${name(earlier)}`)
         }
       } else if (earlier.calls.length === earlier.callsBefore) {
-        if (at < underWayUntil) broken(`${name(send)} begins while ${name(earlier)} is under way`)
+        if (at < underWayUntil) broken(`${name(send)} begins while ${name(earlier)} is in progress`)
       }
     }
   }
@@ -399,7 +400,7 @@ export class Invariants {
       return [{ ...call, isSure: other.answer?.kind === 'refused' && isCounted }]
     })
     if (!fits(upTo([...counted, ...checked], last.order), failureBudgetPerDay, 86_400_000)) {
-      broken(`${name(operation)} is let through beyond the budget of ${failureBudgetPerDay} wrong guesses`)
+      broken(`${name(operation)} is accepted beyond the budget of ${failureBudgetPerDay} wrong guesses`)
     }
   }
 
@@ -418,7 +419,7 @@ export class Invariants {
       const held = began.reading + Math.max(cooldownMs, 60_000)
       return Math.max(held, other.reading + cooldownMs) > refusal.reading
     })
-    if (!isExplained) broken(`${name(send)} is told cooldown_active, but there is none`)
+    if (!isExplained) broken(`${name(send)} returns cooldown_active, but there is none`)
   }
 
   private limitExplained(operation: Operation): void {
@@ -461,7 +462,7 @@ export class Invariants {
         if (isUsedUp(limits.phonePerHour, 3_600_000, sends)) return
       }
     }
-    broken(`${name(operation)} is told rate_limited, but no limit can be used up`)
+    broken(`${name(operation)} returns rate_limited, but no limit can be used up`)
   }
 
   // -------------------------------------------------------------------------------------------------------------------

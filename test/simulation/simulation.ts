@@ -189,7 +189,7 @@ class Simulation {
 
   /** Ends everything in progress without further faults; then tries the last code of each recipient twice. */
   private async end(): Promise<void> {
-    this.log('the end: nothing fails any more')
+    this.log('the end: no more faults')
     await this.settleAll()
     const scopes = new Map<string, Operation>()
     for (const operation of this.history.operations) {
@@ -331,7 +331,7 @@ class Simulation {
     operation.answer = answer
     const what = answer.kind === 'refused' ? answer.failure : answer.kind
     this.note(`${operation.kind}: ${what}`)
-    this.log(`${name(operation)} is answered ${what}`)
+    this.log(`${name(operation)} returns ${what}`)
     const open = this.calls.find((waiting) => waiting.operation === operation)
     if (open) this.fail(`${name(operation)} is answered while ${open.what} is under way`)
     this.noteOrder(operation, what)
@@ -500,7 +500,7 @@ class Simulation {
       this.begun.push(operation)
     }
     operation.handovers.push(handover)
-    this.log(`${name(operation)} hands ${handover.code} over to ${handover.provider}`)
+    this.log(`${name(operation)} sends ${handover.code} to ${handover.provider}`)
     try {
       this.invariants.handedOver(operation, handover)
     } catch (violation) {
@@ -656,7 +656,7 @@ class Simulation {
     if (isLost) this.note('provider: answer lost')
     if (isLate) this.note(`provider: ${what}, late`)
     const title = `${handover.provider} for ${operation.kind} ${operation.id}`
-    this.log(`${title}: ${what}${isLost ? ', although it has arrived' : ''}`)
+    this.log(`${title}: ${what}${isLost ? ', although it arrived' : ''}`)
     if (outcome === 'threw') waiting.reject(new Error('the provider broke'))
     else waiting.resolve(outcome)
   }
@@ -698,7 +698,7 @@ class Simulation {
   private async sweep(): Promise<void> {
     const { sweep } = this.random.pick(this.servers)
     this.note('sweep')
-    this.log('expired rows are removed')
+    this.log('expired rows are deleted')
     // Concurrent with other calls that continue at the same time.
     const isAlone = this.servers.length > 1 && this.profile.isExact
     if (this.calls.length > 0 && !isAlone && this.random.chance(0.5)) this.letThrough()

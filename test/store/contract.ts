@@ -410,7 +410,7 @@ function testCodes(store: () => OtpStore): void {
 
     test('a rescheduled end applies to the window of the grant', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!grant) throw new Error('nothing was taken')
+      if (!grant) throw new Error('nothing was granted')
       await store().reschedule(grant, 5000, start)
       expect(await check(store(), claim({ max: 1 }), start + 4999)).toMatchObject({ expiresAt: start + 5000 })
       expect((await check(store(), claim({ max: 1 }), start + 5000)).allowed).toBe(true)
@@ -418,7 +418,7 @@ function testCodes(store: () => OtpStore): void {
 
     test('an expired window is opened again, because a delivery may outlast its lease', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!grant) throw new Error('nothing was taken')
+      if (!grant) throw new Error('nothing was granted')
       await store().admit([claim({ name: 'other', max: 1 })], start + 60_000)
       await store().reschedule(grant, 60_000, start + 60_000)
       expect((await check(store(), claim({ max: 1 }), start + 119_999)).allowed).toBe(false)
@@ -427,7 +427,7 @@ function testCodes(store: () => OtpStore): void {
 
     test('a later window lasts until a rescheduled end that is later than its own', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!grant) throw new Error('nothing was taken')
+      if (!grant) throw new Error('nothing was granted')
       await store().admit([claim({ max: 1 })], start + 60_000)
       await store().reschedule(grant, 69_000, start + 61_000)
       expect((await check(store(), claim({ max: 1 }), start + 129_999)).allowed).toBe(false)
@@ -436,7 +436,7 @@ function testCodes(store: () => OtpStore): void {
 
     test('a rescheduled end does not shorten a later window', async () => {
       const [grant] = await begin(store(), {}, [claim({ max: 1 })])
-      if (!grant) throw new Error('nothing was taken')
+      if (!grant) throw new Error('nothing was granted')
       await store().admit([claim({ max: 1 })], start + 60_000)
       await store().reschedule(grant, 1, start + 60_000)
       expect((await check(store(), claim({ max: 1 }), start + 119_999)).allowed).toBe(false)

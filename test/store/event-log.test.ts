@@ -404,7 +404,7 @@ describe.each([
     expect(await found({ requestId: idAt(start + 2000) })).toEqual(['2.1', '2.2'])
     expect(await found({ recipientSubjects: hashes.slice(0, 1) })).toEqual(['0.1', '0.2', '2.1', '2.2'])
     expect(await found({ recipientSubjects: hashes })).toEqual(all)
-    expect(await found({ recipientSubjects: ['hash of nobody'] })).toEqual([])
+    expect(await found({ recipientSubjects: ['hash of another recipient'] })).toEqual([])
     expect(await found({ since: start + 2000 })).toEqual(all.slice(4))
     expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
     expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])

@@ -273,7 +273,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
     })
   })
 
-  describe('an error that the server marks as retryable', () => {
+  describe('an error that allows a retry', () => {
     /**
      * A function that counts its calls, even if the transaction is rolled back, and fails the first times.
      */

@@ -19,7 +19,7 @@ export function sendRows(): readonly Row[] {
     row('200', 'an SMS by default', { phone: freshPhone() }),
     row('200', 'channel SMS', { channel: 'SMS', phone: freshPhone() }),
     row('200', 'channel sms', { channel: 'sms', phone: freshPhone() }),
-    row('200', 'channel null', { channel: null, phone: freshPhone() }),
+    row('200', 'a null channel', { channel: null, phone: freshPhone() }),
     row('200', 'channel EMAIL', { channel: 'EMAIL', email: freshEmail() }),
     row('200', 'channel Email', { channel: 'Email', email: freshEmail() }),
     row('200', 'optional fields as null', {
@@ -29,12 +29,12 @@ export function sendRows(): readonly Row[] {
       businessName: null,
     }),
     row('200', 'a businessName of 1 character', { phone: freshPhone(), businessName: 'x' }),
-    row('200', 'a businessName that is a host, as some brands are', {
+    row('200', 'a businessName that is a host name, as for some brands', {
       phone: freshPhone(),
       businessName: 'Booking.com',
     }),
-    row('200', 'a businessName of 40', { phone: freshPhone(), businessName: x40 }),
-    row('200', 'a loginId that is an address', {
+    row('200', 'a businessName of 40 characters', { phone: freshPhone(), businessName: x40 }),
+    row('200', 'a loginId that is an e-mail address', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'jo.doe@example.com',
@@ -47,20 +47,23 @@ export function sendRows(): readonly Row[] {
     row('200', 'an unknown field', { phone: freshPhone(), colour: 'red' }),
     // Spec 4.1, 400 validation_error.
     row('400 validation_error', 'no phone', {}),
-    row('400 validation_error', 'phone null', { phone: null }),
-    row('400 validation_error', 'phone empty', { phone: '' }),
-    row('400 validation_error', 'phone a number', { phone: 15550100001 }),
-    row('400 validation_error', 'phone an array', { phone: [freshPhone()] }),
-    row('400 validation_error', 'an e-mail but channel SMS', { email: freshEmail() }),
+    row('400 validation_error', 'a null phone', { phone: null }),
+    row('400 validation_error', 'an empty phone', { phone: '' }),
+    row('400 validation_error', 'phone as a number', { phone: 15550100001 }),
+    row('400 validation_error', 'phone as an array', { phone: [freshPhone()] }),
+    row('400 validation_error', 'an email with channel SMS', { email: freshEmail() }),
     row('400 validation_error', 'EMAIL without email', { channel: 'EMAIL' }),
     row('400 validation_error', 'EMAIL with a phone only', { channel: 'EMAIL', phone: freshPhone() }),
-    row('400 validation_error', 'email null', { channel: 'EMAIL', email: null }),
-    row('400 validation_error', 'email a number', { channel: 'EMAIL', email: 5 }),
+    row('400 validation_error', 'a null email', { channel: 'EMAIL', email: null }),
+    row('400 validation_error', 'email as a number', { channel: 'EMAIL', email: 5 }),
     row('400 validation_error', 'an unknown channel', { channel: 'FAX', phone: freshPhone() }),
-    row('400 validation_error', 'channel a number', { channel: 1, phone: freshPhone() }),
+    row('400 validation_error', 'channel as a number', { channel: 1, phone: freshPhone() }),
     row('400 validation_error', 'an empty businessName', { phone: freshPhone(), businessName: '' }),
-    row('400 validation_error', 'a businessName of 41', { phone: freshPhone(), businessName: `${x40}x` }),
-    row('400 validation_error', 'a businessName with an address to open', {
+    row('400 validation_error', 'a businessName of 41 characters', {
+      phone: freshPhone(),
+      businessName: `${x40}x`,
+    }),
+    row('400 validation_error', 'a businessName with a URL', {
       phone: freshPhone(),
       businessName: 'Win at https://evil.test',
     }),
@@ -88,26 +91,30 @@ export function sendRows(): readonly Row[] {
       phone: freshPhone(),
       loginId: 'p\u0430ypal',
     }),
-    row('400 validation_error', 'businessName a number', { phone: freshPhone(), businessName: 5 }),
+    row('400 validation_error', 'businessName as a number', { phone: freshPhone(), businessName: 5 }),
     row('400 validation_error', 'an empty loginId', { brandId: 'logins', phone: freshPhone(), loginId: '' }),
     row('400 validation_error', 'a loginId of 65 characters', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'x'.repeat(65),
     }),
-    row('400 validation_error', 'a loginId that leads somewhere', {
+    row('400 validation_error', 'a loginId with a URL', {
       brandId: 'logins',
       phone: freshPhone(),
       loginId: 'jo. Unlock: https://evil.example/acme',
     }),
-    row('400 validation_error', 'loginId a number', { brandId: 'logins', phone: freshPhone(), loginId: 5 }),
+    row('400 validation_error', 'loginId as a number', {
+      brandId: 'logins',
+      phone: freshPhone(),
+      loginId: 5,
+    }),
     // Spec 4.1, 400 brand_id_required; D7.
     row('400 brand_id_required', 'no brandId', { brandId: undefined, phone: freshPhone() }),
-    row('400 brand_id_required', 'brandId null', { brandId: null, phone: freshPhone() }),
-    row('400 brand_id_required', 'brandId empty', { brandId: '', phone: freshPhone() }),
-    row('400 brand_id_required', 'brandId blank', { brandId: '  ', phone: freshPhone() }),
-    row('400 brand_id_required', 'brandId a number', { brandId: 5, phone: freshPhone() }),
-    row('400 brand_id_required', 'brandId an array', { brandId: ['acme'], phone: freshPhone() }),
+    row('400 brand_id_required', 'a null brandId', { brandId: null, phone: freshPhone() }),
+    row('400 brand_id_required', 'an empty brandId', { brandId: '', phone: freshPhone() }),
+    row('400 brand_id_required', 'a blank brandId', { brandId: '  ', phone: freshPhone() }),
+    row('400 brand_id_required', 'brandId as a number', { brandId: 5, phone: freshPhone() }),
+    row('400 brand_id_required', 'brandId as an array', { brandId: ['acme'], phone: freshPhone() }),
     // Spec 4.1, 401 and 403 of credentials.
     row('401 unauthorized', 'no appId', { appId: undefined, phone: freshPhone() }),
     row('401 unauthorized', 'no apiKey', { apiKey: undefined, phone: freshPhone() }),

@@ -27,18 +27,18 @@ export const verifyRows: readonly Row[] = [
   row('400 validation_error', 'no otp', { phone }),
   row('400 validation_error', 'neither phone nor email', { otp }),
   row('400 validation_error', 'phone and email', { phone, email, otp }),
-  row('400 validation_error', 'phone and email null', { phone: null, email: null, otp }),
+  row('400 validation_error', 'null phone and email', { phone: null, email: null, otp }),
   // Spec 4.3, 400 invalid_input.
-  row('400 invalid_input', 'otp a number', { phone, otp: 123456 }),
-  row('400 invalid_input', 'otp an array', { phone, otp: ['123456'] }),
-  row('400 invalid_input', 'otp an object', { phone, otp: {} }),
-  row('400 invalid_input', 'otp true', { phone, otp: true }),
+  row('400 invalid_input', 'otp as a number', { phone, otp: 123456 }),
+  row('400 invalid_input', 'otp as an array', { phone, otp: ['123456'] }),
+  row('400 invalid_input', 'otp as an object', { phone, otp: {} }),
+  row('400 invalid_input', 'otp as true', { phone, otp: true }),
   // Spec 4.3, 400 invalid_otp_format.
   row('400 invalid_otp_format', 'five digits', { phone, otp: '12345' }),
   row('400 invalid_otp_format', 'seven digits', { phone, otp: '1234567' }),
   row('400 invalid_otp_format', 'letters', { phone, otp: 'abcdef' }),
   row('400 invalid_otp_format', 'a blank in the code', { phone, otp: '123 456' }),
-  row('400 invalid_otp_format', 'a line end', { phone, otp: '123456\n' }),
+  row('400 invalid_otp_format', 'a line end after the code', { phone, otp: '123456\n' }),
   row('400 invalid_otp_format', 'a sign', { phone, otp: '+12345' }),
   row('400 invalid_otp_format', 'an exponent', { phone, otp: '1234e5' }),
   row('400 invalid_otp_format', 'NUL', { phone, otp: '12345\u0000' }),
@@ -47,19 +47,19 @@ export const verifyRows: readonly Row[] = [
     otp: '\u0661\u0662\u0663\u0664\u0665\u0666',
   }),
   // Spec 4.3, 400 invalid_contact.
-  row('400 invalid_contact', 'a phone too short', { phone: '123456', otp }),
-  row('400 invalid_contact', 'a phone too long', { phone: '1234567890123456', otp }),
+  row('400 invalid_contact', 'a phone that is too short', { phone: '123456', otp }),
+  row('400 invalid_contact', 'a phone that is too long', { phone: '1234567890123456', otp }),
   row('400 invalid_contact', 'a phone of letters', { phone: 'call me', otp }),
-  row('400 invalid_contact', 'a mail without @', { email: 'nobody', otp }),
-  row('400 invalid_contact', 'a mail with two', { email: 'a@b@example.com', otp }),
-  row('400 invalid_contact', 'a mail with a blank', { email: 'a b@example.com', otp }),
+  row('400 invalid_contact', 'an email without @', { email: 'nobody', otp }),
+  row('400 invalid_contact', 'an email with two @', { email: 'a@b@example.com', otp }),
+  row('400 invalid_contact', 'an email with a blank', { email: 'a b@example.com', otp }),
   // Spec 4.3, 400 invalid_app_id.
   row('400 invalid_app_id', 'an appId with a colon', { ...colon, phone, otp }),
   // Spec 4.3, 400 brand_id_required.
   row('400 brand_id_required', 'no brandId', { brandId: undefined, phone, otp }),
   // Spec 4.3, 401 unauthorized; an appId that is not a string counts as missing (spec 5).
   row('401 unauthorized', 'no appId', { appId: undefined, phone, otp }),
-  row('401 unauthorized', 'appId a number', { appId: 5, phone, otp }),
+  row('401 unauthorized', 'appId as a number', { appId: 5, phone, otp }),
   row('401 unauthorized', 'no apiKey', { apiKey: undefined, phone, otp }),
   // Spec 4.3, 403.
   row('403 forbidden', 'a wrong apiKey', { apiKey: 'wrong', phone, otp }),
@@ -70,6 +70,6 @@ export const verifyRows: readonly Row[] = [
   row('404 not_found', 'a phone without a code', { phone, otp }),
   row('404 not_found', 'a mailbox without a code', { email, otp }),
   // D27: a null field counts as absent.
-  row('404 not_found', 'a phone, and email null', { phone, email: null, otp }),
-  row('404 not_found', 'an email, and phone null', { email, phone: null, otp }),
+  row('404 not_found', 'a phone with a null email', { phone, email: null, otp }),
+  row('404 not_found', 'an email with a null phone', { email, phone: null, otp }),
 ]
