@@ -114,7 +114,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(`docs/postgres.md${without}`, 
     expect(await doctorsWord({ SECRET_KEY: 'another-secret-of-32-bytes-or-more' })).toEqual(['fail'])
     expect(first.lines.filter((line) => /"level":[456]0/.test(line))).toEqual([])
     expect((await otpost(['explain', sent.body.requestId], asNode)).stdout).toContain(
-      'asked for a code by SMS',
+      'requested a code by SMS',
     )
     const refused = queryOnce(asNode.DATABASE_URL, 'CREATE TABLE extra (id int)')
     expect(await refused.catch(({ code }) => code)).toBe('42501')
