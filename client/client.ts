@@ -33,12 +33,12 @@ export type {
 } from './contract.ts'
 
 export interface ClientOptions {
-  /** Where the server is, such as `https://otpost.example.com`; with a path where a proxy serves it under one. */
+  /** The URL of the server, such as `https://otpost.example.com`, with the path if a proxy adds one. */
   readonly url: string | URL
   readonly appId: string
-  /** Issued with appId. Keep it on your server: never in a page or an app. */
+  /** The API key of appId. Use it only on a server, never in a web page or a mobile app. */
   readonly apiKey: string
-  /** The brand of every call that names none itself. */
+  /** The default brand. */
   readonly brandId?: string
   /**
    * How long one attempt may take, in milliseconds, from the request to the end of its answer. By default 15 seconds, and
@@ -46,33 +46,32 @@ export interface ClientOptions {
    * PROVIDER_TIMEOUT_MS needs, so that its answer comes first. Set it where the server has a higher one.
    */
   readonly timeoutMs?: number
-  /** How calls are repeated that the service refused as `rate_limited`; false: not at all. */
+  /** How to retry after `rate_limited`; false: never. */
   readonly retry?: RetryOptions | false
-  /** Stands in for the global fetch. It must not follow redirects where `init.redirect` is `manual`. */
+  /** Replaces the global fetch. It must not follow redirects where `init.redirect` is `manual`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** Stands in for the timer between attempts, so that a test need not sleep. It should reject when signal aborts. */
+  /** Replaces the timer between attempts, for tests. It must reject when signal aborts. */
   readonly wait?: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>
-  /** Stands in for Math.random: from 0 to below 1. */
+  /** Replaces Math.random. */
   readonly random?: () => number
 }
 
 /**
- * Repeating concerns `rate_limited` alone, which the service answers before it has done anything. The pause is never
- * shorter than Retry-After says; it doubles with each attempt and has a random part, so that callers who were refused
- * together do not come back together.
+ * The client retries only after `rate_limited`, since the service then has done nothing. The pause is at least Retry-After. It
+ * doubles with each attempt and has a random part, so that many clients do not retry at the same time.
  *
- * Nothing else is repeated: not `forbidden`, which another attempt can't change, and no time-out or broken connection,
- * since the service may have sent the message or used up the code without its answer getting through.
+ * The client does not retry after a time-out or a lost connection, since the service may have sent the message or consumed
+ * the code.
  */
 export interface RetryOptions {
-  /** How often a call is tried at most, the first time included. Default 3. */
+  /** The maximum number of attempts, with the first. Default 3. */
   readonly maxAttempts?: number
   /**
-   * How long the pauses of one call may be together, in milliseconds. Default 30,000. A Retry-After that does not fit is
-   * not waited for: the call ends at once, and its result tells `retryAfterSeconds`.
+   * The maximum sum of the pauses of one call, in milliseconds. Default 30,000. If Retry-After is longer, the call ends at
+   * once, and its result has `retryAfterSeconds`.
    */
   readonly maxWaitMs?: number
-  /** The first pause where Retry-After asks for less, and the most that chance adds to it, in milliseconds. Default 500. */
+  /** The first pause if Retry-After is shorter, and the maximum of its random part, in milliseconds. Default 500. */
   readonly baseDelayMs?: number
 }
 
@@ -85,21 +84,21 @@ export interface CallOptions {
   readonly retry?: RetryOptions | false
 }
 
-/** A refusal or failure that the service has answered. */
+/** An error response of the service. */
 export interface ServiceFailure<Code> {
   readonly success: false
-  /** What to decide by. */
+  /** The error code, for programs. */
   readonly error: Code
-  /** Text for people; its wording may change. */
+  /** Text for people. Its wording may change. */
   readonly message: string
-  /** Names this answer in the log of the server. */
+  /** The id of this request in the server log. */
   readonly requestId: string
   readonly status: number
-  /** Seconds until the same call may pass. The service tells it with every 429. */
+  /** Seconds until the same request can succeed; on every 429. */
   readonly retryAfterSeconds?: number
 }
 
-/** No whole answer has come. The service may have done what it was asked all the same. */
+/** There was no complete response. The service may have processed the request. */
 export interface NoAnswer {
   readonly success: false
   /** `timeout`: not within timeoutMs. `unreachable`: there was no connection, or it broke. */
@@ -119,9 +118,9 @@ export interface UnexpectedAnswer {
   readonly error: 'unexpected_answer'
   readonly message: string
   readonly status: number
-  /** Present when the answer was one of the service. */
+  /** Present if the response came from the service. */
   readonly requestId?: string
-  /** The code of the service that this client does not know, if it was that. */
+  /** An error code of the service that this client does not know. */
   readonly serverError?: string
   readonly retryAfterSeconds?: number
 }
@@ -150,11 +149,11 @@ interface Results {
  * mistake of the program: options out of range, or a request that is not JSON.
  */
 export interface OtpostClient {
-  /** Has a code sent to a phone or a mailbox. The brand and recipient have no other code from then on. */
+  /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
   send(request: OtpSendRequest, options?: CallOptions): Promise<SendResult>
-  /** Has a new code sent: whatever code there was is dead at once. */
+  /** Sends a new code and revokes the earlier one. */
   resend(request: OtpSendRequest, options?: CallOptions): Promise<ResendResult>
-  /** Checks what the recipient typed. A right code is used up; the third wrong one locks it. */
+  /** Verifies the code that the recipient entered. A correct code is consumed; the third wrong attempt locks the code. */
   verify(request: OtpVerifyRequest, options?: CallOptions): Promise<VerifyResult>
   /**
    * Sends one message to each of some recipients, by SMS or e-mail. An SMS that names its brand by `variables.businessName`
@@ -164,7 +163,7 @@ export interface OtpostClient {
 }
 
 /**
- * A client of one application. It holds no connection and needs no closing.
+ * A client of one application. It keeps no connection open and needs no closing.
  *
  * @throws TypeError when url is not a plain http or https address, RangeError when a number is out of range
  */
@@ -209,7 +208,7 @@ export function createClient(client: ClientOptions): OtpostClient {
 function baseOf(given: string | URL): URL {
   const url = parsedUrl(given)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new TypeError('url must be an http or https address without user, query or fragment')
+    throw new TypeError('url must be an http or https URL without user, query and fragment.')
   }
   if (!url.pathname.endsWith('/')) url.pathname += '/'
   return url
@@ -280,7 +279,7 @@ function retryOf(...choices: readonly (RetryOptions | false | undefined)[]): Pol
 function within(name: string, value: number, least: number, most: number): number {
   // Not the other way round: NaN is in no range.
   if (value >= least && value <= most) return value
-  throw new RangeError(`${name} must be a number from ${least} to ${most}`)
+  throw new RangeError(`${name} must be a number from ${least} to ${most}.`)
 }
 
 // --- Retry ----------------------------------------------------------------------------------------------------------

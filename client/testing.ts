@@ -7,9 +7,9 @@ import { createClient, type OtpostClient } from './client.ts'
 // Helpers for the tests of an application that sends and verifies codes: a real otpost of the test's own, whose messages
 // can be read. Works on Node, Bun and Deno.
 
-/** What `startOtpost` may be told. */
+/** Options of `startOtpost`. */
 export interface StartOptions {
-  /** Slugs of the brands to make; `acme` unless given. `client` sends for the first one. */
+  /** Slugs of the brands to create. Default `acme`. `client` sends for the first one. */
   readonly brandIds?: readonly [string, ...string[]]
   /**
    * Limits and times by the names of otpost's settings, such as `{ SMS_COOLDOWN_SECONDS: 0, OTP_TTL_SECONDS: 2 }`, and
@@ -134,11 +134,11 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
       const answer = await fetch(`${outboxUrl}/messages?${new URLSearchParams(query)}`, { signal })
       const { messages, message } = (await answer.json()) as OutboxAnswer
       if (messages) return messages
-      throw new OtpostTestError(`the outbox refuses to tell: ${message}`)
+      throw new OtpostTestError(`The outbox returned an error: ${message}`)
     } catch (cause) {
       if (cause instanceof OtpostTestError) throw cause
       if (signal.aborted) return undefined
-      throw new OtpostTestError(`otpost does not answer${program.howItEnded()}`, { cause })
+      throw new OtpostTestError(`otpost does not answer${program.howItEnded()}.`, { cause })
     }
   }
 
@@ -169,9 +169,9 @@ export async function startOtpost(options: StartOptions = {}): Promise<TestOtpos
       }
       const all = await ask({}, answerMs)
       if (all === undefined) throw silence()
-      const useless = seen.length > 0 ? ', without a code or with one that was given before' : ''
+      const useless = seen.length > 0 ? ' (without a code, or with a code that was already returned)' : ''
       throw new OtpostTestError(
-        `no code came within ${timeoutMs} ms. Messages in the outbox for this recipient: ${seen.length}${useless}; for others: ${Math.max(0, all.length - seen.length)}`,
+        `No code arrived within ${timeoutMs} ms. Messages in the outbox for this recipient: ${seen.length}${useless}; for others: ${Math.max(0, all.length - seen.length)}.`,
       )
     },
     async messagesTo(to) {
@@ -193,7 +193,7 @@ interface OutboxAnswer {
 const answerMs = 10_000
 
 function silence(): OtpostTestError {
-  return new OtpostTestError('otpost does not answer, though it has not ended')
+  return new OtpostTestError('otpost does not answer, but the process is running.')
 }
 
 /** The newest code of each brand, in the order in which they were sent. */
@@ -236,11 +236,11 @@ function startProgram(
 ) {
   const [file = '', ...before] = typeof command === 'string' ? [command] : command
   const args = [...before, 'sandbox', '--until-stdin-closes', ...brandIds.map((slug) => `--brand=${slug}`)]
-  if (file === '') throw new OtpostTestError('the option command names no program')
+  if (file === '') throw new OtpostTestError('The option command is empty.')
   const unknown = Object.keys(settings).filter((name) => !sandboxSettingNames.some((known) => known === name))
   if (unknown.length > 0) {
     throw new OtpostTestError(
-      `${unknown.join(', ')} would have no effect; the settings are ${sandboxSettingNames.join(', ')}`,
+      `${unknown.join(', ')} would have no effect. The settings are ${sandboxSettingNames.join(', ')}.`,
     )
   }
   // A variable that is set to nothing counts as unset.
@@ -316,8 +316,8 @@ function startProgram(
 }
 
 function spawnProblem(file: string, error: NodeJS.ErrnoException): string {
-  if (error.code !== 'ENOENT') return `${file} can not be run (${error.code})`
-  return `there is no program ${file}. Put otpost on the PATH, or name it in the environment variable OTPOST_BINARY or in the option command, such as command: ['bun', '/path/to/otpost/src/main.ts']`
+  if (error.code !== 'ENOENT') return `${file} cannot be run (${error.code}).`
+  return `The program ${file} was not found. Put otpost on the PATH, or set the environment variable OTPOST_BINARY or the option command, such as command: ['bun', '/path/to/otpost/src/main.ts'].`
 }
 
 /** What a program first says on standard output; never resolves where it ends without a line. */
@@ -338,9 +338,7 @@ function readListening(line: string): Listening {
     const { url, appId, apiKey, outboxUrl } = said
     if (url && appId && apiKey && outboxUrl) return { url, appId, apiKey, outboxUrl }
   } catch {}
-  throw new OtpostTestError(
-    'the program is not otpost, or of another version: it does not say where it listens',
-  )
+  throw new OtpostTestError('The program is not otpost, or another version: it did not print its URL.')
 }
 
 /** Whether this process stays alive for the sake of a program and its pipes. */

@@ -193,7 +193,7 @@ describe('otpost/testing', () => {
     expect((await otpost.messagesTo(to)).at(-1)?.text).toStartWith(third)
     const error = await problemOf(otpost.codeFor(to, { timeoutMs: 1 }))
     expect(error).toMatch(
-      /no code came within 1 ms\..* for this recipient: 5, .*given before; for others: \d+$/,
+      /No code arrived within 1 ms\..* for this recipient: 5 .*already returned\); for others: \d+\.$/,
     )
     expect(error).not.toMatch(/\d{6}/)
   })
@@ -208,7 +208,7 @@ describe('otpost/testing', () => {
     expect([await otpost.codeFor(to), await otpost.codeFor(to)]).toEqual([globex, acme])
     const [third, fourth] = [await send('acme'), await send('globex')]
     expect(await otpost.codeFor(to, { brandId: 'acme' })).toBe(third)
-    expect(await problemOf(otpost.codeFor(to, { brandId: 'acme', timeoutMs: 1 }))).toContain('no code came')
+    expect(await problemOf(otpost.codeFor(to, { brandId: 'acme', timeoutMs: 1 }))).toContain('No code arrived')
     expect(await otpost.codeFor(to)).toBe(fourth)
   })
 
@@ -257,10 +257,10 @@ describe('otpost/testing', () => {
       startSandbox({ settings: { PORT } }).then(String, String),
     ])
     expect(none).toMatch(
-      /there is no program otpost-that-is-nowhere\. Put otpost on the PATH, .*OTPOST_BINARY/,
+      /The program otpost-that-is-nowhere was not found\. Put otpost on the PATH, .*OTPOST_BINARY/,
     )
-    expect(unfit).toContain('can not be run (EACCES)')
-    expect(other).toContain('the program is not otpost')
+    expect(unfit).toContain('cannot be run (EACCES)')
+    expect(other).toContain('The program is not otpost')
     expect(silent).toContain('it does not listen after 1 ms')
     expect(brand).toMatch(/it ended with 2\n.*The slug must have/s)
     expect(setting).toContain('SMS_PLAIN would have no effect')

@@ -4,7 +4,7 @@ import { maxBodyBytes } from './body.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
 
-/** The interface as OpenAPI 3.1; the outbox is part of it where it is served. */
+/** The API as OpenAPI 3.1, with the outbox if this server has one. */
 export function openApi(version: string, withOutbox: boolean) {
   return {
     openapi: '3.1.1',
@@ -92,7 +92,7 @@ A rejected or failed send does not count against the phone. Every 429 has \`Retr
 
 // --- Operations -----------------------------------------------------------------------------------------------------
 
-/** When a call fails, and how: the condition stands beside the code of its answer. */
+/** The condition of each failure of an operation. */
 type Failures = Partial<Record<FailureKind, string>>
 
 const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
@@ -531,7 +531,7 @@ function failureResponses(failures: Failures) {
   )
 }
 
-/** What the service answers to a failure, as it would make the answer itself. */
+/** The answer to a failure, from the error handler itself. */
 function answerOf(kind: FailureKind) {
   const details = kind === 'notification_failed' ? ({ channel: 'SMS' } as const) : {}
   const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)
