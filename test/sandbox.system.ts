@@ -208,7 +208,9 @@ describe('otpost/testing', () => {
     expect([await otpost.codeFor(to), await otpost.codeFor(to)]).toEqual([globex, acme])
     const [third, fourth] = [await send('acme'), await send('globex')]
     expect(await otpost.codeFor(to, { brandId: 'acme' })).toBe(third)
-    expect(await problemOf(otpost.codeFor(to, { brandId: 'acme', timeoutMs: 1 }))).toContain('No code arrived')
+    expect(await problemOf(otpost.codeFor(to, { brandId: 'acme', timeoutMs: 1 }))).toContain(
+      'No code arrived',
+    )
     expect(await otpost.codeFor(to)).toBe(fourth)
   })
 

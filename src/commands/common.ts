@@ -52,7 +52,7 @@ export async function withContext(
   }
 }
 
-/** The same for a command that tells of what a server has done: where there is nothing, nothing is made. */
+/** The same for a command that reads a server's records: it does not create a database. */
 export function withServerContext(env: Env, work: Work): Promise<void> {
   return withContext(env, work, requireDatabase)
 }
@@ -81,7 +81,7 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
   throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
 }
 
-/** Who changes something by a command, for the audit log: behind sudo, whoever called it. */
+/** The operator for the audit log; with sudo the user who called it. */
 export async function commandActor(env: Env): Promise<Actor> {
   const { userInfo } = await import('node:os')
   // A user of a container need not have a name, nor a home.

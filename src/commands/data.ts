@@ -154,7 +154,7 @@ const aboutTraces: Readonly<Record<Forgotten['traces'], string>> = {
   log: 'The erased rows are overwritten in the database file, but another process keeps the write-ahead log from being reset. Run the command again later, or with the server stopped.',
 }
 
-/** Leaves the processor to whoever serves meanwhile. */
+/** Lowers the priority of this process, so that it does not slow down servers. */
 async function yieldToServers(): Promise<void> {
   const { constants, setPriority } = await import('node:os')
   setPriority(constants.priority.PRIORITY_LOW)

@@ -35,7 +35,7 @@ export function demoEnv(
 /** Who the audit log says it was. */
 const operator = { by: 'command', name: 'demo' } as const
 
-/** Makes the demo brand, starts, and tells a newcomer what to try. */
+/** Creates the demo brand, starts the server and prints the first steps. */
 export async function prepareDemo(app: App, listen: () => URL, demo: Demo): Promise<void> {
   await putBrand(app.context.acting(operator), demo.brandId, {
     displayName: 'Acme',

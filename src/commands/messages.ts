@@ -165,7 +165,6 @@ async function printCallbackUrls(env: Env): Promise<void> {
   }
 }
 
-/** A delivery as it is listed: its times as text, and how it stands. */
 function deliveryRow(delivery: Delivery) {
   const { recipientSubject: _, segments, report, reportKey: __, providerMessageId, at, ...row } = delivery
   return {

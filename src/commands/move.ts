@@ -130,7 +130,7 @@ function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; se
 }
 
 /**
- * What is to be said of the secret, with which alone codes, limits and the log are found again; and what it is.
+ * The secret keys of the file, and the advice on SECRET_KEY for the servers.
  *
  * @param given that of the settings, former ones included
  */
@@ -150,7 +150,6 @@ async function secretOf(
   const kept = existsSync(keyFile) ? secretKeysIn(readFileSync(keyFile, 'utf8')) : undefined
   const noted = fingerprintsIn(file)
   if (noted.length > 0 && !isForced) {
-    // Its server has told.
     const isServers = (keys: SecretKeys | undefined) =>
       keys !== undefined && noted.every((mark) => keyFingerprints(keys).includes(mark))
     const source = given ? 'SECRET_KEY' : keyFile

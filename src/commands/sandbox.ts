@@ -101,7 +101,7 @@ function collectBrand(slugAsGiven: string, before: readonly string[] = []): read
   return [...before, slug]
 }
 
-/** Resolves when nobody holds the other end of standard input any more. */
+/** Resolves when standard input closes. */
 function inputEnds(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   process.stdin.on('end', resolve).on('close', resolve).on('error', resolve).resume()

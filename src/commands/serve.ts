@@ -57,7 +57,7 @@ interface Serving extends Pick<Overrides, 'demo'> {
   readonly prepare?: (app: App, listen: () => URL) => Promise<void>
   /** Where the log goes: standard output, or standard error where the output is for something else. */
   readonly logFd?: 1 | 2
-  /** Asked once it listens; ends the service as SIGTERM does, when it resolves. */
+  /** Called once the server listens. When it resolves, the server stops as on SIGTERM. */
   readonly until?: () => Promise<void>
 }
 

@@ -17,11 +17,8 @@ export function network(text: string): Network | undefined {
 }
 
 /**
- * Whom a request counts for (design D21): the peer of the socket; or, where that is a trusted proxy, the last address of
- * X-Forwarded-For that is not one. What stands before it there could have been written by anyone.
- *
- * IPv6 addresses are told apart by their first 64 bits, which is what one customer has. Without a peer (a request that
- * came over no socket) all share one name.
+ * The client IP address of a request (design D21): the peer of the socket or, behind a trusted proxy, the last address in
+ * X-Forwarded-For that is not a trusted proxy. Clients can forge the addresses before it. IPv6 addresses count by /64.
  */
 export function clientIp(
   peer: string | undefined,

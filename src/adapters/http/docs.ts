@@ -6,10 +6,7 @@ import pageHtml from './docs/page.html' with { type: 'text' }
 import pageJs from './docs/page.js' with { type: 'text' }
 import { openApi } from './openapi.ts'
 
-/**
- * The description of the interface for machines (/openapi.json) and for people (/docs). The page and all it loads come
- * from this process, so that it works where the Internet does not, and tells nobody who reads it.
- */
+/** The API description: /openapi.json and /docs. The page loads nothing from other servers. */
 export function docsRoutes(version: string, withOutbox: boolean) {
   return staticRoutes({
     '/openapi.json': { type: 'application/json', content: JSON.stringify(openApi(version, withOutbox)) },

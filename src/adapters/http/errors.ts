@@ -37,7 +37,7 @@ const codes: Partial<Record<FailureKind, string>> = {
   body_too_large: 'validation_error',
 }
 
-/** Headers of every JSON answer: no browser guesses its type, and no cache keeps it. */
+/** Headers of every JSON answer. */
 export const answerHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
 export interface ErrorAnswer {
@@ -52,10 +52,7 @@ export interface ErrorAnswer {
   }
 }
 
-/**
- * The one place that makes error envelopes (spec 2.4). Whatever is not a Failure is an internal error: its text is for
- * the log and never for the caller.
- */
+/** The error envelope (spec 2.4). Any error other than a Failure is an internal error, whose text goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   const failure = failureOf(error)
   const { retryAfterSeconds, channel } = failure.details

@@ -76,7 +76,7 @@ function nearestFolder(folder: string): PathFacts | undefined {
 
 const groupOrOthers = 0o077
 const writableByOthers = 0o022
-/** In such a folder nobody may replace the files of others. */
+/** Users cannot replace files of others in such a folder. */
 const sticky = 0o1000
 
 /**
@@ -156,7 +156,7 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
       ? fail(use, `${seen}. ${rest}`, remedy)
       : warn(use, `${seen}. ${rest}`, remedy)
   }
-  // Root may do everything; what it makes, the server's own user may not be able to use.
+  // The server's user may have no permission for files that root creates.
   if (uid !== 0 && ownerUid !== uid) {
     return warn(
       use,

@@ -6,7 +6,7 @@ import type { ClockSample } from './clock.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
 
-/** How long anybody else is waited for. All are asked at the same time. */
+/** The time-out of each request. All run at the same time. */
 const patienceMs = 4000
 
 interface Asked {

@@ -3,7 +3,6 @@ import { clockLimitsMs } from './clock.ts'
 import { schemaFinding } from './database.ts'
 import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
 
-/** What stands for or against a database server of this name. */
 export function serverDatabaseFindings(
   name: string,
   facts: ServerDatabaseFacts,

@@ -65,7 +65,7 @@ async function beginning(response: Response): Promise<string> {
 async function whyUnreached(url: string, error: unknown): Promise<Reach> {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
   if (/CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)|^EPROTO$/.test(code)) return { kind: 'certificate', code }
-  // The proxy of HTTPS_PROXY is there, and lets nobody through to it; by which name it is known here says nothing.
+  // The proxy in HTTPS_PROXY rejected the connection, so the local DNS does not matter.
   if (code === 'ERR_PROXY_TUNNEL') return { kind: 'proxy', code }
   try {
     await lookup(new URL(url).hostname.replace(/^\[|\]$/g, ''))

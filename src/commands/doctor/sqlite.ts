@@ -37,7 +37,7 @@ function ownFingerprints(
 ): [string[] | 'none' | 'unusable', string] {
   if (given) return [keyFingerprints(given), 'SECRET_KEY']
   const file = `${databaseFile}.key`
-  // Its absence, and what keeps this user from reading it, is told by who looks at files.
+  // `fileFindings` reports a missing or unreadable file.
   const facts = pathFacts(file)
   if (facts?.kind !== 'file' || !facts.readable) return ['none', file]
   const keys = secretKeysIn(readFileSync(file, 'utf8'))
