@@ -43,7 +43,7 @@ export type SandboxSetting = (typeof sandboxSettingNames)[number]
 
 /** A message as the outbox holds it. */
 export interface OutboxMessage {
-  /** Increases with each message, whoever it is for. */
+  /** Increases with each message. */
   readonly id: number
   /** ISO 8601, UTC. */
   readonly createdAt: string

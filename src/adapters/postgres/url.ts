@@ -43,7 +43,7 @@ export function readPostgresUrl(text: string): PostgresUrl {
     )
   } else if (mode !== null && tlsMode === undefined) {
     problems.push(
-      `must have one of these as sslmode: ${Object.keys(tlsModes).join(', ')}. With prefer or allow, whoever is in between could turn TLS off`,
+      `must have one of these as sslmode: ${Object.keys(tlsModes).join(', ')}. With prefer or allow, an attacker on the network could turn TLS off`,
     )
   }
   const file = (parameter: string) => given.get(parameter) ?? undefined
