@@ -18,7 +18,7 @@ import { tester } from './support/operator.ts'
 import { programEnv, programLine } from './support/program.ts'
 import { otpost } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()

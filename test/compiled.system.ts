@@ -9,7 +9,7 @@ import { binary, programEnv } from './support/program.ts'
 
 // What only the compiled program promises. `bun test/run.ts binary` builds it and runs this.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const root = join(import.meta.dir, '..')

@@ -10,7 +10,7 @@ import { tester } from './support/operator.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { startServer, type TestServer } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'

@@ -7,7 +7,7 @@ import type { Mail, Mailer, Outcome } from '../src/domain/messages/providers.ts'
 import { temporaryFolder } from './support/app.ts'
 import { missingForExim, run, startExim, verifyDkim } from './support/exim.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const missing = missingForExim()

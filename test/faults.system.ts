@@ -14,7 +14,7 @@ import { held, startReceiver } from './support/receiver.ts'
 import { expectError, expectSuccess, freshPhone, retryAfter } from './support/rows.ts'
 import { startServer } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const compiler = process.platform === 'linux' ? Bun.which('cc') : null

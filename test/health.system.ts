@@ -3,7 +3,7 @@ import { openTestDatabase } from './support/database.ts'
 import { probed } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'

@@ -8,7 +8,7 @@ import { storeBrand } from './support/operator.ts'
 import { startReceiver } from './support/receiver.ts'
 import { otpost, startServer } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []

@@ -7,7 +7,7 @@ import { otpost, startServer, type TestServer } from './support/server.ts'
 
 // Metrics of the real process: on a port of their own, of a thread of its own, while it is busy.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const databases: TestDatabase[] = []

@@ -20,7 +20,7 @@ import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
 import { copyFixture, fixtures } from './upgrade/fixtures.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-a-file-of-32-bytes-or-more'

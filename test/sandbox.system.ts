@@ -8,7 +8,7 @@ import { programEnv, programLine } from './support/program.ts'
 import { startSandbox } from './support/sandbox.ts'
 import { otpost as command } from './support/server.ts'
 
-// Processes share two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '+1 202 555 0143'

@@ -7,7 +7,7 @@ import { sourceLine } from './support/program.ts'
 import { held, startReceiver } from './support/receiver.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 /** Ended here should a story have failed before it ended them. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Locator } from 'playwright-core'
 import { browserPath, launchBrowser, newVisitor, startDemo, withoutBrowser } from '../support/browser.ts'
 
-// The page of a brand in a real browser, against a real `otpost demo`: its messages follow what is typed.
+// Checks the page of a brand in a real browser against `otpost demo`: the preview shows what the operator types.
 
 let browser: Browser
 if (!browserPath) console.warn(withoutBrowser)
@@ -15,7 +15,7 @@ afterAll(() => browser?.close())
 const shows = (place: Locator, text: string) => place.filter({ hasText: text }).waitFor()
 
 test.skipIf(!browserPath)(
-  'a preview follows what is typed, as text, and says when it no longer can',
+  'a preview shows typed text, escapes it, and reports when it can not be updated',
   async () => {
     const opening = newVisitor(browser)
     await using demo = await startDemo()
@@ -45,7 +45,7 @@ test.skipIf(!browserPath)(
     await customer.fill('Jane')
     await shows(placed.locator('.handset .bubble'), 'Hi Jane,')
 
-    // Nothing of it was saved.
+    // Nothing has been saved.
     const brands = await fetch(new URL('/platform/brands', demo.page))
     expect(await brands.json()).toMatchObject({ brands: [{ brandId: 'acme', displayName: 'Acme' }] })
 

@@ -19,8 +19,8 @@ import {
 import { livePast, setUp } from '../support/past.ts'
 import { startReceiver } from '../support/receiver.ts'
 
-// The operator's console in a real browser, against a real server with a database of its own. What its forms do is
-// tested without a browser (test/http/console.test.ts); here is what only a browser shows.
+// The console in a real browser, against a real server. What the forms do is tested without a browser
+// (test/http/console.test.ts); this file has what only a browser can show.
 
 const axe = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 const narrow = { width: 375, height: 740 }
@@ -37,17 +37,17 @@ afterAll(() => browser?.close())
 interface RequestTrace {
   readonly page: Page
   readonly server: ConsoleServer
-  /** What the server hands its SMS to, if the story is told with it. */
+  /** The SMS provider of the server, if the scenario has one. */
   readonly gateway: ReturnType<typeof startReceiver>
-  /** Opens a part of the console by its address. */
+  /** Opens a part of the console by its path. */
   readonly goto: (path: string) => Promise<unknown>
-  /** Another browser, with cookies of its own; `path` is where it goes first. */
+  /** Another browser with its own cookies; `path` is the first page it opens. */
   readonly another: (path: string, options?: BrowserContextOptions) => Promise<Page>
-  /** What was refused since this was asked last, such as `409 for /admin/brands`; whatever is left at the end is wrong. */
+  /** The requests rejected since the last call, such as `409 for /admin/brands`. Any that are left at the end fail the test. */
   readonly refusals: () => string[]
 }
 
-/** A story of the console, which begins at the form to sign in; at its end no page must have done what it should not. */
+/** A scenario in the console. It begins at the sign-in form; at its end no page may have reported a problem. */
 function trace(
   name: string,
   tell: (trace: RequestTrace) => Promise<void>,
@@ -92,12 +92,12 @@ function trace(
 }
 
 const sections = (page: Page) => page.getByRole('navigation', { name: 'Console' })
-/** Waits for something of a page, and until its styles are there: what moves under the mouse is not clicked. */
+/** Waits for an element and for the styles of the page: elements that move under the mouse are not clicked. */
 const seen = async (page: Page, what: Locator) => {
   await what.waitFor()
   await page.waitForLoadState()
 }
-/** Follows the navigation; a tally may stand beside the name of a section. */
+/** Follows the navigation. A counter may follow the name of a section. */
 const goTo = async (page: Page, section: string) => {
   await sections(page).getByRole('link', { name: section }).click()
   await seen(
@@ -116,7 +116,7 @@ const complained = (page: Page, words: string | RegExp) =>
 const dialog = (page: Page) => page.getByRole('dialog')
 const button = (page: Page | Locator, name: string) => page.getByRole('button', { name, exact: true })
 const row = (page: Page | Locator, words: string | RegExp) => page.getByRole('row').filter({ hasText: words })
-/** The part of a page with this heading: the innermost, since parts stand in parts. */
+/** The innermost section with this heading, since sections are nested. */
 const part = (page: Page, heading: string) =>
   page
     .locator('section')
@@ -126,7 +126,7 @@ const part = (page: Page, heading: string) =>
 const textOf = async (locator: Locator) => (await locator.textContent()) ?? ''
 const keyOn = async (page: Page) =>
   /otp_live_[0-9A-Za-z]{49}/.exec(await page.locator(':root').innerHTML())?.[0] ?? ''
-/** Who has the keyboard, by the words on it. */
+/** The text of the focused element. */
 const focused = (page: Page) => page.evaluate<string>('document.activeElement.textContent.trim()')
 
 const request = {
@@ -138,7 +138,7 @@ const request = {
   useCase: 'Codes for logging in to the shop',
 }
 
-/** All fits between the edges of the window, but for what scrolls by itself. */
+/** Nothing reaches beyond the edges of the window, except what scrolls by itself. */
 async function expectNoOverflow(page: Page, what: string): Promise<void> {
   const outside = await page.evaluate(`(() => {
     const { scrollWidth } = document.documentElement
@@ -151,7 +151,7 @@ async function expectNoOverflow(page: Page, what: string): Promise<void> {
   expect(outside, `outside of the window, ${what}`).toEqual([])
 }
 
-/** Asks for a code in the name of a brand, as the app `shop` of the settings; resolves to the error, if any. */
+/** Sends a code for a brand, as the app `shop` of the settings. Resolves to the error, if any. */
 const errorOfSend = async (
   server: ConsoleServer,
   brandId: string,
@@ -160,7 +160,7 @@ const errorOfSend = async (
 
 describe('an operator', () => {
   trace(
-    'lets an integrator in: sees who asks, approves, hands over the key, which is never seen again',
+    'approves an integration request and gets the API key, which is shown only once',
     async ({ page, server, goto, refusals }) => {
       const asked = await server.postAs('/integrations/requests', request)
       expect(asked.status).toBe(201)
@@ -183,7 +183,7 @@ describe('an operator', () => {
       const sent = await server.postAs('/otp/send', { ...credentials, phone: '+1 202 555 0143' })
       expect(sent.body).toMatchObject({ success: true })
 
-      // Loading the answer of a form anew sends the form anew, and there is nothing left to approve.
+      // Reloading the answer of a form sends the form again; there is nothing left to approve.
       await page.reload()
       await complained(page, 'is already approved')
       expect(await keyOn(page)).toBe('')
@@ -192,7 +192,7 @@ describe('an operator', () => {
       await goTo(page, 'Requests')
       await row(page, 'Globex Corporation').getByText('approved', { exact: true }).waitFor()
       expect(await sections(page).getByText('pending').isVisible()).toBe(false)
-      // Back over the page that had the key.
+      // Back to the page that showed the key.
       await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
       await page.waitForURL('chrome-error://chromewebdata/')
       for (const path of [
@@ -219,7 +219,7 @@ describe('an operator', () => {
       await button(page, 'Approve and create API key').click()
       await headed(page, 'API key for globex-corporation')
       const apiKey = await textOf(page.locator('.key-value'))
-      // What a script would do is not offered.
+      // What needs a script is not shown.
       expect(await page.locator('[data-copy]').filter({ visible: true }).count()).toBe(0)
       const credentials = { appId: 'globex-corporation', apiKey, brandId: 'globex' }
       const sent = await server.postAs('/otp/send', { ...credentials, phone: '+1 202 555 0143' })
@@ -252,7 +252,7 @@ describe('sessions', () => {
     const [path = '', token = ''] = link.slice(server.url.origin.length).split('#')
     const other = await another(`${path}#${token}`)
     await headed(other, 'Overview')
-    // The token is in no address that the browser keeps.
+    // No URL in the browser's history has the token.
     expect(other.url()).toBe(`${server.url.origin}/admin`)
     expect(server.lines.join('\n')).not.toContain(token)
 
@@ -301,11 +301,11 @@ describe('sessions', () => {
       'Too many attempts. Try again in 10 minutes, or sign in with a new link from otpost admin link.',
     )
     expect(refusals()).toEqual(['401 for /admin/login', '429 for /admin/login'])
-    // What the form names as the way in is one.
+    // The sign-in form must have a user name.
     const link = await server.command('admin', 'link')
     const other = await another(link.slice(server.url.origin.length))
     await headed(other, 'Overview')
-    // A browser that signed in before has a limit of its own.
+    // A browser that has signed in before has a limit of its own.
     await button(other, 'Sign out').click()
     await headed(other, 'Sign in')
     await signIn(other)
@@ -356,14 +356,14 @@ describe('brands', () => {
     await preview.getByText('not in GSM-7').waitFor()
     await page.getByLabel('Domain').fill('zoe.example')
     await bubble.getByText(/\n@zoe\.example #\d{6}$/).waitFor()
-    // Values of a message can be tried too, and what is not allowed is told.
+    // Message variables can be tried too; invalid values are reported.
     const order = part(page, 'ORDER_PLACED')
     await order.getByLabel('customerName').fill('Yōko')
     await order.locator('.handset .bubble').getByText('Hi Yōko, we received your Zoé 🌱').waitFor()
     await order.getByLabel('orderId').fill('https://elsewhere.example')
     await order.locator('.unreadable').getByText('orderId').waitFor()
 
-    // Nothing of it is lost to a mistake.
+    // The form keeps its values after an error.
     await page.getByLabel('Domain').fill('https://zoe.example/shop')
     await page.getByLabel('Include the login ID').check()
     await page.getByLabel('OUT_FOR_DELIVERY').check()
@@ -432,7 +432,7 @@ trace('a key is issued, gets a second beside it, and is revoked when that one is
 
 describe('deliveries', () => {
   trace(
-    'are found by a number that stands in no address, page by page, and tell their story',
+    'are found by phone number, which is in no URL, page by page, with their request trace',
     async (at) => {
       const { page, server, refusals } = at
       const number = '+1 (202) 555-0143'
@@ -486,7 +486,7 @@ describe('deliveries', () => {
 })
 
 describe('times', () => {
-  /** The request, its time in the deliveries, in its trace and in the audit log, and the hints of the charts. */
+  /** The request, its time in the deliveries, in its trace and in the audit log, and the tooltips of the charts. */
   const timesOn = async ({ page, server, goto }: RequestTrace) => {
     const { body } = await server.post('/otp/send', { brandId: 'acme', phone: '12025550143' })
     await signIn(page)
@@ -533,7 +533,7 @@ describe('times', () => {
   )
 })
 
-trace('what others have typed is text wherever it stands, and fits on a phone', async (at) => {
+trace('text of other people is escaped everywhere, and fits on a phone', async (at) => {
   const { page, server, goto } = at
   await page.setViewportSize(narrow)
   const hostile = '<img src=x onerror="attacked=1"><b>'
@@ -600,7 +600,7 @@ trace('what others have typed is text wherever it stands, and fits on a phone', 
   expect(await page.evaluate('globalThis.attacked')).toBeUndefined()
 })
 
-/** The colour that a chart has most of, beside nothing; '' while it has none. */
+/** The most frequent colour of a chart, except the background; '' if there is none. */
 const inkOf = (page: Page) =>
   page.evaluate<string>(`(() => {
     const canvas = document.querySelector('.plot canvas')
@@ -616,7 +616,7 @@ const inkOf = (page: Page) =>
   })()`)
 
 trace(
-  'the overview tells what has gone on, and goes on telling without a reload',
+  'the overview shows past requests, and updates without a reload',
   async ({ page, server, gateway }) => {
     const stat = async (label: string) =>
       textOf(
@@ -657,7 +657,7 @@ trace(
     await provider.getByText('5 failures in a row').waitFor()
     expect(await stat('Failed')).toBe('5')
 
-    // While someone reads the table it stays as it is; afterwards it is open still, with the new figures.
+    // While an operator reads the table, it does not change; afterwards it is still open, with the new figures.
     const table = codes.getByRole('table')
     const sums = () =>
       table.locator('tbody').evaluate((body) => {
@@ -679,12 +679,12 @@ trace(
     expect(await sums()).toEqual([2, 1, 5])
     expect(await page.evaluate('globalThis.sameDocument')).toBe(true)
 
-    // The charts stand through all of that, and take the colours of the page.
+    // The charts stay in the page throughout, and take its colours.
     expect(await page.locator('.plot canvas').count()).toBe(2)
     const byDay = await inkOf(page)
     const drawnByDay = await page.locator('.plot canvas').first().elementHandle()
     await page.emulateMedia({ colorScheme: 'dark' })
-    // It is drawn anew.
+    // The chart is drawn again.
     await drawnByDay?.waitForElementState('hidden')
     const byNight = await inkOf(page)
     expect([byDay, byNight]).not.toContain('')
@@ -703,14 +703,14 @@ trace(
     await page.clock.fastForward(10_000)
     await pulse('Signed out. Reload the page.')
   },
-  // So long that it still runs when the page is looked at.
+  // Long enough to be still running when the page is read.
   { isWithGateway: true, env: { SMS_COOLDOWN_SECONDS: '300' } },
 )
 
 /**
- * Axe finds nothing wrong with labels, landmarks, headings, contrast and more, and each drawing is named or hidden.
+ * Axe finds no fault in labels, landmarks, headings, contrast and more, and each drawing has a name or is hidden.
  *
- * @param rules of axe; all unless given
+ * @param rules the axe rules; all by default
  */
 async function expectAccessible(page: Page, what: string, rules?: readonly string[]): Promise<void> {
   if (await page.evaluate('!globalThis.axe')) await page.evaluate(axe)
@@ -724,7 +724,7 @@ async function expectAccessible(page: Page, what: string, rules?: readonly strin
   expect(unnamed, what).toEqual([])
 }
 
-/** With the Tab key all that can be used is reached, the way past the navigation first, and one sees where one is. */
+/** The Tab key reaches every control, the skip link first, and the focus is visible. */
 async function expectKeyboard(page: Page, what: string): Promise<void> {
   const count = await page.evaluate<number>(`(() => {
     globalThis.stops = new Map()
@@ -738,7 +738,7 @@ async function expectKeyboard(page: Page, what: string): Promise<void> {
       (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && node.tabIndex >= 0,
     )
     document.activeElement.blur()
-    // The Tab key goes on from here, not from where the last page was clicked.
+    // The Tab key continues from here, not from the last click on the previous page.
     getSelection().collapse(document.body, 0)
     return usable.length
   })()`)
@@ -759,11 +759,11 @@ async function expectKeyboard(page: Page, what: string): Promise<void> {
   if (await sections(page).isVisible()) expect(first, what).toBe('Skip to content')
 }
 
-/** All of this, on a desktop in light and on a phone in dark. */
+/** Runs a scenario on a desktop with a light theme and on a phone with a dark theme. */
 async function expectGoodLooks(page: Page, what: string): Promise<void> {
   for (const [viewport, colorScheme, rules] of [
     [wide, 'light', undefined],
-    // What a page says is the same; how it looks is not.
+    // The text is the same in both; only the looks differ.
     [narrow, 'dark', ['color-contrast', 'scrollable-region-focusable']],
   ] as const) {
     await page.setViewportSize(viewport)
@@ -792,7 +792,7 @@ trace(
     await expectGoodLooks(stranger, 'link that is used up')
     expect(refusals()).toEqual(['401 for /admin/login', '401 for /admin/link'])
 
-    // Something is wrong, and someone is limited.
+    // One provider fails, and one recipient is rate-limited.
     await errorOfSend(server, 'acme', '12025550143')
     gateway.answer(() => new Response(null, { status: 500 }))
     const failed = []
@@ -849,7 +849,7 @@ trace(
     prepare: async (context) => {
       await setUp(context)
       const until = context.now()
-      // Some of everything: what axe and the Tab key cost grows with the rows.
+      // A few rows of each kind: the cost of axe and the Tab key grows with the rows.
       await livePast(context, { from: until - 26 * 3_600_000, until, sends: 40 })
     },
   },

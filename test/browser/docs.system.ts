@@ -12,7 +12,7 @@ afterAll(() => app.close())
 if (!browserPath) console.warn('The page /docs is not tried in a browser: there is no Chromium.')
 
 test.skipIf(!browserPath)(
-  'a browser shows every operation, asks no other host, and can try one out',
+  'the API reference shows every operation, calls no other host, and can send a request',
   async () => {
     const origin = app.app.listen().origin
     const browser = await launchBrowser()
@@ -21,7 +21,7 @@ test.skipIf(!browserPath)(
       page.setDefaultTimeout(browserPatienceMs)
       const complaints: string[] = []
       const asked: string[] = []
-      // A breach of the policy is an error of the console.
+      // The browser logs a violation of the policy as an error.
       page.on('console', (message) => {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
       })
@@ -55,7 +55,7 @@ test.skipIf(!browserPath)(
   120_000,
 )
 
-/** A path as it reads, without the marks where a browser may break it. */
+/** A path as displayed, without the characters at which a browser may wrap it. */
 function visible(text: string): string {
   return text.replace(/[\s\u200B]/g, '')
 }

@@ -10,7 +10,7 @@ import {
   withoutBrowser,
 } from '../support/browser.ts'
 
-// The outbox page in a real browser, against a real `otpost demo`: each story has a demo of its own, since a demo's app
+// The outbox page in a real browser, against `otpost demo`. Each scenario has its own demo, since the app of a demo
 // may make ten calls a minute.
 
 const narrow = { width: 375, height: 740 }
@@ -30,7 +30,7 @@ interface RequestTrace {
   readonly demo: DemoProcess
 }
 
-/** A story of the page; at its end the page must have done nothing that it should not. */
+/** A scenario on the page. At its end the page must have reported no problem. */
 function trace(
   name: string,
   tell: (trace: RequestTrace) => Promise<void>,
@@ -47,7 +47,7 @@ function trace(
     await visitor.open(demo, hash)
     await tell({ page: visitor.page, demo })
     expect(visitor.complaints).toEqual([])
-    // What the browser keeps a hostile mail from doing, it says in the same console.
+    // The browser logs what it blocks in a hostile e-mail to the same console.
     if (!hostileMail) expect(visitor.errors).toEqual([])
   }
   test.skipIf(!browserPath)(name, run, 120_000)
@@ -65,11 +65,11 @@ const recipientsInOrder = (page: Page) =>
   recipients(page).evaluateAll<(string | undefined)[], void, HTMLElement>((buttons) =>
     buttons.map(({ dataset }) => dataset.to),
   )
-/** Who has the keyboard: its id, or the recipient it stands for. */
+/** The focused element: its id, or the recipient that it shows. */
 const focused = (page: Page) =>
   page.evaluate('document.activeElement?.dataset.to ?? document.activeElement?.id')
 
-/** Sends a code with the form as it stands, and resolves to the code when it is answered and the message is there. */
+/** Sends a code with the form. Resolves to the code once the call is answered and the message is displayed. */
 async function sendCode(page: Page): Promise<string> {
   await page.locator('#send').click()
   await good(page).getByText('200 OK').waitFor()
@@ -77,7 +77,7 @@ async function sendCode(page: Page): Promise<string> {
   return codeIn(await textOf(page.locator('#arrival')))
 }
 
-/** On a phone and on a desktop, all that is visible fits between the edges of the window, and no text is cut off. */
+/** On a phone and on a desktop, all visible elements fit the window, and no text is cut off. */
 async function expectNoOverflow(page: Page): Promise<void> {
   for (const viewport of sizes) {
     await page.setViewportSize(viewport)
@@ -216,7 +216,7 @@ describe('messages', () => {
 
     expect(await articles(page).count()).toBe(2)
     expect(await recipientsInOrder(page)).toEqual(['12025550100', '12025550199'])
-    // The page that is loaded for the first may show the second already.
+    // The first page that is loaded may show the second already.
     await Promise.all(['12025550197', '12025550198'].map((to) => sms(to, 'At once')))
     for (const to of ['12025550197', '12025550198'])
       await recipients(page)
@@ -346,7 +346,7 @@ trace(
     await demo.post('/notify', { channel: 'SMS', to: ['12025550143'], message: 'Before' })
     await conversation(page).getByText('Before').waitFor()
 
-    // Its patience between two attempts is not what this is about.
+    // The waiting time between two attempts is not under test.
     await page.clock.install()
     await demo.stop()
     await page.clock.fastForward(1_000)

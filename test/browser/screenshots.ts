@@ -6,8 +6,8 @@ import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../suppo
 import { signIn, startConsole } from '../support/console-browser.ts'
 import { livePast, setUp } from '../support/past.ts'
 
-// Takes the pictures of the README: a real server over a database with a day behind it, seen by a real browser. Names,
-// numbers and keys are made up, and the database is gone afterwards.
+// Takes the pictures of the README: a real server and browser, and a database with a day of traffic. Names, numbers
+// and keys are fictitious, and the database is deleted afterwards.
 
 const folder = join(import.meta.dir, '../../docs/screenshots')
 const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }
@@ -22,14 +22,14 @@ mkdirSync(folder, { recursive: true })
 const hourMs = 3_600_000
 const sendsPerHour = 150
 
-/** A code that one provider could not take and the next one did. */
+/** A code that the first provider could not deliver and the second one did. */
 let rescued = ''
 
 async function prepare(context: Context): Promise<void> {
   await setUp(context)
   const until = context.now()
   await livePast(context, { from: until - 26 * hourMs, until, sends: 26 * sendsPerHour })
-  // The hour under way has all of its traffic by now: else every curve would fall at its end.
+  // The current hour has all of its traffic by now; otherwise every curve would fall at its end.
   const from = until - (until % hourMs)
   const missing = Math.round(sendsPerHour * (1 - (until - from) / hourMs))
   await livePast(context, { from, until, sends: missing }, 8)
@@ -39,7 +39,7 @@ async function prepare(context: Context): Promise<void> {
   rescued = second.requestId
 }
 
-// In the place of the vendors. Twilio has its trouble with some numbers; Vonage takes all.
+// Stand-ins for the providers. Twilio fails for some numbers; Vonage accepts all.
 const providerSpecs = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
@@ -75,7 +75,7 @@ await using server = await startConsole({
   },
 })
 
-// The last minute: one code goes out by the second provider, one to no number at all; two people can't wait.
+// The last minute: one code goes out through the second provider, one to an unreachable number; two are rate-limited.
 for (const end of ['0112', '0104', '0119', '0143', '0178', '0143', '0178', '0178']) {
   await server.post('/otp/send', { phone: `1202555${end}` })
 }
@@ -89,7 +89,7 @@ for (const visitor of visitors) {
   await signIn(visitor.page)
 }
 
-/** Takes what a page shows first, in a window of some height. */
+/** Takes a screenshot of the top of a page, in a window of the given height. */
 async function take(page: Page, name: string, path: string, has: string, height?: number): Promise<void> {
   const size = page.viewportSize()
   if (size && height !== undefined) await page.setViewportSize({ ...size, height })

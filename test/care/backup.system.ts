@@ -22,7 +22,7 @@ import { programEnv, programLine } from '../support/program.ts'
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, owner, place } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const running = new Set<TestServer>()
@@ -30,7 +30,7 @@ afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
 })
 
-/** A database with so many rows that a copy of it takes its time. */
+/** A database with so many rows that a backup takes a while. */
 async function filled(file: string, rows: number): Promise<void> {
   await openDatabase(file).close()
   inDatabase(file, (driver) => {
@@ -45,7 +45,7 @@ async function filled(file: string, rows: number): Promise<void> {
   })
 }
 
-test('a backup of a server under load holds all that was answered before it, and hinders nobody', async () => {
+test('a backup of a server under load has every answered request, and blocks no request', async () => {
   using here = place()
   const context = await openContext(readConfig(here.env))
   await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
@@ -68,7 +68,7 @@ test('a backup of a server under load holds all that was answered before it, and
   }
   const clients = Array.from({ length: 8 }, client)
   await enough.promise
-  // What is noted of a request is written a moment after its answer, and all of that before a stop of the thread.
+  // Traces are written a moment after the answer, and all of them before the thread stops.
   const before = answers.map(({ requestId }) => requestId).slice(0, 50)
   const copy = here.at('backup.db')
   const { code, stdout, stderr } = await otpost(['backup', copy], here.env)
@@ -97,7 +97,7 @@ test('a backup of a server under load holds all that was answered before it, and
   expect(readFileSync(copy).includes(key)).toBe(false)
 })
 
-test('it holds nothing of what had been deleted', async () => {
+test('a backup has no bytes of deleted rows', async () => {
   using here = place()
   await filled(here.file, 0)
   const secret = 'a row that is there no more'
@@ -107,16 +107,16 @@ test('it holds nothing of what had been deleted', async () => {
       .run('gone', secret)
     driver.exec('DELETE FROM brands')
   })
-  // Else it would be no wonder.
+  // Otherwise the check below would prove nothing.
   expect(foundIn(here.data, [secret])).toEqual([secret])
   await here.backUp(here.at('backup.db'))
   expect(readFileSync(here.at('backup.db')).includes(secret)).toBe(false)
 })
 
-test('files that are there are not replaced unless that is said, and those of the database never', async () => {
+test('existing files are replaced only on request, and the files of the database never', async () => {
   using here = place()
   await filled(here.file, 1)
-  // So that it has a log of its own.
+  // So that the database has a write-ahead log.
   const open = openDatabase(here.file)
   writeFileSync(`${here.file}.key`, 'a secret of 32 bytes or more, for the tests')
   writeFileSync(here.at('taken.db'), 'taken')
@@ -150,12 +150,12 @@ test('files that are there are not replaced unless that is said, and those of th
   expect(isWhole(here.at('taken.db'))).toBe(true)
 })
 
-test('what a killed backup leaves is cleared away by the next, and what a running one writes is not', async () => {
+test('a backup removes the draft of a killed backup, but not that of a running one', async () => {
   using here = place()
   await filled(here.file, 1000)
   const copy = here.at('copies/backup.db')
   mkdirSync(here.at('copies'))
-  // So that the backup comes as far as its draft, and no further.
+  // The backup stops after its draft.
   const holder = new Driver(here.file)
   holder.pragma('journal_mode = DELETE')
   holder.exec('BEGIN EXCLUSIVE')
@@ -164,7 +164,7 @@ test('what a killed backup leaves is cleared away by the next, and what a runnin
     stdout: 'ignore',
     stderr: 'ignore',
   })
-  // The draft is the first that appears there.
+  // The first new file is the draft.
   const appeared = Promise.withResolvers<void>()
   const watching = watch(here.at('copies'), () => appeared.resolve())
   await appeared.promise
@@ -182,7 +182,7 @@ test('what a killed backup leaves is cleared away by the next, and what a runnin
   expect(isWhole(copy)).toBe(true)
 })
 
-test('of a damaged database no copy is made', async () => {
+test('a damaged database is not backed up', async () => {
   using here = place()
   await filled(here.file, 5000)
   const bytes = readFileSync(here.file)
@@ -194,7 +194,7 @@ test('of a damaged database no copy is made', async () => {
   expect(readdirSync(here.folder)).toEqual(['data'])
 })
 
-test('where there is no database, or no way to write, that is said and nothing is made', async () => {
+test('without a database or a writable target the command fails and creates nothing', async () => {
   using here = place()
   const missing = await otpost(['backup', here.at('backup.db')], here.env)
   expect(missing.code).toBe(1)
@@ -205,7 +205,7 @@ test('where there is no database, or no way to write, that is said and nothing i
   await expect(here.backUp(join(here.at('file'), 'backup.db'))).rejects.toThrow('cannot be written')
 })
 
-test('it is of the database as it is: a backup does not bring it up to date', async () => {
+test('a backup keeps the schema version of the database', async () => {
   using here = place()
   const app = await createTestApp(here.env)
   await app.close()

@@ -27,10 +27,10 @@ import { otpost, startServer } from '../support/server.ts'
 import { selfSigned, startSmtp } from '../support/smtp.ts'
 import { inDatabase, place } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-/** What the doctor finds with these settings. */
+/** The findings of the doctor with these settings. */
 async function examined(env: Readonly<Record<string, string>>, ...args: string[]) {
   const { code, stdout, stderr } = await otpost(['doctor', '--json', ...args], { PORT: '0', ...env })
   expect(stderr).toBe('')
@@ -46,7 +46,7 @@ async function examined(env: Readonly<Record<string, string>>, ...args: string[]
   expect(code).toBe(findings.some(({ level }) => level === 'fail') ? 1 : 0)
   return {
     stdout,
-    /** What was found of a thing, as `level: message → remedy`. */
+    /** The findings about a subject, as `level: message → remedy`. */
     of: (what: string) =>
       findings
         .filter((finding) => finding.what === what)
@@ -58,17 +58,17 @@ async function examined(env: Readonly<Record<string, string>>, ...args: string[]
   }
 }
 
-/** A database as a server leaves it. */
+/** A database after a server has stopped. */
 async function kept() {
   const here = place()
   const service = await createTestApp(here.env)
   await service.close()
-  // Processes of otpost make files for nobody else; that of the tests does not.
+  // otpost creates private files; the test process does not.
   chmodSync(here.file, 0o600)
   return here
 }
 
-/** A server in a provider's place. */
+/** A stand-in for a provider. */
 function answering(init: ResponseInit & { tls?: { key: string; cert: string } } = {}) {
   const { tls, ...response } = init
   const calls: { method: string; path: string; headers: Headers }[] = []
@@ -96,7 +96,7 @@ function webhookAt(url: string) {
 }
 
 describe.concurrent('otpost doctor', () => {
-  test('finds a served database in order, in a line each, and ends with 0', async () => {
+  test('reports a served database as ok, a line per subject, and exits with status 0', async () => {
     using here = await kept()
     await using provider = answering({ status: 404 })
     const env = { ...here.env, ...webhookAt(provider.url) }
@@ -121,11 +121,11 @@ describe.concurrent('otpost doctor', () => {
       expect(stdout).toMatch(line)
     }
     expect(stdout).not.toMatch(/^FAIL/m)
-    // It asked no more than whether anybody is there.
+    // The doctor sends only a probe.
     expect(provider.calls.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /'])
   })
 
-  test('warns of an outbox beyond this machine and of an appId that can not verify, as the server does at its start', async () => {
+  test('warns of an outbox that other machines can read, and of an appId that can not verify, like the server at its start', async () => {
     using here = await kept()
     const env = {
       ...here.env,
@@ -152,7 +152,7 @@ describe.concurrent('otpost doctor', () => {
     expect((await examined({ ...env, HOST: '127.0.0.1' })).of('OUTBOX_TOKEN')).toEqual([])
   })
 
-  test('warns of X-Forwarded-For from outside TRUSTED_PROXIES, which the server has noted', async () => {
+  test('warns of X-Forwarded-For from outside TRUSTED_PROXIES, which the server has recorded', async () => {
     using here = await kept()
     const env = { ...here.env, TRUSTED_PROXIES: '10.0.0.0/8' }
     expect((await examined(env)).of('TRUSTED_PROXIES')).toEqual([])
@@ -176,7 +176,7 @@ describe.concurrent('otpost doctor', () => {
     })
   })
 
-  test('changes nothing in the database, also where that is of an older version', async () => {
+  test('does not change the database, even one of an older version', async () => {
     using here = await kept()
     inDatabase(here.file, (driver) => {
       driver.exec('DELETE FROM __drizzle_migrations WHERE id = (SELECT max(id) FROM __drizzle_migrations)')
@@ -189,7 +189,7 @@ describe.concurrent('otpost doctor', () => {
     expect(here.names()).toEqual(['otpost.db', 'otpost.db.key'])
   })
 
-  test('tells every setting that is wrong, and looks at the database all the same', async () => {
+  test('reports every wrong setting, and checks the database nevertheless', async () => {
     using here = await kept()
     const { of, failures } = await examined({
       ...here.env,
@@ -202,7 +202,7 @@ describe.concurrent('otpost doctor', () => {
     expect(of('integrity')).toHaveLength(1)
   })
 
-  test('tells of files that others may read, of a damaged database, and of a secret that is gone', async () => {
+  test('reports files that other users can read, a damaged database, and a missing secret key', async () => {
     using here = await kept()
     chmodSync(here.file, 0o644)
     chmodSync(`${here.file}.key`, 0o640)
@@ -227,7 +227,7 @@ describe.concurrent('otpost doctor', () => {
     expect((await examined(here.env)).of('integrity')[0]).toContain('is not an SQLite database')
   })
 
-  test('tells of a secret that is cut off, of a table that is missing, and of a host that is not this machine', async () => {
+  test('reports a truncated secret key, a missing table, and a host that is not this machine', async () => {
     using here = await kept()
     writeFileSync(`${here.file}.key`, 'cut off\n', { mode: 0o600 })
     inDatabase(here.file, (driver) => void driver.exec('DROP TABLE requests'))
@@ -237,7 +237,7 @@ describe.concurrent('otpost doctor', () => {
     expect(of('integrity')[0]).toContain('it lacks requests.')
   })
 
-  test('where there is no database yet that is no failure, and none is made', async () => {
+  test('accepts that there is no database yet, and creates none', async () => {
     using here = place()
     const { of, failures } = await examined(here.env)
     expect(of('database')[0]).toStartWith('warn: There is no database at')
@@ -247,10 +247,10 @@ describe.concurrent('otpost doctor', () => {
     expect(below.failures).toEqual(['folder'])
   })
 
-  test('tells why a provider can not be reached: refused, unknown, not trusted, silent', async () => {
+  test('reports why a provider is unreachable: connection refused, unknown host, untrusted certificate, no answer', async () => {
     using here = await kept()
     await using untrusted = answering({ tls: selfSigned })
-    // Accepts connections, and says nothing.
+    // Accepts connections, and sends nothing.
     const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
     const closed = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
     const closedPort = closed.port
@@ -258,7 +258,7 @@ describe.concurrent('otpost doctor', () => {
     const [refusedOne, unknown, certificate, late] = await Promise.all(
       [
         `http://127.0.0.1:${closedPort}`,
-        'https://nobody.invalid',
+        'https://unknown.invalid',
         untrusted.url,
         `http://127.0.0.1:${silent.port}`,
       ].map((url) => examined({ ...here.env, ...webhookAt(url) })),
@@ -267,7 +267,9 @@ describe.concurrent('otpost doctor', () => {
     expect(refusedOne?.of('SMS webhook')[0]).toMatch(
       /^fail: 127\.0\.0\.1:\d+ refuses connections .* → Start the service/,
     )
-    expect(unknown?.of('SMS webhook')[0]).toMatch(/^fail: The host name of nobody\.invalid is not in the DNS/)
+    expect(unknown?.of('SMS webhook')[0]).toMatch(
+      /^fail: The host name of unknown\.invalid is not in the DNS/,
+    )
     expect(certificate?.of('SMS webhook')[0]).toMatch(
       /^fail: The certificate of 127\.0\.0\.1:\d+ is not trusted \(\w+\)\. → Set NODE_EXTRA_CA_CERTS/,
     )
@@ -275,17 +277,17 @@ describe.concurrent('otpost doctor', () => {
     expect(late?.failures).toEqual(['SMS webhook'])
   })
 
-  test('tells that the proxy lets nobody through', async () => {
+  test('reports a proxy that rejects the connection', async () => {
     using here = await kept()
     await using proxy = answering({ status: 502 })
-    const settings = { ...webhookAt('https://nobody.invalid'), HTTPS_PROXY: proxy.url }
+    const settings = { ...webhookAt('https://unknown.invalid'), HTTPS_PROXY: proxy.url }
     const { of } = await examined({ ...here.env, ...settings })
     expect(of('SMS webhook')[0]).toStartWith(
-      'fail: The proxy in HTTPS_PROXY rejects connections to nobody.invalid',
+      'fail: The proxy in HTTPS_PROXY rejects connections to unknown.invalid',
     )
   })
 
-  test('logs in to the mail server, and sends nothing', async () => {
+  test('logs in to the mail server, and sends no mail', async () => {
     using here = await kept()
     const smtp = await startSmtp({ users: { otpost: 'right-password' } })
     const url = (password: string) => smtp.url.replace('://', `://otpost:${password}@`)
@@ -304,7 +306,7 @@ describe.concurrent('otpost doctor', () => {
     expect(gone.failures).toEqual(['SMTP'])
   })
 
-  test('compares the clock with that of others, and with the database', async () => {
+  test('compares the clock with other machines and with the database', async () => {
     using here = await kept()
     await using ahead = answering({ headers: { date: new Date(Date.now() + 3_600_000).toUTCString() } })
     const service = await createTestApp(here.env)
@@ -321,14 +323,14 @@ describe.concurrent('otpost doctor', () => {
     expect(failures).toEqual(['clock'])
   })
 
-  test('tells what listens in the place of the server', async () => {
+  test('reports another program on the port of the server', async () => {
     using here = await kept()
     await using other = answering({ status: 200 })
     const { of } = await examined({ ...here.env, PORT: new URL(other.url).port })
     expect(of('server')[0]).toMatch(/^fail: Another program listens at/)
   })
 
-  test('shows no secret, whatever is wrong', async () => {
+  test('shows no secret, even when the settings are wrong', async () => {
     using here = await kept()
     const secrets = {
       SECRET_KEY: 'a-secret-key-of-more-than-32-bytes-in-all',
@@ -366,7 +368,7 @@ describe.concurrent('otpost doctor', () => {
     expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain('the API key of shop is shorter than 32')
   })
 
-  test('looks beside a server that writes', async () => {
+  test('works beside a server that writes', async () => {
     using here = await kept()
     const open = openDatabase(here.file)
     await open.writer.write(() => void open.driver.exec("UPDATE brands SET display_name = 'x'"))
@@ -428,7 +430,7 @@ describe('findings', () => {
     expect(pathFinding(use, facts, uid).level).toBe(level)
   })
 
-  test('of a folder that others use too give no advice that would take it from them', () => {
+  test('about a folder that other users share do not advise to take it from them', () => {
     for (const mode of [0o755, 0o777, 0o1777]) {
       const found = pathFinding('folder', { ...folder, mode, isShared: true }, 7)
       expect(found).toMatchObject({ remedy: expect.stringContaining('a folder for the database') })
@@ -441,7 +443,7 @@ describe('findings', () => {
     [{ ...file, mode: 0o400, writable: false }, 8, 'chown 8 /d/f'],
     [{ ...file, writable: false }, 7, 'file system is read-only'],
     [{ ...file, writable: false }, 0, 'file system is read-only'],
-  ])('of a database that can not be written, %j, for user %d say what to do: %s', (facts, uid, remedy) => {
+  ])('about a read-only database %j, for user %d say what to do: %s', (facts, uid, remedy) => {
     expect(pathFinding('database', facts, uid)).toMatchObject({
       level: 'fail',
       remedy: expect.stringContaining(remedy),
@@ -600,7 +602,7 @@ describe('findings', () => {
     })
   })
 
-  test('of settings warn of what may not be wanted', async () => {
+  test('about settings warn of risky values', async () => {
     const real = {
       ...webhookAt('https://sms.example'),
       SMTP_URL: 'smtps://mail.example',

@@ -7,7 +7,7 @@ import { openTestDatabase, sqliteOnly, store } from '../support/database.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { otpost, startServer } from '../support/server.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-32-bytes-or-more-for-it'
@@ -19,7 +19,7 @@ const recipients: readonly Recipient[] = [
   { channel: 'EMAIL', identity: annsMail.toLowerCase() },
 ]
 
-/** All by which a person might be found in the files: addresses, what is shown of them, and what stands for them. */
+/** Every form of a person's data in the files: phone number, e-mail address, masks and hashes. */
 function tracesOf({ channel, identity }: Recipient, key = secretKey): readonly string[] {
   const [subject] = createSecrets(key).subjects(channel, identity)
   return [identity, mask({ channel, identity }), subject, subject.slice(0, 22)]
@@ -27,7 +27,7 @@ function tracesOf({ channel, identity }: Recipient, key = secretKey): readonly s
 
 const anything = [...new Set(recipients.flatMap((recipient) => tracesOf(recipient)))]
 
-/** A database of a test's own. */
+/** A database for one test. */
 async function scene() {
   const database = await openTestDatabase()
   return {
@@ -36,12 +36,12 @@ async function scene() {
     get file() {
       return database.file
     },
-    /** Which of these texts it holds, in whatever place. */
+    /** Which of these texts any of its files contain. */
     async found(texts: readonly string[]): Promise<readonly string[]> {
       const contents = await database.contents()
       return texts.filter((text) => contents.includes(text))
     },
-    /** The first column of what a statement gives. */
+    /** The first column of the statement's result. */
     async column(text: string): Promise<readonly string[]> {
       return (await database.query(text)).map((row) => String(Object.values(row)[0]))
     },
@@ -49,14 +49,14 @@ async function scene() {
   }
 }
 
-/** What a command prints that must succeed. */
+/** The output of a command that must succeed. */
 async function ok(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await otpost(args, env)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
 }
 
-/** Everything that the service can know of Ann, and something of Bob. */
+/** Every kind of record of Ann, and some of Bob. */
 async function populated(
   service: TestApp,
 ): Promise<Readonly<Record<'anns' | 'bobs' | 'both', readonly Answer[]>>> {
@@ -84,7 +84,7 @@ async function populated(
   return { anns, bobs, both }
 }
 
-test('nothing of a person is left in the files, and all of others is', async () => {
+test('no data of the person remain in the files, and all data of other people do', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }
   const service = await createTestApp(env)
@@ -121,7 +121,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
     { requests: '4', deliveries: '3', codesAndLimits: '5', messages: '3' },
     { requests: '3', deliveries: '3', codesAndLimits: '2', messages: '3', integrationRequests: '1' },
   ])
-  // What is counted of Bob goes on.
+  // Bob's counters continue.
   const again = await createTestApp(env)
   again.clock.now = service.clock.now
   expect((await again.post('/otp/send', { phone: bob })).status).toBe(429)
@@ -129,7 +129,7 @@ test('nothing of a person is left in the files, and all of others is', async () 
   await again.close()
 })
 
-test('of an address with a tag the count of its mailbox goes too, and nothing else of the mailbox', async () => {
+test('an e-mail address with a tag also erases the counter of its mailbox, and nothing else of the mailbox', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey, EMAIL_LIMIT_PER_HOUR: '2' }
   const [tagged, plain] = ['ann+shop@example.com', 'ann@example.com']
@@ -149,7 +149,7 @@ test('of an address with a tag the count of its mailbox goes too, and nothing el
   await after.close()
 })
 
-test('a second time there is nothing to erase', async () => {
+test('a second run finds nothing to erase', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }
   const service = await createTestApp(env)
@@ -161,7 +161,7 @@ test('a second time there is nothing to erase', async () => {
   )
 })
 
-test('delivery reports go with the deliveries that they are about', async () => {
+test('delivery reports are erased with their deliveries', async () => {
   await using here = await scene()
   const receiver = startReceiver()
   const env = {
@@ -182,7 +182,7 @@ test('delivery reports go with the deliveries that they are about', async () => 
   expect(await here.column('SELECT count(*) FROM delivery_reports')).toEqual(['1'])
 })
 
-test('beside a server that goes on: it finds nothing any more, and what is left is told', async () => {
+test('beside a running server: no records are found afterwards, and the output reports what remains', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }
   const prepared = await createTestApp(env)
@@ -192,7 +192,7 @@ test('beside a server that goes on: it finds nothing any more, and what is left 
     const sent = await server.post('/otp/send', { phone: ann })
     expect(sent.status).toBe(200)
     expect((await server.post('/otp/send', { phone: ann })).status).toBe(429)
-    // The journal is written a moment after the answer; a later request is answered after that.
+    // The event log is written a moment after the answer; a later request is answered after that.
     await ok(env, 'brand', 'list')
     expect(await ok(env, 'forget', ann)).toMatch(
       /^Erased: 2 requests, 1 delivery, .*\n(?:The erased rows are overwritten|The rows are deleted)/,
@@ -227,7 +227,7 @@ sqliteOnly(
   },
 )
 
-test('what earlier versions kept by the digits as written is erased too', async () => {
+test('records that earlier versions stored under the digits as written are erased too', async () => {
   await using here = await scene()
   const env = { ...here.env, SECRET_KEY: secretKey }
   const service = await createTestApp(env)
@@ -244,7 +244,7 @@ test('what earlier versions kept by the digits as written is erased too', async 
   expect(await here.found(tracesOf(written))).toEqual([])
 })
 
-test('what is known under a former secret is found as long as that is named', async () => {
+test('records under a previous secret key are found while the settings name that key', async () => {
   await using here = await scene()
   const former = 'the-former-secret-of-32-bytes-or-more'
   const before = await createTestApp({ ...here.env, SECRET_KEY: former })

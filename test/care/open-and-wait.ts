@@ -1,6 +1,6 @@
 import Driver from 'better-sqlite3'
 
-// A process that has opened a database, and goes on with it when it is told to by a line.
+// A process that opens a database, and continues when it reads a line.
 
 const [databaseFile = ''] = Bun.argv.slice(2)
 const driver = new Driver(databaseFile, { timeout: 5000 })

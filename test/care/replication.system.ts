@@ -8,10 +8,10 @@ import { tester } from '../support/operator.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { inDatabase, isWhole, place } from './scene.ts'
 
-// What Litestream does to a database beside a server (docs/litestream.md): it never stops reading, so that the log can't
-// begin anew behind its back, and folds the log back by itself.
+// The effect of Litestream (docs/litestream.md) on a database beside a server: it holds a read transaction at all
+// times, so that only its own checkpoints can restart the write-ahead log.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const running = new Set<TestServer>()
@@ -19,7 +19,7 @@ afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
 })
 
-/** A reader that never stops, as it stands beside a server. */
+/** A reader that never stops, like Litestream. */
 function replicator(file: string) {
   const driver = new Driver(file, { timeout: 30_000 })
   driver.exec(
@@ -31,7 +31,7 @@ function replicator(file: string) {
   }
   read()
   return {
-    /** Folds all of the log back, lets it begin anew, and holds on to what is first in it. */
+    /** Checkpoints the whole log, restarts it, and reads its first frame to keep it. */
     checkpoint(): void {
       driver.exec('ROLLBACK')
       driver.pragma('wal_checkpoint(RESTART)')
@@ -47,7 +47,7 @@ function replicator(file: string) {
 
 const mebibyte = 2 ** 20
 
-test('a server beside a reader that never stops answers all, and its log stays within what that reader allows', async () => {
+test('a server beside a permanent reader answers every request, and its log stays within the limit of that reader', async () => {
   using here = place()
   const context = await openContext(readConfig(here.env))
   await putBrand(context.acting(tester), 'acme', { displayName: 'Acme' })
@@ -57,7 +57,7 @@ test('a server beside a reader that never stops answers all, and its log stays w
   const logMebibytes = () => statSync(`${here.file}-wal`).size / mebibyte
   const statuses = new Set<number>()
   let sends = 0
-  /** So many sends of several clients, and how large the log is after them. */
+  /** Sends from several clients. Resolves to the size of the log afterwards. */
   const load = async (count: number): Promise<number> => {
     const until = sends + count
     const client = async () => {
@@ -75,8 +75,8 @@ test('a server beside a reader that never stops answers all, and its log stays w
   const reader = replicator(here.file)
   let largest = 0
   while (largest < 20) largest = await load(500)
-  // What was needed once is about enough for ever: now and then a write comes between the reader's copy and the next
-  // write, which then can not begin the log anew. Without that it would be three times as long in the end.
+  // The log keeps about its first size: now and then a write between the reader's copy and the next write keeps the log
+  // from restarting. Without restarts it would be three times as large in the end.
   const grown: number[] = []
   for (let round = 0; round < 8; round++) {
     reader.checkpoint()
@@ -84,7 +84,7 @@ test('a server beside a reader that never stops answers all, and its log stays w
   }
   expect(Math.max(...grown)).toBeLessThan(2 * largest)
   reader.end()
-  // Once it has gone, otpost keeps its log as small as ever.
+  // Without the reader, otpost keeps its log as small as ever.
   await load(1000)
   expect(await load(500)).toBeLessThan(20)
   expect([...statuses]).toEqual([200])
@@ -96,7 +96,7 @@ test('a server beside a reader that never stops answers all, and its log stays w
     driver.prepare('SELECT count(*) FROM requests').pluck().get(),
   )
   expect(kept).toBe(sends)
-  // What the reader made does not stand in the way of a backup, a restore or the next start.
+  // The reader's tables do not prevent a backup, a restore or the next start.
   await here.backUp(here.at('backup.db'))
   expect(here.restore(here.at('backup.db')).droppedCodes).toBe(sends)
 })

@@ -1,6 +1,6 @@
 import { restore } from '../../src/adapters/sqlite/restore.ts'
 
-// A restore that the process does not survive: killed right before the step that is named.
+// A restore in a process that is killed right before the given step.
 
 const [databaseFile = '', file = '', last = ''] = Bun.argv.slice(2)
 restore(databaseFile, file, {

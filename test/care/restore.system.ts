@@ -21,7 +21,7 @@ import { tester } from '../support/operator.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { foundIn, inDatabase, isWhole, place } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const phone = '12025550143'
@@ -30,7 +30,7 @@ function verdict({ status, body }: { status: number; body: { error?: string } })
   return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
-/** Brands of a database, one of which tells which it is. */
+/** The brands of a database; one of them identifies it. */
 async function marked(file: string, slug: string): Promise<void> {
   const context = await openContext(readConfig({ DATABASE_URL: `file:${file}` }))
   await putBrand(context.acting(tester), slug, { displayName: slug })
@@ -43,22 +43,19 @@ function slugs(file: string): readonly string[] {
   )
 }
 
-test.each([0o644, 0o400])(
-  'a backup that came back with mode %o becomes a database of mode 0600',
-  async (mode) => {
-    using here = place()
-    await marked(here.file, 'backed')
-    await here.backUp(here.at('backup.db'))
-    chmodSync(here.at('backup.db'), mode)
-    here.restore(here.at('backup.db'))
-    expect(slugs(here.file)).toEqual(['backed'])
-    expect(statSync(here.file).mode & 0o777).toBe(0o600)
-    expect(statSync(here.at('backup.db')).mode & 0o777).toBe(mode)
-  },
-)
+test.each([0o644, 0o400])('a backup with mode %o becomes a database with mode 0600', async (mode) => {
+  using here = place()
+  await marked(here.file, 'backed')
+  await here.backUp(here.at('backup.db'))
+  chmodSync(here.at('backup.db'), mode)
+  here.restore(here.at('backup.db'))
+  expect(slugs(here.file)).toEqual(['backed'])
+  expect(statSync(here.file).mode & 0o777).toBe(0o600)
+  expect(statSync(here.at('backup.db')).mode & 0o777).toBe(mode)
+})
 
 test.skipIf(process.getuid?.() !== 0)(
-  'by root, the database is given to who has the present one, or the folder',
+  'as root, the database gets the owner of the existing one, or of the folder',
   async () => {
     using here = place()
     await marked(here.file, 'backed')
@@ -75,7 +72,7 @@ test.skipIf(process.getuid?.() !== 0)(
 )
 
 test.skipIf(process.getuid?.() !== 0)(
-  'what is put in the place of its draft is neither written nor given away',
+  'a file in the place of the draft is neither written nor given to another user',
   async () => {
     using here = place()
     await marked(here.file, 'backed')
@@ -90,7 +87,7 @@ test.skipIf(process.getuid?.() !== 0)(
         symlinkSync(here.at('of-root'), draft + end)
       }
       const restoring = () => here.restore(here.at('backup.db'), { onStep })
-      // SQLite takes no log through a link.
+      // SQLite opens no log through a link.
       if (end === '-wal') expect(restoring).toThrow('cannot be restored')
       else restoring()
       expect(statSync(here.at('of-root'))).toMatchObject({ uid: 0, mode: 0o100640 })
@@ -99,7 +96,7 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
-test('codes do not come back, whatever became of them since; limits, brands and the journal do', async () => {
+test('codes are not restored, used or not; limits, brands and the event log are', async () => {
   using here = place()
   const before = await createTestApp(here.env)
   await before.brand('globex')
@@ -154,7 +151,7 @@ test('codes do not come back, whatever became of them since; limits, brands and 
   await after.close()
 })
 
-test('says what had been withdrawn since, what else comes back, and that the secret is missing', async () => {
+test('reports what had been withdrawn since, what else is restored, and that the secret key is missing', async () => {
   using here = place()
   const context = await openContext(readConfig(here.env))
   const operator = context.acting(tester)
@@ -176,7 +173,7 @@ test('says what had been withdrawn since, what else comes back, and that the sec
   expect(stdout).toContain('Run `otpost forget` for them again')
 })
 
-test('a database that a server has open stays', async () => {
+test('a database that a server has open is not replaced', async () => {
   using here = place()
   await marked(here.file, 'old')
   await marked(here.at('other/otpost.db'), 'new')
@@ -195,7 +192,7 @@ test('a database that a server has open stays', async () => {
   expect(slugs(here.file)).toEqual(['new'])
 })
 
-test('where there was no database one is made, and a log that was left of one is not played into it', async () => {
+test('without a database a restore creates one, and does not apply a leftover log to it', async () => {
   using here = place()
   await marked(here.at('other/otpost.db'), 'new')
   mkdirSync(here.data)
@@ -210,7 +207,7 @@ test('where there was no database one is made, and a log that was left of one is
   ])
 })
 
-test('a copy with its log beside it is restored with what the log holds, and left as it is', async () => {
+test('a copy with a log is restored with the content of the log, and does not change', async () => {
   using here = place()
   const other = here.at('other/otpost.db')
   await marked(other, 'new')
@@ -225,7 +222,7 @@ test('a copy with its log beside it is restored with what the log holds, and lef
   expect(readdirSync(here.at('copy')).map((name) => readFileSync(here.at(`copy/${name}`)))).toEqual(bytes)
 })
 
-describe('what is no backup is refused, and the database stays:', () => {
+describe('a file that is no backup is rejected, and the database stays:', () => {
   const refusals: readonly (readonly [name: string, says: string, make: (file: string) => void])[] = [
     ['nothing', 'does not exist.', () => {}],
     ['a folder', 'does not exist.', (file) => mkdirSync(file)],
@@ -288,7 +285,7 @@ describe('what is no backup is refused, and the database stays:', () => {
   })
 })
 
-test('a present database that is damaged is replaced where that is said, and kept aside with its log', async () => {
+test('a damaged database is replaced on request, and kept aside with its log', async () => {
   using here = place()
   await marked(here.file, 'old')
   await marked(here.at('other/otpost.db'), 'new')
@@ -311,28 +308,25 @@ const steps: readonly (readonly [RestoreStep, 'old' | 'new'])[] = [
   ['done', 'new'],
 ]
 
-test.concurrent.each(steps)(
-  'killed before the step "%s" it leaves the %s database whole',
-  async (step, which) => {
-    using here = place()
-    await marked(here.file, 'old')
-    await marked(here.at('other/otpost.db'), 'new')
-    const script = join(import.meta.dir, 'restore-and-die.ts')
-    const child = Bun.spawn([process.execPath, script, here.file, here.at('other/otpost.db'), step], {
-      stdout: 'ignore',
-    })
-    expect(await child.exited).toBe(137)
-    expect(slugs(here.file)).toEqual([which])
-    expect(isWhole(here.file)).toBe(true)
-    // Whoever starts next finds a database in order, and the next restore clears away what was left.
-    await marked(here.file, 'next')
-    expect((await otpost(['restore', here.at('other/otpost.db')], here.env)).code).toBe(0)
-    expect(slugs(here.file)).toEqual(['new'])
-    expect(here.names().filter((name) => name.includes('draft'))).toEqual([])
-  },
-)
+test.concurrent.each(steps)('killed before the step "%s" the %s database is whole', async (step, which) => {
+  using here = place()
+  await marked(here.file, 'old')
+  await marked(here.at('other/otpost.db'), 'new')
+  const script = join(import.meta.dir, 'restore-and-die.ts')
+  const child = Bun.spawn([process.execPath, script, here.file, here.at('other/otpost.db'), step], {
+    stdout: 'ignore',
+  })
+  expect(await child.exited).toBe(137)
+  expect(slugs(here.file)).toEqual([which])
+  expect(isWhole(here.file)).toBe(true)
+  // The next start finds a sound database, and the next restore removes the leftovers.
+  await marked(here.file, 'next')
+  expect((await otpost(['restore', here.at('other/otpost.db')], here.env)).code).toBe(0)
+  expect(slugs(here.file)).toEqual(['new'])
+  expect(here.names().filter((name) => name.includes('draft'))).toEqual([])
+})
 
-test('who had opened the file before writes neither to the old database nor into the new one', async () => {
+test('a process that had opened the file before can write neither to the old database nor to the new one', async () => {
   using here = place()
   await marked(here.file, 'old')
   await marked(here.at('other/otpost.db'), 'new')

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/app.ts'
 
 export const owner = { pid: process.pid, isRoot: process.getuid?.() === 0, isRunning: () => true } as const
 
-/** A folder with room for a database in a folder of its own, and what a command needs to find that. */
+/** A folder with a folder for a database, and the settings that a command needs to find it. */
 export function place() {
   const folder = temporaryFolder()
   const data = join(folder.path, 'data')
@@ -21,7 +21,7 @@ export function place() {
     env: { DATABASE_URL: `file:${file}` },
     /** A path beside the folder of the database. */
     at: (name: string) => join(folder.path, name),
-    /** What lies in the folder of the database. */
+    /** The files in the folder of the database. */
     names: () => readdirSync(data).sort(),
     backUp: (to: string, options: Partial<BackupOptions> = {}) =>
       backUp(file, to, { replace: false, owner, ...options }),
@@ -38,7 +38,7 @@ export function place() {
   }
 }
 
-/** Reads or changes a database that nobody has open. */
+/** Reads or changes a database that no process has open. */
 export function inDatabase<T>(file: string, work: (driver: Driver.Database) => T): T {
   // By the same driver as the service: two copies of SQLite in one process break each other's locks.
   const driver = new Driver(file)
@@ -53,7 +53,7 @@ export function isWhole(file: string): boolean {
   return inDatabase(file, (driver) => driver.pragma('integrity_check', { simple: true })) === 'ok'
 }
 
-/** Which of these texts the bytes of some files hold, in whatever place. */
+/** Which of these texts any of the files contain. */
 export function foundIn(folder: string, texts: readonly string[]): readonly string[] {
   const bytes = readdirSync(folder).map((name) => readFileSync(join(folder, name)))
   return texts.filter((text) => bytes.some((each) => each.includes(text)))

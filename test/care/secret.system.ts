@@ -9,8 +9,8 @@ import { createTestApp, temporaryFolder } from '../support/app.ts'
 import { otpost, startServer } from '../support/server.ts'
 import { inDatabase, place } from './scene.ts'
 
-// A file knows by which secrets its server works, so that a command with others does not look for people in vain. On
-// PostgreSQL it is the nodes that are refused: test/store/postgres.system.ts.
+// A file records fingerprints of its secret keys, so that a command with another secret fails instead of finding nothing.
+// On PostgreSQL, nodes with another secret are rejected: test/store/postgres.system.ts.
 
 setDefaultTimeout(120_000)
 
@@ -19,10 +19,10 @@ const other = 'another-secret-of-32-bytes-or-more'
 const former = 'the-former-secret-of-32-bytes-or-more'
 const phone = '12025550143'
 
-/** A file that a server with these settings has sent a code from. */
+/** A file after a server with these settings has sent a code. */
 async function served(here: ReturnType<typeof place>, settings: Readonly<Record<string, string>>) {
   const service = await createTestApp({ ...here.env, ...settings })
-  // As it does when it listens.
+  // As the server does once it listens.
   await service.app.context.noteSecret()
   const sent = await service.post('/otp/send', { phone })
   await service.eventsOf(sent)
@@ -37,7 +37,7 @@ const deliveries = (file: string) =>
 test.each([
   [{ SECRET_KEY: other }, 'SECRET_KEY does not have a secret key of the server'],
   [{}, '.key is missing'],
-])('nobody is looked for with %j where the server had another secret', async (settings, problem) => {
+])('no search runs with %j if the server had another secret key', async (settings, problem) => {
   using here = place()
   await served(here, { SECRET_KEY: own })
   for (const args of [['forget', phone], ['deliveries', '--to', phone], ['callbacks']]) {
@@ -56,7 +56,7 @@ test.each([
   expect(erased.stdout).toStartWith('Erased: 1 request, 1 delivery, ')
 })
 
-test('the doctor tells of a secret that is not the server’s, and of one that is', async () => {
+test('the doctor reports whether the secret key is the server’s', async () => {
   using here = place()
   await served(here, {})
   const secret = async (settings: Readonly<Record<string, string>> = {}) => {
@@ -71,7 +71,7 @@ test('the doctor tells of a secret that is not the server’s, and of one that i
   expect(await secret()).toEqual(['ok', 'fail'])
 })
 
-test('a command must know former secrets too, for as long as the server does', async () => {
+test('a command needs the previous secret keys for as long as the server has them', async () => {
   using here = place()
   await served(here, { SECRET_KEY: `${own},${former}` })
   const known = async (SECRET_KEY: string) => {
@@ -90,7 +90,7 @@ test('a command must know former secrets too, for as long as the server does', a
   expect([await known(own), await known(`${other},${own}`), await known(former)]).toEqual([true, true, false])
 })
 
-test('a server goes on with whatever secret it is given, and warns where that is a new one', async () => {
+test('a server starts with any secret key, and warns of a new one', async () => {
   using here = place()
   const warnings = async (settings: Readonly<Record<string, string>> = {}) => {
     const said: string[] = []
@@ -112,7 +112,7 @@ test('a server goes on with whatever secret it is given, and warns where that is
   expect(await warnings({ SECRET_KEY: other })).toEqual([])
 })
 
-test('what a server that listens has counts, and not what one had that could not', async () => {
+test('a server records its secret key once it listens, and not if it can not', async () => {
   using here = place()
   const server = await startServer({ ...here.env, SECRET_KEY: own })
   const port = new URL(server.url).port
@@ -124,7 +124,7 @@ test('what a server that listens has counts, and not what one had that could not
   expect((await forget(own)).code).toBe(0)
 })
 
-test('a command makes the secret with a new database, and with no other', async () => {
+test('a command creates a secret key only with a new database', async () => {
   using here = place()
   const keyFile = `${here.file}.key`
   expect((await otpost(['brand', 'put', 'acme', '--name', 'Acme'], here.env)).code).toBe(0)
@@ -136,7 +136,7 @@ test('a command makes the secret with a new database, and with no other', async 
   expect(existsSync(keyFile)).toBe(false)
 })
 
-test('processes that start at once make one secret and read the same', async () => {
+test('processes that start at the same time create one secret key and all use it', async () => {
   const folder = temporaryFolder()
   try {
     const files = Array.from({ length: 50 }, (_, index) => join(folder.path, 'keys', `${index}.key`))

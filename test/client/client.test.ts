@@ -12,7 +12,7 @@ type Method = keyof OtpostClient
 const phone = '+1 202 555 0143'
 const email = 'pat@example.com'
 
-/** A client of the service in this process, which waits by moving its clock. */
+/** A client of the service in this process. It waits by advancing its clock. */
 function clientOf(app: TestApp, options: Partial<ClientOptions> = {}) {
   const bodies: Record<string, unknown>[] = []
   const waits: number[] = []
@@ -34,7 +34,7 @@ function clientOf(app: TestApp, options: Partial<ClientOptions> = {}) {
   return { client, bodies, waits }
 }
 
-/** A client of a server that answers what it is told, and waits for nothing. */
+/** A client of a stub server. It does not wait. */
 function clientThatGets(answer: () => Response | Promise<Response>, options: Partial<ClientOptions> = {}) {
   const waits: number[] = []
   let attempts = 0
@@ -65,11 +65,11 @@ function envelope(error: string) {
 
 // --- Every answer ---------------------------------------------------------------------------------------------------
 
-// That the service answers so is seen on the tour of http/openapi.test.ts, by the description that these codes come from.
+// http/openapi.test.ts checks that the service answers so, against the description that these codes come from.
 const codes = Object.entries(operations).flatMap(([method, { errors }]) =>
   errors.map((code) => [method as Method, code] as const),
 )
-test.each(codes)('%s tells %s with its words, its status and its request', async (method, code) => {
+test.each(codes)('%s returns %s with its message, status and requestId', async (method, code) => {
   const { client } = clientThatGets(() => Response.json(envelope(code), { status: 418 }), { retry: false })
   const told = { success: false, error: code, message: 'words', requestId, status: 418 }
   expect(await call(client, method, { phone })).toMatchObject(told)
@@ -98,7 +98,7 @@ describe('a result', () => {
   })
   afterAll(() => app.close())
 
-  test('of success has the fields of the answer', async () => {
+  test('of a successful call has the fields of the answer', async () => {
     app.advance(3600)
     const { client } = clientOf(app)
     const sent = { success: true, expiresIn: 300, message: expect.any(String), requestId: expect.any(String) }
@@ -112,7 +112,7 @@ describe('a result', () => {
     ).toEqual<unknown>({ ...verified, channel: 'SMS', templateKey: 'ORDER_PLACED' })
   })
 
-  test('of failure has the code, the status, and the time to wait', async () => {
+  test('of a failed call has the code, the status, and the waiting time', async () => {
     app.advance(3600)
     const { client } = clientOf(app)
     await client.send({ phone })
@@ -127,7 +127,7 @@ describe('a result', () => {
     })
   })
 
-  test("is of the client's brand, unless the call names another by id or by name", async () => {
+  test("is for the client's brand, unless the call names another by id or by name", async () => {
     app.advance(3600)
     const { client, bodies } = clientOf(app)
     const message = { channel: 'SMS', to: ['+1 202 555 0177'], message: 'Hello' } as const
@@ -135,7 +135,7 @@ describe('a result', () => {
     await client.send({ channel: 'EMAIL', email, brandId: 'bikes' })
     await client.notify(message)
     await client.notify({ ...message, variables: { businessName: 'Acme Bikes' } })
-    // What came from elsewhere as a whole does not call as somebody else.
+    // Extra fields of an object do not replace the credentials.
     await call(client, 'send', { phone: '+1 202 555 0178', appId: 'other', apiKey: 'other' })
     const outbox = [...(await app.outbox(email)).slice(-2), ...(await app.outbox(message.to[0])).slice(-2)]
     expect(outbox.map(({ brandId }) => brandId)).toEqual(['acme', 'bikes', 'acme', 'bikes'])
@@ -153,14 +153,14 @@ describe('a call that is rate_limited', () => {
   })
   afterAll(() => app.close())
 
-  /** Uses up the minute, and 35 seconds of it. */
+  /** Uses up the limit of a minute, and 35 seconds of that minute. */
   async function useUp() {
     app.advance(3600)
     await clientOf(app).client.verify({ phone, otp: '123456' })
     app.advance(35)
   }
 
-  test('is repeated once Retry-After is over, and then passes', async () => {
+  test('is repeated after Retry-After, and then succeeds', async () => {
     await useUp()
     const { client, bodies, waits } = clientOf(app)
     expect(await client.send({ phone })).toMatchObject({ success: true })
@@ -169,7 +169,7 @@ describe('a call that is rate_limited', () => {
     expect(bodies[0]).toEqual(bodies[1])
   })
 
-  test('ends at once where Retry-After is longer than all pauses may be', async () => {
+  test('ends at once if Retry-After is longer than the limit on all pauses', async () => {
     await useUp()
     const { client, bodies, waits } = clientOf(app, { retry: { maxWaitMs: 24_999 } })
     const refused = { success: false, error: 'rate_limited', status: 429, retryAfterSeconds: 25 }
@@ -177,14 +177,14 @@ describe('a call that is rate_limited', () => {
     expect({ waits, calls: bodies.length }).toEqual({ waits: [], calls: 1 })
   })
 
-  test('waits for all of Retry-After where that just fits', async () => {
+  test('waits for all of Retry-After if that just fits', async () => {
     await useUp()
     const { client, waits } = clientOf(app, { retry: { maxWaitMs: 25_000 } })
     expect(await client.send({ phone })).toMatchObject({ success: true })
     expect(waits).toEqual([25_000])
   })
 
-  test('is not repeated where the client or the call has turned that off', async () => {
+  test('is not repeated if the client or the call disables retries', async () => {
     await useUp()
     for (const [own, ofCall, calls] of [
       [false, undefined, 1],
@@ -201,7 +201,7 @@ describe('a call that is rate_limited', () => {
   })
 })
 
-test('a Retry-After that something between has made a date is waited for too, and not where that is long', async () => {
+test('the client also waits for a Retry-After that a proxy gives as a date, unless it is too long', async () => {
   for (const [seconds, attempts] of [
     [20, 2],
     [7200, 1],
@@ -215,7 +215,7 @@ test('a Retry-After that something between has made a date is waited for too, an
     )
     const { retryAfterSeconds = -1 } = (await gets.client.send({ phone })) as { retryAfterSeconds?: number }
     expect(gets.attempts()).toBe(attempts)
-    // What is left of it now was left when the client looked.
+    // The remaining time when the client read the header.
     const least = Math.max(0, Math.floor((Date.parse(at) - Date.now()) / 1000))
     expect(retryAfterSeconds).toBeGreaterThanOrEqual(least)
     expect(retryAfterSeconds).toBeLessThanOrEqual(Math.max(0, seconds))
@@ -223,7 +223,7 @@ test('a Retry-After that something between has made a date is waited for too, an
   }
 })
 
-test('nothing is repeated but rate_limited', async () => {
+test('only rate_limited is repeated', async () => {
   const codes = [...new Set(Object.values(operations).flatMap(({ errors }) => [...errors]))]
   for (const code of [...codes, 'too_early']) {
     const { client, attempts } = clientThatGets(() =>
@@ -238,7 +238,7 @@ test('nothing is repeated but rate_limited', async () => {
   expect(attempts()).toBe(1)
 })
 
-test('pauses grow, are never shorter than Retry-After, and bounded together', async () => {
+test('pauses grow, are never shorter than Retry-After, and their sum has a limit', async () => {
   const retryAfter = fc.oneof(
     fc.integer({ min: 1, max: 40 }).map(String),
     fc.constantFrom(
@@ -284,7 +284,7 @@ test('pauses grow, are never shorter than Retry-After, and bounded together', as
           leftMs -= delayMs
         }
         expect(leftMs).toBeGreaterThanOrEqual(0)
-        // It gave up for one of two reasons alone.
+        // There are only two reasons to give up.
         const next = least[waits.length] ?? Number.NaN
         expect(attempts() === maxAttempts || next > leftMs).toBe(true)
       },
@@ -295,7 +295,7 @@ test('pauses grow, are never shorter than Retry-After, and bounded together', as
 
 // --- Abort and time-out ---------------------------------------------------------------------------------------------
 
-/** An abort signal that tells how many listen to it. */
+/** An abort signal that reports its number of listeners. */
 function countedSignal() {
   const controller = new AbortController()
   const { signal } = controller
@@ -314,7 +314,7 @@ function countedSignal() {
   return { signal, abort: (reason: unknown) => controller.abort(reason), listeners: () => listeners }
 }
 
-/** Never answers, as a server that hangs; rejects as fetch does when its request is aborted. */
+/** Never answers, like a server that hangs; rejects like fetch when its request is aborted. */
 function hanging(init: RequestInit): Promise<Response> {
   return new Promise((_, reject) => {
     init.signal?.addEventListener('abort', () => reject(init.signal?.reason))
@@ -324,13 +324,13 @@ function hanging(init: RequestInit): Promise<Response> {
 describe('an abort', () => {
   const reason = new Error('the user has left')
 
-  test('before the call: nothing is sent', async () => {
+  test('before the call sends nothing', async () => {
     const { client, attempts } = clientThatGets(() => Response.error())
     await expect(client.send({ phone }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(attempts()).toBe(0)
   })
 
-  test('while the answer is awaited: rejects with its reason, and ends the request', async () => {
+  test('while the client waits for the answer rejects with its reason, and ends the request', async () => {
     const { signal, abort } = countedSignal()
     let ofRequest: AbortSignal | null | undefined
     const { client } = clientThatGets(() => Response.error(), {
@@ -344,7 +344,7 @@ describe('an abort', () => {
     expect(ofRequest?.aborted).toBe(true)
   })
 
-  test('while the answer is read: rejects with its reason', async () => {
+  test('while the answer is read rejects with its reason', async () => {
     const { signal, abort } = countedSignal()
     const { client } = clientThatGets(() => Response.error(), {
       fetch: async (_, init) =>
@@ -360,7 +360,7 @@ describe('an abort', () => {
     await expect(client.send({ phone }, { signal })).rejects.toBe(reason)
   })
 
-  test('in a pause before a retry: rejects at once with its reason', async () => {
+  test('in a pause before a retry rejects at once with its reason', async () => {
     const { signal, abort, listeners } = countedSignal()
     let inPause: number | undefined
     const later = { status: 429, headers: { 'retry-after': '20' } }
@@ -368,7 +368,7 @@ describe('an abort', () => {
       url: 'https://otpost.example.com',
       ...credentials,
       fetch: async () => Response.json(envelope('rate_limited'), later),
-      // Asked for right before the pause begins.
+      // The abort comes right before the pause begins.
       random: () => {
         queueMicrotask(() => {
           inPause = listeners()
@@ -381,7 +381,7 @@ describe('an abort', () => {
     expect(inPause).toBe(1)
   })
 
-  test('has nobody listening for it once a call is over', async () => {
+  test('has no listeners after a call', async () => {
     const { signal, listeners } = countedSignal()
     const answers = [
       () => Response.json(envelope('rate_limited'), { status: 429 }),
@@ -402,10 +402,10 @@ describe('an abort', () => {
 })
 
 describe('a time-out', () => {
-  test('is a result, whether the answer does not begin or does not end', async () => {
+  test('is a result, for an answer that does not begin and for one that does not end', async () => {
     const answers: NonNullable<ClientOptions['fetch']>[] = [
       (_, init) => hanging(init),
-      // One that has no ear for its signal.
+      // A transport that ignores its signal.
       () => new Promise(() => {}),
       async (_, init) =>
         new Response(
@@ -429,7 +429,7 @@ describe('a time-out', () => {
     }
   })
 
-  test('comes later than the answer of a server with the default time limit of its providers', () => {
+  test('is longer than the default provider time-out of the server', () => {
     const providerTimeoutMs = 4000
     expect(defaultTimeoutMs()).toBeGreaterThan(longestDeliveryMs(providerTimeoutMs) + 5000)
     expect(defaultTimeoutMs(8)).toBe(defaultTimeoutMs(1))
@@ -440,7 +440,7 @@ describe('a time-out', () => {
 
 // --- Answers of others ----------------------------------------------------------------------------------------------
 
-describe('an answer that is none of the service', () => {
+describe('an answer of another server', () => {
   const ok = { success: true, message: 'words', requestId, expiresIn: 300 }
 
   test.each<[string, () => Response, object]>([
@@ -487,7 +487,7 @@ describe('an answer that is none of the service', () => {
     expect(attempts()).toBe(1)
   })
 
-  test('a code that is not in the contract of the operation is told beside it', async () => {
+  test('an error code outside of the contract is the serverError of the result', async () => {
     for (const code of ['sim_swapped', 'mismatch', 'constructor']) {
       const { client } = clientThatGets(() => Response.json(envelope(code), { status: 409 }))
       expect(await client.send({ phone })).toEqual({
@@ -501,7 +501,7 @@ describe('an answer that is none of the service', () => {
     }
   })
 
-  test('a path of a proxy before those of the service is kept', async () => {
+  test('a path prefix of a proxy is kept', async () => {
     const urls: string[] = []
     const fetch = async (url: string) => {
       urls.push(url)
@@ -522,7 +522,7 @@ describe('an answer that is none of the service', () => {
     ])
   })
 
-  test('one without end is not read to it', async () => {
+  test('an endless answer is not read to its end', async () => {
     let chunks = 0
     let isCancelled = false
     const endless = new ReadableStream({
@@ -540,7 +540,7 @@ describe('an answer that is none of the service', () => {
     expect(chunks).toBeLessThan(100)
   })
 
-  test('a field that a newer server adds is passed on', async () => {
+  test('a field of a newer server is passed on', async () => {
     const { client } = clientThatGets(() => Response.json({ ...ok, segments: 1 }))
     expect(await client.send({ phone })).toEqual<unknown>({ ...ok, segments: 1 })
   })
@@ -548,7 +548,7 @@ describe('an answer that is none of the service', () => {
 
 // --- Secrets and mistakes -------------------------------------------------------------------------------------------
 
-test('no failure repeats the key, the code or the recipient', async () => {
+test('no failure contains the API key, the code or the recipient', async () => {
   const secrets = [credentials.apiKey, '135790', phone]
   const told = (value: unknown) =>
     secrets.filter((secret) => Bun.inspect(value, { depth: 9 }).includes(secret))
@@ -570,7 +570,7 @@ test('no failure repeats the key, the code or the recipient', async () => {
   }
 })
 
-test('what the runtime calls a broken connection is told', async () => {
+test('a failure contains the error code of the runtime for a broken connection', async () => {
   const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' })
   for (const error of [refused, new TypeError('fetch failed', { cause: refused })]) {
     const { client } = clientThatGets(() => Promise.reject(error))
@@ -582,7 +582,7 @@ test('what the runtime calls a broken connection is told', async () => {
   }
 })
 
-describe('a mistake of the program', () => {
+describe('a programming error', () => {
   test.each([
     'otpost.example.com',
     'ftp://otpost.example.com',
@@ -597,7 +597,7 @@ describe('a mistake of the program', () => {
     expect(create).not.toThrow(/secret-1/)
   })
 
-  test('a number out of range is refused, by createClient and by a call', async () => {
+  test('createClient and each call reject a number out of range', async () => {
     const { client, attempts } = clientThatGets(() => Response.error())
     for (const options of [
       { timeoutMs: 0 },

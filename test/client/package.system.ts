@@ -11,7 +11,7 @@ import { credentials, temporaryFolder } from '../support/app.ts'
 import { tester } from '../support/operator.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
-// The package as others get it: packed, installed, compiled against, and run on each runtime there is, with a real server.
+// The package as users get it: packed, installed, compiled against, and run on each runtime against a real server.
 
 setDefaultTimeout(180_000)
 
@@ -72,7 +72,7 @@ function examples(): string[] {
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code)
 }
 
-/** What a program writes on standard output; it must end well, unless any end will do. */
+/** The standard output of a program. It must exit with status 0, unless another status is allowed. */
 async function run(
   command: readonly string[],
   cwd: string,
@@ -95,7 +95,7 @@ async function run(
   return stdout
 }
 
-/** Servers that are none of otpost, by what they do. */
+/** Servers other than otpost, by their behaviour. */
 function startOthers(): Readonly<Record<string, string>> {
   let busy = 0
   const encoder = new TextEncoder()
@@ -143,7 +143,7 @@ function startOthers(): Readonly<Record<string, string>> {
   return { ...Object.fromEntries(urls), cut: `http://127.0.0.1:${cut.port}` }
 }
 
-test('the contract of the client is what the description of the interface says now', async () => {
+test('the contract of the client is up to date with the OpenAPI description', async () => {
   expect(await contract(), 'run `bun run contract`').toBe(
     readFileSync(join(root, 'client/contract.ts'), 'utf8'),
   )
@@ -174,7 +174,7 @@ test('the package holds the client and the helpers for tests, with their types, 
   expect(readdirSync(here('node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['otpost'])
 })
 
-test('the client imports nothing from outside, and names nothing that only one runtime has', () => {
+test('the client imports no package, and uses nothing that only one runtime has', () => {
   for (const file of ['client.js', 'contract.js', 'client.d.ts', 'contract.d.ts']) {
     const text = readFileSync(here('npm', file), 'utf8')
     const imports = [...text.matchAll(/\bfrom\s*['"]([^'"]*)['"]|\bimport\(/g)].map(
@@ -199,7 +199,7 @@ const failed = (error: string, status: number) => ({ success: false, error, mess
 const noAnswer = (error: string) => ({ success: false, error, message })
 const unexpected = (status: number) => ({ ...noAnswer('unexpected_answer'), status })
 
-/** What the tour is told on every runtime. */
+/** The answers of the tour on every runtime. */
 const expected = {
   sent: { success: true, message, requestId, expiresIn: 300 },
   wrong: failed('mismatch', 401),
@@ -236,7 +236,7 @@ const runtimes = [
 for (const [name, runtime, args, phones] of runtimes) {
   const isThere = runtime !== null
   test.skipIf(!isThere)(
-    `on ${name} it does what it says, and keeps nothing running${isThere ? '' : `: not tried, there is no ${name}`}`,
+    `the client works on ${name}, and the process ends${isThere ? '' : `: not tried, there is no ${name}`}`,
     async () => {
       const scene = {
         ...credentials,
@@ -246,7 +246,7 @@ for (const [name, runtime, args, phones] of runtimes) {
         example: here('example-0.js'),
       }
       const env = { OTPOST_URL: server.url.origin, OTPOST_API_KEY: credentials.apiKey }
-      // A timer or connection that is left would hold the process up.
+      // A leftover timer or connection would keep the process running.
       const told = await run([runtime ?? '', ...args, 'tour.js', JSON.stringify(scene)], folder.path, { env })
       expect(JSON.parse(told)).toEqual(expected)
     },

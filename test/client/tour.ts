@@ -1,12 +1,12 @@
 import { createClient } from 'otpost/client'
 
-// A program that uses the client as a stranger's would, on any runtime: it prints what it was told, as JSON.
+// A program that uses the client on any runtime, and prints the results as JSON.
 
 interface Scene {
   readonly service: string
-  /** Servers that are none of otpost, by what they do. */
+  /** Servers other than otpost, by their behaviour. */
   readonly others: Readonly<Record<string, string>>
-  /** Two that no other tour sends to. */
+  /** Two phone numbers of this tour alone. */
   readonly phones: readonly [string, string]
   readonly appId: string
   readonly apiKey: string
@@ -62,12 +62,12 @@ for (const [what, url] of Object.entries(others)) {
 }
 told.nobody = await createClient({ url: 'http://127.0.0.1:1', appId, apiKey }).send({ phone })
 
-/** What a call rejects with that is aborted when `begin` is given the means to. */
+/** The error of a call that is aborted through `begin`. */
 async function abortOf(what: string, begin: (abort: () => void) => void): Promise<string> {
   const controller = new AbortController()
   const reason = new Error('aborted by the tour')
   const abort = () => controller.abort(reason)
-  // Asked for right before the pause begins.
+  // The abort comes right before the pause begins.
   const random = () => {
     if (what === 'busy') queueMicrotask(abort)
     return 0

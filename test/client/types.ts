@@ -24,18 +24,18 @@ import type {
 import type { Described } from '../../src/adapters/http/schemas.ts'
 import type { FailureKind } from '../../src/domain/failures.ts'
 
-// Nothing here runs: the compiler checks it. Each line stops compiling when the client and the service drift apart, or
-// when a wrong call is no longer a mistake to the compiler.
+// Nothing here runs; the compiler checks it. A line stops compiling when the client and the service differ, or when the
+// compiler accepts a wrong call.
 
 /** Whether two types are the same. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 
-/** A list of claims, which only compiles when all are true. */
+/** A list of assertions that compiles only if all are true. */
 type Claims<_All extends readonly true[]> = never
 
 // --- The contract and the service -----------------------------------------------------------------------------------
 
-/** The fields that a request may have in some of its forms. */
+/** The fields of any form of a request. */
 type Fields<Request> = Request extends unknown
   ? {
       [Name in keyof Request]-?: [Exclude<Request[Name], undefined>] extends [never] ? never : Name
@@ -44,12 +44,12 @@ type Fields<Request> = Request extends unknown
 
 type DescribedFields<Name extends keyof Described> = Exclude<keyof Described[Name], 'appId' | 'apiKey'>
 
-/** A request as it goes out, with what the client adds. */
+/** A request with the fields that the client adds. */
 type Sent<Request> = Request extends unknown
   ? Omit<Request, 'brandId'> & { readonly appId: string; readonly apiKey: string; readonly brandId: string }
   : never
 
-/** A value that may be read but not written, however deep. */
+/** A deeply read-only value. */
 type Frozen<T> = { readonly [Name in keyof T]: T[Name] extends object ? Frozen<T[Name]> : T[Name] }
 
 export type _Answers = Claims<
@@ -79,12 +79,12 @@ export type _Requests = Claims<
   ]
 >
 
-/** Failures of the service that no operation of the client has: they are answered under another name, or to nobody. */
+/** Failures of the service that no operation of the client has: they have another code there, or are never returned. */
 type OutsideOperations = 'route_not_found' | 'method_not_allowed' | 'body_too_large'
 
 type AnyError = keyof SendErrors | keyof ResendErrors | keyof VerifyErrors | keyof NotifyErrors
 
-/** The codes that the client knows of an operation as it runs. */
+/** The codes of an operation that the client knows at run time. */
 type Known<Method extends keyof typeof operations> = (typeof operations)[Method]['errors'][number]
 
 export type _Failures = Claims<
@@ -122,11 +122,11 @@ export function calls(): void {
   // @ts-expect-error both recipients
   otpost.send({ phone: '1', email: 'pat@example.com' })
   const both = { phone: '1', email: 'pat@example.com' }
-  // @ts-expect-error the same in an object that came from elsewhere
+  // @ts-expect-error the same in a variable
   otpost.send(both)
   // @ts-expect-error no such channel
   otpost.send({ channel: 'FAX', phone: '1' })
-  // @ts-expect-error the service makes the code
+  // @ts-expect-error the service generates the code
   otpost.send({ phone: '1', otp: '123456' })
   // @ts-expect-error no such field
   otpost.send({ phone: '1', buisnessName: 'Acme' })
@@ -195,7 +195,7 @@ export function results(sent: SendResult, verified: VerifyResult, notified: Noti
   }
 }
 
-/** All codes of a failure, which a caller may list to the last. */
+/** All codes of a failure, which a caller can list exhaustively. */
 export function meaningOf(failure: Failure<SendErrors>): string {
   switch (failure.error) {
     case 'validation_error':

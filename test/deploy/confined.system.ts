@@ -16,12 +16,11 @@ import { freePorts } from '../support/ports.ts'
 import { binary } from '../support/program.ts'
 import { startSmtp } from '../support/smtp.ts'
 
-// The compiled program where it has less than here. As in the image, without a container engine: built from what the image
-// is built from, it runs in namespaces of its own on a root file system with the libraries that the base image has and
-// nothing else, which it can not write to, as a user without rights. And as the unit runs it: under a real systemd, one of
-// its own, on a root file system made for it.
+// The compiled program in confined environments. First like the image, without a container engine: in namespaces, on a
+// read-only root file system with the libraries of the base image alone, as an unprivileged user. Then like the unit:
+// under a real systemd, on a root file system built for it.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(180_000)
 
 const root = join(import.meta.dir, '../..')
@@ -52,7 +51,7 @@ beforeAll(async () => {
   program = binary ?? (await built())
   smtp = await startSmtp()
   mkdirSync(data, { mode: 0o700 })
-  // SQLite's part is loaded later, by what is inside the program.
+  // The program loads the SQLite library later, from inside the binary.
   const addon = join(root, 'node_modules/better-sqlite3/prebuilds', `linux-${process.arch}.node`)
   libraries = [...new Set([program, addon].flatMap(librariesOf))]
 })
@@ -61,7 +60,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** Builds the program from what .dockerignore lets through, as the Dockerfile does, for this machine. */
+/** Builds the program from the files that .dockerignore includes, as the Dockerfile does, for this machine. */
 async function built(): Promise<string> {
   const context = join(folder.path, 'context')
   mkdirSync(context)
@@ -87,7 +86,7 @@ function librariesOf(file: string): string[] {
   return [...said.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)
 }
 
-/** What the image and the compose file set; but the port, and where the mail server is. */
+/** The settings of the image and the compose file, except the port and the mail server. */
 function environment(): Record<string, string> {
   const [, lines = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile) ?? []
   const image = [...lines.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value])
@@ -101,7 +100,7 @@ function environment(): Record<string, string> {
   }
 }
 
-/** A command line in a container, so to say. `info` is where bwrap tells the id of its process. */
+/** A command line in the container. bwrap writes the id of its process to `info`. */
 function contained(command: readonly string[], { info = '/dev/null', hasTmp = true } = {}): string[] {
   const [, sizeMiB = ''] = /size=(\d+)m/.exec(compose.services.otpost.tmpfs) ?? []
   const tmp = ['--size', String(Number(sizeMiB) * 1024 * 1024), '--perms', '1777', '--tmpfs', '/tmp']
@@ -130,7 +129,7 @@ async function run(args: readonly string[], options: { hasTmp?: boolean } = {}) 
 }
 
 describe.skipIf(!canIsolate)(`the image${why}`, () => {
-  test('serves, is healthy, mails a code and ends, on a root file system that is read-only', async () => {
+  test('serves, is healthy, mails a code and stops, on a read-only root file system', async () => {
     expect(await run(['brand', 'put', 'acme', '--name', 'Acme'])).toMatchObject({ code: 0, stderr: '' })
     const issued = await run(['app', 'issue', 'shop'])
     expect(issued.code).toBe(0)
@@ -174,27 +173,27 @@ describe.skipIf(!canIsolate)(`the image${why}`, () => {
     })
     expect(await post('/otp/verify', { otp: codeIn(smtp.received[0]?.mail.text) })).toBe(200)
 
-    // Nothing can be written but to the volume.
+    // Only the volume is writable.
     expect(await run(['backup', '/backup.db'])).toMatchObject({ code: 1 })
     expect(await run(['backup', '/data/backup.db'])).toMatchObject({ code: 0 })
     expect(readdirSync(data).sort()).toEqual(
       ['backup.db', 'otpost.db', 'otpost.db-shm', 'otpost.db-wal', 'otpost.db.key'].sort(),
     )
 
-    // The first process of a container gets only the signals that it has asked for.
+    // The first process of a container gets only signals that it handles.
     process.kill(JSON.parse(readFileSync(info, 'utf8'))['child-pid'], 'SIGTERM')
     expect(await server.exited).toBe(0)
     expect(await log.ended).toContain('"msg":"stopped"')
   })
 
-  test('says what is missing without a temporary folder', async () => {
+  test('reports a missing temporary folder', async () => {
     const { code, stderr } = await run(['migrate'], { hasTmp: false })
     expect(code).toBe(1)
     expect(stderr).toContain('TMPDIR')
   })
 })
 
-/** What a process writes: `said` resolves once it holds these words, `ended` to all of it. */
+/** The output of a process: `said` resolves once it contains the text, `ended` to all of it. */
 function logOf(stream: ReadableStream<Uint8Array>) {
   const awaited: { words: string; resolve: () => void; reject: (error: Error) => void }[] = []
   let all = ''
@@ -219,14 +218,14 @@ function logOf(stream: ReadableStream<Uint8Array>) {
 const machine = join(folder.path, 'machine')
 const systemd = '/usr/lib/systemd/systemd'
 
-/** What the machine has of this one, to read. */
+/** The parts of this machine that the booted one can read. */
 const borrowed = ['/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64'].filter((path) => existsSync(path))
 
-/** A command line that runs a program as the first process of the machine. */
+/** A command line that runs a program as the first process of the booted machine. */
 function booted(...command: string[]): string[] {
   const options = '--quiet --register=no --keep-unit --private-network --link-journal=no --console=pipe'
   const mounts = borrowed.map((path) => `--bind-ro=${path}`)
-  // In a namespace of processes that ends with its parent: the first process of a machine does not by itself.
+  // In a process namespace that ends with its parent: the first process of a machine does not end by itself.
   const ending = ['unshare', '--pid', '--mount-proc', '--fork', '--kill-child=SIGKILL']
   return [...ending, 'systemd-nspawn', ...options.split(' '), `--directory=${machine}`, ...mounts, ...command]
 }
@@ -261,7 +260,7 @@ function makeMachine(): void {
   )
   for (const [name, script] of [
     ['hello', hello],
-    ['story', trace],
+    ['facts', trace],
     ['ending', ending],
   ] as const) {
     write(name, script)
@@ -271,14 +270,14 @@ function makeMachine(): void {
       `[Unit]\nDefaultDependencies=no\nAfter=otpost.service\n[Service]\nExecStart=/${name}\n`,
     )
   }
-  write('etc/systemd/system/story.target', '[Unit]\nWants=otpost.service story.service\n')
+  write('etc/systemd/system/facts.target', '[Unit]\nWants=otpost.service facts.service\n')
 }
 
 function write(path: string, text: string): void {
   writeFileSync(join(machine, path), text)
 }
 
-/** Told in the machine, once the unit is started; each line is a fact. */
+/** Runs in the booted machine once the unit is started; each line of output is a fact. */
 const trace = `#!/bin/bash
 exec >/told 2>&1
 fact() { systemctl show otpost --property="$1"; }
@@ -294,7 +293,7 @@ sed -i 's/^PORT=.*/PORT=none/' /etc/otpost/otpost.env
 systemctl start otpost
 `
 
-/** Told once the unit has failed for good: while it is to be started again it has not. */
+/** Runs once the unit has failed for good, not while systemd is about to restart it. */
 const ending = `#!/bin/bash
 exec >>/told 2>&1
 systemctl show otpost --property=ExecMainStatus,NRestarts,ActiveState
@@ -311,7 +310,7 @@ const canBoot =
   isInstalled &&
   (() => {
     makeMachine()
-    // What may start in there may still not be let boot a whole system.
+    // Some machines can run systemd-nspawn but can not boot a system in it.
     Bun.spawnSync(booted(systemd, '--unit=hello.service', '--show-status=no'), { timeout: 60_000 })
     return existsSync(join(machine, 'up'))
   })()
@@ -324,13 +323,13 @@ const whyNotBooted = canBoot
       : ' (systemd-container is not installed)'
 
 test.skipIf(!canBoot)(
-  `the unit runs otpost under all its restrictions, and leaves wrong settings alone${whyNotBooted}`,
+  `the unit runs otpost under all its restrictions, and does not restart it with wrong settings${whyNotBooted}`,
   async () => {
     copyFileSync(program, join(machine, 'usr/local/bin/otpost'))
-    const child = Bun.spawn(booted(systemd, '--unit=story.target', '--show-status=no'), {
+    const child = Bun.spawn(booted(systemd, '--unit=facts.target', '--show-status=no'), {
       stdout: 'ignore',
       stderr: 'ignore',
-      // Should the unit never fail for good.
+      // In case the unit never fails for good.
       timeout: 150_000,
       killSignal: 'SIGKILL',
     })

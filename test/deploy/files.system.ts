@@ -26,15 +26,15 @@ import {
   typeChecked,
 } from './manifests.ts'
 
-// What stands in deploy/ is checked by the tool of its field, and against the program that it is to run.
+// Checks the files in deploy/ with the linter of each format, and against the program that they run.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
 
-test('every image but its own is named by a digest', () => {
+test('every image of another project is pinned by a digest', () => {
   const files = readdirSync(deploy, { recursive: true, encoding: 'utf8' })
   const images = files
     .filter((file) => /(?:^|\/)Dockerfile$|\.yml$/.test(file))
@@ -46,7 +46,7 @@ test('every image but its own is named by a digest', () => {
 })
 
 describe('the Dockerfile', () => {
-  test('has nothing that its linter finds, which would find a slip', () => {
+  test('passes its linter, which detects typing errors', () => {
     expect(problemsOfDockerfile(dockerfile)).toEqual([])
     const slips = [
       dockerfile.replace('--interval', '--intervall'),
@@ -56,7 +56,7 @@ describe('the Dockerfile', () => {
     expect(slips.map((text) => problemsOfDockerfile(text).length > 0)).toEqual([true, true, true])
   })
 
-  test('builds with the Bun that the program is made for, and its binaries are those that are built', async () => {
+  test('builds with the Bun version of the program, and copies binaries that the build creates', async () => {
     expect(dockerfile).toContain(
       `RUN npm install --global bun@${packageJson.engines.bun.replace('>=', '')}\n`,
     )
@@ -66,7 +66,7 @@ describe('the Dockerfile', () => {
     expect(Object.keys(targets)).toEqual(expect.arrayContaining(named))
   })
 
-  test('sets what the program knows', () => {
+  test('sets only settings of the program', () => {
     expect(Object.keys(imageEnv)).toEqual(['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL', 'SQLITE_TMPDIR'])
     expect(readConfig({ ...imageEnv, OUTBOX_IN_PRODUCTION: '1' })).toMatchObject({
       host: '0.0.0.0',
@@ -77,13 +77,13 @@ describe('the Dockerfile', () => {
 
 describe('the compose file', () => {
   const compose = Bun.YAML.parse(read('compose.yml')) as { services: Record<string, Composed>; name: string }
-  test('is one by its schema, which would find a slip', () => {
+  test('matches its schema, which detects typing errors', () => {
     expect(problemsOfCompose(compose)).toEqual([])
     const slip = { ...compose.services.otpost, enviroment: {} }
     expect(problemsOfCompose({ ...compose, services: { ...compose.services, otpost: slip } })).not.toEqual([])
   })
 
-  test('gives each service no more than it needs, and nobody else a port', () => {
+  test('gives each service minimal rights, and publishes no other port', () => {
     expect(Object.keys(compose.services)).toEqual(['otpost', 'mailpit', 'litestream'])
     for (const service of Object.values(compose.services)) {
       expect(service).toMatchObject({
@@ -93,19 +93,19 @@ describe('the compose file', () => {
       })
       for (const port of service.ports ?? []) expect(port).toStartWith('127.0.0.1:')
     }
-    // Docker's own are not for programs, and SQLite is one.
+    // The SQLite library is loaded from /tmp, which Docker mounts with noexec by default.
     expect(compose.services.otpost?.tmpfs).toMatch(/^\/tmp:(?:.*,)?exec(?:,|$)/)
     expect(compose.services.litestream?.user).toBe(/^USER '?([\d:]+)/m.exec(dockerfile)?.[1] ?? '')
   })
 
-  test('has settings that the server takes, and lets it end in peace', () => {
+  test('has settings that the server accepts, and gives it enough time to stop', () => {
     const { environment, stop_grace_period: grace = '' } = compose.services.otpost ?? expect.unreachable()
     const config = readConfig({ ...imageEnv, ...environment })
     expect(config.smtp?.server).toMatchObject({ host: 'mailpit', port: 1025, tls: 'never' })
     expect(seconds(grace)).toBeGreaterThan(longestStopSeconds)
   })
 
-  test('has Litestream read the database where the file for it says', () => {
+  test('has Litestream read the database at the path in its configuration', () => {
     const { dbs } = Bun.YAML.parse(read('litestream.yml')) as {
       dbs: { path: string; replicas: { path: string }[] }[]
     }
@@ -125,7 +125,7 @@ describe('the manifests of Kubernetes', () => {
   const [container = expect.unreachable()] = pod.containers
   const withSidecar = merged(set, manifestsOf('litestream/sidecar.yml')[0] ?? expect.unreachable())
 
-  test('are what the API takes, and have no field that it does not know', async () => {
+  test('match the types of the API, and have no unknown field', async () => {
     const models = { Namespace, Secret, ConfigMap, Service, StatefulSet }
     const all = [...base, ...extra, withSidecar]
     expect(base.map(({ kind }) => kind)).toEqual([
@@ -139,7 +139,7 @@ describe('the manifests of Kubernetes', () => {
       const Model = models[manifest.kind as keyof typeof models]
       new Model(manifest as never).validate()
     }
-    // Schemas let unknown fields pass, the types made of them do not: so the compiler is asked.
+    // Schemas allow unknown fields, literals of the generated types do not: so the compiler checks them.
     const slip = merged(set, { spec: { template: { spec: { securityContex: {} } } } })
     const { code, stdout } = await typeChecked([...all, slip], folder.path)
     expect(stdout.match(/error TS/g)).toHaveLength(1)
@@ -147,7 +147,7 @@ describe('the manifests of Kubernetes', () => {
     expect(code).not.toBe(0)
   })
 
-  test('keep to the strictest profile, which the namespace demands', () => {
+  test('meet the strictest security profile, which the namespace enforces', () => {
     expect(named(base, 'Namespace').metadata.labels).toEqual({
       'pod-security.kubernetes.io/enforce': 'restricted',
     })
@@ -167,7 +167,7 @@ describe('the manifests of Kubernetes', () => {
     }
   })
 
-  test('name what there is: the newest version, probes, volumes, secrets', async () => {
+  test('name existing things: the newest version, probes, volumes, secrets', async () => {
     expect(container.image).toEndWith(`/otpost:${packageJson.version}`)
     expect(set.spec?.replicas).toBe(1)
     const { openApi } = await import('../../src/adapters/http/openapi.ts')
@@ -195,21 +195,21 @@ describe('the manifests of Kubernetes', () => {
     }
   })
 
-  test('have settings that the server takes, and let it end in peace', () => {
+  test('have settings that the server accepts, and give it enough time to stop', () => {
     const settings = { ...imageEnv, ...named(base, 'ConfigMap').data, ...named(base, 'Secret').stringData }
-    // Whoever forgets to put their own there is told so.
+    // The server rejects the placeholders with a message.
     expect(() => readConfig(settings)).toThrow(/^SECRET_KEY .*32 bytes[^\n]*$/)
     const { shutdownDelaySeconds, metrics, trustedProxies } = readConfig({
       ...settings,
       SECRET_KEY: 'of the test and 32 bytes long or more',
     })
     expect(metrics?.listener?.port).toBe(9464)
-    // The ingress alone: who connects from a trusted network chooses the IP address that limits count.
+    // The ingress alone: a client in a trusted network can choose the IP address that limits count.
     expect(trustedProxies.map(([, bits]) => bits >= 24)).toEqual([true])
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(shutdownDelaySeconds + longestStopSeconds)
   })
 
-  test('are put together from files that are there', () => {
+  test('consist of existing files', () => {
     for (const place of ['kubernetes/base', 'kubernetes/litestream']) {
       const { resources, patches = [] } = Bun.YAML.parse(read(`${place}/kustomization.yaml`)) as {
         resources: string[]
@@ -224,7 +224,7 @@ describe('the manifests of Kubernetes', () => {
 
   const kubectl = Bun.which('kubectl')
   test.skipIf(kubectl === null)(
-    `are put together by kubectl as they are here${kubectl === null ? ' (kubectl is not installed)' : ''}`,
+    `are merged by kubectl as by these tests${kubectl === null ? ' (kubectl is not installed)' : ''}`,
     () => {
       const { made, said } = kustomized(kubectl ?? '', 'litestream')
       expect(said).toBe('')
@@ -233,7 +233,7 @@ describe('the manifests of Kubernetes', () => {
     },
   )
 
-  test('have Litestream read the database of the image', () => {
+  test('have Litestream read the database at the path of the image', () => {
     const { dbs } = Bun.YAML.parse(named(extra, 'ConfigMap').data?.['litestream.yml'] ?? '') as {
       dbs: { path: string }[]
     }
@@ -249,7 +249,7 @@ describe('the unit of systemd', () => {
   const directive = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
 
   beforeAll(() => {
-    // It has to find the programs, which are not installed here.
+    // systemd-analyze looks for the programs, which are not installed here.
     const program = join(folder.path, 'program')
     writeFileSync(program, '#!/bin/sh\n')
     chmodSync(program, 0o755)
@@ -265,7 +265,7 @@ describe('the unit of systemd', () => {
     return { exitCode: done.exitCode, said: done.stdout.toString() + done.stderr.toString() }
   }
 
-  test.skipIf(isMissing)(`is understood, and Litestream's${without}`, () => {
+  test.skipIf(isMissing)(`is valid, and so is Litestream's${without}`, () => {
     const units = ['otpost.service', 'otpost-litestream.service'].map((name) => join(folder.path, name))
     expect(run('verify', ...units)).toEqual({ exitCode: 0, said: '' })
     const slip = join(folder.path, 'slip.service')
@@ -273,8 +273,8 @@ describe('the unit of systemd', () => {
     expect(run('verify', slip).said).toContain('ProtectSytem')
   })
 
-  test.skipIf(isMissing)(`leaves little open${without}`, () => {
-    // In tenths: what is left is the network, memory for compiled code, and a root directory of its own.
+  test.skipIf(isMissing)(`has a low exposure level${without}`, () => {
+    // In tenths. The rest is the network, memory for compiled code, and no root directory of its own.
     for (const [name, tenths] of [
       ['otpost', 12],
       ['otpost-litestream', 14],
@@ -289,21 +289,21 @@ describe('the unit of systemd', () => {
     }
   })
 
-  test('ends and begins again as the server does', () => {
+  test('stops and restarts according to the exit status of the server', () => {
     expect(seconds(directive('TimeoutStopSec'))).toBeGreaterThan(longestStopSeconds)
     expect(directive('RestartPreventExitStatus')).toBe(String(exit.config))
-    // Bun may not compile with it, and took eight times as long for a loop.
+    // Bun may not compile code under it, and took eight times as long for a loop.
     expect(directive('MemoryDenyWriteExecute')).toBe('')
   })
 
-  test('has settings that the server takes, in its own folder', () => {
+  test('has settings that the server accepts, and a folder of its own', () => {
     const lines = read('systemd/otpost.env')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
     const settings = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     )
-    // A shell, and --env-file, must read the same as systemd does.
+    // A shell, and --env-file, must read the same values as systemd.
     for (const value of Object.values(settings)) expect(value).not.toMatch(/['"\\$`#]/)
     const { database, trustedProxies, smtp } = readConfig(settings)
     expect(database.name).toStartWith(`/var/lib/${directive('StateDirectory')}/`)

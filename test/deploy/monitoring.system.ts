@@ -7,10 +7,10 @@ import { type Named, readPromql } from '../support/promql.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freshEmail, freshPhone, logged } from '../support/rows.ts'
 
-// The dashboard and the alert rules name what a server really tells: an expression with a slip in a name is not an error
-// to Prometheus, it is an alert that never comes.
+// Checks that the dashboard and the alert rules name existing metrics: Prometheus does not report a wrong name, the alert
+// just never fires.
 
-// PostgreSQL shares two cores with the tests beside these.
+// PostgreSQL and other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const folder = join(import.meta.dir, '../../deploy')
@@ -46,10 +46,10 @@ const { groups } = Bun.YAML.parse(await Bun.file(join(folder, 'prometheus/alerts
 const rules = groups.flatMap((group) => group.rules)
 const panels = dashboard.panels.filter(({ type }) => type !== 'row')
 
-/** What Prometheus itself puts on every sample of a target, and tells of each target. */
+/** The labels that Prometheus adds to each sample, and its metrics of each target. */
 const ofTargets = { labels: ['job', 'instance'], metrics: ['up'] }
 
-/** What only a server on PostgreSQL tells. */
+/** The metrics that exist only on PostgreSQL. */
 const onPostgres = /otpost_database_(?:connections|statements_waiting)/
 
 let told: Exposition
@@ -62,7 +62,7 @@ async function scraped(app: TestApp): Promise<Exposition> {
   return readExposition(body)
 }
 
-/** What a server tells after a little of everything that its operator may look at: on a file, and on PostgreSQL. */
+/** The metrics of a server after an event of each kind: on SQLite, and on PostgreSQL. */
 beforeAll(async () => {
   const app = await createTestApp({
     ...receiver.env,
@@ -108,12 +108,12 @@ async function toldOnPostgres(): Promise<Exposition> {
   }
 }
 
-/** Whether an expression can't be looked at here, where there is no PostgreSQL. */
+/** Whether an expression can not be checked here for lack of PostgreSQL. */
 function isOutOfReach(expression: string): boolean {
   return withoutPostgres !== undefined && onPostgres.test(expression)
 }
 
-/** What is wrong with an expression: metrics that nobody tells, labels that they do not have, values that never come. */
+/** The problems of an expression: unknown metrics, unknown labels, and impossible values of labels. */
 function problemsOf({ selectors, grouping }: Named): string[] {
   const samplesOf = (metric: string): readonly Sample[] => told.samples.filter(({ name }) => name === metric)
   const known = new Set(ofTargets.labels)
@@ -153,7 +153,7 @@ function matcherOf(operator: string, value: string): (text: string) => boolean {
   }
 }
 
-/** Every label that the result of an expression may have. */
+/** The labels that the result of an expression may have. */
 function labelsOf({ selectors, grouping }: Named): readonly string[] {
   if (grouping.length > 0) return grouping
   const names = selectors.map(({ metric }) => metric)
@@ -164,7 +164,7 @@ function labelsOf({ selectors, grouping }: Named): readonly string[] {
 }
 
 describe('the reader of expressions', () => {
-  test('sees metrics, matchers and groupings, and nothing else', () => {
+  test('finds metrics, matchers and groupings, and nothing else', () => {
     const named = readPromql(
       '60 * sum by (route, le) (rate(a_total{job=~"$job",status!~"5.."}[$__rate_interval])) / on (job) group_left sum(b offset 5m) > bool 0.5 and (c unless up == 1)',
     )
@@ -191,7 +191,7 @@ describe('the reader of expressions', () => {
     ['sum(rate(otpost_http_request_total[5m]))', 'no metric otpost_http_request_total'],
     ['otpost_http_requests_total{code="200"}', 'otpost_http_requests_total has no label code'],
     ['otpost_limited_total{limit="phone"}', 'otpost_limited_total has no limit="phone"'],
-    ['sum by (vendor) (otpost_receipts_total)', 'no label vendor to group by'],
+    ['sum by (sender) (otpost_receipts_total)', 'no label sender to group by'],
   ])('finds the slip in %s', (expression, problem) => {
     expect(problemsOf(readPromql(expression))).toEqual([problem])
   })
@@ -199,13 +199,13 @@ describe('the reader of expressions', () => {
 
 describe('the alert rules', () => {
   test.each(rules.map((rule) => [rule.alert, rule] as const))(
-    '%s names what there is',
+    '%s names existing metrics and labels',
     (_, { expr, annotations }) => {
       if (isOutOfReach(expr)) return
       const named = readPromql(expr)
       expect(named.selectors.length).toBeGreaterThan(0)
       expect(problemsOf(named)).toEqual([])
-      // Without the job a rule would speak of the metrics of other programs.
+      // Without the job, a rule would also match metrics of other programs.
       for (const { matchers } of named.selectors) {
         expect(matchers).toContainEqual({ label: 'job', operator: '=', value: 'otpost' })
       }
@@ -217,7 +217,7 @@ describe('the alert rules', () => {
   )
 
   test.each(rules.map((rule) => [rule.alert, rule] as const))(
-    '%s says what it is and what to do',
+    '%s has a summary and a description of what to do',
     (alert, rule) => {
       expect(Object.keys(rule.annotations).sort()).toEqual(['description', 'summary'])
       expect(rule.annotations.description?.length).toBeGreaterThan(80)
@@ -226,12 +226,12 @@ describe('the alert rules', () => {
     },
   )
 
-  test('have names of their own', () => {
+  test('have unique names', () => {
     expect(rules.length).toBeGreaterThan(20)
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   })
 
-  test('are those that the example of a scrape loads, for its job', async () => {
+  test('are in the example configuration of Prometheus, for its job', async () => {
     const example = Bun.YAML.parse(await Bun.file(join(folder, 'prometheus/scrape.yml')).text())
     expect(example).toMatchObject({ rule_files: ['alerts.yml'], scrape_configs: [{ job_name: 'otpost' }] })
   })
@@ -239,7 +239,7 @@ describe('the alert rules', () => {
 
 describe('the dashboard', () => {
   test.each(panels.map((panel) => [panel.title, panel] as const))(
-    '%s asks for what there is',
+    '%s queries existing metrics and labels',
     (_, { targets = [] }) => {
       expect(targets.length).toBeGreaterThan(0)
       for (const { expr, legendFormat } of targets) {
@@ -247,7 +247,7 @@ describe('the dashboard', () => {
         const named = readPromql(expr)
         expect(named.selectors.length).toBeGreaterThan(0)
         expect(problemsOf(named)).toEqual([])
-        // Whoever chooses a server is not to be shown another's numbers.
+        // An operator who selects a server must not see another server's figures.
         for (const { matchers } of named.selectors) {
           expect(matchers).toContainEqual({ label: 'instance', operator: '=~', value: '$instance' })
         }
@@ -257,7 +257,7 @@ describe('the dashboard', () => {
     },
   )
 
-  test('marks starts, and chooses among what there is', () => {
+  test('marks starts, and its variables have existing values', () => {
     for (const { expr } of dashboard.annotations.list) expect(problemsOf(readPromql(expr))).toEqual([])
     const queries = dashboard.templating.list.flatMap(({ query }) =>
       typeof query === 'string' ? [] : [query.query],
@@ -270,7 +270,7 @@ describe('the dashboard', () => {
     }
   })
 
-  test('has a place of its own for each panel', () => {
+  test('has no overlapping panels', () => {
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length)
     const taken = new Map<string, string>()
     for (const { title, gridPos } of dashboard.panels) {
@@ -284,7 +284,7 @@ describe('the dashboard', () => {
     }
   })
 
-  test('shows every metric of ours', () => {
+  test('shows every metric of otpost', () => {
     const shown = new Set(
       panels.flatMap(({ targets = [] }) =>
         targets.flatMap(({ expr }) => readPromql(expr).selectors.map(({ metric }) => metric)),

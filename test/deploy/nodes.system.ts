@@ -30,10 +30,10 @@ import {
 } from './manifests.ts'
 import { replaced, started } from './programs.ts'
 
-// Several nodes on one PostgreSQL: the files for compose and Kubernetes as the API and the program take them, and real nodes
-// behind the load balancers of the examples.
+// Several nodes on one PostgreSQL: checks the files for compose and Kubernetes against the API and the program, and runs
+// real nodes behind the load balancers of the examples.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
@@ -46,7 +46,7 @@ describe('the compose file of several nodes', () => {
     SECRET_KEY: 'of the test and 32 bytes long or more',
   }
   const text = read('compose.postgres.yml')
-  /** As compose puts them in; those with `:?` must be given. */
+  /** The variables that compose substitutes; those with `:?` are required. */
   const interpolated = text.replace(
     /\$\{(\w+):([-?])([^}]*)\}/g,
     (_, name: string, kind: string, other: string) => {
@@ -61,14 +61,14 @@ describe('the compose file of several nodes', () => {
   }
   const nodes = Object.entries(compose.services).filter(([name]) => name.startsWith('otpost-'))
 
-  test('is one by its schema, and starts with no password or secret that anybody knows', () => {
+  test('matches its schema, and contains no password and no secret key', () => {
     expect(problemsOfCompose({ ...compose })).toEqual([])
     for (const name of Object.keys(variables)) expect(text).toContain(`\${${name}:?`)
     expect(text).not.toMatch(/PASSWORD: (?!\$\{)|SECRET_KEY: (?!\$\{)/)
     expect(readFileSync(join(deploy, '../.gitignore'), 'utf8').split('\n')).toContain('.env')
   })
 
-  test('gives each service no more than it needs, and the database to nobody but the nodes', () => {
+  test('gives each service minimal rights, and access to the database to the nodes alone', () => {
     expect(Object.keys(compose.services)).toEqual(['otpost-1', 'otpost-2', 'otpost-3', 'caddy', 'postgres'])
     for (const [name, service] of Object.entries(compose.services)) {
       expect(service).toMatchObject({
@@ -84,11 +84,11 @@ describe('the compose file of several nodes', () => {
       ])
     }
     expect(compose.networks.database?.internal).toBe(true)
-    // What SQLite needs; with PostgreSQL it is not loaded.
+    // Only the SQLite library needs an executable /tmp, and nodes on PostgreSQL do not load it.
     for (const [, { tmpfs }] of nodes) expect(tmpfs).not.toContain('exec')
   })
 
-  test('has settings that the nodes take, the same for all, and lets them end in peace', () => {
+  test('has settings that the nodes accept, the same for all, and gives them enough time to stop', () => {
     expect(nodes).toHaveLength(3)
     for (const [, { environment, stop_grace_period: grace = '' }] of nodes) {
       expect(environment).toEqual(nodes[0]?.[1].environment ?? {})
@@ -99,13 +99,13 @@ describe('the compose file of several nodes', () => {
       expect(environment?.DATABASE_URL).toStartWith(`postgres://${user}:${password}@postgres/otpost?`)
       expect(environment?.TRUSTED_PROXIES).toBe(compose.networks.front?.ipam?.config[0]?.subnet)
       expect(seconds(grace)).toBeGreaterThan(config.shutdownDelaySeconds + longestStopSeconds)
-      // Caddy has asked a node that goes, and knows.
+      // By then Caddy has checked the node's health, and sends it no more requests.
       const interval = /health_interval (\d+s)/.exec(caddyfile)?.[1] ?? ''
       expect(config.shutdownDelaySeconds).toBeGreaterThan(2 * seconds(interval))
     }
   })
 
-  test('has Caddy ask those nodes, by the file beside it, as the one for a single server but for that', () => {
+  test('has Caddy use these nodes, and otherwise the Caddyfile of a single server', () => {
     const mounted = compose.services.caddy?.volumes?.[0]?.split(':')[0] ?? ''
     expect(existsSync(join(deploy, mounted))).toBe(true)
     expect(/reverse_proxy (.*) \{/.exec(caddyfile)?.[1]).toBe(nodes.map(([name]) => `${name}:3000`).join(' '))
@@ -131,7 +131,7 @@ describe('the manifests of several nodes', () => {
   const set = named(base, 'StatefulSet').spec?.template.spec ?? expect.unreachable()
   const whole = [...base.filter(({ kind }) => kind !== 'StatefulSet' && kind !== 'Secret'), secret, ...own]
 
-  test('have a Job beside them that takes the volume of the single server to the database', () => {
+  test('have a Job that moves the volume of the single server to the database', () => {
     const [job = expect.unreachable()] = manifestsOf('postgres/move.yml')
     new Job(job as never).validate()
     const { containers, volumes, restartPolicy } =
@@ -139,7 +139,7 @@ describe('the manifests of several nodes', () => {
     const [mover = expect.unreachable()] = containers
     expect([mover.image, restartPolicy]).toEqual([container.image, 'Never'])
     expect(mover.args).toEqual(['move', '--from', 'file:/data/otpost.db'])
-    // A claim is named by its template, its StatefulSet and the number of the replica.
+    // A claim is named after its template, its StatefulSet and the number of the replica.
     const [claim] = named(base, 'StatefulSet').spec?.volumeClaimTemplates ?? []
     expect(volumes?.map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName)).toContain(
       `${claim?.metadata?.name}-otpost-0`,
@@ -147,7 +147,7 @@ describe('the manifests of several nodes', () => {
     expect(volumes?.map(({ configMap }) => configMap?.name)).toContain(own[0]?.metadata?.name)
   })
 
-  test('are what the API takes, and have no field that it does not know', async () => {
+  test('match the types of the API, and have no unknown field', async () => {
     const models = { ConfigMap, Deployment, PodDisruptionBudget }
     expect(own.map(({ kind }) => kind)).toEqual(Object.keys(models))
     for (const manifest of own) {
@@ -161,7 +161,7 @@ describe('the manifests of several nodes', () => {
     expect(code).not.toBe(0)
   })
 
-  test('differ from the one server by the database alone', () => {
+  test('differ from the single server only in the database', () => {
     const { volumeMounts: _, startupProbe: starting, ...ofNode } = container
     const {
       volumeMounts: __,
@@ -169,7 +169,7 @@ describe('the manifests of several nodes', () => {
       ...ofServer
     } = set.containers[0] ?? expect.unreachable()
     expect(ofNode).toEqual(ofServer)
-    // As long as a node waits for another that brings the database up to date.
+    // As long as a node may wait for another node that migrates the database.
     expect((starting?.periodSeconds ?? 0) * (starting?.failureThreshold ?? 0)).toBeGreaterThan(600)
     expect(starting?.httpGet).toEqual(startingAlone?.httpGet ?? { path: '' })
     const {
@@ -182,7 +182,7 @@ describe('the manifests of several nodes', () => {
     expect(deployment.spec?.replicas).toBe(3)
   })
 
-  test('name what there is', () => {
+  test('name existing things', () => {
     const labels = deployment.spec?.template.metadata.labels ?? {}
     for (const kind of ['Service', 'PodDisruptionBudget', 'Deployment']) {
       const { selector = {} } = named(whole, kind).spec as { selector?: object }
@@ -196,7 +196,7 @@ describe('the manifests of several nodes', () => {
       if (configMap) expect(sources).toContain(`ConfigMap ${configMap.name}`)
   })
 
-  test('have settings that the nodes take, and the certificate where they look for it', () => {
+  test('have settings that the nodes accept, and the certificate at the path that these name', () => {
     const settings = {
       ...imageEnv,
       ...named(base, 'ConfigMap').data,
@@ -214,7 +214,7 @@ describe('the manifests of several nodes', () => {
 
   const kubectl = Bun.which('kubectl')
   test.skipIf(kubectl === null)(
-    `are put together by kubectl as they are here${kubectl === null ? ' (kubectl is not installed)' : ''}`,
+    `are merged by kubectl as by these tests${kubectl === null ? ' (kubectl is not installed)' : ''}`,
     () => {
       const { made, said } = kustomized(kubectl ?? '', 'postgres')
       expect(said).toBe('')
@@ -250,7 +250,7 @@ for (const [name, program] of installed) {
         TRUSTED_PROXIES: '127.0.0.1',
         SMS_PLAIN: 'webhook',
         ...receiver.env,
-        // nginx does not ask for health. Caddy does often enough to know of a stop in time on a busy machine too.
+        // nginx does not check health. Caddy does so often enough to notice a stop in time on a busy machine too.
         SHUTDOWN_DELAY_SECONDS: name === 'Caddy' ? '6' : '0',
       }
       expect(await otpost(['brand', 'put', 'acme', '--name', 'Acme'], settings)).toMatchObject({ code: 0 })
@@ -279,7 +279,7 @@ for (const [name, program] of installed) {
       return { status: response.status, body: await response.json() }
     }
 
-    /** Sends and verifies again and again, until the work is done; resolves to what was answered that should not be. */
+    /** Sends and verifies codes until the work is done. Resolves to the unexpected answers. */
     async function surprisesWhile(
       work: () => Promise<unknown>,
     ): Promise<{ surprises: unknown[]; logins: number }> {
@@ -305,7 +305,7 @@ for (const [name, program] of installed) {
       await Promise.all(clients)
       return { surprises, logins }
     }
-    /** How many requests of the load a node has logged. */
+    /** The number of requests of the load in a node's log. */
     const answered = (node: TestServer | undefined) =>
       node?.lines.filter((line) => line.includes('"route":"/otp/')).length ?? 0
     async function moreFrom(node: TestServer | undefined): Promise<void> {
@@ -313,7 +313,7 @@ for (const [name, program] of installed) {
       while (answered(node) < before + 5) await Bun.sleep(10)
     }
 
-    /** As the page says for nginx: the node is named `down` before it is stopped. Caddy asks, and so learns by itself. */
+    /** As the page says for nginx: the node is marked `down` before it stops. Caddy checks its health. */
     async function retire(node: TestServer | undefined): Promise<void> {
       if (name === 'Caddy') return
       const home = join(folder.path, 'nginx')
@@ -330,7 +330,7 @@ for (const [name, program] of installed) {
       }
     }
 
-    test('all of them are asked, and one after another stops without a request that fails', async () => {
+    test('every node gets requests, and each stops in turn without a failed request', async () => {
       const [first, second, third] = nodes
       const { surprises, logins } = await surprisesWhile(async () => {
         await Promise.all(nodes.map(moreFrom))
@@ -345,7 +345,7 @@ for (const [name, program] of installed) {
       expect(logins).toBeGreaterThan(5)
     })
 
-    test('without any node it answers in the envelope', async () => {
+    test('it answers in the envelope when all nodes are away', async () => {
       await Promise.all(nodes.map((node) => node.stop('SIGKILL')))
       expect(await post('/otp/send', { phone: freshPhone() })).toMatchObject({
         status: 500,
@@ -384,7 +384,7 @@ async function startNginx(program: string, port: number, nodePorts: readonly num
   const plain = replaced(read('nginx/otpost.conf'), [
     [/^upstream otpost \{[\s\S]*?^\}/m, upstream],
     [/proxy_next_upstream off;/, retries],
-    // The server without TLS goes, and the one with TLS does without: what is looked at is who is asked.
+    // Without the plain-HTTP server and TLS: the test is about the choice of nodes.
     [/^server \{\n {2}listen 80;[\s\S]*?^\}/m, ''],
     [/listen 443 ssl;/, `listen 127.0.0.1:${port};`],
     [/ *listen \[::\]:.*\n/g, ''],
@@ -401,7 +401,7 @@ async function startNginx(program: string, port: number, nodePorts: readonly num
   writeFileSync(
     main,
     [
-      // As root its workers would be somebody else, to whom this folder is closed.
+      // As root, its workers would run as another user, who can not read this folder.
       `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; pid ${home}/pid; error_log stderr notice;`,
       'events {}',
       `http { ${temporary.map((each) => `${each}_temp_path ${home}/${each};`).join(' ')} include ${home}/otpost.conf; }`,

@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
 
-// Programs of others, run with the examples in deploy/.
+// Runs programs of other projects with the examples in deploy/.
 
-/** A text with every pattern replaced; each must be there, or the example has another line than the test thinks. */
+/** Replaces every pattern in a text. Each must match, or the example differs from what the test expects. */
 export function replaced(text: string, changes: readonly (readonly [RegExp, string])[]): string {
   return changes.reduce((changed, [pattern, replacement]) => {
     expect(changed).toMatch(new RegExp(pattern.source, pattern.flags.replace('g', '')))
@@ -11,9 +11,9 @@ export function replaced(text: string, changes: readonly (readonly [RegExp, stri
 }
 
 /**
- * Starts a program and waits for words on its standard error; returns what ends it.
+ * Starts a program and waits for a text on its standard error. Returns a function that ends it.
  *
- * @param home where it may keep what it has learnt
+ * @param home the folder for its state
  */
 export async function started(
   command: string[],
@@ -29,7 +29,7 @@ export async function started(
   void (async () => {
     const decoder = new TextDecoder()
     let all = ''
-    // Read to the end: a full pipe would hold it up.
+    // Read to the end: the program would block on a full pipe.
     for await (const chunk of child.stderr) {
       all += decoder.decode(chunk, { stream: true })
       if (all.includes(words)) said.resolve()

@@ -16,10 +16,10 @@ import { startServer, type TestServer } from '../support/server.ts'
 import { selfSigned } from '../support/smtp.ts'
 import { replaced, started } from './programs.ts'
 
-// The examples of proxies as they are, each run by the real program before one real server: changed in them are only ports,
-// the certificate and the place of the log.
+// Runs the example configurations of proxies in the real programs, before one real server. Only ports, the certificate
+// and the path of the log are changed.
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const examples = join(import.meta.dir, '../../deploy')
@@ -33,10 +33,10 @@ let server: TestServer
 const proxies = new Map<string, Proxy>()
 
 interface Proxy {
-  /** Where it listens with TLS, and without. */
+  /** Its URLs with TLS, and without. */
   readonly tlsPort: number
   readonly plainPort: number
-  /** Its access log, where it has one. */
+  /** Its access log, if it has one. */
   readonly log?: string
   stop(): Promise<unknown>
 }
@@ -56,7 +56,7 @@ beforeAll(async () => {
     PROVIDER_TIMEOUT_MS: '30000',
     PUBLIC_URL: `https://${name}`,
     TRUSTED_PROXIES: '127.0.0.1',
-    // What is not for everybody is there: the outbox for mail, the console with its form, metrics.
+    // The non-public parts are enabled: the outbox for mail, the console with its form, metrics.
     METRICS_TOKEN: 'of-the-test',
     ADMIN_PASSWORD_HASH: await Bun.password.hash('of the test', { algorithm: 'argon2id', memoryCost: 8 }),
   })
@@ -145,12 +145,12 @@ interface Asking {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The address that it is asked from. */
+  /** The local IP address of the connection. */
   readonly from?: string
   readonly plain?: boolean
 }
 
-/** One request with its path as it is written, over TLS unless told otherwise, and its answer. */
+/** Sends a request with its path as written, over TLS by default. Resolves to its answer. */
 function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
   const { method = 'GET', headers = {}, body = '', from = '127.0.0.1', plain = false } = asking
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
@@ -169,7 +169,7 @@ function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
   stream.on('data', (chunk) => {
     raw += chunk
     const { headers, text } = answerOf(raw)
-    // A proxy that refuses a body waits for it for a while before it hangs up.
+    // A proxy that rejects a body waits for it for a while before it closes the connection.
     if (headers.get('content-length') === String(Buffer.byteLength(text))) read()
   })
   stream.on('error', reject)
@@ -180,7 +180,7 @@ function ask(proxy: Proxy, path: string, asking: Asking = {}): Promise<Answer> {
     'content-length': String(Buffer.byteLength(body)),
     ...headers,
   }
-  // HTTP/1.0: the answer ends with the connection, and is in one piece.
+  // HTTP/1.0: the answer ends with the connection, and is not chunked.
   const head = [
     `${method} ${path} HTTP/1.0`,
     ...Object.entries(fields).map(([key, value]) => `${key}: ${value}`),
@@ -212,7 +212,7 @@ function post(proxy: Proxy, path: string, fields: object, asking: Asking = {}): 
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** An answer in the envelope of errors, with its requestId in the header too; whoever gave it. */
+/** An error answer of any server in the envelope, with its requestId in the header too. */
 function expectRefusal({ status, headers, text }: Answer, refusal: { status: number; error: string }) {
   const { success, error, message, requestId } = JSON.parse(text)
   expect({ status, success, error }).toEqual({ ...refusal, success: false })
@@ -230,7 +230,7 @@ for (const [each, isInstalled] of installed) {
   describe.skipIf(!isInstalled)(`behind ${each}${isInstalled ? '' : ', which is not installed'}`, () => {
     const proxy = () => proxies.get(each) ?? expect.unreachable()
 
-    test('a code is sent and verified, and the requestId is the one of the log', async () => {
+    test('a code is sent and verified, and the requestId is that of the log', async () => {
       const phone = freshPhone()
       const sent = await post(proxy(), '/otp/send', { phone })
       expect(sent.status).toBe(200)
@@ -243,8 +243,8 @@ for (const [each, isInstalled] of installed) {
       expect((await post(proxy(), '/otp/verify', { phone, otp })).status).toBe(200)
     })
 
-    test('limits by address count who connected, whatever the client claims', async () => {
-      // Another one for each proxy, since both stand before one server.
+    test('limits by IP address count the connected client, and ignore the headers that it sends', async () => {
+      // Another IP address for each proxy, since both use the same server.
       const from = each === 'nginx' ? '127.0.0.11' : '127.0.0.12'
       const request = (asking: Asking) =>
         post(
@@ -267,17 +267,17 @@ for (const [each, isInstalled] of installed) {
       expect((await request({ from: '127.0.0.13', headers: { 'x-forwarded-for': from } })).status).toBe(201)
     })
 
-    test('a body that is too large is refused in the envelope, by otpost or before it', async () => {
+    test('a body that is too large is rejected in the envelope, by otpost or the proxy', async () => {
       const refusal = { status: 413, error: 'validation_error' }
       const byOtpost = await post(proxy(), '/notify', { message: 'x'.repeat(300 * 1024) })
       expectRefusal(byOtpost, refusal)
       await server.logged(byOtpost.headers.get('x-request-id') ?? '')
-      // Announced and never sent: it is not waited for.
+      // The headers announce a body that is never sent: the server does not wait for it.
       const announced = { 'content-length': String(4 * 1024 * 1024) }
       expectRefusal(await post(proxy(), '/notify', {}, { headers: announced }), refusal)
     })
 
-    test('what everybody may ask for is passed on', async () => {
+    test('public paths are passed on', async () => {
       const { paths } = JSON.parse((await ask(proxy(), '/openapi.json')).text)
       const named = Object.entries<object>(paths).filter(
         ([path]) => path !== '/' && !path.startsWith('/outbox'),
@@ -294,7 +294,7 @@ for (const [each, isInstalled] of installed) {
         await server.logged(headers.get('x-request-id') ?? expect.unreachable())
     })
 
-    test('the console, the outbox and metrics are not, however their path is written', async () => {
+    test('the console, the outbox and metrics are not passed on, with any spelling of their paths', async () => {
       const hidden = ['/admin', '/outbox', '/outbox/messages?to=12025550143', '/metrics']
       const direct = await Promise.all(
         hidden.map((path) =>
@@ -313,7 +313,7 @@ for (const [each, isInstalled] of installed) {
         ],
         ...['/notify/../outbox/messages', '/ADMIN', '/admin#/health', '/outbox?/health', '/'],
         ...[`https://${name}/admin`, `https://${name}/docs/..\\admin`],
-        // What one of the two decodes, joins or resolves, and the other does not.
+        // Spellings that the proxy or the server decodes, joins or resolves, and the other one does not.
         ...['/admin/x%2f..%2f..%2fdocs', '/admin/%2e%2e%2fdocs', '/admin/brands/acme%2f..%2f..%2f..%2fdocs'],
         ...[
           '/outbox/messages/1%2f..%2f..%2f..%2fdocs%2f/html',
@@ -323,7 +323,7 @@ for (const [each, isInstalled] of installed) {
         ],
       ]
       const reached = async () => {
-        // Once this has been logged, so has whatever came before it.
+        // Once this request is logged, all earlier ones are too.
         const last = await ask(proxy(), '/integrations/catalog')
         await server.logged(last.headers.get('x-request-id') ?? expect.unreachable())
         return server.lines.filter((line) => /"route":"\/(?:admin|outbox|metrics)/.test(line))
@@ -331,14 +331,14 @@ for (const [each, isInstalled] of installed) {
       const before = await reached()
       for (const path of [...hidden, ...disguised]) {
         const answer = await ask(proxy(), path, { headers: { authorization: 'Bearer of-the-test' } })
-        // A proxy may find a path so strange that it says no more than that.
+        // A proxy may reject a very strange path without the envelope.
         if (answer.status !== 400) expectRefusal(answer, { status: 404, error: 'not_found' })
         expect({ path, text: answer.text }).not.toEqual({ path, text: expect.stringContaining('<form') })
       }
       expect(await reached()).toEqual(before)
     })
 
-    test('without TLS nothing is passed on', async () => {
+    test('requests without TLS are not passed on', async () => {
       const answer = await post(
         proxy(),
         '/otp/verify',
@@ -352,7 +352,7 @@ for (const [each, isInstalled] of installed) {
 }
 
 test.skipIf(!nginx)(
-  `the log of nginx tells no query and no token${nginx ? '' : ', which is not installed'}`,
+  `the log of nginx has no query and no token${nginx ? '' : ', which is not installed'}`,
   () => {
     const log = readFileSync(proxies.get('nginx')?.log ?? '', 'utf8')
     expect(log).toContain(' POST /otp/send 200 ')
@@ -360,13 +360,13 @@ test.skipIf(!nginx)(
     expect(log).toContain(' GET /outbox/messages 404 ')
     expect(log).not.toMatch(/12025550143|none|of-the-test/)
     expect(log).not.toContain('?to')
-    // What it says of itself is of otpost having been away, and tells no address.
+    // Its error log reports that otpost was away, without the client's IP address.
     expect(readFileSync(`${proxies.get('nginx')?.log}`.replace(/\.log$/, '-error.log'), 'utf8')).toBe('')
   },
 )
 
 test.skipIf(!nginx && !caddy)(
-  `a stop lets what is under way through a proxy end; then the proxy answers in the envelope${nginx || caddy ? '' : ' (neither is installed)'}`,
+  `a stop lets requests through a proxy end; then the proxy answers in the envelope${nginx || caddy ? '' : ' (neither is installed)'}`,
   async () => {
     const release = Promise.withResolvers<void>()
     const arrived = Promise.withResolvers<void>()
@@ -392,7 +392,7 @@ test.skipIf(!nginx && !caddy)(
   },
 )
 
-test('the time-outs of the examples are in step with the server', () => {
+test('the time-outs of the examples match those of the server', () => {
   const longestSeconds = longestNotifyMs(4000) / 1000
   const texts = ['nginx/otpost.conf', 'caddy/Caddyfile'].map((path) =>
     readFileSync(join(examples, path), 'utf8'),

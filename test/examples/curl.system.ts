@@ -2,13 +2,13 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 
-// Processes share two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const script = join(import.meta.dir, '../../examples/curl/session.sh')
 const phone = '+1 202 555 0143'
 
-/** Runs the script; `typed` is given to it when it asks for the code. */
+/** Runs the script; `typed` is the answer to its prompt for the code. */
 async function session(env: Record<string, string>, phone: string, typed?: () => Promise<string>) {
   const { PATH = '' } = process.env
   const shell = Bun.spawn(['sh', script, phone], {
@@ -30,7 +30,7 @@ async function session(env: Record<string, string>, phone: string, typed?: () =>
   return { code: await shell.exited, stdout, stderr: await new Response(shell.stderr).text(), asked }
 }
 
-/** What it was answered, a word each. */
+/** The error codes of the answers. */
 const verdicts = (stdout: string) =>
   [...stdout.matchAll(/^ {2}(\d{3}) (\{.*\})$/gm)].map(([, status, body = '']) => {
     const { error } = JSON.parse(body)
@@ -40,7 +40,7 @@ const expected = ['200', '429 cooldown_active', '401 mismatch', '200', '404 not_
 
 test.skipIf(!Bun.which('curl'))(
   Bun.which('curl')
-    ? 'the curl example sends a code, is refused what it should be, and verifies'
+    ? 'the curl example sends a code, gets the expected errors, and verifies'
     : 'The curl example is not tested: there is no curl. Install it (apt-get install curl).',
   async () => {
     await using otpost = await startSandbox()
@@ -52,7 +52,7 @@ test.skipIf(!Bun.which('curl'))(
     expect(first).toMatchObject({ code: 0, asked: false })
     expect(await otpost.messagesTo(phone)).toHaveLength(2)
 
-    // It ends at the first answer that is another one: too soon for another code, then a key that is wrong.
+    // The script stops at the first error: too soon for another code, then a wrong API key.
     const again = await session(env, phone)
     expect(again.code).toBe(1)
     expect(again.stderr).toBe('expected 200 -\n')
@@ -64,7 +64,7 @@ test.skipIf(!Bun.which('curl'))(
     expect(none.code).not.toBe(0)
     expect(none.stderr).toContain('OTPOST_BRAND_ID')
 
-    // Where there is no outbox, whoever has the phone types the code.
+    // Without an outbox, the user types the code from the phone.
     await using server = serverWithoutOutbox(otpost.url)
     const typed = await session({ ...env, OTPOST_URL: server.url }, '+1 202 555 0145', () =>
       otpost.codeFor('+1 202 555 0145'),
@@ -77,7 +77,7 @@ test.skipIf(!Bun.which('curl'))(
   },
 )
 
-/** The same otpost, as if its messages went out. */
+/** The same otpost, with settings as if it delivered its messages. */
 function serverWithoutOutbox(url: string) {
   const server = Bun.serve({
     port: 0,

@@ -8,7 +8,7 @@ import { browserPath, launchBrowser, newVisitor, withoutBrowser } from '../suppo
 import { environmentFor, startSandbox } from '../support/sandbox.ts'
 import { alertOf, Visitor } from './visitor.ts'
 
-// Processes share two cores with the tests beside these.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const node = Bun.which('node')
@@ -18,7 +18,7 @@ afterAll(() => ending.disposeAsync())
 
 interface Site {
   readonly origin: string
-  /** What it wrote on standard output and standard error so far. */
+  /** Its standard output and standard error so far. */
   readonly log: () => string
 }
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
   )
 })
 
-/** The Express example in a folder of its own, with what `npm install` would put there. */
+/** The Express example in a folder of its own, with the packages that `npm install` would install. */
 async function installedExpress(): Promise<string> {
   const { path: folder, remove } = temporaryFolder()
   ending.defer(remove)
@@ -48,7 +48,7 @@ async function installedExpress(): Promise<string> {
   return folder
 }
 
-/** Starts an example on a free port and resolves once it says where it listens. */
+/** Starts an example on a free port. Resolves once it reports its URL. */
 async function startSite(command: string[], cwd: string): Promise<Site> {
   const { PATH = '' } = process.env
   const child = Bun.spawn(command, {
@@ -92,7 +92,7 @@ const examples = [
   },
 ]
 
-/** A number for each test: limits and cooldowns are by phone. */
+/** A number for each test: limits and cooldowns are per phone. */
 let phones = 0
 const newPhone = () => `+1 202 555 ${String(1000 + phones++)}`
 
@@ -100,7 +100,7 @@ for (const { name: kind, title, isRun } of examples)
   describe.skipIf(!isRun)(title, () => {
     const visit = () => new Visitor(sites[kind]?.origin ?? 'nowhere')
 
-    test('signs somebody in with the code from an SMS', async () => {
+    test('signs a visitor in with the code from an SMS', async () => {
       const visitor = visit()
       const phone = newPhone()
       expect((await visitor.get('/')).location).toBe('/login')
@@ -119,7 +119,7 @@ for (const { name: kind, title, isRun } of examples)
       const code = await otpost.codeFor(phone)
       expect(codePage.text).not.toContain(code)
 
-      // Another one is asked for too soon.
+      // The second code is requested during the cooldown.
       expect((await visitor.post('/code/resend')).location).toBe('/code')
       const tooSoon = alertOf(await visitor.get('/code'))
       expect(tooSoon).toMatch(/^A code was sent already\. You can try again in (?:[12]?\d|30) seconds?\.$/)
@@ -137,7 +137,7 @@ for (const { name: kind, title, isRun } of examples)
       expect(home.status).toBe(200)
       expect(home.text).toContain(phone.replaceAll(' ', ''))
 
-      // Whoever knew the session from before knows nothing of this one.
+      // The session id from before the sign-in is not valid any more.
       const fixed = visit()
       for (const [name, value] of before) fixed.cookies.set(name, value)
       expect(before.get('session')).not.toBe(visitor.cookies.get('session'))
@@ -150,7 +150,7 @@ for (const { name: kind, title, isRun } of examples)
       expect(visitor.seen.join()).not.toContain(otpost.apiKey)
     })
 
-    test('takes a new code by e-mail after too many wrong ones', async () => {
+    test('accepts a new code by e-mail after too many wrong ones', async () => {
       const visitor = visit()
       const email = `Jo.${kind}@example.com`
       await visitor.post('/login', { contact: email })
@@ -167,7 +167,7 @@ for (const { name: kind, title, isRun } of examples)
       expect((await visitor.get('/')).text).toContain(email.toLowerCase())
     })
 
-    test('shows a page of the same kind to whoever asks while a code is on its way', async () => {
+    test('answers a request during the cooldown with the same kind of page', async () => {
       const phone = newPhone()
       await visit().post('/login', { contact: phone })
       const other = visit()
@@ -176,12 +176,12 @@ for (const { name: kind, title, isRun } of examples)
       expect(await otpost.messagesTo(phone)).toHaveLength(1)
     })
 
-    test('refuses what is no number or address, and writes it back as text', async () => {
+    test('rejects an invalid phone number or e-mail address, and escapes it in the page', async () => {
       const answer = await visit().post('/login', { contact: '"><script>alert(1)</script>' })
       expect(answer.status).toBe(400)
       expect(alertOf(answer)).toBe('Please check the phone number or e-mail address.')
       expect(answer.text).not.toContain('<script>')
-      // The same where otpost is the one to refuse it.
+      // The same where otpost rejects it.
       const refused = await visit().post('/login', { contact: 'two@at@example.com' })
       expect(refused.status).toBe(400)
       expect(alertOf(refused)).toBe('Please check the phone number or e-mail address.')
@@ -190,7 +190,7 @@ for (const { name: kind, title, isRun } of examples)
       expect((await visit().get('/nowhere')).status).toBe(404)
     })
 
-    test('refuses forms of other sites', async () => {
+    test('rejects forms of other sites', async () => {
       const phone = newPhone()
       for (const headers of [
         { origin: 'https://evil.example' },
@@ -213,7 +213,7 @@ test.skipIf(!browserPath)(
     await using visitor = await newVisitor(browser)
     const { page } = visitor
     const phone = newPhone()
-    // As a browser that reads the SMS itself, which those on a desk do not: `smsCame` tells it the code.
+    // Plays a browser that reads the SMS itself, which desktop browsers do not: `smsCame` passes it the code.
     await page.addInitScript(
       `window.OTPCredential = class {}
       navigator.credentials.get = () => new Promise((read) => { window.smsCame = (code) => read({ code }) })`,
@@ -223,7 +223,7 @@ test.skipIf(!browserPath)(
     await page.keyboard.press('Enter')
     await page.getByText('We have sent six digits to').waitFor()
     await page.getByRole('button', { name: 'Send another code' }).click()
-    // The page counts down by itself, from what the server said.
+    // The page counts down by itself from the server's figure.
     const time = page.getByRole('alert').locator('time')
     const [said, shown] = [await time.getAttribute('data-seconds'), time.filter({ hasText: /^\d+ seconds$/ })]
     expect(Number(said)).toBeWithin(1, 31)
@@ -239,7 +239,7 @@ test.skipIf(!browserPath)(
 
 for (const { name: kind, title, isRun } of examples)
   describe.skipIf(!isRun)(`${title}, when otpost is away,`, () => {
-    test('says so without telling why, and has a limit of its own on codes for one visitor', async () => {
+    test('reports that without a reason, and limits the codes of one visitor itself', async () => {
       await otpost.stop()
       const origin = sites[kind]?.origin ?? 'nowhere'
       const answers = []

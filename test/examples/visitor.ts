@@ -1,22 +1,22 @@
-/** A page as a visitor got it. */
+/** A page that a visitor received. */
 export interface Page {
   readonly status: number
   readonly headers: Headers
-  /** Where it sends the browser on to; null where it does not. */
+  /** The redirect target; null without one. */
   readonly location: string | null
   readonly text: string
 }
 
-/** What every request of a visitor may have beyond its form. */
+/** What each request of a visitor may have besides its form. */
 interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A browser without scripts: keeps cookies, sends forms, and follows no redirect by itself. */
 export class Visitor {
-  /** Everything that it was ever sent. */
+  /** Everything that it received. */
   readonly seen: string[] = []
-  /** The cookies it keeps, by name. */
+  /** Its cookies, by name. */
   readonly cookies = new Map<string, string>()
 
   constructor(private readonly origin: string) {}
@@ -25,7 +25,7 @@ export class Visitor {
     return this.ask(path, {})
   }
 
-  /** Sends a form as a page of the same site does, unless told of other headers. */
+  /** Sends a form as a page of the same site does, unless `headers` says otherwise. */
   post(path: string, fields: Readonly<Record<string, string>> = {}, asking: Asking = {}): Promise<Page> {
     return this.ask(path, {
       method: 'POST',
@@ -50,7 +50,7 @@ export class Visitor {
   }
 }
 
-/** What a page says first of all: the text of its alert, as somebody reads it. */
+/** The text of the page's alert, as displayed. */
 export function alertOf({ text }: Page): string {
   const alert = /<p role="alert">(.*?)<\/p>/s.exec(text)?.[1] ?? ''
   return alert.replace(/<[^>]*>/g, '')

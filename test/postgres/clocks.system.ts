@@ -5,7 +5,7 @@ import { type PostgresServer, startPostgres, withoutOwnPostgres } from '../suppo
 import { expectError, expectSuccess, freshPhone, retryAfter } from '../support/rows.ts'
 import { type Node, openScene, type Scene, tell } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)

@@ -3,7 +3,7 @@ import { randomNumbers } from '../support/history.ts'
 import { startPostgres, withoutOwnPostgres } from '../support/postgres.ts'
 import { newSeed, openScene, phonesOf, tell } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)

@@ -5,7 +5,7 @@ import { expectError, expectSuccess, freshPhone } from '../support/rows.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { type Node, openScene, type Scene, tell } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)

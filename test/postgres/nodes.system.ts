@@ -9,7 +9,7 @@ import { expectSuccess, freshPhone } from '../support/rows.ts'
 import { otpost } from '../support/server.ts'
 import { type Node, newSeed, openScene, phonesOf, type Scene, tell } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)

@@ -9,7 +9,7 @@ import { type PostgresServer, queryOnce, startPostgres, withoutOwnPostgres } fro
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { newSeed, openScene, phonesOf, tell } from './scene.ts'
 
-// Processes share two cores with the tests beside these; each is there for what it answers, not for how soon.
+// Other tests use the same two cores.
 setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
