@@ -12,10 +12,10 @@ if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
 const [ttlMs, cooldownMs] = [12_000, 2000]
 
-/** What Retry-After may be off by: it is in whole seconds, and told by a node, whose machine may be busy. */
+/** The tolerance for Retry-After: it is in whole seconds, and a busy machine adds some. */
 const secondsOff = 2
 
-/** Something that a node was asked, and between which instants of the database's clock. */
+/** An answer of a node, and the times of the database's clock before and after it. */
 interface Seen {
   readonly answer: Answer
   readonly before: number
@@ -23,7 +23,7 @@ interface Seen {
 }
 
 describe.skipIf(withoutOwnPostgres !== undefined)(
-  'of two nodes, one ten seconds behind and one ahead,',
+  'with the clock of one node ten seconds behind and of another ahead,',
   () => {
     let postgres: PostgresServer
     let trace: Scene
@@ -74,7 +74,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
     const toldBy = ({ answer }: Seen): string =>
       answer.body.error === undefined ? String(answer.status) : `${answer.status} ${answer.body.error}`
 
-    /** What began within a request, and lasts so long, is not over before it should be; Retry-After tells when. */
+    /** A period that began within a request does not end too early; Retry-After says when it ends. */
     function expectNotOver(seen: Seen, began: Seen, lengthMs: number): void {
       expect(seen.before).toBeLessThanOrEqual(began.after + lengthMs)
       const seconds = retryAfter(seen.answer)
@@ -82,12 +82,12 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       expect(seconds).toBeLessThan((began.after + lengthMs - seen.before) / 1000 + secondsOff)
     }
 
-    /** The same is over, and not too soon. */
+    /** The same period has ended, and not too early. */
     function expectOver(seen: Seen, began: Seen, lengthMs: number): void {
       expect(seen.after).toBeGreaterThanOrEqual(began.before + lengthMs)
     }
 
-    test('the clocks are as far apart as that', async () => {
+    test('the clocks differ that much', async () => {
       const times = await Promise.all(
         [behind, ahead].map(async ({ server }) => {
           await server.get('/health')
@@ -99,7 +99,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       expect(late - early).toBeGreaterThan(19_000)
     })
 
-    test.concurrent('a code lives as long for both, whichever has sent it', async () => {
+    test.concurrent('a code of either node has the same lifetime on both', async () => {
       const live = async (by: Node) => {
         const phone = freshPhone()
         const sent = await sendBy(by, phone)
@@ -107,7 +107,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
         for (const node of [behind, ahead, by]) {
           expectError(await node.server.post('/otp/verify', { phone, otp: wrong }), 401, 'mismatch')
         }
-        // Locked from here on, for the rest of its life.
+        // Locked from here on, until it expires.
         const isOver = new Map<Node, boolean>()
         let looks = 0
         while (isOver.size < 2) {
@@ -128,7 +128,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       tell('life of a code', { looks: await Promise.all([behind, ahead].map(live)) })
     })
 
-    test.concurrent('a code that one has sent verifies on the other, and no longer than it lives', async () => {
+    test.concurrent('a code from one node verifies on the other until it expires', async () => {
       const phones = [freshPhone(), freshPhone(), freshPhone(), freshPhone()] as const
       const early = await sendBy(behind, phones[0])
       expectSuccess(await ahead.server.post('/otp/verify', { phone: phones[0], otp: early.otp }))
@@ -148,7 +148,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
       }
     })
 
-    test.concurrent('a cooldown and a window last as long for both, whichever has sent', async () => {
+    test.concurrent('a cooldown and a window of either node last equally long on both', async () => {
       const wait = async (by: Node, other: Node) => {
         const phone = freshPhone()
         const sent = await sendBy(by, phone)
@@ -164,7 +164,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)(
           }
         }
         expectOver(next, sent, cooldownMs)
-        // When the second cooldown is over too, the two of a minute are used up.
+        // After the second cooldown, both sends of the minute are used up.
         const isLimited = new Set<Node>()
         while (isLimited.size < 2) {
           for (const node of [by, other]) {

@@ -8,11 +8,11 @@ setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
-/** A node answers within the times of connecting and of a statement, of 2 and 5.5 s; a busy machine may need longer. */
+/** The time in which a node answers: the time-outs of connecting (2 s) and of a statement (5.5 s), and more for a busy machine. */
 const longestAnswerMs = 30_000
 
-describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose PostgreSQL', () => {
-  test('crashes and comes back: it is told in the envelope, heals by itself, and every answer holds', async () => {
+describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load whose PostgreSQL', () => {
+  test('crashes and restarts answer errors in the envelope, recover by themselves, and keep every answered change', async () => {
     const seed = newSeed()
     await using postgres = await startPostgres()
     await using trace = await openScene(postgres)
@@ -39,7 +39,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
       await postgres.stop('immediate')
       const downAt = performance.now()
       const healing = trace.untilHealed(nodes, () => startedAt)
-      // What was under way has been told by then, and some of what came later.
+      // By then, all requests under way have been answered, and some later ones too.
       while (trace.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
       const smsBefore = trace.receiver.received.length
       for (const { server } of nodes) expect((await server.get('/health')).status).toBe(503)
@@ -63,7 +63,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     for (const { server } of nodes) expect(await server.stop()).toBe(0)
   })
 
-  test('cuts connections at random: the others go on, and every answer holds', async () => {
+  test('cuts connections at random continue on the others, and keep every answered change', async () => {
     const seed = newSeed()
     const random = randomNumbers(seed)
     await using postgres = await startPostgres()
@@ -102,7 +102,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('two nodes under load, whose P
     const [one, two] = nodes
     if (two) await trace.check(two, `FAULTS_SEED=${seed}`)
     trace.expectEnough(10, `FAULTS_SEED=${seed}`)
-    // Some were cut in the middle of something.
+    // Some were cut in the middle of a transaction.
     expect(trace.refusals().count).toBeGreaterThan(0)
     expect(trace.refusals().longestMs).toBeLessThan(longestAnswerMs)
     expect((await one?.server.get('/health'))?.status).toBe(200)

@@ -16,10 +16,10 @@ if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
 const names = ['one', 'two', 'three', 'four'] as const
 
-/** How long a change is waited for. */
+/** The maximum waiting time for a change. */
 const longestMs = 20_000
 
-/** What an operator is promised: a change holds on all nodes after so long. */
+/** The documented time until a change takes effect on all nodes. */
 const changeHoldsMs = 1000
 
 describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () => {
@@ -34,7 +34,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       isEmpty: true,
       env: {
         ADMIN_PASSWORD_HASH: passwordHash,
-        // Nothing is away here: what is slow on a busy machine is waited for.
+        // No node is away here; longer time-outs suit a busy machine.
         DATABASE_CONNECT_TIMEOUT_MS: '30000',
         DATABASE_STATEMENT_TIMEOUT_MS: '30000',
       },
@@ -45,7 +45,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     await postgres?.[Symbol.asyncDispose]()
   })
 
-  /** Runs a command as an operator does, beside the nodes; resolves to what it prints. */
+  /** Runs a command as an operator does, beside the nodes. Resolves to its output. */
   async function command(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await otpost(args, trace.settings)
     if (code !== 0) throw new Error(stderr)
@@ -56,9 +56,9 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     body.error === undefined ? String(status) : `${status} ${body.error}`
 
   /**
-   * Asks the nodes in turn for the same, all at once; resolves to how often each answer came.
+   * Sends the same request to the nodes in turn, all at once. Resolves to the number of each answer.
    *
-   * @param answered is called with each answer as it comes
+   * @param answered is called at each answer
    */
   async function allAtOnce(
     count: number,
@@ -74,13 +74,13 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     )
     const counts: Record<string, number> = {}
     for (const answer of answers) {
-      const told = answer ? verdict(answer) : 'nobody was asked'
+      const told = answer ? verdict(answer) : 'no node'
       counts[told] = (counts[told] ?? 0) + 1
     }
     return counts
   }
 
-  test('start at once on an empty database: one makes the schema, and all serve', async () => {
+  test('start at once on an empty database: one creates the schema, and all serve', async () => {
     for (const node of await Promise.all(names.map((name) => trace.start(name)))) nodes.set(node.name, node)
     const applied = await queryOnce(
       trace.databaseUrl,
@@ -95,7 +95,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
   })
 
   test.each([2, 4])(
-    '%d under load, killed at random and started again: every answer holds',
+    '%d under load, killed at random and restarted, keep every answered change',
     async (count) => {
       const seed = newSeed() + count
       const random = randomNumbers(seed)
@@ -129,20 +129,20 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       const [one] = present()
       if (one) await trace.check(one, `FAULTS_SEED=${seed - count}`)
       trace.expectEnough(10, `FAULTS_SEED=${seed - count}`)
-      // A node that is killed is nothing to the others.
+      // A killed node does not affect the others.
       expect(trace.refusals().count).toBe(0)
       tell(`${count} nodes`, { requests: trace.history.operations.length, answers, kills })
     },
   )
 
-  /** Has the first node send a code. */
+  /** Sends a code through the first node. */
   async function sendTo(phone: string): Promise<void> {
     const [one] = present()
     if (!one) throw new Error('no node was started')
     expectSuccess(await one.server.post('/otp/send', { phone }), ['expiresIn'])
   }
 
-  test('confirm a right code once, and judge three wrong ones', async () => {
+  test('accept a correct code once, and count three wrong ones', async () => {
     const phone = freshPhone()
     await sendTo(phone)
     const otp = trace.history.codesOf(phone)[0] ?? ''
@@ -160,12 +160,12 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     })
   })
 
-  test('keep each limit together', async () => {
+  test('share each limit', async () => {
     const brands = Array.from({ length: 5 }, (_, index) => `brand${index}`)
     for (const brand of brands) await command('brand', 'put', brand, '--name', brand)
-    // One of the cooldown, whoever is asked.
+    // The cooldown allows one, over all nodes.
     const phone = freshPhone()
-    // The one message is on its way until the others have been answered: no cooldown ends before, however long that takes.
+    // The one message is not delivered until the others have been answered, so the cooldown can not end before.
     const gateway = held()
     trace.receiver.answer(({ body }) => {
       trace.history.deliver(body)
@@ -184,12 +184,12 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       return new Response(null, { status: 204 })
     })
     expect(trace.history.codesOf(phone)).toHaveLength(1)
-    // Three a minute of the phone, over all brands.
+    // Three a minute for the phone, over all brands.
     const other = freshPhone()
     const counts = await allAtOnce(40, '/otp/send', (index) => ({ phone: other, brandId: brands[index % 5] }))
     expect(counts['200']).toBe(3)
     expect(trace.history.codesOf(other)).toHaveLength(3)
-    // So many a minute of an application.
+    // The limit per minute of an application.
     const limited = await Promise.all(
       ['five', 'six'].map((name) =>
         trace.start(name, { env: { GLOBAL_LIMIT_PER_MINUTE: '20', ...asApp('small') } }),
@@ -206,8 +206,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
   const asApp = (appId: string) => ({ APP_CREDENTIALS: JSON.stringify({ [appId]: credentials.apiKey }) })
 
   /**
-   * Asks every node until it gives an answer; resolves to after how long the last of them did, and after how long the last
-   * question was asked that got another, in milliseconds.
+   * Calls every node until it gives an answer. Resolves, in milliseconds, to the time until the last node did, and to the
+   * time of the last call with another answer.
    */
   async function untilAll(
     fields: Readonly<Record<string, unknown>>,
@@ -230,10 +230,10 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     return { tookMs: Math.round(performance.now() - startedAt), lastOtherMs }
   }
 
-  test('go by what an operator changes, each within a second', async () => {
+  test('apply the changes of operators, each within a second', async () => {
     const phone = freshPhone()
     const took: Record<string, number> = {}
-    /** A change by a command, which has ended before the nodes are asked. */
+    /** A change by a command, which ends before the nodes are called. */
     const expectChange = async (
       what: string,
       fields: object,
@@ -245,7 +245,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
       await change()
       const { tookMs, lastOtherMs } = await untilAll({ phone, ...fields }, after)
       took[what] = tookMs
-      // How long an answer takes is a matter of the machine; none to a question of later may be the old one.
+      // The time of an answer depends on the machine; but no call after that time may get the old answer.
       expect(lastOtherMs).toBeLessThan(changeHoldsMs)
     }
     await expectChange(
@@ -303,7 +303,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('nodes on one PostgreSQL', () 
     for (const node of present()) expect((await ask(node, '/admin', { headers })).status).toBe(303)
   })
 
-  test('stop in good order', async () => {
+  test('stop cleanly', async () => {
     expect(await Promise.all(present().map(({ server }) => server.stop()))).toEqual([0, 0, 0, 0])
   })
 })

@@ -1,4 +1,4 @@
-// Given to a server by `--preload`: its clock is ahead by CLOCK_AHEAD_MS, or behind where that is negative.
+// For `--preload`: sets the clock of a server ahead by CLOCK_AHEAD_MS, or behind if that is negative.
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS)
 const Own = globalThis.Date
 

@@ -10,39 +10,38 @@ import { expectError } from '../support/rows.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 /**
- * A request that was answered 500, or not at all: nobody knows whether it had its effect. Where it had, it had it before
- * this is thrown.
+ * A request that was answered 500, or not at all: its effect is unknown. If it has an effect, then before this is thrown.
  */
 export class Unsure extends Error {
   override readonly name = 'Unsure'
 }
 
-/** One server of several on a database. */
+/** A server, one of several on a database. */
 export interface Node {
   readonly name: string
   readonly server: TestServer
   /**
-   * For a history: rejects with Unsure where nobody can know what has been done, once the database is there and through
-   * with it.
+   * For a history: rejects with Unsure if the effect is unknown, once the database is available and has finished the
+   * request.
    */
   readonly ask: Ask
-  /** As `ask`, but rejects at once: for a phone that is asked for once. */
+  /** As `ask`, but rejects at once: for a phone that is used once. */
   readonly probe: Ask
-  /** Ends it by SIGKILL; resolves when nothing is left of it in the database either. */
+  /** Ends it by SIGKILL. Resolves when its connections have left the database too. */
   kill(): Promise<void>
 }
 
-/** What a scene is played on. */
+/** The database and settings of a scene. */
 export interface SceneOptions {
   /** Settings of all nodes. */
   readonly env?: Readonly<Record<string, string>>
-  /** Leaves the database empty: no schema, no brand. */
+  /** Empties the database: no schema, no brand. */
   readonly isEmpty?: boolean
 }
 
 /**
- * A database of its own with brand `acme`, a gateway for SMS, the history of both, and as many nodes as are asked for; all
- * ended after it.
+ * A database with brand `acme`, an SMS gateway, the history of both, and any number of nodes. All of them end with the
+ * scene.
  */
 export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = false }: SceneOptions = {}) {
   const ending = new AsyncDisposableStack()
@@ -64,7 +63,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
     await context.close()
   }
   const history = new History(receiver)
-  /** What is asked beside the nodes. */
+  /** Direct access to the database, beside the nodes. */
   let watched: Pick<PostgresServer, 'query'> = postgres
   const refused = new Set<string>()
   let longestRefusalMs = 0
@@ -81,15 +80,15 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
     databaseUrl,
     receiver,
     history,
-    /** Tells that the data are on another server from now on, with the same users. */
+    /** Sets the server of the database, which has the same users. */
     movedTo(port: number): void {
       const url = new URL(postgres.url)
       url.port = String(port)
       watched = { query: (text, values) => queryOnce(url.href, text, values) }
     },
-    /** How many requests were answered 500, and how long the slowest of them took. */
+    /** The number of requests that were answered 500, and the time of the slowest of them. */
     refusals: () => ({ count: refused.size, longestMs: Math.round(longestRefusalMs) }),
-    /** The database's user of a node, by which its connections are told from those of others; and its URL. */
+    /** The database user of a node, which identifies its connections, and its URL. */
     async userOf(name: string, port = postgres.port): Promise<string> {
       const user = `node_${name}_${databaseUrl.slice(-8)}`
       const url = new URL(databaseUrl)
@@ -103,8 +102,8 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
     /**
      * Starts a node.
      *
-     * @param name the same for one that is started again
-     * @param options the port that the database is reached by, settings, and a module that is loaded first
+     * @param name that of the earlier process for a restarted node
+     * @param options the port of the database, settings, and a module to preload
      */
     async start(
       name: string,
@@ -114,7 +113,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       const user = new URL(url).username
       const server = await startServer({ ...settings, DATABASE_URL: url, ...options.env }, options.preload)
       let killed: Promise<void> | undefined
-      /** Resolves when the database is through with all that this node has asked for. */
+      /** Resolves when the database has finished all statements of this node. */
       const idle = async (): Promise<void> => {
         let since: unknown = null
         for (;;) {
@@ -126,10 +125,10 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
               [user, killed !== undefined, since],
             )
             if (row?.count === 0) return
-            // What begins later is somebody else's.
+            // Later transactions belong to another node.
             since ??= row?.now
           } catch {
-            // A server that is away does nothing for anybody.
+            // A server that is away runs no statement.
           }
           await Bun.sleep(5)
         }
@@ -161,7 +160,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       ending.defer(async () => void (await server.stop('SIGKILL')))
       return node
     },
-    /** Like `load`, but who gets no sure answer goes on too, and each thinks for a moment before the next request. */
+    /** Like `load`, but clients continue after an unknown result, and each pauses before the next request. */
     async load(
       asks: () => readonly Ask[],
       { seed, clients, phones, goesOn = () => true }: Load,
@@ -171,7 +170,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
         return (path, fields) => {
           const present = asks()
           const ask = present[index % present.length]
-          if (!ask) throw new Error('nobody is there to be asked')
+          if (!ask) throw new Error('no node is running')
           return ask(path, fields)
         }
       }
@@ -193,18 +192,18 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
               answered()
             },
           )
-          // So that the machine has time for what is started meanwhile.
+          // Leaves time for processes that start meanwhile.
           await Bun.sleep(thinkMs)
         }
       }
       await Promise.all(Array.from({ length: clients }, (_, index) => client(index)))
     },
     /**
-     * Asks each node for codes, one new phone after another, until all have sent one again. What they refuse in the
-     * meantime must be told in the envelope.
+     * Requests codes from each node, one new phone after another, until all have sent one again. Errors in the meantime
+     * must be in the envelope.
      *
-     * @param healing when the database came back, as performance.now() told; undefined until then
-     * @returns after how many milliseconds from there each node sent its first code
+     * @param healing the time from performance.now() at which the database came back; undefined until then
+     * @returns the milliseconds from there to the first code of each node
      */
     untilHealed(nodes: readonly Node[], healing: () => number | undefined): Promise<number[]> {
       const heal = async ({ probe }: Node) => {
@@ -220,7 +219,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       }
       return Promise.all(nodes.map(heal))
     },
-    /** Asks a node for what the database knows of the history, and compares; fails with what does not fit. */
+    /** Compares the state in the database with the history, through a node. Fails at each difference. */
     async check({ ask }: Node, told: string): Promise<void> {
       await readBack(history, ask)
       const problems = contradictions(history, { cooldownMs: 1000, phonePerMinute: 3 })
@@ -229,7 +228,7 @@ export async function openScene(postgres: PostgresServer, { env = {}, isEmpty = 
       }
       if (problems.length > 0) throw new Error(`${told}\n${problems.join('\n')}`)
     },
-    /** Fails where too little of something has happened for the check to mean much. */
+    /** Fails if too few events have happened for a meaningful check. */
     expectEnough(least: number, told: string): void {
       for (const answer of [
         '200',
@@ -264,12 +263,12 @@ export function phonesOf(count: number, from = 0): string[] {
   return Array.from({ length: count }, (_, index) => `1${2_000_000_000 + from + index}`)
 }
 
-/** FAULTS_SEED lets the same clients ask the same again, as far as a busy machine allows. */
+/** With FAULTS_SEED, the same clients send the same requests again, as far as a busy machine allows. */
 export function newSeed(): number {
   return Number(process.env.FAULTS_SEED ?? Date.now() % 1_000_000)
 }
 
-/** Shows what was measured, where FAULTS_FIGURES asks for it. */
+/** Prints the figures if FAULTS_FIGURES is set. */
 export function tell(what: string, figures: object): void {
   if (process.env.FAULTS_FIGURES) console.log(`${what}: ${JSON.stringify(figures)}`)
 }

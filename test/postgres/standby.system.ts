@@ -14,13 +14,13 @@ setDefaultTimeout(300_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
-/** A second server that follows a first one, which waits for it at each commit from then on. */
+/** A standby of a primary, which waits for it at each commit. */
 interface Standby extends PostgresServer {
-  /** Runs a statement on it: it has the users and databases of the primary. */
+  /** Runs a statement on the standby: it has the users and databases of the primary. */
   ask(text: string): Promise<Record<string, unknown>[]>
 }
 
-/** Makes a server a copy of a running primary by a base backup, and has it follow. */
+/** Makes a server a copy of a running primary by a base backup, and starts it as a standby. */
 async function startStandby(primary: PostgresServer): Promise<Standby> {
   const { password } = new URL(primary.url)
   const standby = await startPostgres({
@@ -33,7 +33,7 @@ async function startStandby(primary: PostgresServer): Promise<Standby> {
   await client.connect()
   await client.query("SELECT pg_backup_start('base', fast => true)")
   const copied = present(primary.dataFolder).filter((path) => !/\/postmaster\.(?:pid|opts)$/.test(path))
-  // Whose the files are matters, and files may go while they are copied.
+  // The files need the right owner, and files may disappear during the copy.
   Bun.spawnSync(['cp', '-a', ...copied, standby.dataFolder])
   const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()')
   await client.end()
@@ -60,7 +60,7 @@ async function startStandby(primary: PostgresServer): Promise<Standby> {
   return { ...standby, ask: (text) => queryOnce(url.href, text) }
 }
 
-/** URLs of a server for one who may see all of it, and for one who may log in. */
+/** URLs of a server for a user who may see all of its settings, and for one who may only log in. */
 async function doctorsOn({ url, query }: PostgresServer): Promise<readonly string[]> {
   await query("CREATE ROLE visitor LOGIN PASSWORD 'of the visitor'")
   const visitor = new URL(url)
@@ -69,7 +69,7 @@ async function doctorsOn({ url, query }: PostgresServer): Promise<readonly strin
   return [url, visitor.href]
 }
 
-/** What the doctor says on durability to each of them. */
+/** The finding of the doctor on durability for each of them. */
 async function durability(urls: readonly string[]): Promise<readonly (string | undefined)[]> {
   const found = await Promise.all(
     urls.map(async (url) => serverDatabaseFindings('it', await conditionOf(targetOf(url)), Date.now())),
@@ -81,12 +81,12 @@ async function durability(urls: readonly string[]): Promise<readonly (string | u
 }
 
 describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous standby', () => {
-  test('is killed under load and the standby promoted: nothing answered is lost, nothing consumed verifies again', async () => {
+  test('that is killed under load loses no answered change: no used code verifies on the promoted standby', async () => {
     const seed = newSeed()
     await using primary = await startPostgres()
     await using trace = await openScene(primary)
     await using standby = await startStandby(primary)
-    // As a virtual address or a load balancer would lead the nodes to whoever is the primary.
+    // Like a virtual IP address or a load balancer in front of the current primary.
     await using proxy = await startTcpProxy(primary.port)
     const { history } = trace
     const nodes = await Promise.all(['one', 'two'].map((name) => trace.start(name, { port: proxy.port })))
@@ -106,7 +106,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     const downAt = performance.now()
     let promotedAt: number | undefined
     const healing = trace.untilHealed(nodes, () => promotedAt)
-    // A server that only follows changes nothing, and so nothing is sent.
+    // A standby is read-only, so no code is sent.
     proxy.leadTo(standby.port)
     const refusalsBefore = trace.refusals().count
     while (trace.refusals().count < refusalsBefore + 40) await Bun.sleep(5)
@@ -132,7 +132,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     for (const { server } of nodes) expect(await server.stop()).toBe(0)
   })
 
-  test('whose standby is away confirms nothing and sends nothing, and goes on when it is back', async () => {
+  test('whose standby is away confirms nothing and sends nothing, and continues when it is back', async () => {
     await using primary = await startPostgres()
     await using trace = await openScene(primary)
     await using standby = await startStandby(primary)
@@ -159,7 +159,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('a primary with a synchronous 
     expect((await node.server.get('/health')).status).toBe(503)
     await standby.start()
     while ((await ask('/otp/send', { phone: '12025550145' })) !== '200') await Bun.sleep(10)
-    // The send was done, without its SMS, and answered 500; the verify had waited for it and was given up.
+    // The send was committed, but without an SMS, and answered 500; the verify waited for it and timed out.
     expect(await ask('/otp/verify', { phone, otp })).toBe('200')
     expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
     expect(await ask('/otp/send', { phone: other })).toBe('429 cooldown_active')

