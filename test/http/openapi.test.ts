@@ -100,7 +100,7 @@ test('it has every API route of the service and no other', () => {
     isKnownHost: () => true,
   })
   const isPage = (path: string) =>
-    /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*|page\.css|page\.js|ago\.js)$/.test(path)
+    /^\/(?:docs(?:\/.*)?|openapi\.json|outbox(?!\/messages$).*|page\.css|page\.js|times\.js)$/.test(path)
   const served = routes.filter(({ path }) => !isPage(path)).map(({ method, path }) => `${method} ${path}`)
   expect(
     operations()
