@@ -27,7 +27,7 @@ afterAll(() => folder.remove())
 const databases: TestDatabase[] = []
 afterAll(() => Promise.all(databases.map((database) => database.remove())))
 
-/** A database of a test's own, and otpost on it; a file does not exist yet. */
+/** A database for one test, and otpost on it; a file does not exist yet. */
 async function scene(make = openTestDatabase) {
   const database = await make()
   databases.push(database)
@@ -36,13 +36,13 @@ async function scene(make = openTestDatabase) {
     database,
     env,
     run: (...args: string[]) => otpost(args, env),
-    /** Runs a command that must succeed; resolves to its standard output. */
+    /** Runs a command that must succeed. Resolves to its standard output. */
     async ok(...args: string[]): Promise<string> {
       const { code, stdout, stderr } = await otpost(args, env)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       return stdout
     },
-    /** Looks into the database, or prepares it, without a process for it. */
+    /** Reads or prepares the database without a process. */
     async context<T>(work: (context: Context) => Promise<T>): Promise<T> {
       const context = await openContext(readConfig(env))
       const result = await work(context)
@@ -52,12 +52,12 @@ async function scene(make = openTestDatabase) {
   }
 }
 
-/** What a command calls a database: its path, or its URL without who reads it. */
+/** The database in the messages of a command: its path, or its URL without the credentials. */
 function nameOf({ DATABASE_URL = '' }: Readonly<Record<string, string>>): string {
   return DATABASE_URL.replace(/^file:/, '').replace(/\/\/.*@/, '//')
 }
 
-/** What a command says that can not do what it was asked: on standard error alone, in words and without a stack. */
+/** The error of a command that fails: on standard error alone, in words and without a stack. */
 function complaint({ stdout, stderr }: { stdout: string; stderr: string }): string {
   expect(stdout).toBe('')
   expect(stderr).not.toBe('')
@@ -94,7 +94,7 @@ describe.concurrent('--help', () => {
   ]
   test.each(commands)('otpost %s', async (command) => {
     const words = command.split(' ').filter((word) => word !== '')
-    // Help must come whatever the settings are: it is what one reads to mend them.
+    // Help must work with any settings, since users read it to fix them.
     const { code, stdout, stderr } = await otpost([...words, '--help'], { PORT: 'nonsense' })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toStartWith(`Usage: ${['otpost', ...words].join(' ')} `)
@@ -111,7 +111,7 @@ describe.concurrent('--help', () => {
   })
 })
 
-test('--version tells that of the package, the commit and the Bun', async () => {
+test('--version prints the version of the package, the commit and the Bun version', async () => {
   const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
   const { code, stdout, stderr } = await otpost(['--version'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -120,7 +120,7 @@ test('--version tells that of the package, the commit and the Bun', async () => 
   expect(commit).toMatch(/^([0-9a-f]{7,40}(-dirty)?|unknown)$/)
 })
 
-test.skipIf(!existsSync('/dev/full'))('what can not be printed is told in words', async () => {
+test.skipIf(!existsSync('/dev/full'))('a failed write to standard output is reported in words', async () => {
   const { env } = await scene()
   const child = Bun.spawn(programLine(['app', 'issue', 'shop']), {
     env: programEnv(env),
@@ -139,7 +139,7 @@ describe.concurrent('--env-file', () => {
     return path
   }
 
-  test('names the settings of a command; the environment goes before it', async () => {
+  test('provides the settings of a command; environment variables take precedence', async () => {
     const { env } = await scene()
     const other = await scene()
     const settings = [
@@ -160,11 +160,11 @@ describe.concurrent('--env-file', () => {
     expect(migrated).toEqual({ code: 0, stdout: `The schema of ${nameOf(env)} is up to date.\n`, stderr: '' })
   })
 
-  test('is refused where it can not be read, or where a line of it says nothing', async () => {
+  test('is rejected if it can not be read, or if a line has no setting', async () => {
     const missing = await otpost(['app', 'list', '--env-file', join(folder.path, 'none.env')])
     expect(missing.code).toBe(78)
     expect(complaint(missing)).toContain('ENOENT')
-    const secret = 'what nobody may read'
+    const secret = 'not to be printed'
     const path = written('wrong.env', `PORT=3000\n${secret}\nSECRET_KEY="${secret}\nHOST=::1\n`)
     const wrong = await otpost(['app', 'list', '--env-file', path])
     expect(wrong.code).toBe(78)
@@ -174,7 +174,7 @@ describe.concurrent('--env-file', () => {
   })
 })
 
-describe.concurrent('wrong usage ends with 2', () => {
+describe.concurrent('wrong usage exits with status 2', () => {
   test.each([
     [[]],
     [['nonsense']],
@@ -194,7 +194,7 @@ describe.concurrent('wrong usage ends with 2', () => {
   })
 })
 
-describe.concurrent('wrong settings end with 78', () => {
+describe.concurrent('wrong settings exit with status 78', () => {
   const wrong = { SECRET_KEY: 'canary-1', PHONE_DEFAULT_REGION: 'canary-2' }
   test.each([[['serve']], [['migrate']], [['brand', 'status', 'acme', 'active']], [['outbox']]])(
     'otpost %j',
@@ -210,7 +210,7 @@ describe.concurrent('wrong settings end with 78', () => {
     },
   )
 
-  test('a command that delivers nothing does not ask how to deliver; the server does', async () => {
+  test('a command that delivers nothing needs no provider settings; the server does', async () => {
     const { env } = await scene()
     const production = { ...env, NODE_ENV: 'production', PORT: 'none' }
     expect((await otpost(['brand', 'list'], production)).code).toBe(0)
@@ -220,7 +220,7 @@ describe.concurrent('wrong settings end with 78', () => {
   })
 })
 
-test('migrate makes the database, and again changes nothing', async () => {
+test('migrate creates the database, and changes nothing the second time', async () => {
   const { ok, env, database } = await scene(newTestDatabase)
   expect(await ok('migrate')).toContain(nameOf(env))
   const schema = () =>
@@ -250,7 +250,7 @@ describe.concurrent('brand', () => {
     registrations: {},
   }
 
-  test('put makes a brand, and then changes what it is given and nothing else', async () => {
+  test('put creates a brand, and later changes only the given fields', async () => {
     const { ok } = await scene()
     const list = async () => JSON.parse(await ok('brand', 'list', '--json'))
     await ok('brand', 'put', 'ACME', '--name', 'Acme')
@@ -277,7 +277,7 @@ describe.concurrent('brand', () => {
     ])
   })
 
-  test('list shows one brand a line, by slug', async () => {
+  test('list prints a line per brand, sorted by slug', async () => {
     const { ok, context } = await scene()
     await context(async (all) => {
       const brands = all.acting(tester)
@@ -292,7 +292,7 @@ describe.concurrent('brand', () => {
 
   test.each<[string, string[], string]>([
     ['a new brand without a name', ['acme'], '--name'],
-    ['a slug that no name would mend', ['ac me'], 'slug'],
+    ['a slug that no name would fix', ['ac me'], 'slug'],
     ['an unknown template', ['acme', '--name', 'Acme', '--notify', 'ORDER_PLACED,NONSENSE'], 'NONSENSE'],
     ['a template of the OTP endpoints', ['acme', '--name', 'Acme', '--notify', 'LOGIN_OTP'], 'LOGIN_OTP'],
   ])('put refuses %s', async (_, args, word) => {
@@ -303,7 +303,7 @@ describe.concurrent('brand', () => {
     expect(await context(({ brands }) => brands.list())).toEqual([])
   })
 
-  test('status refuses a brand that is unknown, and a change that is none of D8', async () => {
+  test('status rejects an unknown brand, and a change that D8 does not allow', async () => {
     const { run, ok } = await scene()
     await ok('brand', 'put', 'draft', '--name', 'Draft', '--status', 'pending')
     for (const [args, words] of [
@@ -330,7 +330,7 @@ describe.concurrent('brand', () => {
 })
 
 describe.concurrent('app', () => {
-  test('issue prints the key alone, and only its SHA-256 is kept', async () => {
+  test('issue prints only the key, and only its SHA-256 is stored', async () => {
     const { ok, database } = await scene()
     const printed = await ok('app', 'issue', 'shop')
     expect(printed).toMatch(/^[\x21-\x7e]{32,}\n$/)
@@ -342,7 +342,7 @@ describe.concurrent('app', () => {
     expect([digest, ...encodings].filter((kept) => bytes.includes(kept))).not.toEqual([])
   })
 
-  test('issue does not replace a key that is in use; after revoke it makes a new one', async () => {
+  test('issue does not replace a key in use; after revoke it creates a new one', async () => {
     const { run, ok } = await scene()
     const list = async () => JSON.parse(await ok('app', 'list', '--json'))
     const first = await ok('app', 'issue', 'shop')
@@ -366,7 +366,7 @@ describe.concurrent('app', () => {
     expect((await list())[0].revokedAt).toBeNull()
   })
 
-  test('list shows one app a line and no key', async () => {
+  test('list prints a line per app and no key', async () => {
     const { ok, context } = await scene()
     const key = await context((ports) => issueApp(ports.acting(tester), 'shop'))
     const text = await ok('app', 'list')
@@ -375,7 +375,7 @@ describe.concurrent('app', () => {
     expect(text).not.toContain(key)
   })
 
-  test.each(['', 'a:b'])('issue refuses the appId %j', async (appId) => {
+  test.each(['', 'a:b'])('issue rejects the appId %j', async (appId) => {
     const { run, context } = await scene()
     const result = await run('app', 'issue', appId)
     expect(result.code).toBe(1)
@@ -383,7 +383,7 @@ describe.concurrent('app', () => {
     expect(await context(({ apps }) => apps.list())).toEqual([])
   })
 
-  test('revoke tells of a key in APP_CREDENTIALS, which goes on working', async () => {
+  test('revoke reports that a key in APP_CREDENTIALS stays valid', async () => {
     const { env, ok } = await scene()
     await ok('app', 'issue', 'shop')
     const settings = { ...env, APP_CREDENTIALS: '{"shop":"a-key-of-the-settings","till":"another"}' }
@@ -394,7 +394,7 @@ describe.concurrent('app', () => {
     expect([other.code, complaint(other)]).toEqual([1, expect.stringContaining('APP_CREDENTIALS')])
   })
 
-  test('revoke of an unknown app is refused', async () => {
+  test('revoke rejects an unknown app', async () => {
     const result = await (await scene()).run('app', 'revoke', 'nobody')
     expect(result.code).toBe(1)
     expect(complaint(result)).toContain('nobody')
@@ -410,7 +410,7 @@ describe.concurrent('request', () => {
     useCase: 'Codes for\nour shop',
   }
 
-  /** A database with requests of these names; resolves to their ids. */
+  /** A database with requests of these names. Resolves to their ids. */
   async function withRequests(env: Readonly<Record<string, string>>, ...companies: string[]) {
     const service = await createTestApp(env)
     const ids: string[] = []
@@ -423,7 +423,7 @@ describe.concurrent('request', () => {
     return ids
   }
 
-  test('list, show, approve: a first call with the printed key works, and the decision is kept', async () => {
+  test('list, show, approve: a call with the printed key works, and the decision is stored', async () => {
     const { env, run, ok } = await scene()
     const [first = '', second = ''] = await withRequests(env, 'First Ltd', 'Second Ltd')
     expect((await ok('request', 'list')).trimEnd().split('\n')).toEqual([
@@ -454,7 +454,7 @@ describe.concurrent('request', () => {
     expect([again.code, complaint(again)]).toEqual([1, expect.stringContaining('already approved')])
   })
 
-  test('reject keeps the reason, and makes nothing', async () => {
+  test('reject stores the reason, and creates nothing', async () => {
     const { env, ok, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('request', 'reject', id, '--reason', 'no contract yet')
@@ -466,7 +466,7 @@ describe.concurrent('request', () => {
     expect(await context(({ apps }) => apps.list())).toEqual([])
   })
 
-  test('reject refuses a reason with escape sequences', async () => {
+  test('reject does not accept a reason with escape sequences', async () => {
     const { env, run, ok } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     const refused = await run('request', 'reject', id, '--reason', '\x1b[31mno')
@@ -477,7 +477,7 @@ describe.concurrent('request', () => {
     expect(JSON.parse(await ok('request', 'show', id, '--json'))).toMatchObject({ status: 'pending' })
   })
 
-  test('show lets no text look like a field', async () => {
+  test('show prints no text that looks like a field', async () => {
     const { env, ok } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('request', 'reject', id, '--reason', 'no\nstatus                approved\r\nappId  x')
@@ -489,7 +489,7 @@ describe.concurrent('request', () => {
     expect(lines).toContain(`${' '.repeat(22)}status                approved`)
   })
 
-  test('approval of a brand that is there leaves it as it is, and says so', async () => {
+  test('approval for an existing brand does not change it, and says so', async () => {
     const { env, run, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     const { code, stdout, stderr } = await run('request', 'approve', id, '--app', 'till', '--brand', 'acme')
@@ -498,7 +498,7 @@ describe.concurrent('request', () => {
     expect((await context(({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
   })
 
-  test('what can not be approved changes nothing', async () => {
+  test('an approval that fails changes nothing', async () => {
     const { env, run, ok, context } = await scene()
     const [id = ''] = await withRequests(env, 'First Ltd')
     await ok('app', 'issue', 'till')
@@ -520,7 +520,7 @@ describe.concurrent('request', () => {
 })
 
 describe.concurrent('app rotate, revoke-key', () => {
-  test('a second key works beside the first, until one is revoked; both are listed with their last use', async () => {
+  test('a second key works beside the first until one is revoked; both are listed with their last use', async () => {
     const { env, run, ok } = await scene()
     const first = (await ok('app', 'issue', 'till')).trimEnd()
     const second = (await ok('app', 'rotate', 'till')).trimEnd()
@@ -549,14 +549,14 @@ describe.concurrent('app rotate, revoke-key', () => {
     expect([unknown.code, complaint(unknown)]).toEqual([1, expect.stringContaining(second.slice(-4))])
   })
 
-  test('rotate of an app without a key is refused', async () => {
+  test('rotate rejects an app without a key', async () => {
     const result = await (await scene()).run('app', 'rotate', 'nobody')
     expect([result.code, complaint(result)]).toEqual([1, expect.stringContaining('app issue')])
   })
 })
 
 describe.concurrent('audit', () => {
-  test('tells every change in its order, and no secret', async () => {
+  test('lists every change in order, and no secret', async () => {
     const { ok } = await scene()
     await ok('brand', 'put', 'acme', '--name', 'Acme')
     await ok('brand', 'put', 'acme', '--name', 'Acme Ltd', '--dlt')
@@ -580,7 +580,7 @@ describe.concurrent('audit', () => {
 })
 
 describe.concurrent('admin', () => {
-  test('password prints a hash that the server takes, and refuses one that is easy to guess', async () => {
+  test('password prints a hash that the server accepts, and rejects a password that is easy to guess', async () => {
     const run = (input: string) =>
       Bun.spawn(programLine(['admin', 'password']), {
         cwd: join(import.meta.dir, '..'),
@@ -599,7 +599,7 @@ describe.concurrent('admin', () => {
     for (const [weak, complained] of [
       ['password', 'has 8 characters. It must have 15 to 256.'],
       ['passwordpassword', 'is easy to guess'],
-      // The host of PUBLIC_URL.
+      // The host name of PUBLIC_URL.
       ['codes.example.com', 'is easy to guess'],
     ] as const) {
       const refused = run(`${weak}\n`)
@@ -617,7 +617,7 @@ describe.concurrent('admin', () => {
     }
   })
 
-  test('link prints an address with a token that is not in the database, and log-out ends what it began', async () => {
+  test('link prints a URL with a token that is not in the database, and log-out ends its session', async () => {
     const { env, run, ok, database } = await scene()
     if (store === 'sqlite') {
       const none = await run('admin', 'link')
@@ -630,7 +630,7 @@ describe.concurrent('admin', () => {
     })
     const [, token = ''] = /^https:\/\/otp\.example\.com\/admin\/link#([\w-]{43})\n$/.exec(stdout) ?? []
     expect(token).toHaveLength(43)
-    // The same for whoever comes past the proxy.
+    // The same without the proxy.
     expect(stderr).toContain(`http://localhost:3000/admin/link#${token}`)
     expect((await database.contents()).includes(token)).toBe(false)
     expect(await ok('admin', 'log-out')).toBe('0 sessions ended.\n')
@@ -644,7 +644,7 @@ describe.concurrent('outbox', () => {
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
 
-  test('prints what it holds as JSON lines, oldest first, and those of one recipient in any spelling', async () => {
+  test('prints messages as JSON lines, oldest first, also those of one recipient in any spelling', async () => {
     const { env, ok } = await scene()
     const service = await createTestApp(env)
     const sms = { channel: 'SMS', brandId: 'acme' }
@@ -678,7 +678,7 @@ describe.concurrent('outbox', () => {
     await service.close()
   })
 
-  test('--wait is refused in the end when nothing comes', async () => {
+  test('--wait fails if no message comes in time', async () => {
     const result = await (await scene()).run('outbox', '--wait', '1')
     expect(result.code).toBe(1)
     complaint(result)
@@ -692,7 +692,7 @@ describe.concurrent('outbox', () => {
 })
 
 describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sqliteAlone}`, () => {
-  /** Where the database of a test would be. */
+  /** The path of the database in a test. */
   const fileScene = async () => {
     const made = await scene()
     const { file } = made.database
@@ -700,7 +700,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
     return { ...made, file }
   }
 
-  /** One line that names the file and says what to do about it. */
+  /** One line that names the file and says what to do. */
   const expectOneLine = (result: { code: number; stdout: string; stderr: string }, file: string) => {
     expect(result.code).toBe(1)
     const text = complaint(result)
@@ -710,7 +710,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
   }
   const isRoot = process.getuid?.() === 0
 
-  test.each([[['serve']]])('because its folder can not be made is told by %j', async (command) => {
+  test.each([[['serve']]])('because its folder can not be created is reported by %j', async (command) => {
     const { file, env } = await fileScene()
     writeFileSync(file, '')
     const inside = join(file, 'otpost.db')
@@ -718,7 +718,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
     expect(expectOneLine(result, file)).toContain('DATABASE_URL')
   })
 
-  test.skipIf(isRoot)('because its folder can not be written is told', async () => {
+  test.skipIf(isRoot)('because its folder is not writable is reported', async () => {
     const { file } = await fileScene()
     mkdirSync(file)
     chmodSync(file, 0o500)
@@ -726,14 +726,14 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
     expect(expectOneLine(result, file)).toContain('DATABASE_URL')
   })
 
-  test('because it is a folder is told', async () => {
+  test('because it is a folder is reported', async () => {
     const { file, run } = await fileScene()
     mkdirSync(file)
     expect(expectOneLine(await run('migrate'), file)).toContain('DATABASE_URL')
   })
 
   test.each([[['serve']], [['app', 'issue', 'shop']]])(
-    'because it is not an SQLite file is told by %j, and the file stays as it is',
+    'because it is not an SQLite file is reported by %j, and the file does not change',
     async (command) => {
       const { file, run } = await fileScene()
       const content = 'Not a database, and dear to someone.\n'.repeat(200)
@@ -744,7 +744,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
   )
 
   test.each([[['serve']], [['brand', 'list']]])(
-    'because a newer otpost wrote it is told by %j, and nothing in it changes',
+    'because a newer otpost wrote it is reported by %j, and the file does not change',
     async (command) => {
       const { file, run, context } = await fileScene()
       await context(async () => undefined)
@@ -762,7 +762,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
     },
   )
 
-  test('because its key is too short is told', async () => {
+  test('because its key is too short is reported', async () => {
     const { file, run } = await fileScene()
     writeFileSync(`${file}.key`, 'canary\n')
     const text = expectOneLine(await run('migrate'), `${file}.key`)
@@ -771,7 +771,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
   })
 })
 
-test('commands that start together on a new database all succeed, and make one key', async () => {
+test('commands that start together on a new database all succeed, and create one key', async () => {
   const { ok, context, database } = await scene(newTestDatabase)
   const slugs = ['one', 'two', 'three', 'four']
   await Promise.all(slugs.map((slug) => ok('brand', 'put', slug, '--name', slug)))

@@ -7,14 +7,14 @@ import { commitOf } from '../src/version.ts'
 import { codeIn, temporaryFolder } from './support/app.ts'
 import { binary, programEnv } from './support/program.ts'
 
-// What only the compiled program promises. `bun test/run.ts binary` builds it and runs this.
+// Properties of the compiled program alone. `bun test/run.ts binary` builds it and runs this file.
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
 const root = join(import.meta.dir, '..')
 
-/** Where it was copied to, with nothing beside it. */
+/** The copy of the program, with no other file in its folder. */
 let folder: ReturnType<typeof temporaryFolder>
 let program: string
 
@@ -25,7 +25,7 @@ beforeAll(() => {
 })
 afterAll(() => folder.remove())
 
-/** Runs it to its end in a folder, with this environment and nothing else. */
+/** Runs it to its end in a folder, with this environment alone. */
 async function run(args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}) {
   const child = Bun.spawn([program, ...args], { cwd, env: { ...env }, stdout: 'pipe', stderr: 'pipe' })
   const [stdout, stderr, code] = await Promise.all([
@@ -36,7 +36,7 @@ async function run(args: readonly string[], cwd: string, env: Readonly<Record<st
   return { code, stdout, stderr }
 }
 
-/** Starts it and resolves with where it listens. */
+/** Starts it. Resolves to its URL. */
 async function start(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
   const child = Bun.spawn([program, ...args], { cwd, env: { ...env }, stdout: 'pipe', stderr: 'pipe' })
   const stderr = new Response(child.stderr).text()
@@ -89,7 +89,7 @@ describe.skipIf(binary === undefined)(
       const kept = await fetch(new URL('/outbox/messages?to=12025550143&wait=10', server.url))
       const { messages } = (await kept.json()) as { messages: { text: string }[] }
       expect(await post('/otp/verify', { phone, otp: codeIn(messages[0]?.text) })).toBe(200)
-      // What the browser gets is inside.
+      // The files for the browser are inside.
       const pages = [
         '/outbox',
         '/docs',
@@ -103,12 +103,12 @@ describe.skipIf(binary === undefined)(
       expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
       const { code, said, stderr } = await server.stop()
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      // Its threads are inside as well: the log tells where one can not be started.
+      // The worker threads are inside too: the log reports a worker that does not start.
       expect(said).not.toContain('"level"')
       expect(readdirSync(cwd)).toEqual(['data'])
     })
 
-    test('nothing in the folder it is started in is obeyed', async () => {
+    test('it ignores settings in the working directory', async () => {
       const cwd = newFolder('littered')
       const seen = join(cwd, 'seen')
       writeFileSync(
@@ -122,14 +122,14 @@ describe.skipIf(binary === undefined)(
       writeFileSync(join(cwd, 'package.json'), '{ "name": ')
       expect(await run(['app', 'list'], cwd)).toMatchObject({ code: 0, stderr: '' })
       expect(readdirSync(cwd)).not.toContain('seen')
-      // Unless it is asked to.
+      // Unless an option names the file.
       expect(await run(['app', 'list', '--env-file', '.env'], cwd)).toMatchObject({
         code: 78,
         stderr: expect.stringContaining('APP_CREDENTIALS'),
       })
     })
 
-    test('without a word of the environment it is in production', async () => {
+    test('without an environment it runs in production mode', async () => {
       const cwd = newFolder('production')
       for (const env of [{}, { NODE_ENV: '' }]) {
         const refused = await run(['serve'], cwd, env)
@@ -143,7 +143,7 @@ describe.skipIf(binary === undefined)(
       expect((await server.stop()).code).toBe(0)
     })
 
-    test('what goes wrong inside is logged by the lines of the source, and answered without a word of it', async () => {
+    test('an internal error is logged with lines of the source, and answered without details', async () => {
       const cwd = newFolder('trace')
       const server = await start(['serve'], cwd, { PORT: '0', NODE_ENV: 'development' })
       const database = new Database(join(cwd, 'data/otpost.db'))
@@ -158,17 +158,17 @@ describe.skipIf(binary === undefined)(
       expect((await server.stop()).said).toMatch(/at \w+ \(src\/adapters\/sqlite\/database\.ts:\d+:\d+\)/)
     })
 
-    test('it tells its version, its commit and its Bun', async () => {
+    test('it prints its version, its commit and its Bun version', async () => {
       const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
       const { code, stdout } = await run(['--version'], folder.path)
       expect(code).toBe(0)
       const [, told, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
       expect([told, bun]).toEqual([version, Bun.version])
-      // Whether files differ from it may have changed since the build.
+      // Files may have changed since the build, so the suffix for changed files is ignored.
       expect(commit?.replace('-dirty', '')).toBe(commitOf(root).replace('-dirty', ''))
     })
 
-    test('a temporary folder that can not be used is told, with what to do', async () => {
+    test('an unusable temporary folder is reported, with what to do', async () => {
       const { code, stderr } = await run(['app', 'list'], newFolder('tmp'), {
         TMPDIR: join(folder.path, 'none'),
       })
@@ -176,7 +176,7 @@ describe.skipIf(binary === undefined)(
       expect(stderr).toContain('Set TMPDIR')
     })
 
-    test('no path of the machine that built it is inside', async () => {
+    test('it contains no path of the build machine', async () => {
       const bytes = Buffer.from(await Bun.file(program).arrayBuffer())
       expect(bytes.includes(`${root}/`)).toBe(false)
       expect(bytes.includes('src/adapters/http/server.ts')).toBe(true)

@@ -11,7 +11,7 @@ import { notifyBrands, tables } from './tables/notify.ts'
 import { sendBrands, sendRows } from './tables/otp-send.ts'
 import { verifyBrands, verifyCredentials, verifyRows } from './tables/otp-verify.ts'
 
-// The tables of the contract again, now on the real process: what the service does in a test it does as a program too.
+// Runs the tables of the contract against the real process.
 
 let server: TestServer
 let database: TestDatabase

@@ -15,13 +15,13 @@ setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 
-/** Ended here should a story have failed before it ended them. */
+/** Servers that a failed test may have left running. */
 const running = new Set<TestServer>()
 afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
 })
 
-/** A database of its own with brands `acme` and `globex`, a gateway, and servers on them one after another; all ended after it. */
+/** A database with brands `acme` and `globex`, a gateway, and servers on them one after another. All end with the scene. */
 async function scene(env: Readonly<Record<string, string>> = {}) {
   const ending = new AsyncDisposableStack()
   const database = await openTestDatabase()
@@ -77,13 +77,13 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
 
 type Scene = Awaited<ReturnType<typeof scene>>
 
-/** What an answer says in one word. */
+/** The verdict of an answer in one word. */
 function verdict({ status, body }: Pick<Answer, 'status' | 'body'>): string {
   return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
-// CRASH_SEED lets the same clients ask the same again, as far as a busy machine allows.
-test('of a server that is killed under load and started again, again and again, every answer holds', async () => {
+// With CRASH_SEED, the same clients send the same requests again, as far as a busy machine allows.
+test('a server that is killed under load and restarted repeatedly keeps every answered change', async () => {
   const seed = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
   const random = randomNumbers(seed)
   const limits = { cooldownMs: 1000, phonePerMinute: 3 }
@@ -92,7 +92,7 @@ test('of a server that is killed under load and started again, again and again, 
 
   for (let round = 1; round <= 3; round++) {
     const server = await trace.start()
-    // Some phones are of the rounds before, whose codes, guesses and cooldowns are still about.
+    // Some phones are from earlier rounds, whose codes, guesses and cooldowns are still live.
     const phones = Array.from({ length: 100 }, (_, index) => `1${2_000_000_000 + 35 * round + index}`)
     let answersLeft = 300 + Math.floor(500 * random())
     await load(
@@ -111,22 +111,22 @@ test('of a server that is killed under load and started again, again and again, 
 
   const problems = contradictions(history, limits)
   if (problems.length > 0) throw new Error(`CRASH_SEED=${seed}\n${problems.join('\n')}`)
-  // Enough of everything has happened for that to mean something.
+  // Enough events of each kind have happened for a meaningful check.
   for (const answer of ['200', '401 mismatch', '404 not_found', '429 max_attempts', '429 cooldown_active']) {
     if (history.answers(answer) <= 20) throw new Error(`CRASH_SEED=${seed}: too few answers are ${answer}`)
   }
   expect(await trace.database.isWhole()).toBe(true)
 })
 
-/** How long a send keeps its phone while nobody knows its end: both its provider calls and a margin. */
+/** How long a send with an unknown result reserves its phone: both its provider calls and a margin. */
 const leaseSeconds = 62
 
 const crashPoints: readonly {
   readonly name: string
   readonly delivered: boolean
-  /** What the next send to the phone is answered. */
+  /** The answer to the next send to the phone. */
   readonly next: '200' | '429 cooldown_active'
-  /** Lets a send come as far as this, kills the server there and waits until it is gone. */
+  /** Runs a send to this point, kills the server and waits for its exit. */
   reach(trace: Scene): Promise<void>
 }[] = [
   {
@@ -144,7 +144,7 @@ const crashPoints: readonly {
       const head = `POST /otp/send HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
       socket.write(`${head}\r\n\r\n${body.slice(0, -1)}`)
       socket.flush()
-      // Connections are taken in their order: once a later one is answered, this one is with the server.
+      // The server accepts connections in order: once a later one is answered, this one is with the server.
       await server.get('/health')
       await server.stop('SIGKILL')
     },
@@ -155,7 +155,7 @@ const crashPoints: readonly {
     next: '429 cooldown_active',
     async reach(trace) {
       const connected = Promise.withResolvers<void>()
-      // Nothing is read here: that a connection is made tells that the call is about to begin.
+      // The gateway does not read: a new connection means that the call is about to begin.
       const gateway = Bun.listen({
         hostname: '127.0.0.1',
         port: 0,
@@ -199,7 +199,7 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
   await using trace = await scene({ PHONE_LIMIT_PER_MINUTE: '1' })
   await point.reach(trace)
   const server = await trace.start()
-  // A send goes out within its request or not at all.
+  // An SMS is sent within its request or not at all.
   expect(trace.receiver.received).toHaveLength(point.delivered ? 1 : 0)
   expect(verdict(await server.post('/otp/send', { phone }))).toBe(point.next)
   if (point.delivered) {
@@ -209,7 +209,7 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
   if (point.next === '429 cooldown_active') {
     expect(await (await trace.later(leaseSeconds - 20))('/otp/send', { phone })).toBe('429 cooldown_active')
   }
-  // Whoever got nothing can ask again when the delivery that was under way can't arrive any more.
+  // The user can request another code when the delivery that was under way can not arrive any more.
   const ask =
     point.next === '200' || point.delivered ? await trace.later(0) : await trace.later(leaseSeconds + 1)
   if (trace.receiver.received.length === 0) expect(await ask('/otp/send', { phone })).toBe('200')
@@ -221,10 +221,10 @@ test.concurrent.each(crashPoints)('a server is killed in the middle of a send: $
   expect(await ask('/otp/verify', { phone, otp })).toBe('404 not_found')
 })
 
-test('a server is killed as the gateway answers: what was delivered verifies once and is not sent again', async () => {
+test('a server is killed as the gateway answers: a delivered code verifies once and is not sent again', async () => {
   await using trace = await scene({ SMS_COOLDOWN_SECONDS: '60' })
-  // The gateway answers half of the sends at first, so that the server knows its way when the others are answered; from
-  // there on its death is another number of turns away each time.
+  // The gateway answers half of the sends first, so that the code is warm for the others. Then each round kills the
+  // server some event-loop turns later.
   for (const [index, turns] of [0, 200, 400, 800].entries()) {
     const server = await trace.start()
     const phones = Array.from({ length: 8 }, (_, place) => `1${2_000_000_000 + 10 * index + place}`)

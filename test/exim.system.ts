@@ -13,7 +13,7 @@ setDefaultTimeout(120_000)
 const missing = missingForExim()
 if (missing.length > 0) console.warn(`a real mail server: skipped, since it needs ${missing.join(', ')}`)
 
-/** Longer than any answer on this machine takes; a test that waits so long has failed. */
+/** Longer than any answer on this machine takes. */
 const patienceMs = 20_000
 
 const password = 'p@ss word'
@@ -33,7 +33,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** The mailer of an environment, which trusts the server unless it says otherwise. */
+/** The mailer for an environment, which trusts the server by default. */
 function mailerFor(env: Readonly<Record<string, string>>): Mailer {
   const settings = new Settings({
     MAIL_FROM: 'Codes <codes@shop.example>',
@@ -65,7 +65,7 @@ function mailTo(to: string, fields: Partial<Mail> = {}): Mail {
 
 const idOf = ({ requestId }: Mail) => `${requestId}.1@shop.example`
 
-/** Sends one mail and expects it to be accepted; how it was delivered. */
+/** Sends one mail that must be accepted. Resolves to its delivery. */
 async function deliver(mailer: Mailer, mail: Mail) {
   expect(await mailer.send(mail, 1, patienceMs)).toEqual({ kind: 'accepted', providerMessageId: idOf(mail) })
   const delivered = await exim.delivered(idOf(mail))
@@ -78,7 +78,7 @@ async function deliver(mailer: Mailer, mail: Mail) {
 }
 
 describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
-  test('gets a mail by STARTTLS, and delivers it to its recipient from its sender', async () => {
+  test('accepts a mail over STARTTLS, and delivers it to its recipient from its sender', async () => {
     const mail = mailTo('jane@example.test', { subject: 'Ваш заказ 🎁', text: 'one\n.\nQUIT' })
     const { mail: delivered, header } = await deliver(
       mailerFor({ SMTP_URL: `smtp://${exim.submission}` }),
@@ -96,13 +96,13 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     expect(delivered.html?.trim()).toBe(mail.html)
   })
 
-  test('gets a mail over implicit TLS from who has logged in', async () => {
+  test('accepts a mail over implicit TLS after a login', async () => {
     const mailer = mailerFor({ SMTP_URL: `smtps://${login}@${exim.implicit}` })
     const { header } = await deliver(mailer, mailTo('jane@example.test'))
     expect(header('received').join()).toContain('with esmtpsa')
   })
 
-  test('is known by its name, too', async () => {
+  test('is reached by its host name, too', async () => {
     const mailer = mailerFor({
       SMTP_URL: `smtps://${login}@${exim.implicit.replace('127.0.0.1', 'localhost')}`,
     })
@@ -111,12 +111,12 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
 
   test.each<[string, () => Readonly<Record<string, string>>, string]>([
     [
-      'by STARTTLS whose certificate nobody vouches for',
+      'over STARTTLS with an untrusted certificate',
       () => ({ SMTP_URL: `smtp://${exim.submission}`, SMTP_CA_FILE: '' }),
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
     ],
     [
-      'over implicit TLS whose certificate nobody vouches for',
+      'over implicit TLS with an untrusted certificate',
       () => ({ SMTP_URL: `smtps://${login}@${exim.implicit}`, SMTP_CA_FILE: '' }),
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
     ],
@@ -143,7 +143,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     expect(exim.count(idOf(mail))).toBe(0)
   })
 
-  test('waits for TLS while we wait for its greeting gets nothing', async () => {
+  test('waits for TLS while the client waits for its greeting gets nothing', async () => {
     const mailer = mailerFor({ SMTP_URL: `smtp://${exim.implicit}` })
     const outcome = await mailer.send(mailTo('jane@example.test'), 1, 200)
     expect(outcome).toMatchObject({ kind: 'unknown', reason: 'time-out' })
@@ -153,7 +153,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
   test.each<[string, string, Outcome]>([
     ['greylists', 'greylisted@example.test', { kind: 'retryable', reason: 'SMTP 451' }],
     ['is closing', 'closing@example.test', { kind: 'retryable', reason: 'SMTP 421' }],
-    ['knows nobody of that name', 'nobody@example.test', { ...recipient, reason: 'SMTP 550' }],
+    ['has no such mailbox', 'nobody@example.test', { ...recipient, reason: 'SMTP 550' }],
     ['blocks the recipient', 'blocked@example.test', { ...recipient, reason: 'SMTP 550' }],
     ['finds the mailbox full', 'full@example.test', { ...recipient, reason: 'SMTP 552' }],
     ['does not relay', 'jane@elsewhere.test', { ...recipient, reason: 'SMTP 550' }],
@@ -163,7 +163,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     await deliver(mailer, mailTo('jane@example.test'))
   })
 
-  test('refuses what is too large', async () => {
+  test('rejects a mail that is too large', async () => {
     const mailer = mailerFor({ SMTP_URL: `smtp://${exim.submission}` })
     const mail = mailTo('jane@example.test', { html: `<p>${'All of it. '.repeat(10_000)}</p>` })
     expect(await mailer.send(mail, 1, patienceMs)).toEqual({
@@ -174,11 +174,11 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     await deliver(mailer, mailTo('jane@example.test'))
   })
 
-  test.each(['slow@example.test', 'late@example.test'])('may take its time: %s', async (to) => {
+  test.each(['slow@example.test', 'late@example.test'])('may be slow: %s', async (to) => {
     await deliver(mailerFor({ SMTP_URL: `smtp://${exim.submission}` }), mailTo(to))
   })
 
-  test('that takes too long over the recipient has got nothing', async () => {
+  test('that is too slow at the recipient has not accepted the mail', async () => {
     const mailer = mailerFor({ SMTP_URL: `smtp://${exim.submission}` })
     const mail = mailTo('slow@example.test')
     expect(await mailer.send(mail, 1, 300)).toMatchObject({ kind: 'unknown', reason: 'time-out' })
@@ -188,9 +188,9 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
     expect(exim.count(idOf(mail))).toBe(0)
   })
 
-  test('that takes too long over the content may have it, and is not sent it again', async () => {
+  test('that is too slow after the content may have the mail, which is not sent again', async () => {
     const mailer = mailerFor({ SMTP_URL: `smtp://${exim.submission}` })
-    // Over a connection that is there already, so that the time goes by where it should.
+    // Over an open connection, so that the time-out falls into the content.
     await deliver(mailer, mailTo('jane@example.test'))
     const mail = mailTo('later@example.test')
     expect(await mailer.send(mail, 1, 8000)).toEqual({
@@ -198,7 +198,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
       reason: 'time-out',
       providerMessageId: idOf(mail),
     })
-    // Exim mostly lets go of what it could not confirm.
+    // Exim usually drops a mail that it could not confirm.
     await exim.logged(new RegExp(`connection lost after final dot|id=${idOf(mail)}`))
     await deliver(mailer, mailTo('jane@example.test'))
     expect(exim.count(idOf(mail))).toBeLessThanOrEqual(1)
@@ -229,7 +229,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
 })
 
 test.skipIf(missing.length > 0)(
-  'sixty mails at once arrive, each once, at a server that takes five over a connection',
+  'sixty mails at once each arrive once at a server that accepts five per connection',
   async () => {
     await using strict = await startExim(5)
     const mailer = mailerFor({ SMTP_URL: `smtp://${strict.submission}`, SMTP_CA_FILE: strict.caFile })
@@ -244,7 +244,7 @@ test.skipIf(missing.length > 0)(
 )
 
 describe.skipIf(missing.length > 0)('a signature', () => {
-  test('made with the commands of docs/providers/smtp.md is valid on the mail that arrived', async () => {
+  test('with a key from the commands of docs/providers/smtp.md is valid on the delivered mail', async () => {
     const keyFile = join(folder.path, 'dkim.pem')
     run('openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', keyFile)
     const publicKey = run('sh', '-c', `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`)
@@ -262,13 +262,13 @@ describe.skipIf(missing.length > 0)('a signature', () => {
     const { raw } = await deliver(mailer, mail)
     const name = 's1._domainkey.shop.example'
     expect(verifyDkim(raw, name, record)).toBe('valid')
-    // And it would be seen if it were not.
+    // An invalid signature is detected.
     expect(verifyDkim(raw.replace(/^From: /m, 'From: x'), name, record)).toBe('invalid')
     expect(verifyDkim(`${raw}more`, name, record)).toBe('invalid')
     expect(verifyDkim(raw, 's2._domainkey.shop.example', record)).not.toBe('valid')
   })
 
-  test('in the name of another domain is valid, too', async () => {
+  test('of another domain is valid, too', async () => {
     const keyFile = join(folder.path, 'other.pem')
     run('openssl', 'genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024', '-out', keyFile)
     const publicKey = run('sh', '-c', `openssl pkey -in ${keyFile} -pubout -outform DER | openssl base64 -A`)

@@ -26,7 +26,7 @@ if (!compiler) {
 
 const shared = temporaryFolder()
 const library = join(shared.path, 'faults.so')
-/** The folder of a database with brand `acme`, to be copied. */
+/** The folder of a database with brand `acme`, as a template. */
 const prepared = join(shared.path, 'data')
 
 beforeAll(async () => {
@@ -41,10 +41,10 @@ beforeAll(async () => {
 
 afterAll(() => shared.remove())
 
-/** The numbers of errors that a disk answers a write with. */
+/** The error numbers of failed writes. */
 const errno = { EIO: 5, ENOSPC: 28, EROFS: 30 } as const
 
-/** A server with brand `acme`, a gateway for its SMS, and a disk and a clock that fail when they are told to. */
+/** A server with brand `acme`, an SMS gateway, and a disk and a clock that fail on request. */
 async function scene(env: Readonly<Record<string, string>> = {}) {
   const ending = new AsyncDisposableStack()
   const folder = temporaryFolder()
@@ -72,29 +72,29 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
     disk,
     /** The database file. */
     file,
-    /** Lets a fault begin, or end when no number is given. */
+    /** Starts a fault, or ends it without a number. */
     fault(name: 'write' | 'sync' | 'hang' | 'clock', number?: number): void {
       const path = join(faults, name)
       if (number === undefined) rmSync(path, { force: true })
       else {
-        // By way of a draft: a file that is there holds its number.
+        // Through a draft: an existing file always contains its number.
         writeFileSync(`${path}.draft`, String(number))
         renameSync(`${path}.draft`, path)
       }
     },
     send: (phone: string) => server.post('/otp/send', { phone }),
     verify: (phone: string, otp: string) => server.post('/otp/verify', { phone, otp }),
-    /** How many SMS the gateway got for a phone. */
+    /** How many SMS the gateway received for a phone. */
     smsTo: (phone: string) => receiver.received.filter(({ body }) => body.to === phone).length,
     /** The code in the last SMS to a phone. */
     codeOf: (phone: string) => codeIn(receiver.received.findLast(({ body }) => body.to === phone)?.body.text),
-    /** A phone with a code that was sent to it. */
+    /** A phone that a code was sent to. */
     async sent(): Promise<{ phone: string; otp: string }> {
       const phone = freshPhone()
       expectSuccess(await trace.send(phone), ['expiresIn'])
       return { phone, otp: trace.codeOf(phone) }
     },
-    /** Waits until nothing of the messages so far is left to be written. */
+    /** Waits until all messages so far have been written. */
     async logged(): Promise<void> {
       const { requestId } = receiver.received.at(-1)?.body ?? {}
       const context = await openContext(readStoreConfig({ DATABASE_URL: `file:${file}` }))
@@ -102,7 +102,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
         await new Promise((resolve) => setImmediate(resolve))
       await context.close()
     },
-    /** Nothing can be kept: what would have to be is refused, nothing is sent, and the health of the server says so. */
+    /** No write succeeds: requests that need one fail, nothing is sent, and the health check reports it. */
     async expectClosed(code: { phone: string; otp: string }): Promise<void> {
       const phone = freshPhone()
       expectError(await trace.send(phone), 500, 'internal_error')
@@ -111,7 +111,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       expect(trace.smsTo(phone)).toBe(0)
       await trace.expectHealth(503, 'unavailable')
     },
-    /** The same server serves again, and a code from before is as good as it was. */
+    /** The same server serves again, and an earlier code is still valid. */
     async expectHealed(code: { phone: string; otp: string }): Promise<void> {
       await trace.expectHealth(200, 'ok')
       const next = await trace.sent()
@@ -123,7 +123,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
       const { status: answered, body } = await server.get('/health')
       expect({ status: answered, body }).toMatchObject({ status, body: { status: word } })
     },
-    /** Ends the server and asks SQLite whether the file is sound. */
+    /** Stops the server and runs an integrity check on the file. */
     async expectSoundFile(): Promise<void> {
       expect(await server.stop()).toBe(0)
       const db = new Database(file, { readonly: true })
@@ -138,7 +138,7 @@ async function scene(env: Readonly<Record<string, string>> = {}) {
 type Scene = Awaited<ReturnType<typeof scene>>
 
 describe.skipIf(!compiler)('a disk that fails', () => {
-  test.concurrent('full under load refuses what it cannot keep, sends none of it, and serves on when there is room', async () => {
+  test.concurrent('full under load rejects requests that it can not store, sends none of them, and recovers when there is room', async () => {
     await using trace = await scene()
     const before = await Promise.all(Array.from({ length: 6 }, () => trace.sent()))
     const [first] = before
@@ -180,7 +180,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     await trace.expectSoundFile()
   })
 
-  test.concurrent('read-only, faulty, or unable to sync once, it refuses what it cannot keep, and heals', async () => {
+  test.concurrent('read-only, faulty, or unable to sync once, it rejects requests that it can not store, and recovers', async () => {
     await using trace = await scene()
     for (const number of [errno.EROFS, errno.EIO]) {
       const code = await trace.sent()
@@ -189,7 +189,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
       trace.fault('write')
       await trace.expectHealed(code)
     }
-    // What a failed sync leaves on the disk is unknown: its commit is not to be relied on, the next one writes anew.
+    // After a failed sync the content of the disk is unknown: the commit is not reliable, and the next one writes anew.
     const code = await trace.sent()
     await trace.logged()
     const phone = freshPhone()
@@ -200,7 +200,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     await trace.expectSoundFile()
   })
 
-  test.concurrent('that is full keeps no server from stopping in order', async () => {
+  test.concurrent('that is full does not keep a server from stopping cleanly', async () => {
     await using trace = await scene()
     await trace.sent()
     trace.fault('write', errno.ENOSPC)
@@ -209,7 +209,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     expect(JSON.parse(trace.server.lines.at(-1) ?? '{}').msg).toBe('stopped')
   })
 
-  test.concurrent('that hangs holds up no answer that does not need it, and health says so', async () => {
+  test.concurrent('that hangs delays only answers that need it, and the health check reports it', async () => {
     await using trace = await scene()
     const code = await trace.sent()
     const phone = freshPhone()
@@ -223,15 +223,15 @@ describe.skipIf(!compiler)('a disk that fails', () => {
     await trace.expectHealed(code)
   })
 
-  test.concurrent('that fills up while an SMS is on its way leaves its code good', async () => {
-    // A cooldown shorter than a delivery may take is set at its end, which is what fails here.
+  test.concurrent('that fills up while an SMS is on its way leaves its code valid', async () => {
+    // A cooldown shorter than the time-out of a delivery is written after the delivery, and that write fails here.
     await using trace = await scene({ SMS_COOLDOWN_SECONDS: '1' })
     const phone = freshPhone()
     trace.receiver.answer(() => {
       trace.fault('write', errno.ENOSPC)
       return new Response()
     })
-    // It was accepted, and that is what counts for whoever waits for it; the next one waits rather longer than a second.
+    // The SMS was accepted, so the answer is a success; the next cooldown is rather longer than a second.
     expectSuccess(await trace.send(phone), ['expiresIn'])
     trace.fault('write')
     trace.receiver.answer(() => new Response())
@@ -241,7 +241,7 @@ describe.skipIf(!compiler)('a disk that fails', () => {
   })
 })
 
-/** Where the database of a server goes, and how it comes back. */
+/** A way to move the database file away, and to put it back. */
 const losses: readonly {
   name: string
   lose(trace: Scene, aside: string): void
@@ -267,7 +267,7 @@ const losses: readonly {
   },
 ]
 
-test.concurrent('a database that is gone, or another, is not served from memory', async () => {
+test.concurrent('a deleted or replaced database is not served from memory', async () => {
   await using trace = await scene()
   for (const { lose, restore } of losses) {
     const aside = `${trace.disk}.aside`
@@ -280,17 +280,17 @@ test.concurrent('a database that is gone, or another, is not served from memory'
   await trace.expectSoundFile()
 })
 
-test.concurrent("another process's lock is waited for, not for ever, and holds up nobody else", async () => {
+test.concurrent('a lock of another process delays requests for a limited time, and only those that write', async () => {
   await using trace = await scene()
   const code = await trace.sent()
   const other = new Database(trace.file)
-  // The server may be writing its journal.
+  // The server may be writing its event log.
   other.run('PRAGMA busy_timeout = 30000')
   other.run('BEGIN IMMEDIATE')
   const phones = Array.from({ length: 20 }, () => freshPhone())
   let answered = 0
   const sends = phones.map((phone) => trace.send(phone).finally(() => answered++))
-  // What needs no write is answered all the while, one after the other.
+  // Requests that write nothing are answered meanwhile, one after the other.
   let turns = 0
   for (; answered === 0; turns++) {
     expect((await trace.server.get('/integrations/catalog')).status).toBe(200)
@@ -308,14 +308,14 @@ test.concurrent("another process's lock is waited for, not for ever, and holds u
 })
 
 test.concurrent.skipIf(!compiler)(
-  'a clock that is set back an hour, and right again, lengthens nothing and shuts nobody out',
+  'a clock that is set back an hour and corrected extends no period and locks no user out',
   async () => {
     await using trace = await scene({ GLOBAL_LIMIT_PER_MINUTE: '30', SMS_COOLDOWN_SECONDS: '30' })
     const timestamp = () => Number(trace.receiver.received.at(-1)?.headers.get('webhook-timestamp'))
     const old = await trace.sent()
     const wentAt = timestamp()
     trace.fault('clock', -3600)
-    // The code is of a time to come: its life can't be told any more.
+    // The code is from the future, so its remaining lifetime is unknown.
     expectError(await trace.verify(old.phone, old.otp), 404, 'not_found')
     const again = await trace.send(old.phone)
     expectError(again, 429, 'cooldown_active')
@@ -328,13 +328,13 @@ test.concurrent.skipIf(!compiler)(
 
     trace.fault('clock')
     expectError(await trace.verify(past.phone, past.otp), 404, 'not_found')
-    // All of the windows of that hour are over: its cooldown too.
+    // All windows of that hour have ended, and so has the cooldown.
     expectSuccess(await trace.send(past.phone), ['expiresIn'])
     expectSuccess(await trace.verify(past.phone, trace.codeOf(past.phone)))
   },
 )
 
-test.concurrent('a gateway that never answers holds up 500 sends and nobody else, and leaves nothing behind', async () => {
+test.concurrent('a gateway that never answers delays only the 500 sends to it, and leaves no connections open', async () => {
   await using trace = await scene({ PROVIDER_TIMEOUT_MS: '10000', PHONE_LIMIT_PER_MINUTE: '1' })
   const codes = await Promise.all(Array.from({ length: 50 }, () => trace.sent()))
   const { pid } = trace.server.child
@@ -345,9 +345,9 @@ test.concurrent('a gateway that never answers holds up 500 sends and nobody else
 
   const phones = Array.from({ length: 500 }, () => freshPhone())
   let answered = 0
-  // Each on a connection of its own: fetch would keep half of them back.
+  // Each on a connection of its own: fetch would queue half of them.
   const sends = phones.map((phone) => postOnSocket(trace.server.url, { phone }).finally(() => answered++))
-  // How many come through depends on the machine; each is answered while all of these wait.
+  // How many are answered depends on the machine; each is answered while all of these wait.
   let turns = 0
   for (const { phone, otp } of codes) {
     expectError(await trace.verify(phone, otherThan(otp)), 401, 'mismatch')
@@ -362,11 +362,11 @@ test.concurrent('a gateway that never answers holds up 500 sends and nobody else
   expect(Object.fromEntries([...statKey].map(([answer, alike]) => [answer, alike.length]))).toEqual({
     '502 sms_failed': 500,
   })
-  // A call that could not be made in time was not made: nothing comes out of it later.
+  // A call that timed out in the queue is not sent later.
   const calls = trace.receiver.received.length
   const reached = new Set(trace.receiver.received.map(({ body }) => body.to))
   expect(reached.size).toBe(calls)
-  // The connections of calls that were given up are closed a moment later.
+  // Connections of calls that timed out are closed a moment later.
   while (descriptorsOf(pid) >= before.descriptors + 20) await Bun.sleep(20)
   expect(residentKibibytes(pid)).toBeLessThan(before.kibibytes + 100 * 1024)
 
@@ -374,7 +374,7 @@ test.concurrent('a gateway that never answers holds up 500 sends and nobody else
   for (const phone of [phones[0], phones[250], phones[499]] as string[]) {
     expectError(await trace.verify(phone, '123456'), 404, 'not_found')
     const again = await trace.send(phone)
-    // One a minute: an SMS that may have been sent counts (D26), one that was certainly not sent does not.
+    // The limit of one per minute counts an SMS that may have been sent (D26), and not one that was certainly not sent.
     if (reached.has(phone)) {
       expectError(again, 429, 'rate_limited')
     } else {
@@ -398,7 +398,7 @@ test.concurrent('a gateway that never answers holds up 500 sends and nobody else
 })
 
 describe('a log reader', () => {
-  test.concurrent('that stalls misses nothing once it reads on, and holds up nobody', async () => {
+  test.concurrent('that stalls gets every line once it continues, and delays no request', async () => {
     await using logged = await startUnread()
     const ids = await logged.ask(1000)
     const rest = logged.readOn()
@@ -409,13 +409,13 @@ describe('a log reader', () => {
     expect(lines.at(-1).msg).toBe('stopped')
   })
 
-  test.concurrent('that stalls for good does not keep the server from ending', async () => {
+  test.concurrent('that stalls for good does not keep the server from exiting', async () => {
     await using logged = await startUnread()
     await logged.ask(1000)
     expect(await logged.stop()).toBe(0)
   })
 
-  test.concurrent('that goes away takes nothing with it', async () => {
+  test.concurrent('that exits does not stop the server', async () => {
     await using logged = await startUnread()
     await logged.hangUp()
     await logged.ask(200)
@@ -423,14 +423,14 @@ describe('a log reader', () => {
   })
 })
 
-/** A server of which nobody has read more of the log than that it listens. */
+/** A server whose log is not read after the line that it listens. */
 async function startUnread() {
   const folder = temporaryFolder()
   const child = Bun.spawn(programLine(['serve']), {
     env: programEnv({ DATABASE_URL: `file:${join(folder.path, 'otpost.db')}`, PORT: '0' }),
     stdout: 'pipe',
     stderr: 'inherit',
-    // A server that does not end by itself ends the test with another code.
+    // A server that does not end by itself fails the test with another exit code.
     timeout: 100_000,
     killSignal: 'SIGKILL',
   })
@@ -440,7 +440,7 @@ async function startUnread() {
   while (!text.includes('\n')) text += decoder.decode((await reader.read()).value, { stream: true })
   const url = new URL(JSON.parse(text.slice(0, text.indexOf('\n'))).url)
   return {
-    /** Asks it so many times, some at once, and must be answered; resolves to the ids of the requests. */
+    /** Sends many requests, some at once; all must be answered. Resolves to the ids of the requests. */
     async ask(count: number): Promise<string[]> {
       const ids: string[] = []
       const client = async () => {
@@ -478,7 +478,7 @@ async function startUnread() {
 describe('calls to gateways', () => {
   const call = (url: string, timeoutMs = 20_000) => post(url, { headers: {}, body: '{}' }, timeoutMs)
 
-  test('more than there may be at once take turns, and all are made', async () => {
+  test('beyond the maximum number wait for their turn, and all are sent', async () => {
     const [gateway, other] = [startReceiver(), startReceiver()]
     let open = 0
     let most = 0
@@ -493,7 +493,7 @@ describe('calls to gateways', () => {
     })
     const calls = Array.from({ length: 300 }, () => call(gateway.url))
     await full.promise
-    // Were there more to come, they would have by the time that another call is answered.
+    // Any further call would have arrived by the time another one is answered.
     expect(await call(other.url)).toEqual({ answered: true, status: 204, text: '' })
     release(new Response())
     const results = await Promise.all(calls)
@@ -502,7 +502,7 @@ describe('calls to gateways', () => {
     await Promise.all([gateway.stop(), other.stop()])
   })
 
-  test('that come to their turn when their time is over are not made', async () => {
+  test('that time out before their turn are not sent', async () => {
     const gateway = startReceiver()
     const late = call(gateway.url, 20)
     const standsStillUntil = performance.now() + 25
@@ -514,11 +514,11 @@ describe('calls to gateways', () => {
     await gateway.stop()
   })
 
-  test('that hang leave room for another gateway, and for the next call when they end', async () => {
+  test('that hang leave room for another gateway, and for the next call after them', async () => {
     const [dead, healthy] = [startReceiver(() => new Promise<Response>(() => {})), startReceiver()]
     let ended = 0
     const hanging = Array.from({ length: 1200 }, () => call(dead.url, 6000).finally(() => ended++))
-    // Beyond those under way and those that wait for their turn, at once.
+    // Calls beyond those under way and those in the queue fail at once.
     const refused = { kind: 'retryable', reason: 'too many calls under way', notCalled: true } as const
     for (const late of hanging.slice(-80)) expect(await late).toEqual({ answered: false, outcome: refused })
     expect(ended).toBe(80)
@@ -537,17 +537,17 @@ describe('calls to gateways', () => {
   })
 })
 
-/** A try of the load: a send to a phone of its own and, when that went well, the verify of its code. */
+/** One step of the load: a send to a new phone and, if that succeeds, the verify of its code. */
 interface Try {
   readonly phone: string
-  /** Counts answers; between which two moments of the load it happened. */
+  /** Counts answers between two moments of the load. */
   readonly begun: number
   readonly ended: number
   readonly sent: Answer
   readonly verified: Answer | undefined
 }
 
-/** Sends and verifies from many clients at once, until it is stopped. */
+/** Sends and verifies from many clients at once until stopped. */
 function startLoad(trace: Scene, clients: number) {
   const tries: Try[] = []
   let moment = 0
@@ -564,16 +564,16 @@ function startLoad(trace: Scene, clients: number) {
     }
   }
   const running = Promise.all(Array.from({ length: clients }, client))
-  // Should the test fail before it stops the load.
+  // In case the test fails before it stops the load.
   running.catch(() => undefined)
   return {
-    /** Resolves when so many more tries have ended. */
+    /** Resolves when this many more steps have ended. */
     answers(count: number): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>()
       awaited = { count: tries.length + count, resolve }
       return promise
     },
-    /** This moment, to compare tries with. */
+    /** The current moment, to compare steps with. */
     mark: () => ++moment,
     async stop(): Promise<readonly Try[]> {
       stopping = true
@@ -583,7 +583,7 @@ function startLoad(trace: Scene, clients: number) {
   }
 }
 
-/** A send on a connection of its own, which is closed after it; resolves to what was answered, in a few words. */
+/** A send on a connection of its own. Resolves to its result in a few words. */
 async function postOnSocket(url: URL, fields: object): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let text = ''

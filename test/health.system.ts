@@ -8,13 +8,13 @@ setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 
-/** Ended here should a story have failed before it ended them. */
+/** Servers that a failed test may have left running. */
 const running = new Set<TestServer>()
 afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
 })
 
-/** A server with brand `acme` on a database of its own; both are ended after it. */
+/** A server with brand `acme` on a database of its own; both end with the scene. */
 async function serving(env: Readonly<Record<string, string>>) {
   const database = await openTestDatabase()
   const { code } = await otpost(['brand', 'put', 'acme', '--name', 'Acme'], database.env)
@@ -31,7 +31,7 @@ async function serving(env: Readonly<Record<string, string>>) {
   }
 }
 
-test.concurrent('with SHUTDOWN_DELAY_SECONDS a stop goes on serving, not ready; a second signal ends it at once', async () => {
+test.concurrent('with SHUTDOWN_DELAY_SECONDS a stopping server still serves but is not ready; a second signal stops it at once', async () => {
   await using trace = await serving({ SHUTDOWN_DELAY_SECONDS: '300' })
   const { server } = trace
   expect(await probed(server.get)).toEqual(['200 ok', '200 ready', '200 ok'])
@@ -40,14 +40,14 @@ test.concurrent('with SHUTDOWN_DELAY_SECONDS a stop goes on serving, not ready; 
   expect(await probed(server.get)).toEqual(['200 ok', '503 draining', '200 ok'])
   const sent = await server.post('/otp/send', { phone })
   expect(sent.status).toBe(200)
-  // Nobody is sent away while the load balancers still learn of it.
+  // No request is rejected before the load balancers have noticed the stop.
   expect(sent.headers.get('connection')).not.toBe('close')
   const startedAt = performance.now()
   expect(await server.stop()).toBe(1)
   expect(performance.now() - startedAt).toBeLessThan(100_000)
 })
 
-test.concurrent('after SHUTDOWN_DELAY_SECONDS a stop ends as any other', async () => {
+test.concurrent('after SHUTDOWN_DELAY_SECONDS the server stops as usual', async () => {
   // Long enough for a request on a busy machine.
   await using trace = await serving({ SHUTDOWN_DELAY_SECONDS: '6' })
   const { server } = trace

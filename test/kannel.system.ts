@@ -8,13 +8,13 @@ import { temporaryFolder } from './support/app.ts'
 import { Arrivals, type Submitted, startKannel, textOf, withoutKannel } from './support/kannel.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
-// The adapter against the Kannel of Debian, and over its SMPP link against an SMSC on Net::SMPP: software that knows
-// nothing of this project. Processes share two cores with the tests beside these, hence the patience.
+// The adapter against Debian's Kannel, and over its SMPP link against an SMSC on Net::SMPP: software of other projects.
+// Other tests use the same two cores, so time-outs are long.
 setDefaultTimeout(120_000)
 
 if (withoutKannel) console.warn(withoutKannel)
 
-/** Longer than Kannel takes for an answer on this machine. */
+/** Longer than an answer of Kannel takes on this machine. */
 const patienceMs = 30_000
 
 const tlvs = { '0x1400': '1101456324675322134', '0x1401': '1107457532145798767' }
@@ -42,7 +42,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     return make({ now: Date.now, outbox: {} as Outbox })
   }
 
-  /** Hands an SMS over, with receipts to the receiver. */
+  /** Sends an SMS with delivery reports to the receiver. */
   function send(
     to: string,
     fields: Partial<Sms> = {},
@@ -67,20 +67,20 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
 
   const submitted = (to: string): Promise<Submitted> => kannel.submitted.take((message) => message.to === to)
 
-  /** The first receipt for a number that says so. */
+  /** The first delivery report for a number with this status. */
   async function report(to: string, status: DeliveryReport['status']): Promise<DeliveryReport> {
     const call = await receiver.calls.take((one) => one.to === to && one.report.status === status)
     return call.report
   }
 
-  test('takes a text to its own fake SMSC', async () => {
+  test('sends a text to its own fake SMSC', async () => {
     const outcome = await send('919812340001', { text: 'Your code is 123456' }, { KANNEL_SMSC: 'FAKE' })
     expect(outcome).toEqual({ kind: 'accepted' })
     const line = await kannel.handset.take((said) => said.includes('919812340001'))
     expect(line).toEndWith('Got message 1: <ACMEIN 919812340001 text Your code is 123456>')
   })
 
-  test('takes a text over SMPP with its line breaks, and reports it delivered', async () => {
+  test('sends a text over SMPP with its line breaks, and reports it delivered', async () => {
     expect(await send('919812340002')).toEqual({ kind: 'accepted' })
     const message = await submitted('919812340002')
     expect(textOf(message)).toBe(withCode)
@@ -89,14 +89,14 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     expect(await report('919812340002', 'delivered')).toEqual({ status: 'delivered', reason: null })
   })
 
-  test('takes Hindi over SMPP as it is', async () => {
+  test('sends Hindi over SMPP unchanged', async () => {
     expect(await send('919812340003', { text: hindi })).toEqual({ kind: 'accepted' })
     const message = await submitted('919812340003')
     expect(message.coding).toBe(8)
     expect(textOf(message)).toBe(hindi)
   })
 
-  test('takes a long text over SMPP in parts', async () => {
+  test('sends a long text over SMPP in parts', async () => {
     const text = `${'Dear customer, thank you. '.repeat(8)}Your code is 123456`
     expect(await send('919812340004', { text })).toEqual({ kind: 'accepted' })
     const parts = [await submitted('919812340004'), await submitted('919812340004')]
@@ -104,32 +104,32 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     expect(parts.map(textOf).join('')).toBe(text)
   })
 
-  test('takes the DLT ids over SMPP as TLVs, with the sender of the template', async () => {
+  test('sends the DLT ids over SMPP as TLVs, with the sender of the template', async () => {
     const template = { key: 'OTP', variables: {}, id: tlvs['0x1401'], entityId: tlvs['0x1400'] }
     const fields = { route: 'template', template, senderId: 'ACMEOT' } as const
     expect(await send('919812340005', fields)).toEqual({ kind: 'accepted' })
     expect(await submitted('919812340005')).toMatchObject({ from: 'ACMEOT', tlvs })
   })
 
-  test('tells the SMSC how long a text is worth delivering', async () => {
+  test('sends the validity period of a text to the SMSC', async () => {
     expect(await send('919812340006', { validitySeconds: 300 })).toEqual({ kind: 'accepted' })
-    // YYMMDDhhmmss, tenths, and how far from UTC.
+    // YYMMDDhhmmss, tenths, and the difference from UTC.
     expect((await submitted('919812340006')).validity).toMatch(/^\d{15}\+$/)
   })
 
-  test('reports what the SMSC refuses, with its code', async () => {
+  test('reports a text that the SMSC rejects, with its code', async () => {
     expect(await send('919812345000')).toEqual({ kind: 'accepted' })
     expect((await submitted('919812345000')).status).toBe(0x0b)
     expect(await report('919812345000', 'failed')).toEqual({ status: 'failed', reason: '0x0000000b' })
   })
 
-  test('reports what the SMSC took and could not deliver, with its reason', async () => {
+  test('reports a text that the SMSC accepted and could not deliver, with its reason', async () => {
     expect(await send('919812345333')).toEqual({ kind: 'accepted' })
     expect(await report('919812345333', 'pending')).toEqual({ status: 'pending', reason: null })
     expect(await report('919812345333', 'failed')).toEqual({ status: 'failed', reason: 'err 640' })
   })
 
-  test('puts no text into the URLs of receipts', async () => {
+  test('puts no text into the URLs of delivery reports', async () => {
     expect(await send('919812340007')).toEqual({ kind: 'accepted' })
     const call = await receiver.calls.take(
       ({ to, report }) => to === '919812340007' && report.status === 'delivered',
@@ -169,7 +169,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     expect(await send(to, {}, changed)).toEqual(outcome)
   })
 
-  test('gives up what the SMSC has no room for, and reports it', async () => {
+  test('gives up a text for which the SMSC has no room, and reports it', async () => {
     expect(await send('919812345111')).toEqual({ kind: 'accepted' })
     expect(await report('919812345111', 'failed')).toEqual({ status: 'failed', reason: 'retries exceeded' })
   })
@@ -182,7 +182,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     expect(await report('919812340009', 'delivered')).toEqual({ status: 'delivered', reason: null })
   })
 
-  test('that is stopped has sent nothing; started again, it does', async () => {
+  test('that is stopped sends nothing, and sends after its restart', async () => {
     await kannel.stopKannel()
     expect((await send('919812340010')).kind).toBe('retryable')
     await kannel.startKannel()
@@ -239,7 +239,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
 
     const reportOfType = (type: string) => answered.take(({ query }) => query.get('type') === type)
 
-    test('a code goes to the SMSC, is verified, and is told to be delivered', async () => {
+    test('a code goes to the SMSC, verifies, and is reported as delivered', async () => {
       const phone = '919812340012'
       const sent = await server.post('/otp/send', { phone })
       expect(sent.status).toBe(200)
@@ -256,7 +256,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
       expect(await command('explain', sent.body.requestId)).toContain('; delivered (delivery report of ')
     })
 
-    test('a registered template goes with its ids, and that it could not be delivered is told', async () => {
+    test('a registered template goes with its ids, and its failed delivery is reported', async () => {
       const phone = '919812346333'
       const sent = await server.post('/otp/send', { phone, brandId: 'dlt' })
       expect(sent.status).toBe(200)
@@ -268,7 +268,7 @@ describe.skipIf(withoutKannel !== undefined)('Kannel', () => {
     })
   })
 
-  /** An HTTP server that Kannel's receipts come to; it hands them to the adapter. */
+  /** An HTTP server that passes Kannel's delivery reports to the adapter. */
   function startReceiver() {
     const calls = new Arrivals<{ to: string; url: string; report: DeliveryReport }>()
     const server = Bun.serve({

@@ -30,21 +30,21 @@ const acme: Brand = {
   registrations: {},
 }
 
-/** Settings that lead to a database of their own. */
+/** Settings for a database of their own. */
 async function environment(): Promise<Readonly<Record<string, string>>> {
   const database = await openTestDatabase()
   databases.push(database)
   return database.env
 }
 
-/** What a command prints that must succeed. */
+/** The output of a command that must succeed. */
 async function ok(env: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await otpost(args, env)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
 }
 
-/** What a command says that must fail: on standard error alone, and without a stack. */
+/** The error of a command that must fail: on standard error alone, and without a stack. */
 async function failed(
   code: number,
   env: Readonly<Record<string, string>>,
@@ -57,7 +57,7 @@ async function failed(
 }
 
 describe.concurrent('brand', () => {
-  test('template says how one is registered, changes what it is given, and forgets it', async () => {
+  test('template shows, changes and deletes the registration of a template', async () => {
     const env = await environment()
     const template = async (...args: string[]) => JSON.parse(await ok(env, 'brand', 'template', ...args))
     const made = JSON.parse(await ok(env, 'brand', 'put', 'acme', '--name', 'Acme', '--entity', '1101.4-5_6'))
@@ -83,7 +83,7 @@ describe.concurrent('brand', () => {
     expect(left).toMatchObject({ entityId: null, registrations: {} })
   })
 
-  test('template and put refuse what can not be, and keep nothing of it', async () => {
+  test('template and put reject invalid values, and store nothing', async () => {
     const env = await environment()
     const context = await openContext(readConfig(env))
     await storeBrand(context, 'acme', () => acme)
@@ -102,7 +102,7 @@ describe.concurrent('brand', () => {
   })
 })
 
-describe.concurrent('what the journal says', () => {
+describe.concurrent('the event log', () => {
   let env: Readonly<Record<string, string>>
   const hour = 3_600_000
   let service: TestApp
@@ -153,7 +153,7 @@ describe.concurrent('what the journal says', () => {
     expect(text).toMatch(/ j\*\*\*@example\.com +outbox +LOGIN_OTP +- +accepted +- +\d/)
   })
 
-  test('deliveries of a request, a recipient or a time, and the latest so many', async () => {
+  test('deliveries selects by request, recipient or time, and limits the number', async () => {
     const since = new Date(service.clock.now - 1000).toISOString()
     const queries: readonly (readonly [readonly (keyof typeof sent)[], ...string[]])[] = [
       [['code'], '--request', ` ${idOf('code').toUpperCase()} `],
@@ -190,7 +190,7 @@ describe.concurrent('what the journal says', () => {
     ])
   })
 
-  test('wrong values are refused, and what is right is said', async () => {
+  test('wrong values are rejected with the allowed ones', async () => {
     const refusals: readonly (readonly [code: number, word: string, ...args: string[]])[] = [
       [1, '--to', 'deliveries', '--to', 'nobody'],
       [1, '--since', 'deliveries', '--since', '5'],
@@ -201,7 +201,7 @@ describe.concurrent('what the journal says', () => {
     for (const [index, text] of texts.entries()) expect(text).toContain(refusals[index]?.[1] ?? '')
   })
 
-  test('explain tells the story of a request, with its real times and ids', async () => {
+  test('explain prints the trace of a request, with its real times and ids', async () => {
     const names = ['several', 'refused'] as const
     const texts = await Promise.all(names.map((name) => ok(env, 'explain', idOf(name))))
     const time = `${new Date(service.clock.now).toISOString().slice(0, 19).replace('T', ' ')} UTC`
@@ -217,7 +217,7 @@ describe.concurrent('what the journal says', () => {
     expect(refused).toContain('REJECTED  SMS cooldown of this brand and phone: active until ')
   })
 
-  test('explain --json has all of it', async () => {
+  test('explain --json has the whole trace', async () => {
     const told = JSON.parse(await ok(env, 'explain', '--json', idOf('mail')))
     expect(told).toMatchObject({
       requestId: idOf('mail'),
@@ -229,7 +229,7 @@ describe.concurrent('what the journal says', () => {
     })
   })
 
-  test('callbacks prints what an operator enters at each provider, also by its former name', async () => {
+  test('callbacks prints the URLs that an operator enters at each provider, also under its earlier name', async () => {
     const providers = { SMS_PLAIN: 'webhook,kannel,outbox', ...receiver.env }
     const kannel = {
       KANNEL_URL: 'http://127.0.0.1:1',
@@ -259,7 +259,7 @@ describe.concurrent('what the journal says', () => {
   })
 })
 
-test('a server that is killed during a delivery leaves a story without an end', async () => {
+test('a server that is killed during a delivery leaves an unfinished request trace', async () => {
   const env = await environment()
   const context = await openContext(readConfig(env))
   const arrived = Promise.withResolvers<string>()
@@ -278,7 +278,7 @@ test('a server that is killed during a delivery leaves a story without an end', 
   })
   const asked = server.post('/otp/send', { phone: '12025550143' }).catch(() => 'no answer')
   const requestId = await arrived.promise
-  // What is told of a delivery under way is on the disk a moment later, and all that was told before.
+  // Records of a delivery under way are on the disk a moment later, with all earlier records.
   while (!(await context.eventLog.trace(requestId))) await new Promise((resolve) => setImmediate(resolve))
   await server.stop('SIGKILL')
   expect(await asked).toBe('no answer')

@@ -5,7 +5,7 @@ import { type Exposition, readExposition } from './support/exposition.ts'
 import { expectError, expectSuccess, freshPhone } from './support/rows.ts'
 import { otpost, startServer, type TestServer } from './support/server.ts'
 
-// Metrics of the real process: on a port of their own, of a thread of its own, while it is busy.
+// Metrics of the real process: on their own port and thread, while the server is busy.
 
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
@@ -24,7 +24,7 @@ async function prepared(): Promise<Readonly<Record<string, string>>> {
   return env
 }
 
-/** Where a server says that it tells its metrics. */
+/** The URL of the metrics, from the log. */
 function metricsUrl({ lines }: TestServer): URL {
   const url = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'serving metrics')?.url
   return new URL('/metrics', url)
@@ -41,7 +41,7 @@ async function refusal(url: URL, init: RequestInit = {}) {
   return { status: response.status, headers: response.headers, body: await response.json() }
 }
 
-describe('a port of its own', () => {
+describe('a separate port', () => {
   let server: TestServer
   let url: URL
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('a port of its own', () => {
   })
   afterAll(() => server.stop())
 
-  test('tells the metrics to whoever reaches it, and nothing else', async () => {
+  test('serves the metrics without credentials, and nothing else', async () => {
     expect(url.port).not.toBe(server.url.port)
     expect((await scrape(url)).value('otpost_database_up')).toBe(1)
     expectError(await refusal(new URL('/health', url)), 404, 'not_found')
@@ -63,7 +63,7 @@ describe('a port of its own', () => {
     expectError(await server.get('/metrics'), 404, 'not_found')
   })
 
-  test('that is taken ends the start, and says which it is', async () => {
+  test('that is in use stops the start with an error that names it', async () => {
     const { code, stderr, stdout } = await otpost(['serve'], {
       ...(await prepared()),
       PORT: '0',
@@ -78,7 +78,7 @@ describe('a port of its own', () => {
     expect(stdout).not.toContain('"listening"')
   })
 
-  test('at an address that this machine does not have is a setting that can not be used', async () => {
+  test('on an IP address of another machine is an invalid setting', async () => {
     const { code, stderr } = await otpost(['serve'], {
       ...(await prepared()),
       PORT: '0',
@@ -92,7 +92,7 @@ describe('a port of its own', () => {
   })
 })
 
-test('with a token it is asked for on both ports', async () => {
+test('both ports require the token if it is set', async () => {
   const server = await startServer({ ...(await prepared()), METRICS_PORT: '0', METRICS_TOKEN: token })
   const both = [metricsUrl(server), new URL('/metrics', server.url)]
   for (const url of both) {
@@ -110,7 +110,7 @@ test('with a token it is asked for on both ports', async () => {
   expect(server.lines.join('\n')).not.toContain(token)
 })
 
-test('scrapes while requests are under way are whole, never fall back, and in the end count each once', async () => {
+test('scrapes during requests are complete, never decrease, and finally count each request once', async () => {
   const server = await startServer({ ...(await prepared()), SMS_PLAIN: 'discard', METRICS_PORT: '0' })
   const url = metricsUrl(server)
   const rounds = 10
@@ -128,7 +128,7 @@ test('scrapes while requests are under way are whole, never fall back, and in th
   const last = await scrape(url)
   const route = { route: '/otp/send' }
   const counts = [...scrapes, last].map((told) => told.value('otpost_http_requests_total', route) ?? 0)
-  // The two of a round may come in either order.
+  // The two scrapes of a round may arrive in either order.
   expect(counts.filter((count, place) => count < (counts[place - 2] ?? 0))).toEqual([])
   expect(counts.at(-1)).toBe(rounds * sends)
   expect(last.value('otpost_http_request_duration_seconds_count', route)).toBe(rounds * sends)
@@ -136,7 +136,7 @@ test('scrapes while requests are under way are whole, never fall back, and in th
   expect(
     last.value('otpost_deliveries_total', { provider: 'discard', route: 'plain', outcome: 'accepted' }),
   ).toBe(rounds * sends)
-  // Each send is a write at least, and those of a moment share a commit: so the thread that writes has counted them.
+  // Each send is at least one write, and writes of one moment share a commit, so the writer thread has counted them.
   if (store === 'sqlite') {
     const commits = last.value('otpost_store_commit_batch_size_count') ?? 0
     expect(last.value('otpost_store_commit_batch_size_sum')).toBeGreaterThanOrEqual(rounds * sends)
@@ -144,14 +144,14 @@ test('scrapes while requests are under way are whole, never fall back, and in th
     expect(commits).toBeLessThan(last.value('otpost_store_commit_batch_size_sum') ?? 0)
   }
   expect(last.value('otpost_event_loop_lag_seconds_count')).toBeGreaterThan(0)
-  // On their own port they are not requests like others.
+  // On their own port they are not counted as requests.
   expect(last.value('otpost_http_requests_total', { route: '/metrics' })).toBeUndefined()
   expect(await server.stop()).toBe(0)
   expect(server.lines.filter((line) => line.includes('"route":"/otp/send"'))).toHaveLength(rounds * sends)
   expect(server.lines.filter((line) => line.includes('/metrics"'))).toEqual([])
 })
 
-test('servers that hand over to each other share the metrics port too, and whoever is left answers', async () => {
+test('servers in a zero-downtime restart share the metrics port too, and the remaining one answers', async () => {
   const env = { ...(await prepared()), REUSE_PORT: '1' }
   const leaving = await startServer({ ...env, METRICS_PORT: '0' })
   const url = metricsUrl(leaving)
@@ -186,7 +186,7 @@ async function loads(env: Readonly<Record<string, string>>): Promise<string> {
   return (await new Response(child.stdout).text()).trim()
 }
 
-test('what they are made with is loaded where they are on, and only there', async () => {
+test('the client library is loaded only if metrics are enabled', async () => {
   expect(await loads({})).toBe('not loaded')
   expect(await loads({ METRICS_TOKEN: token })).toBe('loaded')
 })
