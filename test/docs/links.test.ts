@@ -197,7 +197,7 @@ describe('drawings', () => {
   test('the states of a code are those of the table', () => {
     const drawing = readFileSync(join(root, 'docs/state-machine.svg'), 'utf8')
     const { text } = pageAt('docs/integration.md')
-    const table = text.slice(text.indexOf('| state '), text.indexOf('Neither wrong tries'))
+    const table = text.slice(text.indexOf('| state '), text.indexOf('Wrong attempts and the lock'))
     const answers = [...table.matchAll(/(\d{3}) `(\w+)`/g)].map(([, status, error]) => `${status} ${error}`)
     expect(answers.length).toBeGreaterThan(4)
     for (const answer of answers) expect(drawing).toContain(`>${answer}<`)
