@@ -13,7 +13,7 @@ import {
 } from './contract.ts'
 
 // The client of otpost. It uses web standards alone (fetch, AbortController, timers, streams), so that it runs on Node,
-// Bun, Deno and edge runtimes. It belongs on a server: whoever has the API key can send in the name of the brand.
+// Bun, Deno and edge runtimes. Use it on servers only: a program that has the API key can send in the brand's name.
 
 export type {
   HtmlEmailRequest,
@@ -144,9 +144,9 @@ interface Results {
 }
 
 /**
- * Every method resolves to a result that is told apart by `success`, and a failure by `error`; no answer of the service
- * and no trouble on the way to it is an exception. A method rejects only with the reason of an aborted signal, and for a
- * mistake of the program: options out of range, or a request that is not JSON.
+ * Every method resolves to a result: check `success`, and `error` of a failure. Error answers and network failures are
+ * results too. A method rejects only when its signal is aborted, when an option is out of range, or when the request is
+ * not JSON.
  */
 export interface OtpostClient {
   /** Sends a code to a phone or a mailbox. It replaces any earlier code of the same brand and recipient. */
@@ -165,7 +165,7 @@ export interface OtpostClient {
 /**
  * A client of one application. It keeps no connection open and needs no closing.
  *
- * @throws TypeError when url is not a plain http or https address, RangeError when a number is out of range
+ * @throws TypeError when url is not a plain http or https URL, RangeError when a number is out of range
  */
 export function createClient(client: ClientOptions): OtpostClient {
   const base = baseOf(client.url)
@@ -202,9 +202,9 @@ export function createClient(client: ClientOptions): OtpostClient {
   }
 }
 
-// --- What a call is made of -----------------------------------------------------------------------------------------
+// --- The parts of a call ---------------------------------------------------------------------------------------------
 
-/** The address that paths are joined to. What was given is not repeated: it may hold a password. */
+/** The base URL of all paths. Errors do not quote the given URL: it may contain a password. */
 function baseOf(given: string | URL): URL {
   const url = parsedUrl(given)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
@@ -244,8 +244,8 @@ function timeoutOf(timeoutMs: number | undefined): number | undefined {
 }
 
 /**
- * How long one attempt may take where nothing else was said, in milliseconds. The service gives a message at most 8
- * seconds, all routes and fallbacks together, and hands over 8 at a time; the rest is for the way and a busy machine.
+ * The default time-out of one attempt, in milliseconds. The service spends at most 8 seconds on a message, fallbacks
+ * included, and sends 8 messages at a time. The rest is for the network and a busy machine.
  *
  * @param recipients how many a notify has
  */
@@ -364,7 +364,7 @@ async function exchange(
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     const message = isLate
-      ? `No answer within ${timeoutMs} ms. The service may have done what it was asked all the same.`
+      ? `No answer within ${timeoutMs} ms. The service may still have handled the request.`
       : `The service could not be reached, or the connection broke before its answer was whole${nameOf(error)}.`
     return { success: false, error: isLate ? 'timeout' : 'unreachable', message }
   } finally {
@@ -447,7 +447,7 @@ function parsed(text: string | undefined): Record<string, unknown> | undefined {
   }
 }
 
-/** Retry-After in seconds, which is the form that the service gives it; what stands between may make it a date. */
+/** Retry-After in seconds. The service sends seconds; a proxy may send a date. */
 function retryAfterOf({ retryAfter }: Answer): { retryAfterSeconds?: number } {
   if (retryAfter === null) return {}
   if (/^\d+$/.test(retryAfter)) return { retryAfterSeconds: Number(retryAfter) }

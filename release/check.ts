@@ -45,7 +45,7 @@ export function problemsOf({
         ]),
     ...(/^## (?!\S+ - )/m.test(changelog)
       ? [
-          'CHANGELOG.md has a heading that is none of a version, as ## 0.1.0 - 2026-11-30: nobody would read what is under it',
+          'CHANGELOG.md has a heading that is not a version, such as ## 0.1.0 - 2026-11-30: its entries would not be published',
         ]
       : []),
     ...(newest === undefined || newest.text !== '' ? [] : [`CHANGELOG.md says nothing of ${newest.version}`]),

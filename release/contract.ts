@@ -211,7 +211,7 @@ function alternativesOf(schema: Schema): readonly Alternative[] {
     const all = valuesOf(schema, covered[0]?.[0])
     const values = covered.map((found) => found?.[1].const)
     if (all.length === 0 || !all.every((value) => values.includes(value))) {
-      throw new Error(`allOf does not tell every case: ${JSON.stringify(allOf)}`)
+      throw new Error(`allOf does not cover every case: ${JSON.stringify(allOf)}`)
     }
     return cases
   }

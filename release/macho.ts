@@ -34,7 +34,8 @@ export function withoutSignature(file: Buffer): Buffer {
   const links = commands.find(
     ({ command, at }) => command === segmentCommand && nameAt(file, at + 8) === '__LINKEDIT',
   )
-  if (!isLast || !links) throw new Error('the signature can not be taken out: it is not where linkers put it')
+  if (!isLast || !links)
+    throw new Error('cannot remove the signature: it is not at the end, where linkers put it')
   const rest = Buffer.from(file.subarray(0, start))
   rest.writeUInt32LE(commands.length - 1, 16)
   rest.writeUInt32LE(file.readUInt32LE(20) - signed.bytes, 20)

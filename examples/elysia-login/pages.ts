@@ -31,7 +31,7 @@ ${alert(notice)}
   <button>Sign in</button>
 </form>
 <form method="post" action="/code/resend"><button class="quiet">Send another code</button></form>
-<p><a href="/login">Use another number or address</a></p>`,
+<p><a href="/login">Use another phone number or e-mail address</a></p>`,
   )
 }
 

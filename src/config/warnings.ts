@@ -22,15 +22,17 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
   if (nodeEnv !== undefined && !['production', 'development', 'test'].includes(nodeEnv)) {
     warn(
       'NODE_ENV',
-      `is ${nodeEnv}, not production: messages may stay in the outbox, which every client of the port can read`,
-      'set NODE_ENV=production on production servers',
+      `NODE_ENV is ${nodeEnv}, not production. Messages may stay in the outbox, which every client of the port can read.`,
+      'Set NODE_ENV=production on production servers.',
     )
   }
   for (const name of developmentOnly(config)) {
     warn(
       name,
-      'delivers nothing: messages stay in the outbox, or are dropped',
-      `set ${name} to a provider that delivers`,
+      `${name} delivers nothing. Messages stay in the outbox, or are dropped.`,
+      name === 'SMTP_URL'
+        ? 'Set SMTP_URL to the URL of your mail server.'
+        : `Set ${name} to a provider that delivers.`,
     )
   }
   const budget = limits.failureBudgetPerDay
@@ -38,44 +40,48 @@ export function settingWarnings(config: Config, nodeEnv: string | undefined): re
     warn(
       'FAILURE_BUDGET_PER_DAY',
       budget === 0
-        ? 'is 0: no limit on the wrong codes of a recipient over several codes'
-        : `is ${budget}: more wrong codes for a recipient than NIST SP 800-63B-4 allows`,
-      'set FAILURE_BUDGET_PER_DAY to 1 to 100',
+        ? 'FAILURE_BUDGET_PER_DAY is 0. The wrong codes of a recipient have no daily limit.'
+        : `FAILURE_BUDGET_PER_DAY is ${budget}. NIST SP 800-63B-4 allows at most 100 wrong codes for a recipient.`,
+      'Set FAILURE_BUDGET_PER_DAY to a number from 1 to 100.',
     )
   }
   const tokens = { METRICS_TOKEN: metrics?.token, OUTBOX_TOKEN: outboxAccess.token }
   for (const [name, token] of Object.entries(tokens)) {
     if (token !== undefined && token.length < 16) {
-      warn(name, 'is shorter than 16 characters', 'set it to the output of: openssl rand -hex 32')
+      warn(
+        name,
+        `${name} is shorter than 16 characters.`,
+        `Set ${name} to the output of \`openssl rand -hex 32\`.`,
+      )
     }
   }
   if (adminPasswordHash !== undefined && isWeakPasswordHash(adminPasswordHash)) {
     warn(
       'ADMIN_PASSWORD_HASH',
-      "is weaker than OWASP's minimum for argon2id, so passwords can be tried quickly against a stolen hash",
-      'set it to the output of: otpost admin password',
+      "ADMIN_PASSWORD_HASH is weaker than OWASP's minimum for argon2id. An attacker with the hash can try passwords quickly.",
+      'Set ADMIN_PASSWORD_HASH to the output of `otpost admin password`.',
     )
   }
   if (publicUrl?.startsWith('https:') && trustedProxies.length === 0) {
     warn(
       'TRUSTED_PROXIES',
-      'is not set, but PUBLIC_URL is https, so a proxy is in front: all callers share the limits of its IP address',
-      'set TRUSTED_PROXIES to the IP address of the proxy',
+      'TRUSTED_PROXIES is not set, but PUBLIC_URL is https, so requests come through a proxy. All callers share the limits of its IP address.',
+      'Set TRUSTED_PROXIES to the IP address of the proxy.',
     )
   }
   if (trustedProxies.some(([address, bits]) => bits < (address.kind() === 'ipv4' ? 8 : 16))) {
     warn(
       'TRUSTED_PROXIES',
-      'has a very large network: each client in it can forge its IP address',
-      'set TRUSTED_PROXIES to the IP addresses or the network of your proxies only',
+      'TRUSTED_PROXIES contains a very large network. Each client in it can forge its IP address.',
+      'Set TRUSTED_PROXIES to the IP addresses or the network of your proxies only.',
     )
   }
   for (const [appId, key] of appCredentials) {
     if (key.length >= 32) continue
     warn(
       'APP_CREDENTIALS',
-      `the API key of ${appId} is shorter than 32 characters, so an attacker can guess it`,
-      `set it to the output of openssl rand -hex 32, or remove it and run otpost app issue ${appId}`,
+      `The API key of ${appId} in APP_CREDENTIALS is shorter than 32 characters. An attacker can guess it.`,
+      `Set the key to the output of \`openssl rand -hex 32\`, or remove it and run \`otpost app issue ${appId}\`.`,
     )
   }
   return [...warnings, ...[...appIdWarnings(config), ...outboxWarnings(config)].map(logged)]
@@ -90,25 +96,25 @@ function appIdWarnings({ appCredentials }: Config): readonly SettingWarning[] {
     .filter((appId) => !isAppId(appId))
     .map((appId) => ({
       setting: 'APP_CREDENTIALS',
-      problem: `the appId ${JSON.stringify(appId.slice(0, 64))} can send codes but cannot verify them (400 invalid_app_id)`,
-      remedy: 'rename the app: 1 to 64 visible ASCII characters without a colon',
+      problem: `The appId ${JSON.stringify(appId.slice(0, 64))} in APP_CREDENTIALS can send codes but cannot verify them (400 invalid_app_id).`,
+      remedy: 'Rename the app. An appId has 1 to 64 visible ASCII characters without a colon.',
     }))
 }
 
 function outboxWarnings({ host, outboxAccess, outboxSettings }: Config): readonly SettingWarning[] {
   if (outboxSettings.length === 0 || isLoopback(host)) return []
-  const kept = `${outboxSettings.join(', ')}: messages stay in the outbox`
+  const kept = `Messages stay in the outbox (${outboxSettings.join(', ')})`
   return [
     outboxAccess.isOpen
       ? {
           setting: 'OUTBOX_TOKEN',
-          problem: `${kept}, and HOST is not a loopback host: everyone with the token can read every code`,
-          remedy: `set ${outboxSettings.join(' and ')} to a provider that delivers`,
+          problem: `${kept}, and HOST is not a loopback host. Clients with the token can read every code.`,
+          remedy: `Set ${outboxSettings.join(' and ')} to deliver messages.`,
         }
       : {
           setting: 'OUTBOX_TOKEN',
-          problem: `${kept}, and /outbox answers 404, because HOST is not a loopback host and OUTBOX_TOKEN is not set`,
-          remedy: `set ${outboxSettings.join(' and ')} to deliver messages, or OUTBOX_TOKEN to the output of: openssl rand -hex 32`,
+          problem: `${kept}, but /outbox answers 404. HOST is not a loopback host, and OUTBOX_TOKEN is not set.`,
+          remedy: `Set ${outboxSettings.join(' and ')} to deliver messages, or OUTBOX_TOKEN to the output of \`openssl rand -hex 32\`.`,
         },
   ]
 }

@@ -141,7 +141,7 @@ describe.concurrent('otpost doctor', () => {
     const { of } = await examined(env)
     expect(of('APP_CREDENTIALS').join()).toMatch(/"a:b".*400 invalid_app_id.*"läden"/)
     expect(of('OUTBOX_TOKEN')).toEqual([
-      expect.stringContaining('SMS_PLAIN, SMTP_URL: messages stay in the outbox'),
+      expect.stringContaining('Messages stay in the outbox (SMS_PLAIN, SMTP_URL)'),
     ])
     for (const what of ['APP_CREDENTIALS', 'OUTBOX_TOKEN']) {
       expect(logged.filter((each) => each.what === what).map(({ line }) => line)).toEqual(of(what))
@@ -365,7 +365,9 @@ describe.concurrent('otpost doctor', () => {
       'mail-password',
     ]
     for (const { stdout } of shown) expect(hidden.filter((word) => stdout.includes(word))).toEqual([])
-    expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain('the API key of shop is shorter than 32')
+    expect(shown[0]?.of('APP_CREDENTIALS')[0]).toContain(
+      'The API key of shop in APP_CREDENTIALS is shorter than 32',
+    )
   })
 
   test('works beside a server that writes', async () => {

@@ -67,7 +67,7 @@ describe('a tag', () => {
     [
       'leaves text under a heading of no version',
       { changelog: `## Unreleased\n\n- Else.\n\n${right.changelog}` },
-      'a heading that is none of a version',
+      'a heading that is not a version',
     ],
     [
       'leaves no database for later upgrades',

@@ -55,7 +55,10 @@ function readSender(settings: Settings): MailAddress | undefined {
   const text = settings.optional(emailSettings.MAIL_FROM)
   const from = text === undefined ? undefined : mailAddress(text)
   if (text !== undefined && from === undefined) {
-    settings.refuse('MAIL_FROM', 'must be an address such as codes@example.com, or Name <codes@example.com>')
+    settings.refuse(
+      'MAIL_FROM',
+      'must be an e-mail address such as codes@example.com, or Name <codes@example.com>',
+    )
   } else if (text === undefined && settings.optional(emailSettings.SMTP_URL) !== undefined) {
     settings.refuse('MAIL_FROM', 'is not set, but SMTP_URL needs a sender')
   }

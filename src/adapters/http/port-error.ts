@@ -30,7 +30,7 @@ export function portError(
     case 'EADDRNOTAVAIL':
     case 'EINVAL':
     case 'ENOTFOUND':
-      return new ConfigError([`${prefix}HOST is ${host}, but this machine has no such address`])
+      return new ConfigError([`${prefix}HOST is ${host}, but this machine has no such IP address`])
     default:
       return error
   }

@@ -114,7 +114,7 @@ export function openPool(target: PostgresTarget, log: (problem: string) => void)
 
   function release(connection: Connection): void {
     if (!connection.isReady) {
-      connection.destroy(new DatabaseUnavailable('a transaction was left open'))
+      connection.destroy(new DatabaseUnavailable('the caller did not end its transaction'))
     } else {
       const next = waiting.shift()
       if (next) next.resolve(connection)

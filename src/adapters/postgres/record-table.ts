@@ -108,7 +108,7 @@ export async function openRecords(
     readRows.query(connection, { subjects }),
   ])
   const [first] = rows
-  if (!first) throw new Error('the database did not tell its time')
+  if (!first) throw new Error('the database did not return its time')
   setTime(first.at)
   const locked = new Set(keys.map(keyOf))
   const bySubject = new Map<string, RecordRow[]>(subjects.map((each) => [each, []]))

@@ -39,7 +39,7 @@ export function readPostgresUrl(text: string): PostgresUrl {
     mode !== null && Object.hasOwn(tlsModes, mode) ? tlsModes[mode as keyof typeof tlsModes] : undefined
   if (mode === null && !isLoopback(url.hostname)) {
     problems.push(
-      'must say sslmode, since codes and keys cross a network: sslmode=verify-full, with sslrootcert=FILE where its certificate is of an authority of your own; or sslmode=disable where nobody else is on that network',
+      'must say sslmode, since codes and keys cross a network: sslmode=verify-full, with sslrootcert=FILE where its certificate is of an authority of your own; or sslmode=disable where no other machine is on that network',
     )
   } else if (mode !== null && tlsMode === undefined) {
     problems.push(

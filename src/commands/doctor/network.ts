@@ -136,7 +136,7 @@ export function collectorFinding(host: string, reach: Reach): Finding {
 export function publicUrlFinding(host: string, reach: Reach): Finding {
   const what = 'PUBLIC_URL'
   const fromHere =
-    'Some networks block connections of a machine to its own public address, so also try from another machine.'
+    'Some networks block connections of a machine to its own public IP address, so also try from another machine.'
   if (reach.kind !== 'answered') {
     const [message, remedy] = unreached(host, reach)
     return warn(what, message, `${remedy} ${fromHere}`)

@@ -258,7 +258,7 @@ function requireAppId(appId: string): void {
 function addKey({ key: _, ...newKey }: ApiKey, keys: readonly AppKey[]): Omit<ApiKey, 'key'> {
   if (keys.some(({ lastFour }) => lastFour === newKey.lastFour)) {
     throw new OperatorError(
-      'The new key ends with the same four characters as an earlier key. Run the command again.',
+      'The new key ended with the same four characters as an earlier key, so no key was created. Try again.',
     )
   }
   return newKey

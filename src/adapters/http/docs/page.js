@@ -11,7 +11,7 @@ window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#api',
   layout: 'BaseLayout',
-  // A validator on the Internet would be asked otherwise.
+  // Otherwise the page calls a validator on the Internet.
   validatorUrl: null,
   deepLinking: true,
   docExpansion: 'list',
