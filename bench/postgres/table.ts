@@ -114,25 +114,29 @@ function isMost({ processes, applications, batchSize }: Point): boolean {
   return processes === 4 && applications === 1 && batchSize === 32
 }
 
+/** The first line of the table that `markdown` writes, also with its columns padded. */
+const tableHeader = /^\| +\| measured +\| aim +\| holds +\|$/
+
 /**
- * A page with the rows of this part replaced in its table, or put at the table's end where it has none yet.
+ * A page with the rows of this part replaced in the table of the bench, or added to the end of that table.
  *
- * @param page that has a table as `markdown` makes it
+ * @param page has a table as `markdown` writes it, and may have others
  */
 export function withPostgresRows(page: string, result: PartResult): string {
   const lines = page.split('\n')
   const isRow = (line: string | undefined) => line?.startsWith('|') === true
-  const isTitle = (line: string | undefined) => /^\| \*\*/.test(line ?? '')
   const rows = markdown([], [result]).trim().split('\n').filter(isRow).slice(2)
-  const own = lines.findIndex((line) => line.startsWith(`| **${titleStart}`))
-  if (own >= 0) {
-    let end = own + 1
-    while (isRow(lines[end]) && !isTitle(lines[end])) end += 1
-    return lines.toSpliced(own, end - own, ...rows).join('\n')
+  const header = lines.findIndex((line) => tableHeader.test(line))
+  if (header < 0) throw new Error('the page has no table of the bench')
+  const endOfRows = (start: number, isLast: (line: string) => boolean) => {
+    const length = lines.slice(start).findIndex((line) => !isRow(line) || isLast(line))
+    return length < 0 ? lines.length : start + length
   }
-  const last = lines.findLastIndex(isTitle)
-  if (last < 0) throw new Error('the page has no table of the bench')
-  let end = last
-  while (isRow(lines[end])) end += 1
-  return lines.toSpliced(end, 0, ...rows).join('\n')
+  const tableEnd = endOfRows(header, () => false)
+  const own = lines.findIndex(
+    (line, index) => index > header && index < tableEnd && line.startsWith(`| **${titleStart}`),
+  )
+  if (own < 0) return lines.toSpliced(tableEnd, 0, ...rows).join('\n')
+  const end = endOfRows(own + 1, (line) => line.startsWith('| **'))
+  return lines.toSpliced(own, end - own, ...rows).join('\n')
 }

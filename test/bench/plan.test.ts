@@ -237,12 +237,12 @@ describe('the rows in a page', () => {
   })
   const table =
     '| | measured | aim | holds |\n| --- | --- | --- | --- |\n| **Start** | | | |\n| empty | 3 ms | | |\n'
-  const page = `# Speed\n\n${table}\n<!-- bench:end -->\n\n| **Another** | table |\n| --- | --- |\n| x | y |\n`
+  const page = `# Speed\n\n${table}\n## Others\n\n| **Another** | table |\n| --- | --- |\n| x | y |\n`
 
-  test('are put at the end of the table at first, and replaced then', () => {
+  test("are added to the end of the bench's table, and replaced the next time", () => {
     const first = withPostgresRows(page, result('one'))
     expect(first).toContain(
-      '| empty | 3 ms | | |\n| **PostgreSQL 18.4, measured** | | | |\n| sends | one |  |  |\n\n<!--',
+      '| empty | 3 ms | | |\n| **PostgreSQL 18.4, measured** | | | |\n| sends | one |  |  |\n\n## Others',
     )
     expect(first.replace(/\| \*\*PostgreSQL.*\n\| sends.*\n/, '')).toBe(page)
     expect(withPostgresRows(first, result('two'))).toBe(first.replace('one', 'two'))
