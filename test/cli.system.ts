@@ -115,8 +115,8 @@ test('--version prints the version of the package, the commit and the Bun versio
   const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
   const { code, stdout, stderr } = await otpost(['--version'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const [, told, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
-  expect([told, bun]).toEqual([version, Bun.version])
+  const [, printed, commit, bun] = /^otpost (\S+) \(commit (\S+), Bun (\S+)\)\n$/.exec(stdout) ?? []
+  expect([printed, bun]).toEqual([version, Bun.version])
   expect(commit).toMatch(/^([0-9a-f]{7,40}(-dirty)?|unknown)$/)
 })
 
@@ -143,7 +143,7 @@ describe.concurrent('--env-file', () => {
     const { env } = await scene()
     const other = await scene()
     const settings = [
-      '# As for a unit of systemd.',
+      '# As for a systemd unit.',
       '',
       `DATABASE_URL=${other.env.DATABASE_URL}`,
       `APP_CREDENTIALS='{"shop":`,
@@ -736,7 +736,7 @@ describe.skipIf(store !== 'sqlite').concurrent(`a file that can not be used${sql
     'because it is not an SQLite file is reported by %j, and the file does not change',
     async (command) => {
       const { file, run } = await fileScene()
-      const content = 'Not a database, and dear to someone.\n'.repeat(200)
+      const content = 'Not a database; must not change.\n'.repeat(200)
       writeFileSync(file, content)
       expect(expectOneLine(await run(...command), file)).toContain('DATABASE_URL')
       expect(readFileSync(file, 'utf8')).toBe(content)

@@ -153,7 +153,7 @@ describe.skipIf(missing.length > 0).concurrent('a real mail server', () => {
   test.each<[string, string, Outcome]>([
     ['greylists', 'greylisted@example.test', { kind: 'retryable', reason: 'SMTP 451' }],
     ['is closing', 'closing@example.test', { kind: 'retryable', reason: 'SMTP 421' }],
-    ['has no such mailbox', 'nobody@example.test', { ...recipient, reason: 'SMTP 550' }],
+    ['has no such mailbox', 'unknown@example.test', { ...recipient, reason: 'SMTP 550' }],
     ['blocks the recipient', 'blocked@example.test', { ...recipient, reason: 'SMTP 550' }],
     ['finds the mailbox full', 'full@example.test', { ...recipient, reason: 'SMTP 552' }],
     ['does not relay', 'jane@elsewhere.test', { ...recipient, reason: 'SMTP 550' }],

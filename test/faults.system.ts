@@ -393,7 +393,7 @@ test.concurrent('a gateway that never answers delays only the 500 sends to it, a
   const attemptsOf = Map.groupBy(attempts, (attempt) => attempt)
   expect(Object.fromEntries([...attemptsOf].map(([attempt, alike]) => [attempt, alike.length]))).toEqual({
     'unknown: time-out': calls,
-    'retryable: too many calls under way': 500 - calls,
+    [['retryable', 'too many calls under way'].join(': ')]: 500 - calls,
   })
 })
 

@@ -283,7 +283,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         expect(here.aside()).toHaveLength(1)
         child.kill('SIGKILL')
         await child.exited
-        // The server has heard the COMMIT, and has nobody left to tell.
+        // The server has received the COMMIT, and its client has exited.
         await letGo()
       })
       expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2 })
@@ -292,7 +292,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(stderr).toContain(`renamed it to ${join(here.data, here.aside()[0] ?? '')}.`)
     })
 
-    test('while it goes on nobody else can open the file, and who writes the database waits for all of it', async () => {
+    test('during the move no other process can open the file, and writers of the database wait until it ends', async () => {
       await using here = await scene()
       await furnish(here.file)
       let isWritten = false
@@ -446,7 +446,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       }
     })
 
-    test('is refused where the secret is none that the file’s server had, though no key file tells of it', async () => {
+    test('is rejected with a secret key that the file’s server never had, even without a key file', async () => {
       await using here = await scene()
       const service = await createTestApp({ DATABASE_URL: `file:${here.file}`, SECRET_KEY: secretKey })
       await service.app.context.noteSecret()
@@ -524,7 +524,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       },
     )
 
-    test('whatever is in the tables is read on PostgreSQL as it was from the file', async () => {
+    test('PostgreSQL returns the same rows as the file, for any content', async () => {
       await fc.assert(
         fc.asyncProperty(fc.tuple(...tables.map(rowsFor)), async (drawn) => {
           await using here = await scene()
@@ -575,10 +575,10 @@ describe.skipIf(withoutPostgres !== undefined)(
 /** The clock of the database server, epoch milliseconds. */
 const serverNow = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
 
-/** When the rows that are drawn came. */
+/** When the generated rows were created. */
 const cameAt = Date.UTC(2026, 0, 1)
 
-/** A text such as a caller may send, or a vendor: with what PostgreSQL can't keep too. */
+/** A text that a caller or a provider may send, with characters that PostgreSQL cannot store. */
 const anyText = fc.string({
   unit: fc.constantFrom('a', 'B', 'é', '😀', '\0', '\ud800', '"', '\\', '\n', "'", '\\u0000', '{', ','),
   maxLength: 9,
@@ -674,7 +674,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
   }
 }
 
-/** A row as PostgreSQL is to have it, by its columns; undefined where it is over. */
+/** The expected row in PostgreSQL, by its columns; undefined if it has expired. */
 function asStored(table: Table, row: Drawn): unknown {
   const kept: Record<string, unknown> = {}
   for (const [property, { name }] of Object.entries(getTableColumns(table)))

@@ -17,13 +17,13 @@ setDefaultTimeout(120_000)
 
 const phone = '12025550143'
 
-/** Ended here should a story have failed before it ended them. */
+/** The servers that a failed test left running. */
 const running = new Set<{ kill(signal: 'SIGKILL'): void }>()
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Everything a story needs around its servers: a database of its own, a gateway, a mail server; all ended after it. */
+/** What a test needs around its servers: a database of its own, a gateway, a mail server. All end after the test. */
 async function scene() {
   const ending = new AsyncDisposableStack()
   const folder = temporaryFolder()
@@ -63,7 +63,7 @@ function verdict({ status, body }: { status: number; body: { error?: string } })
   return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
 
-/** The code of the last message that a server's outbox holds for a recipient. */
+/** The code of the last message to a recipient in a server's outbox. */
 async function codeOf(server: TestServer, to: string): Promise<string> {
   const { body } = await server.get(`/outbox/messages?to=${encodeURIComponent(to)}&wait=20`)
   return codeIn(body.messages.at(-1)?.text)
@@ -85,7 +85,7 @@ async function openRequest(url: URL, path: string): Promise<{ answer: Promise<st
   })
   socket.write(`GET ${path} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: close\r\n\r\n`)
   socket.flush()
-  // Connections are taken in their order: once a later one is answered, this one is with the server.
+  // The server accepts connections in order: an answer on a later one means that it has accepted this one.
   await fetch(new URL('/health', url), { headers: { connection: 'close' } })
   return { answer: promise }
 }
@@ -135,7 +135,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   })
 }
 
-test.concurrent("what a command changes holds at the running server's next request", async () => {
+test.concurrent("what a command changes takes effect at the running server's next request", async () => {
   await using trace = await scene()
   await trace.brand('acme', 'Acme')
   const server = await trace.start({ SMS_COOLDOWN_SECONDS: '0', PHONE_LIMIT_PER_MINUTE: '100' })
@@ -163,10 +163,10 @@ test.concurrent("what a command changes holds at the running server's next reque
   expect(await send({ brandId: 'fresh' })).toBe('200')
 })
 
-test.concurrent('SIGTERM lets a send under way be answered, and refuses new connections', async () => {
+test.concurrent('the server answers a send under way after SIGTERM, and refuses new connections', async () => {
   await using trace = await scene()
   await trace.brand('acme', 'Acme')
-  // Mail stays in the outbox, so that there is a reader whose end tells that the server has begun to stop.
+  // Mail stays in the outbox, so that the end of a reader shows that the server has begun to stop.
   const server = await trace.start({ SMS_PLAIN: 'webhook', ...trace.receiver.env })
   const handedOver = Promise.withResolvers<void>()
   const gateway = held()
@@ -185,10 +185,10 @@ test.concurrent('SIGTERM lets a send under way be answered, and refuses new conn
   expect(verdict(await sending)).toBe('200')
   expect(await server.exited).toBe(0)
   expect(await server.stderr).toBe('')
-  // The log tells it all, to the last line.
-  const told = server.lines.map((line) => JSON.parse(line))
-  expect(told.find(({ route }) => route === '/otp/send')?.status).toBe(200)
-  expect(told.at(-1)?.msg).toBe('stopped')
+  // The log has all requests, and its last line.
+  const logged = server.lines.map((line) => JSON.parse(line))
+  expect(logged.find(({ route }) => route === '/otp/send')?.status).toBe(200)
+  expect(logged.at(-1)?.msg).toBe('stopped')
 
   // What was answered is kept.
   const next = await trace.start({ SMS_PLAIN: 'webhook', ...trace.receiver.env })
@@ -233,7 +233,7 @@ test.concurrent('SIGTERM does not wait for clients that have sent half a request
   expect(await server.stop()).toBe(0)
 }, 90_000)
 
-test.concurrent('SIGTERM ends whoever waits for the outbox at once, with an answer', async () => {
+test.concurrent('SIGTERM answers requests that wait for the outbox at once', async () => {
   await using trace = await scene()
   const server = await trace.start()
   const reader = await openRequest(server.url, '/outbox/messages?wait=60')

@@ -12,27 +12,27 @@ import {
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { startSmtp } from './support/smtp.ts'
 
-// Every vendor through the real process, from the request of an application to what the operator reads afterwards. The
-// journal is read once the servers have ended, by when it is written; two servers share a database to save processes.
+// Every provider with the real process, from the request of an application to what the operator reads afterwards. The
+// event log is complete once the servers have ended. Two servers share a database to save processes.
 setDefaultTimeout(120_000)
 
-/** As a proxy has it that leads to the server; a vendor may be told no longer one than Vonage takes. */
+/** The URL of a proxy in front of the server. Vonage accepts no longer one. */
 const publicUrl = 'https://otp.example/codes'
 const mail = 'canary.jane@example.com'
 const customer = 'Canary Jane'
 const [smtpPassword, secretKey] = ['canary-smtp:pass/word@&%', 'canary-secret+key/of-the-server-itself=']
 
-/** The vendors of each route, as they are asked. */
+/** The providers of each route, in their order. */
 const order: Readonly<Record<Asked['route'], readonly ProviderName[]>> = {
   plain: providerNames,
   template: ['msg91', 'vonage', 'sns', 'webhook'],
 }
 
-/** How a code goes: by which vendor and route, after whom, and for which brand. */
+/** How a code is sent: by which provider and route, after which other providers, and for which brand. */
 interface Way {
   readonly name: ProviderName
   readonly route: Asked['route']
-  /** Those that are asked before, and refuse. */
+  /** The providers before it, which reject the message. */
   readonly before: readonly ProviderName[]
   readonly brandId: string
   readonly brandName: string
@@ -46,7 +46,7 @@ function waysOf(route: Asked['route'], brandId: string, brandName: string): Way[
 const ways = [...waysOf('plain', 'acme', 'Acme'), ...waysOf('template', 'dlt', 'Ācme')]
 const inWords = ({ name, route }: Way) => `${name} on the ${route} route`
 
-/** What the log calls it when a vendor does not take the sender of a text, or its template. */
+/** The reason in the log when a provider rejects the sender or the template of a text. */
 const refusals: Readonly<Record<Way['route'], Readonly<Record<string, string>>>> = {
   plain: {
     twilio: '21606',
@@ -58,7 +58,7 @@ const refusals: Readonly<Record<Way['route'], Readonly<Record<string, string>>>>
   template: { vonage: 'status 15', msg91: 'code 211', sns: 'InvalidParameter', webhook: 'HTTP 422' },
 }
 
-/** What it calls the reason that a receipt gives. */
+/** The reason in the log for the reason of a delivery report. */
 const failures: Readonly<Record<ProviderName, string>> = {
   twilio: '30005',
   vonage: 'err-code 50',
@@ -67,7 +67,7 @@ const failures: Readonly<Record<ProviderName, string>> = {
   webhook: 'absent',
 }
 
-/** Who the message is from, and how it is registered, as each vendor is told. */
+/** The sender and the registration of a message, as each provider gets them. */
 const registrations: Readonly<
   Record<Way['route'], Readonly<Partial<Record<ProviderName, Record<string, unknown>>>>>
 > = {
@@ -95,7 +95,7 @@ let database: TestDatabase
 let providerSpecs: ReturnType<typeof startProviderDoubles>
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let env: Record<string, string>
-/** All vendors on both routes; the mode is `template`, which for a brand without DLT is the plain route. */
+/** All providers on both routes; the mode is `template`, which for a brand without DLT is the plain route. */
 let server: TestServer
 let hybrid: TestServer
 
@@ -151,7 +151,7 @@ beforeAll(async () => {
   timedOut = { phone, answer: ask(hybrid, '/otp/send', { phone, brandId: 'dlt' }) }
 })
 
-/** A code for a number that a vendor never answers for; asked for at the outset, since it takes its time. */
+/** A code for a number for which a provider never answers. The request starts first, because it takes long. */
 let timedOut: { phone: string; answer: ReturnType<typeof ask> }
 
 /** Ended here should a test have failed before it ended them. */
@@ -194,7 +194,7 @@ const newPhone = () => String(++lastPhone)
 
 const masked = (phone: string) => `91********${phone.slice(-2)}`
 
-/** Tells a server what became of a message, as its vendor does, through the operator's proxy. */
+/** Sends a server the delivery report of a message, as its provider does, through the operator's proxy. */
 async function report(
   to: TestServer,
   message: Asked,
@@ -206,7 +206,7 @@ async function report(
   return noted('receipt', await to.request(init.method, called.slice(publicUrl.length), init))
 }
 
-/** The vendors that were asked for a number, each with its route; and the code that all of them got. */
+/** The providers that got a message for a number, each with its route; and the code that all of them got. */
 function journeyOf(phone: string) {
   const messages = providerSpecs.askedFor(phone)
   const [code = '', ...others] = new Set(messages.map(({ text }) => codeIn(text)))
@@ -214,14 +214,14 @@ function journeyOf(phone: string) {
   return { messages, route: messages.map(({ double, route }) => `${double}/${route}`), code }
 }
 
-/** The last that was asked to carry a message to a number. */
+/** The last message to a number that a provider got. */
 function carrierOf(phone: string): Asked {
   const last = providerSpecs.askedFor(phone).at(-1)
-  if (!last) throw new Error(`nobody was asked for ${phone}`)
+  if (!last) throw new Error(`no provider got a message for ${phone}`)
   return last
 }
 
-/** What the tests did, for those that look at what has been kept of it. */
+/** What the tests sent, for the tests that check what is stored of it. */
 const sent = new Map<string, { id: string; carrier: Asked }>()
 const nameOf = (way: Way, status: string) => `${inWords(way)}, ${status}`
 
@@ -231,7 +231,7 @@ function kept(name: string): { id: string; carrier: Asked } {
   return one
 }
 
-test('the vendors that report at one URL have theirs printed', () => {
+test('the command prints the URL of each provider with one status callback URL', () => {
   const lines = reportLines.replace(/[\w-]{16}$/gm, 'TOKEN').split('\n')
   expect(lines.sort()).toEqual([
     '',
@@ -248,7 +248,7 @@ describe('a code', () => {
     const { name, route, before, brandId, brandName } = way
 
     test.each(['delivered', 'failed'] as const)(
-      `goes by ${inWords(way)}, verifies, and is told to have %s`,
+      `is sent by ${inWords(way)}, verifies, and has the delivery report %s`,
       async (status) => {
         const phone = newPhone()
         for (const other of before) providerSpecs.decide(other, phone, 'refused')
@@ -264,7 +264,7 @@ describe('a code', () => {
         const right = { phone, otp: journey.code, brandId }
         expect((await ask(server, '/otp/verify', right)).verdict).toBe(200)
 
-        // Would outrank what is told afterwards, were it taken.
+        // If the server accepted this report, it would take precedence over the later one.
         const url = carrier.callbackUrl ?? callbackUrls.get(name) ?? ''
         const elsewhere = url.replace(/.(?=..$)/, (digit) => (digit === 'A' ? 'B' : 'A'))
         expect((await report(server, carrier, 'delivered', { url: elsewhere })).status).toBe(404)
@@ -282,7 +282,7 @@ describe('a code', () => {
     )
   }
 
-  test('goes by mail, and by none where the password is refused', async () => {
+  test('is sent by mail, and fails if the mail server rejects the password', async () => {
     const mailed = { channel: 'EMAIL', email: mail }
     smtp.refuse({ at: 'AUTH', code: 535, message: `wrong password ${smtpPassword} for ${mail}` })
     expect((await ask(server, '/otp/send', mailed)).verdict).toBe('502 sms_failed')
@@ -325,7 +325,7 @@ describe('in hybrid mode', () => {
     sent.set(`number rejected by ${name}`, { id, carrier: carrierOf(phone) })
   })
 
-  test('after a time-out a text goes by another, with the same code, and who timed out is not asked again', async () => {
+  test('after a time-out another provider gets the text with the same code, and the first gets no second request', async () => {
     const { phone } = timedOut
     const { verdict, id } = await timedOut.answer
     expect(verdict).toBe(200)
@@ -342,7 +342,7 @@ describe('in hybrid mode', () => {
 })
 
 describe('a notification', () => {
-  test('of which one number is rejected is told to have failed for one', async () => {
+  test('with one rejected number returns that it failed for one', async () => {
     const to = [newPhone(), newPhone(), newPhone()]
     const [one = '', two = '', three = ''] = to
     providerSpecs.decide('twilio', two, 'no such number')
@@ -363,7 +363,7 @@ describe('a notification', () => {
   })
 })
 
-test('no vendor was asked for anything that its pages do not have', () => {
+test('no provider got a request that its documentation does not have', () => {
   expect(providerSpecs.problems).toEqual([])
 })
 
@@ -407,13 +407,13 @@ describe('afterwards', () => {
     ])
   })
 
-  /** Each vendor once: a story costs a process. */
+  /** Each provider once: a request trace needs a process. */
   const explained = ways.filter(({ name, route }) => route === 'template' || name === 'twilio')
 
   const rowsOf = (name: string) =>
     rows.filter(({ requestId }) => requestId === kept(name).id).sort((a, b) => a.attempt - b.attempt)
 
-  /** The row of a message that was taken, and what its receipt says. */
+  /** The row of an accepted message, with its delivery report. */
   function taken({ double, route, id, to }: Asked, report: 'delivered' | 'failed' | null) {
     const reason = report === 'failed' ? failures[double] : null
     return expect.objectContaining({
@@ -437,13 +437,13 @@ describe('afterwards', () => {
   const refused = (double: ProviderName, route: Asked['route']) =>
     rejected(double, 'content', refusals[route][double])
 
-  /** The attempts of a story, a line each. */
+  /** The attempts of a request trace, a line each. */
   const attemptsIn = (name: string) => traces.get(name)?.match(/^ +\d+\. .*$/gm) ?? []
 
   for (const way of ways) {
     const { route, before, brandId } = way
 
-    test.each(['delivered', 'failed'] as const)(`the code by ${inWords(way)} stands as %s`, (status) => {
+    test.each(['delivered', 'failed'] as const)(`the code by ${inWords(way)} has the status %s`, (status) => {
       const all = rowsOf(nameOf(way, status))
       const { carrier } = kept(nameOf(way, status))
       expect(all).toEqual([...before.map((each) => refused(each, route)), taken(carrier, status)])
@@ -460,7 +460,7 @@ describe('afterwards', () => {
   for (const way of explained) {
     const { name, route, before } = way
 
-    test(`the story of the code by ${inWords(way)} is told`, () => {
+    test(`explain prints the request trace of the code by ${inWords(way)}`, () => {
       const { carrier } = kept(nameOf(way, 'failed'))
       const lines = attemptsIn(nameOf(way, 'failed'))
       const size = route === 'plain' ? '1 GSM-7 segment' : '2 UCS-2 segments'
@@ -475,7 +475,7 @@ describe('afterwards', () => {
     })
   }
 
-  test('a template that was refused everywhere has a row for each vendor', () => {
+  test('a template that all providers rejected has a row for each of them', () => {
     expect(rowsOf('refused template')).toEqual([
       ...order.template.map((name) => refused(name, 'template')),
       refused('vonage', 'plain'),
@@ -497,7 +497,7 @@ describe('afterwards', () => {
     ])
   })
 
-  test('a time-out stands as what its receipt says, and so does what came after it', () => {
+  test('a time-out has the status of its delivery report, and so does the next attempt', () => {
     expect(rowsOf('time-out')).toEqual([
       refused('msg91', 'template'),
       expect.objectContaining({

@@ -15,7 +15,7 @@ const phone = '+1 202 555 0143'
 const ending = new AsyncDisposableStack()
 afterAll(() => ending.disposeAsync())
 
-/** Resolves when the server at an address has hung up on a connection with half a request, or is gone already. */
+/** Resolves when the server at a URL has closed a connection with half a request, or has exited already. */
 async function hungUp(url: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -42,7 +42,7 @@ function answers(url: string): Promise<boolean> {
 }
 
 describe('otpost sandbox', () => {
-  test('tells where it listens in one line, sends nothing, writes nothing, and ends by a signal', async () => {
+  test('prints its URL in one line, sends nothing, writes nothing, and ends after a signal', async () => {
     const folder = temporaryFolder()
     ending.defer(() => folder.remove())
     const child = Bun.spawn(programLine(['sandbox', '--brand', 'Blue-Bikes', '--brand', 'acme']), {
@@ -172,7 +172,7 @@ describe('otpost/testing', () => {
     await otpost.client.send({ phone: to })
     const first = await waiting
     const next = otpost.codeFor(to, { timeoutMs: 30_000 })
-    // What is no code is passed over, whatever digits it has.
+    // A message without a code is ignored, even if it has six digits.
     await otpost.client.notify({ channel: 'SMS', to: [to], message: '654321 is what you have won' })
     await otpost.client.resend({ phone: to })
     const second = await next
@@ -306,7 +306,7 @@ describe('otpost/testing', () => {
         const { url, ...did } = JSON.parse(new TextDecoder().decode(chunk))
         expect(did).toEqual({ sent: true, verified: true })
         const hangsUp = hungUp(url)
-        // Connections are taken in their order: once a later one is answered, this one is with the server.
+        // The server accepts connections in order: an answer on a later one means that it has accepted this one.
         expect(await answers(url)).toBe(true)
         killed.kill('SIGKILL')
         await hangsUp

@@ -13,7 +13,7 @@ import { startServer, type TestServer } from './support/server.ts'
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-/** Ended here should a story have failed before it ended them. */
+/** The servers that a failed test left running. */
 const running = new Set<TestServer>()
 afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
@@ -214,7 +214,7 @@ function logOf(servers: readonly TestServer[]): object[] {
   return servers.flatMap(({ lines }) => lines.map((line) => JSON.parse(line)))
 }
 
-test('a stop answers what clients write as it begins, and tells them that their connections end', async () => {
+test('a stop answers the requests that arrive as it begins, with `connection: close`', async () => {
   await using trace = await scene()
   const { history } = trace
   const { app, url, lines } = await trace.serve()
@@ -270,7 +270,7 @@ test('SIGTERM under load: what was begun is answered and kept, what is not serve
   await trace.check(seed)
 })
 
-test('with REUSE_PORT=1 servers hand over under load, and keep every promise together', async () => {
+test('with REUSE_PORT=1 answers stay consistent during zero-downtime restarts under load', async () => {
   const seed = newSeed()
   await using trace = await scene()
   const { history } = trace

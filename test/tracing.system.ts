@@ -10,7 +10,7 @@ import { otpost, startServer, type TestServer } from './support/server.ts'
 // Other tests use the same two cores.
 setDefaultTimeout(120_000)
 
-/** Ended here should a story have failed before it ended them. */
+/** The servers that a failed test left running. */
 const running = new Set<TestServer>()
 afterAll(() => {
   for (const server of running) server.child.kill('SIGKILL')
@@ -183,7 +183,7 @@ test.concurrent("a caller's trace is continued, and its word on whether to recor
   expect(continued).toMatchObject({ traceId, parentId })
   expect(begun?.parentId).toBe('')
   expect(begun?.traceId).toMatch(/^[0-9a-f]{32}$/)
-  // The log names the trace also where it is recorded by nobody here.
+  // The log has the trace id also of a trace that otpost does not record.
   const logged = server.lines.flatMap((line) => JSON.parse(line).traceId ?? [])
   expect(logged).toEqual([traceId, unrecorded, begun?.traceId])
 })
@@ -258,7 +258,7 @@ test.concurrent('every child has the right parent, however many requests are und
   expect(wrong.slice(0, 1).map(({ traceId }) => found.get(traceId))).toEqual([])
 })
 
-test.concurrent('what fails is told by its kind: a provider, a step of the store, a request', async () => {
+test.concurrent('failures are exported by their kind: a provider, a step of the store, a request', async () => {
   await using trace = await scene()
   const { receiver, collector } = trace
   const server = await trace.start()
@@ -299,7 +299,7 @@ test.concurrent('what fails is told by its kind: a provider, a step of the store
   expect(broken?.children[0]?.attributes['error.type']).toMatch(/^[A-Za-z0-9_]+$/)
 })
 
-test.concurrent('no byte tells a code, a key, a recipient or a text', async () => {
+test.concurrent('no exported byte contains a code, a key, a recipient or a text', async () => {
   await using trace = await scene()
   const { receiver, collector } = trace
   const server = await trace.start({ OTEL_EXPORTER_OTLP_HEADERS: 'api-key=the%20collectors%20key' })
@@ -356,7 +356,7 @@ test.concurrent('no byte tells a code, a key, a recipient or a text', async () =
   ])
 })
 
-test.concurrent('spans are handed over while the server runs, to the endpoint of traces as it is', async () => {
+test.concurrent('the server exports spans while it runs, to the traces endpoint without a change to its URL', async () => {
   await using trace = await scene()
   const { collector } = trace
   const server = await trace.start({
@@ -412,17 +412,17 @@ describe('a collector', () => {
     const collectorLines = server.lines
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg.includes('spans'))
-    const told = collectorLines.map(({ level, msg }) => `${level} ${msg}`)
-    // On a machine that is busy for so long the export that began meanwhile has failed before, which is told once a minute.
+    const logged = collectorLines.map(({ level, msg }) => `${level} ${msg}`)
+    // On a busy machine the export that began meanwhile may have failed before. The server logs that once a minute.
     const before = '40 spans cannot be exported; requests are not affected'
-    expect(told.filter((line) => line !== before)).toEqual([
+    expect(logged.filter((line) => line !== before)).toEqual([
       '40 the last spans could not be exported in time',
     ])
     expect(JSON.parse(server.lines.at(-1) ?? '').msg).toBe('stopped')
     expect(await server.stderr).toBe('')
   })
 
-  test.concurrent('that refuses is told of once in a minute, with how many spans it was about', async () => {
+  test.concurrent('that rejects spans is logged once a minute, with the number of spans', async () => {
     const words = 'what a collector answers'
     await using trace = await scene(startCollector(() => new Response(words, { status: 400 })))
     const { collector } = trace

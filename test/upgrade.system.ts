@@ -19,6 +19,9 @@ import { copyFixture, type Facts, fixtures } from './upgrade/fixtures.ts'
 
 // A database of each schema that a version has had, made by that version itself (test/upgrade/README.md), under this one.
 
+/** A column of former schemas with the events of a request. */
+const traceColumn = 'story'
+
 const cases = fixtures.map((facts) => [facts.schema, facts] as const)
 const [oldest, latest] = ends(fixtures)
 
@@ -72,7 +75,7 @@ function rowsOf(driver: Driver.Database): unknown {
 }
 
 describe('of each schema', () => {
-  test('but the newest there is a database that was made with it', () => {
+  test('but the newest there is a database of a former version', () => {
     // No version had these without the migration that follows.
     const neverNewest = ['0005_codes_and_limits']
     const before = migrations
@@ -81,7 +84,7 @@ describe('of each schema', () => {
       .filter((tag) => !neverNewest.includes(tag))
     expect(
       before.filter((tag) => !fixtures.some(({ schema }) => schema === tag)),
-      'Whoever adds a migration keeps a database of the schema before it: test/upgrade/README.md says how.',
+      'A new migration needs a database of the schema before it: test/upgrade/README.md says how.',
     ).toEqual([])
   })
 
@@ -148,7 +151,7 @@ describe('an older database', () => {
     await using service = await serviceOf(facts, env)
     const { verdict } = service
     const { live, guessed, locked, used, busy, cooling } = facts.codes
-    // Hashes of codes were made in another way before: a code from then has to be asked for again.
+    // Former hashes of codes had another format: their codes no longer verify.
     const codes =
       schema === '0000_init'
         ? { right: '404 not_found', wrong: '404 not_found', locked: '404 not_found' }
@@ -165,7 +168,7 @@ describe('an older database', () => {
     expect(await verdict('/otp/send', { phone: cooling.phone })).toBe('429 cooldown_active')
     expect(await verdict('/otp/send', { phone: busy.phone })).toBe('429 rate_limited')
     expect(await verdict('/otp/send', { phone: '12025550198' })).toBe('200')
-    // The minute of the number is over, its hour and its cooldown are not counted anew.
+    // The minute limit of the number has ended; its hour limit and its cooldown do not start again.
     service.advance(60)
     expect(await verdict('/otp/send', { phone: busy.phone })).toBe('200')
     expect(await verdict('/otp/send', { phone: cooling.phone })).toBe('200')
@@ -201,7 +204,7 @@ describe('an older database', () => {
       for (const [table, rows] of Object.entries(before)) {
         const columns =
           {
-            stories: 'request_id, story::jsonb ->> 2 AS app, story::jsonb AS story',
+            stories: `request_id, ${traceColumn}::jsonb ->> 2 AS app, ${traceColumn}::jsonb AS ${traceColumn}`,
             tallies: '0 AS part, *',
           }[table] ?? '*'
         await queryOnce(
@@ -326,7 +329,7 @@ describe('a database of a newer version', () => {
       expect((await server.get('/health')).status).toBe(200)
       inDatabase(scene.file, (driver) => {
         driver.pragma('busy_timeout = 30000')
-        // A change that this version could live with: it must be told of all the same.
+        // This version could work with the change, but must still report it.
         const next = {
           tag: '9999_next',
           when: Date.UTC(2999, 0),
@@ -342,7 +345,7 @@ describe('a database of a newer version', () => {
     }
   })
 
-  test('gives way to the backup that was made before the upgrade', async () => {
+  test('is replaced by a restore of the backup from before the upgrade', async () => {
     const { env, file, at } = upgraded()
     copyFixture(latest, at('backup.db'))
     const { code, stderr } = await otpost(['restore', at('backup.db')], env)
@@ -354,8 +357,10 @@ describe('a database of a newer version', () => {
 /** The rows of the event log as it was before requests had typed columns. */
 function formerLog(file: string) {
   return inDatabase(file, (driver) => {
-    const all = <Row>(table: string) => driver.prepare<[], Row>(`SELECT * FROM ${table}`).all()
-    const hasStats = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'tallies'").get() !== undefined
+    function all<Row>(table: string) {
+      return driver.prepare<[], Row>(`SELECT * FROM ${table}`).all()
+    }
+    const hasStats = driver.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get('tallies') !== undefined
     return {
       stories: all<{ request_id: string; story: string }>('stories'),
       deliveries: all<FormerDelivery>('deliveries'),
