@@ -75,7 +75,7 @@ async function keysOnSqlite(
   } else if (serves && noted.length > 0 && !noted.some((each) => own.includes(each))) {
     log.warn(
       {},
-      'this database was used with another secret key: codes sent before do not verify. If you know the previous key, restart with SECRET_KEY=NEW,OLD',
+      'this database was used with another secret key: codes sent before do not verify. If you know the previous key, restart with SECRET_KEY=NEW,PREVIOUS',
     )
   }
   return {

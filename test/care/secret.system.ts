@@ -107,7 +107,7 @@ test('a server starts with any secret key, and warns of a new one', async () => 
   expect(await warnings()).toEqual([])
   rmSync(`${here.file}.key`)
   expect(await warnings()).toEqual([expect.stringContaining('the key file was missing and was created')])
-  expect(await warnings({ SECRET_KEY: own })).toEqual([expect.stringContaining('SECRET_KEY=NEW,OLD')])
+  expect(await warnings({ SECRET_KEY: own })).toEqual([expect.stringContaining('SECRET_KEY=NEW,PREVIOUS')])
   expect(await warnings({ SECRET_KEY: `${other},${own}` })).toEqual([])
   expect(await warnings({ SECRET_KEY: other })).toEqual([])
 })

@@ -64,7 +64,7 @@ export function secretFindings(
       fail(
         'secret',
         `${source} does not have the secret key of the server. With another secret key, codes sent before do not verify, and records of recipients are not found.`,
-        "Set SECRET_KEY to the server's value. To replace the secret key, set SECRET_KEY=NEW,OLD.",
+        "Set SECRET_KEY to the server's value. To replace the secret key, set SECRET_KEY=NEW,PREVIOUS.",
       ),
   )
 }
