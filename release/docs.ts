@@ -60,8 +60,9 @@ const notes: Readonly<Record<string, string>> = {
   'AWS SNS': 'Used if `SMS_PLAIN` or `SMS_TEMPLATE` names `sns`: see [AWS SNS](providers/sns.md).',
   'E-mail': 'See [SMTP](providers/smtp.md).',
   Metrics: 'See [Metrics](metrics.md).',
-  Tracing: 'The variables of the OpenTelemetry specification that otpost supports.',
-  Retention: 'Also: statistics of the overview are kept for 400 days, messages in the outbox for one day.',
+  Tracing: 'otpost supports these variables of the OpenTelemetry specification.',
+  Retention:
+    'otpost keeps the statistics of the overview for 400 days and outbox messages for one day. No setting changes these two.',
 }
 
 function defaultOf(setting: Setting): string {

@@ -3,10 +3,10 @@
 # Exits with status 1 at the first unexpected answer. See the README beside this file.
 set -eu
 
-: "${OTPOST_URL:?is where otpost is, such as http://127.0.0.1:3000}"
-: "${OTPOST_APP_ID:?and OTPOST_API_KEY are issued with each other}"
-: "${OTPOST_API_KEY:?and OTPOST_APP_ID are issued with each other}"
-: "${OTPOST_BRAND_ID:?is the brand to send for, such as acme}"
+: "${OTPOST_URL:?is not set: the URL of the server, such as http://127.0.0.1:3000}"
+: "${OTPOST_APP_ID:?is not set: the appId from the operator}"
+: "${OTPOST_API_KEY:?is not set: the API key from the operator}"
+: "${OTPOST_BRAND_ID:?is not set: the brandId, such as acme}"
 phone=${1:-+1 202 555 0143}
 
 # A text as JSON. It must not contain line breaks.
@@ -28,7 +28,7 @@ expect() {
   error=$(printf '%s\n' "$body" | sed -n 's/.*"error":"\([a-z_]*\)".*/\1/p')
   wait=$(printf '%s\n' "$answer" | sed -n 's/^[Rr]etry-[Aa]fter: *//p')
   printf '%s\n  %s %s\n' "POST $3" "$status" "$body"
-  if [ -n "$wait" ]; then printf '  to be asked again in %s seconds\n' "$wait"; fi
+  if [ -n "$wait" ]; then printf '  retry after %s seconds\n' "$wait"; fi
   if [ "$status ${error:--}" != "$1 $2" ]; then
     printf 'expected %s %s\n' "$1" "$2" >&2
     exit 1

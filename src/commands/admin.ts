@@ -18,7 +18,9 @@ import {
 
 /** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
-  const admin = program.command('admin').description('sign in to the console at /admin, and end its sessions')
+  const admin = program
+    .command('admin')
+    .description('create the console password and sign-in links, and end console sessions')
   admin
     .command('password')
     .description(

@@ -9,7 +9,7 @@ export function appCommands(program: Command, env: Env): void {
   app
     .command('issue')
     .description('create an app and print its API key; otpost stores only the hash of the key')
-    .argument('<appId>', 'the app')
+    .argument('<appId>', 'the appId in API requests')
     .action((appId: string) =>
       withContext(env, async (context) =>
         print(await issueApp(context.acting(await commandActor(env)), appId)),
@@ -48,7 +48,7 @@ export function appCommands(program: Command, env: Env): void {
     .command('revoke-key')
     .description('revoke one API key of an app')
     .argument('<appId>', 'the app')
-    .argument('<last4>', 'the last four characters of the key, as in app list')
+    .argument('<last4>', 'the last four characters of the key, from otpost app list')
     .action((appId: string, last4: string) =>
       withContext(env, async (context) => {
         const left = await revokeKey(context.acting(await commandActor(env)), appId, last4)

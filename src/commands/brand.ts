@@ -36,10 +36,13 @@ export function brandCommands(program: Command, env: Env): void {
     .option('--no-dlt', 'use the direct route only')
     .option('--login-id', 'include the loginId of the request in OTP messages')
     .option('--no-login-id', 'omit the loginId')
-    .option('--domain <host>', 'add a last line to OTP messages by which browsers fill in the code (WebOTP)')
-    .option('--no-domain', 'omit that line')
+    .option(
+      '--domain <host>',
+      'the web site on which browsers fill in the code; OTP messages end with a line for it (WebOTP)',
+    )
+    .option('--no-domain', 'remove that web site')
     .option('--entity <id>', 'the principal entity id for the registered-template route (India: DLT)')
-    .option('--no-entity', 'remove that id')
+    .option('--no-entity', 'remove the principal entity id')
     .action((slug: string, options: BrandOptions) =>
       withContext(env, async (context) => {
         const ports = context.acting(await commandActor(env))
@@ -65,7 +68,7 @@ export function brandCommands(program: Command, env: Env): void {
     )
   brand
     .command('template')
-    .description('set the registration of a template with carriers and providers')
+    .description('store the ids under which a template is registered with carriers and providers')
     .argument('<slug>', 'the brand')
     .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
     .option(

@@ -27,12 +27,12 @@ export function careCommands(program: Command, env: Env): void {
   program
     .command('restore')
     .description(
-      'replace the SQLite database with a backup, without live codes and console sessions; stop the server first',
+      'replace the SQLite database with a backup, except live codes and console sessions; stop the server first',
     )
     .argument('<file>', 'the backup file')
     .option(
       '--force',
-      'restore although the present database is damaged and otpost cannot check that no process uses it',
+      'also replace a damaged database, although otpost cannot check whether a process uses it',
     )
     .action((file: string, options: { force?: true }) => restoreBackup(env, file, options.force ?? false))
   program

@@ -89,7 +89,7 @@ export const databaseSettings = declare('Database', {
     min: 1,
     max: 256,
     meaning:
-      'PostgreSQL: how many steps of concurrent requests can share one transaction. Use `1` where the rows of a transaction are on several machines.',
+      'PostgreSQL: how many steps of concurrent requests can share one transaction. Use `1` if the database distributes rows over several machines.',
   },
   DATABASE_PGBOUNCER: {
     default: false,
@@ -103,7 +103,7 @@ export const credentialSettings = declare('Secret key and API keys', {
     format: 'at least 32 bytes, without commas; several keys separated by commas',
     secret: true,
     meaning:
-      'The key of the hashes of codes and recipients. After a change, live codes, counters and log searches do not match their hashes, unless the previous key follows: `NEW,PREVIOUS`. All nodes on a database need the same value.',
+      'The key of the hashes of codes and recipients. After a change, otpost does not find live codes, counters and logged recipients, unless the previous key follows: `NEW,PREVIOUS`. All nodes on a database need the same value.',
   },
   APP_CREDENTIALS: {
     unset: 'unset',
@@ -163,7 +163,7 @@ export const codeSettings = declare('Codes and limits', {
     unset: 'unset',
     format: 'country code of two letters',
     meaning:
-      'The country whose national phone numbers are accepted without a country code, such as `IN`. Digits that are a valid international number are read as that number.',
+      'The country whose national phone numbers are accepted without a country code, such as `IN`. Digits that are also a valid international number count as that number.',
   },
 })
 
@@ -255,6 +255,6 @@ export const retentionSettings = declare('Retention', {
     min: 1,
     max: 3650,
     meaning:
-      'How many days otpost keeps an integration request after the decision. A request without a decision is deleted as many days after it arrived.',
+      'How many days otpost keeps an integration request after the decision. otpost deletes a request without a decision the same number of days after it arrived.',
   },
 })

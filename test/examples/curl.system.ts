@@ -48,7 +48,7 @@ test.skipIf(!Bun.which('curl'))(
     const first = await session(env, phone)
     expect(first.stderr).toBe('')
     expect(verdicts(first.stdout)).toEqual(expected)
-    expect(first.stdout).toContain('to be asked again in 30 seconds')
+    expect(first.stdout).toContain('retry after 30 seconds')
     expect(first).toMatchObject({ code: 0, asked: false })
     expect(await otpost.messagesTo(phone)).toHaveLength(2)
 
