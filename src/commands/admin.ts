@@ -16,7 +16,6 @@ import {
   withServerContext,
 } from './common.ts'
 
-/** `otpost admin …` and `otpost audit`. */
 export function adminCommands(program: Command, env: Env): void {
   const admin = program
     .command('admin')
@@ -102,7 +101,7 @@ function inWords(details: Readonly<Record<string, string>>): string {
     .join(', ')
 }
 
-/** A password, typed twice without an echo, or the first line of what is piped in. */
+/** Asks twice at a terminal; otherwise reads the first line of standard input. */
 async function readPassword(): Promise<string> {
   const { stdin } = process
   if (!stdin.isTTY) {
@@ -115,7 +114,6 @@ async function readPassword(): Promise<string> {
   return password
 }
 
-/** A line that is typed at the terminal, without an echo. */
 async function typed(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)
@@ -126,7 +124,7 @@ async function typed(prompt: string): Promise<string> {
     let line = ''
     for (;;) {
       const [chunk] = (await once(stdin, 'data')) as [string]
-      // Arrows and other keys come as sequences, and mean nothing here.
+      // Arrow keys and similar send escape sequences.
       if (chunk.startsWith('\u001b')) continue
       for (const key of chunk) {
         if (key === '\r' || key === '\n') return line

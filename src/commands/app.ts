@@ -3,7 +3,6 @@ import type { AppKey, IssuedApp } from '../domain/operator/operator.ts'
 import { issueApp, revokeApp, revokeKey, rotateApp } from '../domain/operator/operator.ts'
 import { commandActor, complain, type Env, isoTime, print, printTable, withContext } from './common.ts'
 
-/** `otpost app …` */
 export function appCommands(program: Command, env: Env): void {
   const app = program.command('app').description('create apps, and create and revoke their API keys')
   app

@@ -16,7 +16,6 @@ import {
 } from '../domain/operator/operator.ts'
 import { commandActor, type Env, print, printTable, withContext, yesNo } from './common.ts'
 
-/** `otpost brand …` */
 export function brandCommands(program: Command, env: Env): void {
   const brand = program.command('brand').description('create, change and list brands')
   brand
@@ -110,7 +109,7 @@ interface TemplateOptions {
   remove?: true
 }
 
-/** What was said of a template's registration; null: that it is to be forgotten. */
+/** Null removes the registration. */
 function registrationChange(
   { id, sender, remove }: TemplateOptions,
   providers: readonly string[],
@@ -163,7 +162,6 @@ function changeOf({ name, status, notify, dlt, loginId, domain, entity }: BrandO
   }
 }
 
-/** A brand as it is listed: by the name that callers use for it. */
 function brandRow({ slug, ...brand }: Brand) {
   return { brandId: slug, ...brand }
 }

@@ -5,9 +5,7 @@ import type { Context } from '../context.ts'
 import type { Actor } from '../domain/operator/audit.ts'
 import { OperatorError } from '../domain/operator/operator.ts'
 
-// What the commands share: how they open the context, and how they print.
-
-/** The exit statuses; 78 is EX_CONFIG of sysexits.h. */
+/** 78 is EX_CONFIG of sysexits.h. */
 export const exitStatuses = {
   ok: { code: 0, meaning: 'The command succeeded. For `otpost serve`: it stopped after SIGTERM or SIGINT.' },
   failed: {
@@ -26,12 +24,10 @@ export const exit = {
   config: exitStatuses.config.code,
 } as const
 
-/** The environment that a command reads its settings from. */
 export type Env = Readonly<Record<string, string | undefined>>
 
 type Work = (context: Context, config: StoreConfig) => Promise<void>
 
-/** Opens the context for one command and closes it after it. */
 export async function withContext(
   env: Env,
   work: Work,
@@ -52,7 +48,7 @@ export async function withContext(
   }
 }
 
-/** The same for a command that reads a server's records: it does not create a database. */
+/** For records of a server: does not create a database. */
 export function withServerContext(env: Env, work: Work): Promise<void> {
   return withContext(env, work, requireDatabase)
 }
@@ -64,7 +60,6 @@ export function requireDatabase({ database }: Pick<StoreConfig, 'database'>): vo
   )
 }
 
-/** What a command does to a database in memory would be gone with it. */
 function requireStored(file: string): void {
   if (file !== ':memory:') return
   throw new OperatorError(
@@ -72,7 +67,6 @@ function requireStored(file: string): void {
   )
 }
 
-/** The file of an SQLite database, for a command that cares for files. */
 export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead: string): string {
   if (database.kind === 'sqlite') {
     requireStored(database.file)
@@ -81,10 +75,10 @@ export function requireFile({ database }: Pick<StoreConfig, 'database'>, instead
   throw new OperatorError(`${database.name} is a PostgreSQL database, not a file. ${instead}`)
 }
 
-/** The operator for the audit log; with sudo the user who called it. */
+/** The operator in the audit log; with sudo, the user who called it. */
 export async function commandActor(env: Env): Promise<Actor> {
   const { userInfo } = await import('node:os')
-  // A user of a container need not have a name, nor a home.
+  // Users in a container may have no name and no home.
   const named = (): string | undefined => {
     try {
       const { username } = userInfo()
@@ -119,7 +113,6 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Prints rows for people as aligned columns, or for programs as a JSON array. */
 export function printTable<Row>(
   json: true | undefined,
   rows: readonly Row[],
@@ -145,7 +138,7 @@ export function complain(message: string): void {
   process.stderr.write(`otpost: ${message}\n`)
 }
 
-/** A time as an operator says it: so long ago, or a date and time. */
+/** Parses a duration ago (`10m`), or a date and time. */
 export function instant(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
   const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -156,11 +149,11 @@ export function instant(text: string, now: number): number {
   )
 }
 
-/** A date, with a time or without, in ISO 8601 and in UTC unless it says otherwise; NaN where it is none. */
+/** ISO 8601, in UTC by default; NaN if invalid. */
 function isoInstant(text: string): number {
   const [, day = '', time = 'T00:00', zone = 'Z'] =
     /^(\d{4}-\d{2}-\d{2})(?:([T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text) ?? []
-  // A day that is none would become another.
+  // JavaScript turns 30 February into 1 March.
   const isDay = day !== '' && new Date(day).toJSON()?.startsWith(day)
   return isDay ? Date.parse(`${day}${time.replace(' ', 'T')}${zone}`) : Number.NaN
 }

@@ -16,7 +16,6 @@ import {
   withContext,
 } from './common.ts'
 
-/** Care of the data: `otpost backup`, `restore`, `forget` and `doctor`. */
 export function careCommands(program: Command, env: Env): void {
   program
     .command('backup')
@@ -165,7 +164,6 @@ async function storeConfig(env: Env): Promise<StoreConfig> {
   return readStoreConfig(env)
 }
 
-/** Where the secret is kept when it is in no setting. */
 function keyFileOf(databaseFile: string): string {
   return `${databaseFile}.key`
 }
@@ -178,7 +176,7 @@ const thisProcess: DraftOwner = {
       process.kill(pid, 0)
       return true
     } catch (error) {
-      // EPERM: there is one, of another user.
+      // EPERM: the process exists, and is of another user.
       return (error as NodeJS.ErrnoException).code !== 'ESRCH'
     }
   },

@@ -7,18 +7,17 @@ import { putBrand } from '../domain/operator/operator.ts'
 import { makeLink } from '../domain/operator/sessions.ts'
 
 /**
- * The demo's application and brand. Each folder has an API key of its own, made once: the API answers to any Host name, so a web
- * site in a browser on this machine could use a key that it knows (DNS rebinding).
+ * Each folder has an API key of its own. With a known key, a web site in a browser on this machine could call the API
+ * (DNS rebinding).
  */
 export function demoIn(folder = demoFolder): Demo {
   const [apiKey] = secretsFrom(join(folder, 'demo.apikey')).secrets
   return { appId: 'demo', apiKey, brandId: 'acme' }
 }
 
-/** Where the demo keeps its database and its API key. */
 const demoFolder = 'data'
 
-/** The demo's settings: a database of its own and the outbox for everything, whatever else the environment says. */
+/** The environment cannot change the database and the outbox of the demo. */
 export function demoEnv(
   env: Readonly<Record<string, string | undefined>>,
   demo: Demo,
@@ -32,10 +31,8 @@ export function demoEnv(
   }
 }
 
-/** Who the audit log says it was. */
 const operator = { by: 'command', name: 'demo' } as const
 
-/** Creates the demo brand, starts the server and prints the first steps. */
 export async function prepareDemo(app: App, listen: () => URL, demo: Demo): Promise<void> {
   await putBrand(app.context.acting(operator), demo.brandId, {
     displayName: 'Acme',

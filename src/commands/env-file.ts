@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { ConfigError } from '../config/settings.ts'
 
 /**
- * Adds the settings of a file to an environment, whose own go before them unless they are set to nothing. The file is
- * read as systemd reads an EnvironmentFile (systemd.exec(5)), so that a unit and the commands beside it have the same.
+ * Adds the settings of a file, in the format of a systemd EnvironmentFile (systemd.exec(5)). Environment variables take
+ * precedence unless they are empty.
  *
- * @throws ConfigError naming the lines that say nothing, and never a value: it may be a secret
+ * @throws ConfigError with line numbers, never with values: those may be secrets
  */
 export function readEnvFile(file: string, env: Record<string, string | undefined>): void {
   let text: string
@@ -23,14 +23,13 @@ export function readEnvFile(file: string, env: Record<string, string | undefined
 
 interface EnvFile {
   readonly settings: ReadonlyMap<string, string>
-  /** Lines that systemd would pass over in silence. */
+  /** Lines that systemd ignores silently. */
   readonly lost: readonly { readonly line: number; readonly why: string }[]
 }
 
 /**
- * What a file of settings says. Each begins a line as NAME=; `#` and `;` begin a line that is a comment, and stand for
- * themselves anywhere else. White space around a value goes. A backslash takes the next character as it is, and joins
- * the next line to this one. Quotes that begin a value, or stand right behind such quotes, may hold several lines.
+ * Parses NAME=value lines. `#` and `;` begin a comment only at the start of a line. A backslash escapes the next character
+ * or joins lines. Quoted values may have several lines.
  */
 export function parseEnvFile(text: string): EnvFile {
   const settings = new Map<string, string>()
@@ -54,7 +53,7 @@ export function parseEnvFile(text: string): EnvFile {
   }
 }
 
-/** The value that begins here, to the end of its last line; undefined where its quotes are never closed. */
+/** Undefined: the quotes are not closed. */
 function valueIn(rest: Reader): string | undefined {
   let value = ''
   for (;;) {
@@ -67,18 +66,16 @@ function valueIn(rest: Reader): string | undefined {
       if (rest.take(/"/y) === '') return undefined
     } else {
       const plain = rest.take(/(?:\\(?:[\s\S]|$)|[^\n\\])*/y)
-      // White space that a backslash keeps is no longer the end of the line.
+      // Escaped white space at the end belongs to the value.
       return value + unescaped(/^(?:\\[\s\S]|[^\\])*?(?=[ \t]*$)/.exec(plain)?.[0] ?? '', /\\([\s\S]|$)/g)
     }
   }
 }
 
-/** Text without the backslashes before these characters; a line that one of them ends is joined to the next. */
 function unescaped(text: string, escapes: RegExp): string {
   return text.replace(escapes, (_, escaped: string) => (escaped === '\n' ? '' : escaped))
 }
 
-/** A text that is read from its beginning to its end. */
 class Reader {
   private at = 0
 
@@ -88,12 +85,12 @@ class Reader {
     return this.at >= this.text.length
   }
 
-  /** The number of the line that comes next, from 1. */
+  /** From 1. */
   get line(): number {
     return this.text.slice(0, this.at).split('\n').length
   }
 
-  /** Takes what a sticky pattern finds here; nothing where it finds nothing. */
+  /** Consumes and returns the match of a sticky pattern; empty without a match. */
   take(pattern: RegExp): string {
     pattern.lastIndex = this.at
     const found = pattern.exec(this.text)?.[0] ?? ''

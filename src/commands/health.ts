@@ -9,12 +9,12 @@ interface HealthOptions {
   readonly timeout: number
 }
 
-/** `otpost health`: what a container or a script asks every few seconds, so it loads nothing of the service. */
+/** Containers run it every few seconds, so it does not load the service. */
 export function healthCommands(program: Command, env: Env): void {
   program
     .command('health')
     .description('check that the server at HOST and PORT is ready; exits with status 1 if it is not')
-    // Beyond the 2 s that the server itself gives a disk that hangs.
+    // More than the 2 s after which the server reports a disk that hangs.
     .option('--timeout <seconds>', 'how long to wait for the answer', wholeNumber, 4)
     .action(async ({ timeout }: HealthOptions) => {
       const origin = originOf(new Settings(env))
@@ -22,13 +22,12 @@ export function healthCommands(program: Command, env: Env): void {
     })
 }
 
-/** Where this machine reaches the server that has the same settings. */
 function originOf(settings: Settings): string {
   const host = settings.text(serverSettings.HOST).trim()
   const port = settings.integer(serverSettings.PORT)
   if (port === 0)
     settings.refuse('PORT', 'is 0, so the server chose a free port. Set PORT to the port in the server log')
-  // Who listens on all addresses listens on the machine's own.
+  // A server on all IP addresses also listens on loopback.
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const origin = `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
   if (!URL.canParse(origin)) settings.refuse('HOST', 'must be an IP address or a host name')
@@ -40,7 +39,7 @@ const remedies: Readonly<Record<string, string>> = {
   unavailable: 'The server cannot use its database. See its log, and run `otpost doctor`.',
 }
 
-/** @throws OperatorError unless the server says that requests may come */
+/** @throws OperatorError unless the server is ready */
 async function readinessOf(origin: string, timeoutSeconds: number): Promise<'ready'> {
   const { status, text } = await ask(`${origin}/health/ready`, timeoutSeconds).catch((error: unknown) => {
     const isLate = (error as { name?: unknown }).name === 'AbortError'
@@ -60,7 +59,7 @@ async function readinessOf(origin: string, timeoutSeconds: number): Promise<'rea
   )
 }
 
-/** A GET that goes to the machine itself also where HTTP_PROXY is set, as fetch would not. */
+/** Unlike fetch, ignores HTTP_PROXY. */
 function ask(url: string, timeoutSeconds: number): Promise<{ status: number; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>()
   const signal = AbortSignal.timeout(timeoutSeconds * 1000)

@@ -30,7 +30,6 @@ interface OutboxOptions {
   wait?: number
 }
 
-/** What became of messages: `otpost deliveries`, `explain`, `callbacks` and `outbox`. */
 export function messageCommands(program: Command, env: Env): void {
   program
     .command('deliveries')
@@ -55,7 +54,7 @@ export function messageCommands(program: Command, env: Env): void {
     .command('callbacks')
     .description('print the status callback URLs that you enter in the panels of providers')
     .action(() => printCallbackUrls(env))
-  // Its former name.
+  // The previous name.
   program.command('receipts', { hidden: true }).action(() => printCallbackUrls(env))
 
   program
@@ -178,7 +177,6 @@ function deliveryRow(delivery: Delivery) {
   }
 }
 
-/** A request trace as JSON: its times as text, with its deliveries. */
 function traceRow(trace: RequestTrace, deliveries: readonly Delivery[]) {
   return {
     ...trace,

@@ -7,7 +7,6 @@ import { OperatorError } from '../domain/operator/operator.ts'
 import type { Clock } from '../domain/time.ts'
 import { type Env, print, printTable } from './common.ts'
 
-/** `otpost move` */
 export function moveCommands(program: Command, env: Env): void {
   program
     .command('move')
@@ -57,10 +56,9 @@ async function runMove(env: Env, { from, to, keep, force }: MoveOptions): Promis
   print(`Start the servers with DATABASE_URL set to ${target.name}, and ${advice}.`)
 }
 
-/** What a move has done. */
 export interface Moved {
   readonly moved: readonly Transferred[]
-  /** What the file is called now; null: as before. */
+  /** The new name of the file; null: unchanged. */
   readonly asideFile: string | null
 }
 
@@ -71,13 +69,11 @@ interface MoveSettings {
 }
 
 /**
- * Copies all of a file into an empty database, and sets the file aside: at no instant both are there to be used, unless
- * that is wanted. Whatever ends this before, the file is as it was and the database empty; but where the process or the
- * machine is lost in the very moment of the COMMIT, the file is aside already and the database may be either.
+ * Copies a file into an empty database and renames the file, so that no server uses both. After a failure the file is
+ * unchanged and the database empty, except after a crash during COMMIT: then the file is renamed and the copy may be missing.
  *
- * @param secretKeys those that its servers had, as far as that is known: the database takes no server with others
- * @param keep whether the file is left as it is
- * @param now the clock that the file's instants go by; of this machine, but in tests
+ * @param secretKeys those of the servers, if known: the database rejects servers with other keys
+ * @param keep does not rename the file
  */
 export async function move(
   file: string,
@@ -112,7 +108,6 @@ export async function move(
   }
 }
 
-/** From where to where; throws for a way that there is not. */
 function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; server: PostgresTarget } {
   if (source.kind === 'sqlite' && target.kind === 'postgres') {
     return { file: source.file, server: target.target }
@@ -129,11 +124,7 @@ function way(source: DatabaseConfig, target: DatabaseConfig): { file: string; se
   )
 }
 
-/**
- * The secret keys of the file, and the advice on SECRET_KEY for the servers.
- *
- * @param given that of the settings, former ones included
- */
+/** The secret keys of the file, and the advice on SECRET_KEY for the servers. */
 async function secretOf(
   file: string,
   given: SecretKeys | undefined,

@@ -13,7 +13,7 @@ import { requestCommands } from './request.ts'
 import { sandboxCommands } from './sandbox.ts'
 import { serveCommands } from './serve.ts'
 
-/** Every command. Commands load their modules when they run, so that `--help` is fast. */
+/** Commands load their modules when they run, so that `--help` is fast. */
 export function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command('otpost')
     .description('Send and verify codes, and send notifications, by SMS and e-mail.')
@@ -25,9 +25,8 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
     .option('--env-file <file>', 'read settings from a file; environment variables take precedence', (file) =>
       readEnvFile(file, env),
     )
-    // The binary runs in production unless NODE_ENV says otherwise, in the environment or in the file.
+    // The binary runs in production by default. An empty value counts as unset.
     .hook('preAction', () => {
-      // An empty value counts as unset, as for every setting.
       if (Bun.isStandaloneExecutable) env.NODE_ENV = env.NODE_ENV?.trim() || 'production'
     })
     .exitOverride()

@@ -3,7 +3,6 @@ import type { IntegrationRequestRecord } from '../domain/integration/integration
 import { approveRequest, OperatorError, rejectRequest, requestIdOf } from '../domain/operator/operator.ts'
 import { commandActor, complain, type Env, isoTime, print, printTable, withServerContext } from './common.ts'
 
-/** `otpost request …` */
 export function requestCommands(program: Command, env: Env): void {
   const request = program
     .command('request')
@@ -76,7 +75,6 @@ export function requestCommands(program: Command, env: Env): void {
     )
 }
 
-/** Of the names of a request's fields, in characters. */
 const nameWidth = 20
 
 function requestRow({ id, createdAt, decidedAt, ...rest }: IntegrationRequestRecord) {
@@ -88,7 +86,7 @@ function requestRow({ id, createdAt, decidedAt, ...rest }: IntegrationRequestRec
   }
 }
 
-/** On as many lines as it has, none of which could be taken for another field: strangers wrote it. */
+/** Indents continued lines, so that an applicant's text cannot look like another field. */
 function inWords(value: unknown): string {
   if (value === null) return '-'
   const text = Array.isArray(value) ? value.join(', ') || '-' : String(value)

@@ -5,14 +5,14 @@ import { freshBrand, putBrand } from '../domain/operator/operator.ts'
 import { type Env, print } from './common.ts'
 import { serve } from './serve.ts'
 
-/** The sandbox's application. The key is no secret: it opens a server of this machine that sends nothing. */
+/** The key is not a secret: the sandbox sends nothing. */
 const application = { appId: 'sandbox', apiKey: 'otp_sandbox_key' } as const
 
-/** The settings that count in a sandbox, and what they are there where that differs from a server's. */
+/** The settings that apply in a sandbox, and their values where they differ from those of a server. */
 export const sandboxSettings: Readonly<Record<string, string | undefined>> = {
   PORT: '0',
   LOG_LEVEL: 'warn',
-  // A server's ten would end a suite of tests after its first few logins.
+  // The default of ten would stop a test suite after a few logins.
   GLOBAL_LIMIT_PER_MINUTE: '100000',
   PHONE_LIMIT_PER_MINUTE: undefined,
   PHONE_LIMIT_PER_HOUR: undefined,
@@ -37,7 +37,6 @@ ${Object.entries(sandboxSettings)
   .map(([name, usual]) => (usual === undefined ? `  ${name}` : `  ${name}=${usual}`))
   .join('\n')}`
 
-/** `otpost sandbox` */
 export function sandboxCommands(program: Command, env: Env): void {
   program
     .command('sandbox')
@@ -72,7 +71,7 @@ interface SandboxOptions {
   untilStdinCloses?: true
 }
 
-/** The environment without what could send, keep or tell anything. */
+/** Without settings that send, store or report anything. */
 function sandboxEnv(env: Env): Env {
   const said = Object.entries(sandboxSettings).map(([name, usual]) => [name, env[name]?.trim() || usual])
   return {
@@ -83,7 +82,7 @@ function sandboxEnv(env: Env): Env {
   }
 }
 
-/** What messages show for `my-shop`: My Shop. */
+/** `my-shop` becomes My Shop. */
 function brandOf(slug: string) {
   const words = slug.split('-').filter((word) => word !== '')
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ')
@@ -101,7 +100,6 @@ function collectBrand(slugAsGiven: string, before: readonly string[] = []): read
   return [...before, slug]
 }
 
-/** Resolves when standard input closes. */
 function inputEnds(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   process.stdin.on('end', resolve).on('close', resolve).on('error', resolve).resume()

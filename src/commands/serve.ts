@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts'
 import { version } from '../version.ts'
 import { type Env, exit, print, withContext } from './common.ts'
 
-/** `otpost serve`, `demo` and `migrate`. */
 export function serveCommands(program: Command, env: Env): void {
   program
     .command('serve')
@@ -33,7 +32,7 @@ export function serveCommands(program: Command, env: Env): void {
     )
 }
 
-/** What serves: loaded when it is to, so that commands, --help and a slip of the keys are answered at once. */
+/** Loaded on demand, so that other commands and --help are fast. */
 async function parts() {
   const [app, config, warnings, demo, logger] = await Promise.all([
     import('../app.ts'),
@@ -45,23 +44,20 @@ async function parts() {
   return { ...app, ...config, ...warnings, ...demo, ...logger }
 }
 
-/** OpenTelemetry takes as long to load as all the rest, and is not loaded without an endpoint. */
+/** OpenTelemetry takes as long to load as the rest, so it needs an endpoint. */
 async function loadTracing() {
   const { createTracing } = await import('../adapters/tracing/tracing.ts')
   return createTracing
 }
 
-/** What serves otherwise than `otpost serve` does. */
 interface Serving extends Pick<Overrides, 'demo'> {
-  /** Readies the app, then listens. */
   readonly prepare?: (app: App, listen: () => URL) => Promise<void>
-  /** Where the log goes: standard output, or standard error where the output is for something else. */
+  /** Standard error if standard output is used for something else. */
   readonly logFd?: 1 | 2
-  /** Called once the server listens. When it resolves, the server stops as on SIGTERM. */
+  /** When it resolves, the server stops as on SIGTERM. */
   readonly until?: () => Promise<void>
 }
 
-/** Serves until a signal ends it. */
 export async function serve(config: Config, serving: Serving = {}): Promise<void> {
   const { demo, prepare, logFd, until } = serving
   const { createApp, createLogger, settingWarnings } = await parts()
@@ -112,7 +108,7 @@ export async function serve(config: Config, serving: Serving = {}): Promise<void
     throw portError(error, '', config, demo === undefined)
   }
   void until?.().then(() => {
-    // A stop under way is not hastened: only a second signal does that.
+    // Only a second signal ends a stop in progress.
     if (stopping) return
     logger.info('standard input was closed; stopping: waiting for requests in progress')
     void stop(exit.ok)

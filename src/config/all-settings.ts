@@ -13,7 +13,7 @@ import {
 } from './server-settings.ts'
 import type { Setting } from './setting.ts'
 
-/** Every environment variable that otpost reads, in the order of the reference page. */
+/** In the order of the reference page. */
 export const allSettings: readonly Setting[] = [
   serverSettings,
   databaseSettings,

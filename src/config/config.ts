@@ -24,7 +24,6 @@ import { readStoreSettings, type StoreConfig } from './store.ts'
 
 export type MakeSmsProvider = (tools: ProviderTools) => SmsProvider
 
-/** All settings, read once and checked (design 7). */
 export interface Config extends StoreConfig {
   readonly host: string
   readonly port: number
@@ -33,21 +32,18 @@ export interface Config extends StoreConfig {
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly MakeSmsProvider[]>>
   /** Undefined: mail stays in the outbox. */
   readonly smtp: SmtpSettings | undefined
-  /** The settings that send messages to the outbox. Empty: the server has no outbox. */
+  /** Empty: the server has no outbox. */
   readonly outboxSettings: readonly string[]
-  /** Design D29. */
   readonly outboxAccess: OutboxAccess
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
   readonly providerTimeoutMs: number
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string | undefined
   readonly retentionDays: { readonly eventLog: number; readonly audit: number; readonly requests: number }
   readonly trustedProxies: readonly Network[]
-  /** Undefined: no metrics. */
   readonly metrics: MetricsConfig | undefined
   readonly logLevel: LogLevel
-  /** Undefined: no tracing. */
   readonly tracing: TracingSettings | undefined
   readonly shutdownDelaySeconds: number
   /** Argon2id. Undefined: sign-in by link only. */
@@ -118,7 +114,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return settings.checked({ ...config, inForce: settings.inForce() })
 }
 
-/** The URLs at which a browser reaches the console. */
 export function readConsoleOrigins(env: Readonly<Record<string, string | undefined>>): {
   readonly publicUrl: string | undefined
   readonly local: string
@@ -131,7 +126,7 @@ export function readConsoleOrigins(env: Readonly<Record<string, string | undefin
   return settings.checked({ publicUrl, local: localUrl(host, port), port })
 }
 
-/** The URL of the server for programs on the same machine. */
+/** For programs on the same machine. */
 export function localUrl(host: string, port: number): string {
   const anywhere = host === '0.0.0.0' || host === '::'
   return `http://${anywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
@@ -143,7 +138,6 @@ interface Route {
   readonly usesOutbox: boolean
 }
 
-/** @param used whether OTP_SMS_MODE uses the route */
 function readRoute(settings: Settings, route: SmsRoute, used: boolean): Route {
   const setting = route === 'plain' ? messageSettings.SMS_PLAIN : messageSettings.SMS_TEMPLATE
   const { name } = setting
@@ -212,7 +206,7 @@ function readMetrics(settings: Settings, usualPort: number): MetricsConfig | und
     return token === undefined ? undefined : { token, listener: undefined }
   }
   const port = settings.integer(metricsSettings.METRICS_PORT)
-  // With REUSE_PORT both could listen on one port, and requests would reach either.
+  // With REUSE_PORT both could share one port.
   if (port !== 0 && port === usualPort) {
     settings.refuse(
       'METRICS_PORT',

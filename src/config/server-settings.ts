@@ -1,8 +1,7 @@
 import { usualBatchSize } from '../adapters/postgres/target.ts'
 import { declare } from './setting.ts'
 
-// The settings of the server and its store. Providers, e-mail and tracing declare theirs in their own files. No imports of the
-// service here: `otpost health` reads this file and must start fast.
+// Do not import the service here: `otpost health` reads this file and must start fast.
 
 const count = 1_000_000_000
 const port = { min: 0, max: 65_535 } as const

@@ -1,8 +1,7 @@
-/** What the reference page, the console and the errors say about an environment variable. */
 interface Description {
-  /** One or two sentences, in Markdown. */
+  /** Markdown. */
   readonly meaning: string
-  /** What the reference page shows as the default where no fixed value is the default. */
+  /** Shown as the default if no fixed value is the default. */
   readonly unset?: string
   /** The format of a text, such as `URL`. */
   readonly format?: string
@@ -33,7 +32,6 @@ type AnyDescription = TextDescription | IntegerDescription | FlagDescription | C
 
 interface Named {
   readonly name: string
-  /** The heading on the reference page. */
   readonly group: string
 }
 
@@ -43,7 +41,7 @@ export type FlagSetting = FlagDescription & Named
 export type ChoiceSetting<Choice extends string = string> = ChoiceDescription<Choice> & Named
 export type Setting = AnyDescription & Named
 
-/** Declares the environment variables of one heading. Code can read a variable only with its declaration. */
+/** Code can read a variable only with its declaration. */
 export function declare<const Settings extends Readonly<Record<string, AnyDescription>>>(
   group: string,
   descriptions: Settings,

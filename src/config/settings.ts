@@ -1,6 +1,6 @@
 import type { ChoiceSetting, FlagSetting, IntegerSetting, Setting, TextSetting } from './setting.ts'
 
-/** Every problem with the environment, one a line. */
+/** Has every problem, one per line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 
@@ -9,18 +9,17 @@ export class ConfigError extends Error {
   }
 }
 
-/** A setting in force, as the console shows it. */
 export interface SettingInForce {
   readonly name: string
   readonly source: 'environment' | 'default'
-  /** Null: set, and secret. Empty: unset, without a default. */
+  /** Null: a secret. Empty: unset, without a default. */
   readonly value: string | null
   readonly meaning: string
 }
 
 /**
- * Reads variables of an environment and collects the problems, so that an operator sees all of them at once. A variable with
- * an empty value counts as unset. Problems never contain values: those may be secrets.
+ * Collects all problems, so that operators see them at once. Problems never contain values, which may be secrets. An empty
+ * variable counts as unset.
  */
 export class Settings {
   readonly problems: string[] = []
@@ -28,12 +27,11 @@ export class Settings {
 
   constructor(private readonly env: Readonly<Record<string, string | undefined>>) {}
 
-  /** A problem with a variable: its name, then what to do. */
   refuse(name: string, problem: string): void {
     this.problems.push(`${name} ${problem}`)
   }
 
-  /** @throws ConfigError with all problems, if there are any */
+  /** @throws ConfigError with all problems */
   checked<T>(value: T): T {
     if (this.problems.length > 0) throw new ConfigError([...new Set(this.problems)])
     return value
@@ -54,7 +52,6 @@ export class Settings {
     return value
   }
 
-  /** Every setting that was read, by name. */
   inForce(): SettingInForce[] {
     return [...this.read.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
@@ -74,14 +71,13 @@ export class Settings {
     })
   }
 
-  /** A variable that must be set; `why` says what needs it. */
+  /** @param why what requires the variable */
   required(setting: TextSetting, why: string): string {
     const value = this.optional(setting)
     if (value === undefined) this.refuse(setting.name, `is not set, but ${why}`)
     return value ?? ''
   }
 
-  /** Replaces the value that the console shows. */
   show(setting: TextSetting, shown: string): void {
     this.note(setting, shown)
   }
@@ -116,7 +112,6 @@ export class Settings {
     return choice ?? usual
   }
 
-  /** Comma-separated words; at least one. */
   list(setting: TextSetting): string[] {
     const words = this.text(setting)
       .split(',')
@@ -125,7 +120,7 @@ export class Settings {
     return words.length > 0 ? words : [setting.default ?? '']
   }
 
-  /** The URL of another service, which must be set: https, or http on this machine. */
+  /** Requires https, or http on this machine. */
   serviceUrl(setting: TextSetting, why: string): string {
     const { name } = setting
     const value = this.required(setting, why)
@@ -135,11 +130,7 @@ export class Settings {
     return value
   }
 
-  /**
-   * The URL of another service, without a slash at its end.
-   *
-   * @param usual the default where it depends on other settings
-   */
+  /** Without a trailing slash. `usual` is the default if it depends on other settings. */
   baseUrl(setting: TextSetting, usual?: string): string {
     const { name } = setting
     const value = this.text(setting, usual).trim()
@@ -148,7 +139,7 @@ export class Settings {
     return value.replace(/\/+$/, '')
   }
 
-  /** A credential that must be set; it becomes an HTTP header. */
+  /** The value becomes an HTTP header. */
   credential(setting: TextSetting, why: string): string {
     const value = this.required(setting, why)
     if (!/^[ -~]*$/.test(value)) {
@@ -170,13 +161,12 @@ export class Settings {
   }
 }
 
-/** Whether a host name or IP address, in brackets or not, is of this machine only. */
 export function isLoopback(host: string): boolean {
   const name = bareHost(host)
   return /^(?:(?:.+\.)?localhost|::1|127(?:\.\d{1,3}){3})$/.test(name)
 }
 
-/** In lower case, without brackets and the trailing dot. */
+/** Lower case, without brackets and the trailing dot. */
 export function bareHost(host: string): string {
   return host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 }

@@ -9,12 +9,10 @@ import { codeSettings, credentialSettings, databaseSettings } from './server-set
 import type { TextSetting } from './setting.ts'
 import { Settings } from './settings.ts'
 
-/** The settings that every command needs. */
 export interface StoreConfig {
   readonly database: DatabaseConfig
   /** Undefined: the key file beside an SQLite database. */
   readonly secretKeys: SecretKeys | undefined
-  /** API keys by appId. */
   readonly appCredentials: ReadonlyMap<string, string>
   readonly contacts: Contacts
 }
@@ -24,7 +22,7 @@ export type DatabaseConfig =
       readonly kind: 'sqlite'
       /** For messages: the path. */
       readonly name: string
-      /** Path of the SQLite file, or `:memory:`. */
+      /** A path, or `:memory:`. */
       readonly file: string
     }
   | {
@@ -57,7 +55,6 @@ export function readStoreSettings(settings: Settings): StoreConfig {
   }
 }
 
-/** Reads a database URL in a command option, by the rules of DATABASE_URL. */
 export function readDatabaseUrl(
   env: Readonly<Record<string, string | undefined>>,
   option: string,
@@ -102,12 +99,12 @@ function readDatabase(settings: Settings, setting: TextSetting): DatabaseConfig 
       'must be file: and a path, such as file:data/otpost.db, or a URL such as postgres://otpost:password@db.example.com/otpost?sslmode=verify-full',
     )
   }
-  // Another URL may contain a password.
+  // Other URLs may contain a password.
   settings.show(setting, url.startsWith('file:') ? url : '')
   return { kind: 'sqlite', name: file, file }
 }
 
-/** How long a transaction may be idle while it has locks. It usually takes milliseconds. */
+/** A transaction with locks usually takes milliseconds. */
 const idleInTransactionTimeoutMs = 2000
 
 function readSecretKeys(settings: Settings): SecretKeys | undefined {

@@ -1,10 +1,8 @@
 import { type Body, isObject } from '../../domain/body.ts'
 import { Failure, failureMessages } from '../../domain/failures.ts'
 
-/** The largest body that is read (design D4). */
 export const maxBodyBytes = 256 * 1024
 
-/** Reads a JSON object (design 5). Reading stops at the size limit, so that a huge body costs no memory. */
 export async function readBody(request: Request): Promise<Body> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
@@ -15,10 +13,8 @@ export async function readBody(request: Request): Promise<Body> {
   return value
 }
 
-/** The largest form that is read. */
 const maxFormBytes = 64 * 1024
 
-/** Reads a form sent by a browser. */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
@@ -27,11 +23,10 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(decode(await readBytes(request, maxFormBytes)))
 }
 
-/** Reads a body of any kind, up to a limit in bytes. */
 export async function readBytes(request: Request, most = maxBodyBytes): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) > most) throw tooLarge(most)
-  // Reading in one step costs a fraction of reading a stream.
+  // Faster than reading a stream.
   return await (length === null ? readStream(request, most) : request.bytes()).catch(unread)
 }
 

@@ -9,10 +9,10 @@ import { type HttpRequests, pathOf } from './http-request.ts'
 
 const prefix = '/receipts/'
 
-/** Some providers report on many messages at once and take a rejection as final. */
+/** Some providers report many messages at once, and do not retry a rejected request. */
 export const maxCallbackBytes = 2 * 1024 * 1024
 
-/** Where providers report delivery, by GET or POST: paths with a token, bodies of any kind. */
+/** The status callback URLs of providers, by GET or POST. */
 export class Callbacks {
   constructor(
     private readonly ports: CallbackPorts,
@@ -24,7 +24,6 @@ export class Callbacks {
     return path.startsWith(prefix)
   }
 
-  /** Reads a body, but only of a request whose path this server has created. */
   read(path: string, request: Request, requestId: string): Promise<Uint8Array> {
     const [, , provider = '', token = ''] = path.split('/')
     return this.warnOfRejected(provider, requestId, () => {
@@ -35,20 +34,19 @@ export class Callbacks {
 
   routes(httpRequests: HttpRequests, portsOf: (context: RequestContext) => CallbackPorts) {
     const take = async (
-      // Bad percent-encoding is null.
+      // The router passes null for bad percent-encoding.
       { provider, token }: { readonly provider: string | null; readonly token: string | null },
       request: Request,
       body: Uint8Array,
     ): Promise<unknown> => {
       const context = httpRequests.of(request)
       const { requestId } = context
-      // HEAD reports nothing.
       if (request.method === 'HEAD') return { success: true, requestId }
       const answer = await this.warnOfRejected(provider ?? '', requestId, () =>
         takeReports(portsOf(context), provider ?? '', token ?? '', this.callOf(request, body)),
       )
       if (answer === undefined) return { success: true, requestId }
-      // Without a charset: providers that require an answer of their own compare its type literally.
+      // Without a charset: some providers compare the Content-Type literally.
       return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } })
     }
     return new Elysia({ strictPath: true, normalize: false })
@@ -58,7 +56,7 @@ export class Callbacks {
       )
   }
 
-  /** Logs rejected delivery reports of a provider in use: its next ones fail too, and nobody reads the provider's logs. */
+  /** Logs rejected delivery reports: the next ones fail too, and operators do not see the logs of the provider. */
   private async warnOfRejected<T>(
     provider: string,
     requestId: string,
@@ -85,7 +83,7 @@ export class Callbacks {
     const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers.get('content-type') ?? '')
     const form = isForm ? new TextDecoder().decode(body) : ''
     return {
-      // Providers sign the URL that they were given, which a proxy may rewrite.
+      // Providers sign the public URL, which a proxy may rewrite.
       url: this.publicUrl + path + query,
       fields: Object.fromEntries([...new URLSearchParams(query), ...new URLSearchParams(form)]),
       headers: headers.toJSON() as Record<string, string>,

@@ -3,13 +3,13 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 export type Network = readonly [Address, number]
 
-/** A network in CIDR form, or one address; undefined when it is neither. */
+/** Parses a CIDR network or an IP address. */
 export function network(text: string): Network | undefined {
   try {
     const single = text.includes('/') ? text : `${text}/${ipaddr.parse(text).kind() === 'ipv4' ? 32 : 128}`
     const [base, bits] = ipaddr.parseCIDR(single)
     if (base.kind() === 'ipv4' || !(base as ipaddr.IPv6).isIPv4MappedAddress()) return [base, bits]
-    // Peers are compared as IPv4 where they are, and so is what they are compared with.
+    // IPv4-mapped peers are compared as IPv4.
     return bits < 96 ? undefined : [(base as ipaddr.IPv6).toIPv4Address(), bits - 96]
   } catch {
     return undefined
@@ -17,8 +17,8 @@ export function network(text: string): Network | undefined {
 }
 
 /**
- * The client IP address of a request (design D21): the peer of the socket or, behind a trusted proxy, the last address in
- * X-Forwarded-For that is not a trusted proxy. Clients can forge the addresses before it. IPv6 addresses count by /64.
+ * The client IP address (design D21): the peer or, behind a trusted proxy, the last untrusted entry of X-Forwarded-For.
+ * Clients can forge the entries before it. An IPv6 client counts by its /64.
  */
 export function clientIp(
   peer: string | undefined,
@@ -41,7 +41,7 @@ export function clientIp(
   return client.kind() === 'ipv4' ? client.toString() : prefix64(client as ipaddr.IPv6)
 }
 
-/** The network of a peer that is no trusted proxy, /24 or /64; undefined: the peer is one, or there is none. */
+/** The /24 or /64 of a peer that is not a trusted proxy. */
 export function untrustedNetwork(peer: string | undefined, trusted: readonly Network[]): string | undefined {
   const address = parse(peer)
   if (address === undefined || isTrusted(address, trusted)) return undefined
@@ -49,7 +49,7 @@ export function untrustedNetwork(peer: string | undefined, trusted: readonly Net
   return `${address.toString().replace(/\d+$/, '0')}/24`
 }
 
-/** Some proxies write the port too: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
+/** Some proxies add the port: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
 function withoutPort(hop: string): string {
   const [, bracketed, dotted] = /^\[(.+)\](?::\d+)?$|^([0-9.]+):\d+$/.exec(hop) ?? []
   return bracketed ?? dotted ?? hop
@@ -57,7 +57,7 @@ function withoutPort(hop: string): string {
 
 function parse(text: string | undefined): Address | undefined {
   if (text === undefined || !ipaddr.isValid(text)) return undefined
-  // An IPv4 peer of a dual-stack socket shows as ::ffff:a.b.c.d.
+  // Dual-stack sockets report IPv4 peers as ::ffff:a.b.c.d.
   return ipaddr.process(text)
 }
 

@@ -6,7 +6,6 @@ import pageHtml from './docs/page.html' with { type: 'text' }
 import pageJs from './docs/page.js' with { type: 'text' }
 import { openApi } from './openapi.ts'
 
-/** The API description: /openapi.json and /docs. The page loads nothing from other servers. */
 export function docsRoutes(version: string, withOutbox: boolean) {
   return staticRoutes({
     '/openapi.json': { type: 'application/json', content: JSON.stringify(openApi(version, withOutbox)) },

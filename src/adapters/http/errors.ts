@@ -1,6 +1,5 @@
 import { Failure, type FailureKind } from '../../domain/failures.ts'
 
-/** The status of each failure, spec section 7. A failure without one does not compile. */
 const statuses: Readonly<Record<FailureKind, number>> = {
   validation_error: 400,
   brand_id_required: 400,
@@ -31,13 +30,12 @@ const statuses: Readonly<Record<FailureKind, number>> = {
   body_too_large: 413,
 }
 
-/** Where the code of the envelope is another than the failure's name: design 5. */
+/** The codes that differ from the name of the failure (design 5). */
 const codes: Partial<Record<FailureKind, string>> = {
   route_not_found: 'not_found',
   body_too_large: 'validation_error',
 }
 
-/** Headers of every JSON answer. */
 export const answerHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
 export interface ErrorAnswer {
@@ -52,7 +50,7 @@ export interface ErrorAnswer {
   }
 }
 
-/** The error envelope (spec 2.4). Any error other than a Failure is an internal error, whose text goes only to the log. */
+/** The error envelope (spec 2.4). The text of an unexpected error goes only to the log. */
 export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   const failure = failureOf(error)
   const { retryAfterSeconds, channel } = failure.details
@@ -69,12 +67,11 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
   }
 }
 
-/** The code of a failure in the envelope. */
 export function codeOf({ kind }: Failure): string {
   return codes[kind] ?? kind
 }
 
-/** The failure that an error is or was caused by: the framework wraps what a body reader throws. */
+/** The framework wraps what a body reader throws. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof Error && error.cause instanceof Failure) return error.cause

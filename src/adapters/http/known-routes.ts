@@ -7,12 +7,11 @@ interface KnownRoute {
   readonly methods: readonly string[]
 }
 
-/** The methods that Bun's router knows. */
 const routerMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 type Handler = (request: Request) => Response | Promise<Response>
 
-/** The paths of a server with the methods of each; `:name` matches one segment. */
+/** `:name` in a path matches one segment. */
 export class KnownRoutes {
   private readonly routes: readonly KnownRoute[]
 
@@ -28,10 +27,7 @@ export class KnownRoutes {
     return this.routes.find(({ pattern }) => pattern.test(pathOf(url)))
   }
 
-  /**
-   * Bun's routes for the wrong methods of each path. With them, Bun's router, which compares raw paths, matches every request
-   * for a known path.
-   */
+  /** Bun's routes for the wrong methods. With them, Bun's router matches every request for a known path. */
   wrongMethods(handler: Handler): Record<string, Record<string, Handler>> {
     return Object.fromEntries(
       this.routes.map(({ path, methods }) => [
@@ -44,10 +40,8 @@ export class KnownRoutes {
   }
 
   /**
-   * Whether the path that a client sent is another than the one of `request.url`, which has no dot segments, encoded dots or
-   * backslashes: prefix rules of a proxy saw the first.
-   *
-   * @param request received over a socket; one that Bun's router has matched has `params`
+   * Whether `request.url` differs from the path that the client sent, which the prefix rules of a proxy saw. Bun resolves dot
+   * segments, encoded dots and backslashes. Requests that Bun's router matched have `params`.
    */
   isRewritten(request: Request & { readonly params?: Readonly<Record<string, string>> }): boolean {
     const { params } = request
@@ -58,7 +52,7 @@ export class KnownRoutes {
     return routerMethods.some((method) => method === request.method) && this.of(request.url) !== undefined
   }
 
-  /** The failure of a request that no route handles: 405 with Allow where the path exists (RFC 9110 section 15.5.6). */
+  /** 405 with Allow if the path exists (RFC 9110 section 15.5.6), otherwise 404. */
   failure(request: Request, headers: Record<string, unknown>): Failure {
     const route = this.of(request.url)
     if (!route || route.methods.includes(request.method)) return new Failure('route_not_found')

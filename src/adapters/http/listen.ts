@@ -11,7 +11,7 @@ export function listen(
     reusePort,
     development: false,
     idleTimeout: 30,
-    // The body reader has a limit of its own, which answers with an envelope; this one would answer without a body.
+    // Bun's limit would answer without a body; the body reader answers with an envelope.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   })
   if (!http.server) throw new Error('the server did not start')

@@ -7,16 +7,14 @@ import { answerHeaders, errorAnswer } from './errors.ts'
 import { HttpRequests, pathOf } from './http-request.ts'
 import { portError } from './port-error.ts'
 
-/** Where metrics come from, and who may read them. */
 export interface MetricsPorts {
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>
-  /** The bearer token that a request needs; undefined: none. */
+  /** Undefined: no bearer token is required. */
   readonly token: string | undefined
 }
 
 const path = '/metrics'
 
-/** GET /metrics on the port of the API. */
 export function metricsRoutes(metrics: MetricsPorts) {
   return new Elysia({ strictPath: true, normalize: false }).get(path, ({ request, set }) => {
     // The server's error handler keeps the header.
@@ -36,7 +34,7 @@ export class MetricsListener {
     private readonly log: Log,
   ) {}
 
-  /** @throws in words for the operator when the port is in use or not permitted */
+  /** @throws when the port is in use or not permitted */
   listen(reusePort: boolean): void {
     const { host: hostname, port } = this.address
     const httpRequests = new HttpRequests([], this.now)

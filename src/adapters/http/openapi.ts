@@ -4,7 +4,6 @@ import { maxBodyBytes } from './body.ts'
 import { errorAnswer } from './errors.ts'
 import { errorOf, errorSchema, ref, type SchemaName, schemas } from './schemas.ts'
 
-/** The API as OpenAPI 3.1, with the outbox if this server has one. */
 export function openApi(version: string, withOutbox: boolean) {
   return {
     openapi: '3.1.1',
@@ -92,7 +91,6 @@ A rejected or failed send does not count against the phone. Every 429 has \`Retr
 
 // --- Operations -----------------------------------------------------------------------------------------------------
 
-/** The condition of each failure of an operation. */
 type Failures = Partial<Record<FailureKind, string>>
 
 const anyCall: Failures = { internal_error: 'An unexpected error occurred.' }
@@ -471,18 +469,15 @@ interface Operation {
   readonly summary: string
   readonly description: string
   readonly parameters?: readonly object[]
-  /** One schema, or one of several. */
   readonly body?: { readonly schemas: readonly SchemaName[]; readonly examples: Examples }
   readonly answers: Readonly<Record<number, Success>>
   readonly failures: Failures
 }
 
-/** An answer with one example, `success: true` and a requestId added. */
 function success(schema: SchemaName, fields: object): Success {
   return answered(schema, { success: ['Success', { success: true, ...fields }] })
 }
 
-/** An answer with examples, a requestId added to each. */
 function answered(schema: SchemaName, examples: Examples): Success {
   const completed = Object.entries(examples).map(([name, [summary, value]]) => {
     return [name, [summary, { ...value, requestId: someRequestId }]] as const
@@ -512,7 +507,6 @@ function operation({ tag, id, summary, description, parameters, body, answers, f
   }
 }
 
-/** One response for each status; its codes, and what each means here, come from the failures that lead to it. */
 function failureResponses(failures: Failures) {
   const byStatus = Object.groupBy(
     (Object.keys(failureMessages) as FailureKind[]).flatMap((kind) => {
@@ -531,7 +525,7 @@ function failureResponses(failures: Failures) {
   )
 }
 
-/** The answer to a failure, from the error handler itself. */
+/** Uses the real error handler. */
 function answerOf(kind: FailureKind) {
   const details = kind === 'notification_failed' ? ({ channel: 'SMS' } as const) : {}
   const { status, envelope } = errorAnswer(new Failure(kind, undefined, details), someRequestId)

@@ -24,7 +24,6 @@ const displayed = Type.String({ description: 'Text for people. Its wording may c
 const channels = ['SMS', 'EMAIL'] as const
 const channel = oneOf(channels)
 
-/** Only these fields and a requestId. */
 function answer<T extends Record<string, TSchema>>(fields: T, description: string) {
   return Type.Object({ ...fields, requestId }, { ...closed, description })
 }
@@ -128,7 +127,6 @@ function notifyCommon(only: 'SMS' | 'EMAIL', recipient: TSchema) {
   }
 }
 
-/** Fields of another mode, or of none. */
 function without(...names: string[]) {
   return { not: { anyOf: names.map((name) => ({ required: [name] })) } }
 }
@@ -455,7 +453,6 @@ export function errorSchema(codes: readonly string[]) {
   )
 }
 
-/** The error schema with the codes of one answer. */
 export function errorOf(codes: readonly string[]) {
   const failed = codes.includes('notification_failed')
   const others = codes.filter((code) => code !== 'notification_failed')
@@ -492,7 +489,6 @@ const named = {
 
 export type SchemaName = keyof typeof named
 
-/** The type of each schema. */
 export type Described = { [Name in SchemaName]: Static<(typeof named)[Name]> }
 
 export const schemas: Readonly<Record<SchemaName, TSchema>> = titled(named)

@@ -28,38 +28,32 @@ export interface HttpPorts
   readonly store: OtpStore
   readonly secrets: Secrets
   readonly brands: SendOtpPorts['brands'] & { list(): Promise<readonly Brand[]> }
-  /** Rejects when the database cannot be read or written. */
   readonly checkDatabase: () => Promise<void>
 }
 
 export interface HttpSettings {
   readonly version: string
-  /** The public base URL of this server, at which providers call it; undefined: none. */
+  /** Undefined: providers cannot call this server. */
   readonly publicUrl: string | undefined
   readonly log: Log
   readonly httpRequests: HttpRequests
-  /** Receive every answered request. */
   readonly listeners: readonly RequestListener[]
   /** Undefined: requests are not traced. */
   readonly tracing: RequestTracing | undefined
-  /** What is served beside the API. */
   readonly added: readonly AddedRoutes[]
-  /** Whether GET /outbox/messages is among it and is described. */
+  /** The API description then includes /outbox. */
   readonly hasOutbox: boolean
   readonly isStopping: () => boolean
   readonly isKnownHost: IsKnownHost
 }
 
-/** Routes beside the API, such as the console. */
 export interface AddedRoutes {
   readonly routes: AnyElysia
-  /** The path at and below which only known Host names are answered (design D29); undefined: every Host name is. */
+  /** At and below this path only known Host names are answered (design D29). */
   readonly under?: '/admin' | '/outbox'
-  /** Whether bodies are forms; undefined: they are JSON. */
   readonly takesForms?: true
 }
 
-/** Traces requests: a span for each, with a child for each use of a port. */
 export interface RequestTracing {
   begin(request: Request, context: RequestContext): void
   traced(context: RequestContext, ports: HttpPorts): HttpPorts
@@ -91,7 +85,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     })
     .onParse({ as: 'global' }, async ({ request, server }) => {
       const body = await bodyOf(request).finally(() => httpRequests.received(request))
-      // From here on our own deadlines apply: the idle time-out of a socket must not cut off the answer.
+      // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
       server?.timeout(request, 0)
       return body
     })
@@ -190,7 +184,6 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  /** A handler that answers with the result of a use case. */
   function answer(useCase: UseCase) {
     return async ({ request, body }: { readonly request: Request; readonly body: unknown }) => {
       const context = httpRequests.of(request)
@@ -209,7 +202,6 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     return callbacks?.has(path) ? callbacks.read(path, request, requestIdOf(request)) : readBody(request)
   }
 
-  /** The added routes at whose path a request is. */
   function addedTo({ url }: Request): AddedRoutes | undefined {
     const path = pathOf(url)
     return added.find(({ under }) => under !== undefined && isUnder(path, under))

@@ -1,21 +1,16 @@
 import { type Finding, fail, inSeconds, ok, warn } from './finding.ts'
 
-/** What another clock said. */
 export interface ClockSample {
-  /** Who it was. */
   readonly from: string
-  /** How far ours is ahead of it; negative: behind. */
+  /** Negative: this clock is behind. */
   readonly aheadMs: number
   readonly isThisMachine: boolean
 }
 
-/** From how much on a clock is wrong, and from how much on what is signed with its time is refused. */
+/** Beyond `fail`, providers reject signed requests. */
 export const clockLimitsMs = { warn: 30_000, fail: 240_000 } as const
 
-/**
- * @param samples what others say of the time
- * @param lastRequestAt the latest time in the database, epoch milliseconds
- */
+/** @param lastRequestAt the latest time in the database, epoch milliseconds */
 export function clockFindings(
   samples: readonly ClockSample[],
   lastRequestAt: number | null,

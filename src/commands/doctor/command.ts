@@ -13,7 +13,6 @@ import { serverDatabaseFindings } from './postgres.ts'
 import { hasAddress, hostFindings, settingsFindings } from './settings.ts'
 import { sqliteFindings } from './sqlite.ts'
 
-/** Looks at everything, prints what was found, and returns the exit code. */
 export async function runDoctor(
   env: Env,
   { full, json }: { readonly full: boolean; readonly json: boolean },
@@ -31,13 +30,13 @@ async function examine(env: Env, full: boolean): Promise<readonly Finding[]> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const found = settingsFindings(error.problems)
-    // What the database is may be right all the same.
+    // The database settings may still be valid.
     const context = storeConfigOf(env)
     return context ? [...found, ...(await inspectDatabase(context, full)).findings] : found
   }
   const isHere = hasAddress(config.host)
   const others = await askOthers(config, isHere)
-  // After them: what goes through the database holds up everything else, their answers too.
+  // Last: it blocks the event loop, and would delay the answers of the others.
   const { findings: inside, lastRequestAt } = await inspectDatabase(config, full)
   return [
     ...settingsFindings([]),

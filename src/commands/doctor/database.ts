@@ -1,10 +1,9 @@
 import type { ServerDatabaseFacts } from '../../adapters/store/condition.ts'
 import { type Finding, fail, found, ok, warn } from './finding.ts'
 
-/** The findings of a database. */
 export interface DatabaseFindings {
   readonly findings: readonly Finding[]
-  /** The latest request in the event log, epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly lastRequestAt: number | null
 }
 
@@ -34,11 +33,8 @@ export function schemaFinding(
 }
 
 /**
- * Whether a command with these settings finds the records of the server.
- *
  * @param noted the fingerprints of the server's secret keys; empty: no server has used the database yet
- * @param own those of the settings
- * @param source where those come from
+ * @param source where the `own` fingerprints come from
  */
 export function secretFindings(
   noted: readonly string[],

@@ -2,20 +2,18 @@ import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:f
 import { dirname, resolve } from 'node:path'
 import { type Finding, fail, inMebibytes, ok, warn } from './finding.ts'
 
-/** A file or folder as this process sees it. */
 export interface PathFacts {
   readonly path: string
   readonly kind: 'file' | 'folder' | 'other'
-  /** The permission bits, and the sticky one. */
+  /** Includes the sticky bit. */
   readonly mode: number
   readonly ownerUid: number
   readonly readable: boolean
   readonly writable: boolean
-  /** Of a folder: whether others use it too, so that its mode is not otpost's to change. */
+  /** A folder with other files: otpost must not change its mode. */
   readonly isShared?: boolean
 }
 
-/** What a path is to otpost: who may do what with it. */
 export type PathUse = 'database' | 'log' | 'secret' | 'folder'
 
 export function fileFindings(databaseFile: string, hasSecret: boolean): readonly Finding[] {
@@ -23,7 +21,7 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
   const folder = dirname(resolve(databaseFile))
   const database = pathFacts(databaseFile)
   if (!database) {
-    // A server would make it, and the folders above it that are not there.
+    // A server creates the folder and its parents.
     const nearest = nearestFolder(folder)
     const problem = nearest && newFolderProblem(folder, nearest, uid)
     return [
@@ -60,7 +58,6 @@ export function fileFindings(databaseFile: string, hasSecret: boolean): readonly
   return [...findings, diskFinding(freeBytes(folder), sizeOf(databaseFile) + sizeOf(`${databaseFile}-wal`))]
 }
 
-/** Whether a folder holds more than databases and what belongs to them. */
 function hasOthers(folder: string): boolean {
   try {
     return readdirSync(folder).some((name) => !name.includes('.db') && name !== 'lost+found')
@@ -69,21 +66,16 @@ function hasOthers(folder: string): boolean {
   }
 }
 
-/** A folder, or the nearest one above it that is there, as far as this user can tell. */
+/** The folder, or its nearest parent that this user can see. */
 function nearestFolder(folder: string): PathFacts | undefined {
   return pathFacts(folder) ?? (folder === dirname(folder) ? undefined : nearestFolder(dirname(folder)))
 }
 
 const groupOrOthers = 0o077
 const writableByOthers = 0o022
-/** Users cannot replace files of others in such a folder. */
+/** In such a folder, users cannot replace files of others. */
 const sticky = 0o1000
 
-/**
- * What keeps this user from using a path at all; undefined: nothing does.
- *
- * @param uid the user that this process runs as
- */
 function accessProblem(use: PathUse, facts: PathFacts, uid: number): Finding | undefined {
   const { path, kind, mode, ownerUid, readable, writable } = facts
   if (kind !== (use === 'folder' ? 'folder' : 'file')) {
@@ -111,12 +103,7 @@ function accessProblem(use: PathUse, facts: PathFacts, uid: number): Finding | u
       )
 }
 
-/**
- * What keeps a server from making its database in a folder; undefined: nothing does.
- *
- * @param nearest the folder, or the nearest above it that is there
- * @param uid the user that this process runs as
- */
+/** @param nearest the folder, or its nearest existing parent */
 export function newFolderProblem(folder: string, nearest: PathFacts, uid: number): Finding | undefined {
   if (nearest.path === folder) return accessProblem('folder', nearest, uid)
   if (nearest.kind === 'folder' && nearest.writable) return undefined
@@ -133,7 +120,6 @@ function chmod(use: PathUse, path: string): string {
   return `Run \`chmod ${use === 'folder' ? '0700' : '0600'} ${path}\`.`
 }
 
-/** @param uid the user that this process runs as */
 export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Finding {
   const problem = accessProblem(use, facts, uid)
   if (problem) return problem
@@ -156,7 +142,7 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
       ? fail(use, `${seen}. ${rest}`, remedy)
       : warn(use, `${seen}. ${rest}`, remedy)
   }
-  // The server's user may have no permission for files that root creates.
+  // The server may not have access to files that root creates.
   if (uid !== 0 && ownerUid !== uid) {
     return warn(
       use,
@@ -167,17 +153,16 @@ export function pathFinding(use: PathUse, facts: PathFacts, uid: number): Findin
   return ok(use, `${seen}.`)
 }
 
-/** @param freeBytes what this user may still write; @param databaseBytes the file and its log */
 export function diskFinding(freeBytes: number, databaseBytes: number): Finding {
   const message = `${inMebibytes(freeBytes)} free. The database takes ${inMebibytes(databaseBytes)}.`
   const remedy = 'Free disk space, move the database to a larger disk, or lower DELIVERY_LOG_DAYS.'
   if (freeBytes < 64 * 2 ** 20) return fail('disk', message, remedy)
-  // A backup or a restore needs as much again.
+  // A backup or a restore needs the size of the database.
   if (freeBytes < Math.max(512 * 2 ** 20, databaseBytes)) return warn('disk', message, remedy)
   return ok('disk', message)
 }
 
-/** A path as this process sees it; undefined where there is nothing, or nothing that this user may look at. */
+/** Undefined: there is no such path, or this user cannot see it. */
 export function pathFacts(path: string): PathFacts | undefined {
   try {
     const found = statSync(path)
@@ -194,12 +179,10 @@ export function pathFacts(path: string): PathFacts | undefined {
   }
 }
 
-/** How many bytes a file has; 0 where there is none. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** How many bytes this user may still write to the disk of a folder. */
 export function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize

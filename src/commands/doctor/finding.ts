@@ -1,4 +1,3 @@
-/** The result of one check. `warn` and `fail` come with what to do. */
 export type Finding =
   | { readonly level: 'ok'; readonly what: string; readonly message: string }
   | {
@@ -20,7 +19,6 @@ export function fail(what: string, message: string, remedy: string): Finding {
   return { level: 'fail', what, message, remedy }
 }
 
-/** The findings of those checks that have one. */
 export function found(...findings: readonly (Finding | false | undefined)[]): Finding[] {
   return findings.filter((finding) => finding !== undefined && finding !== false)
 }

@@ -6,7 +6,7 @@ import type { ClockSample } from './clock.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { type Reach, reach } from './reach.ts'
 
-/** The time-out of each request. All run at the same time. */
+/** The time-out of each request; all run concurrently. */
 const patienceMs = 4000
 
 interface Asked {
@@ -14,7 +14,6 @@ interface Asked {
   readonly clocks: readonly ClockSample[]
 }
 
-/** Asks everybody that the settings name, at the same time. */
 export async function askOthers(config: Config, isHere: boolean): Promise<Asked> {
   const { smsRoutes, smtp, publicUrl } = config
   const providers = new Map<string, string>()
@@ -55,7 +54,6 @@ async function ask(url: string, find: (host: string, answer: Reach) => Finding):
   return { findings: [find(host, answer)], clocks }
 }
 
-/** Where a server with these settings is found from here. */
 function ownUrl({ host, port }: Config): string {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
@@ -63,7 +61,7 @@ function ownUrl({ host, port }: Config): string {
 
 type Unreached = Exclude<Reach, { kind: 'answered' }>
 
-/** What is wrong, and the remedy. */
+/** The message and the remedy. */
 function unreached(host: string, { kind, code }: Unreached): readonly [string, string] {
   switch (kind) {
     case 'name':
@@ -101,7 +99,6 @@ function certificateRemedy(code: string): string {
   return 'Set NODE_EXTRA_CA_CERTS to your own CA, send the whole certificate chain, or install ca-certificates.'
 }
 
-/** Whether a provider answers; no message is sent. */
 export function providerFinding(name: string, host: string, reach: Reach): Finding {
   const what = `SMS ${name}`
   if (reach.kind !== 'answered') return fail(what, ...unreached(host, reach))
@@ -109,7 +106,7 @@ export function providerFinding(name: string, host: string, reach: Reach): Findi
   return ok(what, `${host} answers, in ${tookMs} ms. No message was sent.`)
 }
 
-/** @param reason why the server was not reached or refused to talk; undefined: all went well */
+/** @param reason undefined: connection and login work */
 export function mailFinding(host: string, reason: string | undefined): Finding {
   if (reason === undefined) return ok('SMTP', `${host} answers and accepts the login, if one is set.`)
   return fail('SMTP', `${host} cannot be used (${reason}).`, mailRemedy(reason))
@@ -125,14 +122,13 @@ function mailRemedy(reason: string): string {
   return 'Correct SMTP_URL, and see the log of the mail server.'
 }
 
-/** Whether the collector of traces answers, with whatever status. Requests are served without it. */
+/** Any status is fine. The server works without the collector. */
 export function collectorFinding(host: string, reach: Reach): Finding {
   return reach.kind === 'answered'
     ? ok('traces', `The trace collector at ${host} answers.`)
     : warn('traces', ...unreached(host, reach))
 }
 
-/** Whether PUBLIC_URL leads to otpost, as far as that can be seen from here. */
 export function publicUrlFinding(host: string, reach: Reach): Finding {
   const what = 'PUBLIC_URL'
   const fromHere =
@@ -149,7 +145,6 @@ export function publicUrlFinding(host: string, reach: Reach): Finding {
   )
 }
 
-/** Whether a server is at HOST and PORT. */
 export function serverFinding(host: string, reach: Reach): Finding {
   const what = 'server'
   if (reach.kind !== 'answered') {

@@ -77,7 +77,7 @@ function durabilityFinding(facts: Extract<ServerDatabaseFacts, { kind: 'answered
       'Set all three to on, in postgresql.conf or for this database and user.',
     )
   }
-  // Those of a standby itself are nothing that its own commits could wait for.
+  // A standby has no commits of its own that could wait for other standbys.
   if (awaited === 0 || isReadOnly) return ok(what, `A commit is on the disk of this machine (${setting}).`)
   if (synchronousCommit === 'local') {
     return warn(

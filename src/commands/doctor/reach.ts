@@ -1,27 +1,24 @@
 import { lookup } from 'node:dns/promises'
 
-/** What came of a request to an address. */
 export type Reach =
   | {
       readonly kind: 'answered'
       readonly status: number
-      /** What the answer's Date says, epoch milliseconds. */
+      /** The Date header, epoch milliseconds. */
       readonly date: number | null
-      /** Its beginning. */
+      /** The first part of the body. */
       readonly text: string
       readonly tookMs: number
     }
   | {
-      /** `name`: it is not in the DNS. */
+      /** `name`: not in the DNS. */
       readonly kind: 'name' | 'proxy' | 'refused' | 'time-out' | 'certificate' | 'other'
-      /** The error's code. */
       readonly code: string
     }
 
-/** As much of an answer as is read. */
 const maxTextBytes = 4096
 
-/** Asks an address by a plain GET, without credentials and without following redirects; within its time, and never throws. */
+/** Sends a GET without credentials and does not follow redirects. Never throws. */
 export async function reach(url: string, timeoutMs: number): Promise<Reach> {
   const startedAt = performance.now()
   const abort = new AbortController()
@@ -61,11 +58,11 @@ async function beginning(response: Response): Promise<string> {
   return text
 }
 
-/** What stood in the way. That a name is unknown the error does not always say. */
+/** The error does not always say that a name is unknown. */
 async function whyUnreached(url: string, error: unknown): Promise<Reach> {
   const code = String((error as { code?: unknown } | null)?.code ?? 'connection lost')
   if (/CERT|LEAF_SIGNATURE|^ERR_(TLS|SSL)|^EPROTO$/.test(code)) return { kind: 'certificate', code }
-  // The proxy in HTTPS_PROXY rejected the connection, so the local DNS does not matter.
+  // The proxy resolves the name, not this machine.
   if (code === 'ERR_PROXY_TUNNEL') return { kind: 'proxy', code }
   try {
     await lookup(new URL(url).hostname.replace(/^\[|\]$/g, ''))

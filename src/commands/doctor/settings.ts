@@ -1,6 +1,6 @@
 import { type Finding, fail, found, ok } from './finding.ts'
 
-/** @param problems each the name of a variable and what is wrong with it */
+/** @param problems each begins with the name of the variable */
 export function settingsFindings(problems: readonly string[]): readonly Finding[] {
   if (problems.length === 0) return [ok('settings', 'All settings are valid.')]
   return problems.map((problem) => {
@@ -13,7 +13,6 @@ export function settingsFindings(problems: readonly string[]): readonly Finding[
   })
 }
 
-/** @param isHere whether a server can listen at HOST */
 export function hostFindings(host: string, isHere: boolean): readonly Finding[] {
   return found(
     !isHere &&
@@ -25,7 +24,7 @@ export function hostFindings(host: string, isHere: boolean): readonly Finding[] 
   )
 }
 
-/** Whether a server can listen at a host: tried for a moment, at any free port. */
+/** Listens for a moment on any free port. */
 export function hasAddress(hostname: string): boolean {
   try {
     Bun.serve({ hostname, port: 0, fetch: () => new Response() }).stop(true)

@@ -30,7 +30,6 @@ export function sqliteFindings(
   }
 }
 
-/** The fingerprints of the secret keys of these settings, and where those come from. */
 function ownFingerprints(
   databaseFile: string,
   given: SecretKeys | undefined,
@@ -44,7 +43,7 @@ function ownFingerprints(
   return [keys ? keyFingerprints(keys) : 'unusable', file]
 }
 
-/** The largest size of a log that is checkpointed as it should be. */
+/** A write-ahead log larger than this is not checkpointed. */
 const usualLogBytes = 64 * 2 ** 20
 
 export function databaseFindings(facts: DatabaseFacts): readonly Finding[] {
