@@ -75,7 +75,12 @@ export const exceptions: readonly Exception[] = [
     why: 'a setting of SQLite, an option of systemd',
   },
   { path: 'test/', pattern: /\/receipts\//, why: 'a URL of the contract' },
-  { path: 'test/', pattern: /'retryable: /, why: 'the name of an outcome in the code' },
+  {
+    path: 'test/upgrade.system.ts',
+    pattern: /\b(?:story|stories|tallies)\b/g,
+    why: 'tables and columns of earlier schemas',
+  },
+  { path: 'test/', pattern: /\bretryable: too many/, why: 'the name of an outcome in the code' },
   { path: 'deploy/', pattern: /\/receipts\b|\breceipts\|/g, why: 'a URL of the contract' },
   {
     path: 'src/adapters/crypto/secrets.ts',

@@ -25,7 +25,7 @@ setDefaultTimeout(120_000)
 
 const secretKey = 'the-secret-of-a-file-of-32-bytes-or-more'
 
-/** A file to move, and an empty database to move it to. */
+/** A file to move, and an empty database as the target. */
 async function scene() {
   const here = place()
   const { url, remove } = await freshDatabase()
@@ -37,7 +37,7 @@ async function scene() {
     move: (...options: string[]) =>
       otpost(['move', '--from', `file:${here.file}`, '--to', url, ...options], { SECRET_KEY: secretKey }),
     query: (text: string) => queryOnce(url, text),
-    /** How many rows each table of the database has that has any. */
+    /** The row counts of all tables with rows. */
     async rows(): Promise<Record<string, number>> {
       const counts: Record<string, number> = {}
       for (const table of tables) {
@@ -46,7 +46,7 @@ async function scene() {
       }
       return counts
     },
-    /** The files that the file was set aside as. */
+    /** The files under which the moved file was set aside. */
     aside: () => readdirSync(here.data).filter((name) => name.startsWith(`${basename(here.file)}.moved-`)),
     async [Symbol.asyncDispose]() {
       here.remove()
@@ -92,7 +92,7 @@ function targetOf(url: string) {
   return read.target
 }
 
-/** Waits while something is not so yet. */
+/** Waits until a condition is true. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await Bun.sleep(20)
 }
@@ -100,7 +100,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 describe.skipIf(withoutPostgres !== undefined)(
   `otpost move${withoutPostgres ? ` (${withoutPostgres})` : ''}`,
   () => {
-    test('carries over what a server has done, and one on PostgreSQL goes on with it', async () => {
+    test('copies the data of a server, and a server on PostgreSQL continues with them', async () => {
       await using here = await scene()
       const env = {
         ...here.env,
@@ -171,7 +171,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         ['deliveries', '--json'],
         ['explain', sent.body.requestId],
       ]
-      // The fields of an object may come in another order.
+      // The fields of an object may be in another order.
       const listed = () =>
         Promise.all(
           lists.map(async (args) => {
@@ -218,7 +218,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(last).toMatchObject({ action: 'brand.created', target: 'later' })
     })
 
-    /** Moves while something holds it up at some point; `meanwhile` is to let it go on, or to end it. */
+    /** Moves while something blocks it at one point; `meanwhile` unblocks or ends it. */
     async function heldUp(
       here: Awaited<ReturnType<typeof scene>>,
       trigger: string,
@@ -255,7 +255,7 @@ describe.skipIf(withoutPostgres !== undefined)(
     FOR EACH ROW EXECUTE FUNCTION wait()`
 
     test.each(['app_keys', 'audit', 'codes_and_limits'])(
-      'killed while it copies into %s it leaves the file to be used and the database empty',
+      'leaves the file usable and the database empty when killed while copying %s',
       async (table) => {
         await using here = await scene()
         await furnish(here.file)
@@ -276,7 +276,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       },
     )
 
-    test('killed within its COMMIT it leaves the file aside: never are both there to be used', async () => {
+    test('leaves the file aside when killed within its COMMIT: file and database are never both usable', async () => {
       await using here = await scene()
       await furnish(here.file)
       await heldUp(here, atCommit, async (child, letGo) => {
@@ -317,7 +317,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(await here.rows()).toEqual({ brands: 1, app_keys: 1, audit: 2, console_links: 1 })
     })
 
-    test('where the server refuses the COMMIT nothing has moved, and the file has its name back', async () => {
+    test('moves nothing if the database rejects the COMMIT, and restores the name of the file', async () => {
       await using here = await scene()
       await furnish(here.file)
       await here.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -328,7 +328,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect([await here.rows(), slugs(here.file), here.aside()]).toEqual([{}, ['acme'], []])
     })
 
-    test('where not all rows arrive nothing has moved', async () => {
+    test('moves nothing if some rows do not arrive', async () => {
       await using here = await scene()
       await furnish(here.file)
       await here.query(
@@ -351,11 +351,11 @@ describe.skipIf(withoutPostgres !== undefined)(
       await furnish(here.file)
       const direct = new URL(here.url)
       await using proxy = await startTcpProxy(Number(direct.port))
-      // A text ends with a NUL; that of BEGIN has the word within.
+      // A text ends with a NUL; that of BEGIN contains the word.
       const broken = proxy.breakOff(['COMMIT\0'], missingBytes)
       const through = new URL(here.url)
       through.port = String(proxy.port)
-      // The schema is there, so that the first COMMIT is that of the move.
+      // The schema exists, so that the first COMMIT is that of the move.
       const child = spawnMove(here.file, through.href)
       await Promise.race([broken, child.exited])
       expect(child.exitCode).toBeNull()
@@ -371,7 +371,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       }
     })
 
-    test('is refused where the file is in use, is none of otpost, or is damaged; and where the database is not empty', async () => {
+    test('fails if the file is in use, damaged or not of otpost, or if the database is not empty', async () => {
       await using here = await scene()
       expect((await here.move()).stderr).toContain(`There is no database at ${here.file}`)
       await furnish(here.file)
@@ -407,7 +407,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect([slugs(here.file), here.aside()]).toEqual([['acme'], []])
     })
 
-    test('is refused where the secret is another or is missing, and says what to set without telling it', async () => {
+    test('fails if the secret key is wrong or missing, and names the setting without printing the key', async () => {
       await using here = await scene()
       await furnish(here.file)
       const keyFile = `${here.file}.key`
@@ -465,7 +465,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect((await run(secretKey)).code).toBe(0)
     })
 
-    test('says what to do instead of ways that there are not', async () => {
+    test('names the alternatives to unsupported moves', async () => {
       await using here = await scene()
       const run = (from: string, to: string) =>
         otpost(['move', '--from', from, '--to', to]).then(({ stderr }) => stderr)
@@ -475,7 +475,7 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect(await run('data/otpost.db', here.url)).toContain('--from must be file: and a path')
     })
 
-    test.each(fixtures)('takes over a file of schema $schema', async (facts) => {
+    test.each(fixtures)('moves a file of schema $schema', async (facts) => {
       await using here = await scene()
       await furnish(here.file)
       rmSync(here.file)
@@ -532,7 +532,7 @@ describe.skipIf(withoutPostgres !== undefined)(
           for (const [index, table] of tables.entries()) {
             for (const row of drawn[index] ?? []) database.orm.insert(table).values(row).run()
           }
-          // Numbers that were given out before, and whose rows are gone.
+          // Ids that were used before, and whose rows are deleted.
           await database.close()
           inDatabase(here.file, (driver) =>
             driver.exec("UPDATE sqlite_sequence SET seq = seq + 5 WHERE name = 'audit'"),
@@ -572,7 +572,7 @@ describe.skipIf(withoutPostgres !== undefined)(
   },
 )
 
-/** The clock of the database server, epoch milliseconds. */
+/** The clock of the database server, in epoch milliseconds. */
 const serverNow = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
 
 /** When the generated rows were created. */
@@ -583,7 +583,7 @@ const anyText = fc.string({
   unit: fc.constantFrom('a', 'B', 'é', '😀', '\0', '\ud800', '"', '\\', '\n', "'", '\\u0000', '{', ','),
   maxLength: 9,
 })
-/** Long ago, or far ahead: so that what is live does not hang on the day. */
+/** Far in the past or the future, so that expiry does not depend on the current day. */
 const past = fc.integer({ min: 1, max: 2 ** 40 })
 const future = fc.integer({ min: 2 ** 42, max: 2 ** 43 })
 const anyInstant = fc.oneof(past, future)
@@ -631,7 +631,7 @@ function valueFor(table: string, column: Column): fc.Arbitrary<unknown> {
   return notNull ? value : fc.option(value)
 }
 
-/** A row with a key of its own, and what must be so by the rules of its table. */
+/** A row with a unique key that meets the constraints of its table. */
 function withKey(table: string, row: Drawn, index: number): Drawn {
   const id = `${firstIdOf(cameAt - 1000 + index)}7000-8000-00000000000${index}`
   switch (table) {
@@ -689,7 +689,7 @@ function asStored(table: Table, row: Drawn): unknown {
   }
 }
 
-/** What PostgreSQL keeps of a value: no NUL, and no half of a character. */
+/** The value in PostgreSQL: no NUL, and no half of a surrogate pair. */
 function storable(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_, part) =>
     typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '\ufffd') : part,
@@ -702,7 +702,7 @@ function inOrder(rows: readonly unknown[]): readonly unknown[] {
   return [...rows].sort((a, b) => (text(a) < text(b) ? -1 : 1))
 }
 
-/** What the service reads of all that it keeps. */
+/** Everything that the service reads from its tables. */
 async function readings(env: Readonly<Record<string, string>>, drawn: readonly Drawn[][]): Promise<unknown> {
   const context = await openContext(readStoreConfig({ SECRET_KEY: secretKey, ...env }))
   const ids = drawn[tables.indexOf(schema.requests)] ?? []
@@ -720,7 +720,7 @@ async function readings(env: Readonly<Record<string, string>>, drawn: readonly D
   return JSON.parse(JSON.stringify(read))
 }
 
-/** A move by a process of its own that is left to go on. */
+/** A move in a process of its own. */
 function spawnMove(file: string, url: string) {
   return Bun.spawn(programLine(['move', '--from', `file:${file}`]), {
     env: programEnv({ DATABASE_URL: url, SECRET_KEY: secretKey }),

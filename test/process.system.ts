@@ -37,7 +37,7 @@ async function scene() {
     folder: folder.path,
     database,
     receiver,
-    /** Makes an active brand before there is a server. */
+    /** Creates an active brand before a server starts. */
     async brand(slug: string, displayName: string): Promise<void> {
       const context = await openContext(readConfig(database.env))
       await putBrand(context.acting(tester), slug, { displayName })
@@ -48,7 +48,7 @@ async function scene() {
       ending.defer(async () => void (await server.stop('SIGKILL')))
       return server
     },
-    /** Runs a command that must succeed; resolves to its standard output. */
+    /** Runs a command that must succeed. Resolves to its standard output. */
     async command(...args: string[]): Promise<string> {
       const { code, stdout, stderr } = await otpost(args, database.env)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -58,7 +58,7 @@ async function scene() {
   }
 }
 
-/** What an answer says in one word. */
+/** The verdict of an answer in one word. */
 function verdict({ status, body }: { status: number; body: { error?: string } }): string {
   return body.error === undefined ? String(status) : `${status} ${body.error}`
 }
@@ -69,7 +69,7 @@ async function codeOf(server: TestServer, to: string): Promise<string> {
   return codeIn(body.messages.at(-1)?.text)
 }
 
-/** A request that is with the server once this resolves; `answer` is everything that comes back until it hangs up. */
+/** Resolves once the server has the request; `answer` is everything it sends until it closes the connection. */
 async function openRequest(url: URL, path: string): Promise<{ answer: Promise<string> }> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let text = ''
@@ -90,7 +90,7 @@ async function openRequest(url: URL, path: string): Promise<{ answer: Promise<st
   return { answer: promise }
 }
 
-/** Whether anything listens there. */
+/** Whether a process listens there. */
 async function accepts(url: URL): Promise<boolean> {
   try {
     const socket = await Bun.connect({
@@ -190,19 +190,19 @@ test.concurrent('the server answers a send under way after SIGTERM, and refuses 
   expect(logged.find(({ route }) => route === '/otp/send')?.status).toBe(200)
   expect(logged.at(-1)?.msg).toBe('stopped')
 
-  // What was answered is kept.
+  // Answered changes are stored.
   const next = await trace.start({ SMS_PLAIN: 'webhook', ...trace.receiver.env })
   const otp = codeIn(trace.receiver.received[0]?.body.text)
   expect(verdict(await next.post('/otp/verify', { phone, otp }))).toBe('200')
 })
 
-test.concurrent('SIGTERM ends a server whose log reader has gone', async () => {
+test.concurrent('SIGTERM stops a server whose log reader has exited', async () => {
   await using trace = await scene()
   const child = Bun.spawn(programLine(['serve']), {
     env: programEnv({ ...trace.database.env, PORT: '0' }),
     stdout: 'pipe',
     stderr: 'ignore',
-    // A server that does not end by itself ends the test with another code.
+    // A server that does not end by itself fails the test with another exit code.
     timeout: 100_000,
     killSignal: 'SIGKILL',
   })
@@ -229,7 +229,7 @@ test.concurrent('SIGTERM does not wait for clients that have sent half a request
     socket.flush()
   }
   await server.get('/health')
-  // Were they waited for, this would take two minutes, which is more than the test has.
+  // Waiting for them would take two minutes, which is longer than the time-out of the test.
   expect(await server.stop()).toBe(0)
 }, 90_000)
 
@@ -246,7 +246,7 @@ test.concurrent('SIGTERM answers requests that wait for the outbox at once', asy
   expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ success: true, messages: [] })
 })
 
-test.concurrent('a second server on a port is refused in words', async () => {
+test.concurrent('a second server on a port fails with a clear error', async () => {
   await using trace = await scene()
   const first = await trace.start()
   const { port } = first.url
@@ -259,7 +259,7 @@ test.concurrent('a second server on a port is refused in words', async () => {
   expect((await first.get('/health')).status).toBe(200)
 })
 
-test.concurrent('with REUSE_PORT=1 on both a second server takes over without a gap', async () => {
+test.concurrent('with REUSE_PORT=1 on both a second server replaces the first without a failed request', async () => {
   await using trace = await scene()
   await trace.brand('acme', 'Acme')
   const first = await trace.start({ REUSE_PORT: '1' })
@@ -270,7 +270,7 @@ test.concurrent('with REUSE_PORT=1 on both a second server takes over without a 
 })
 
 test.concurrent.skipIf(store !== 'sqlite')(
-  `the database, its log and the key are for the owner alone${sqliteAlone}`,
+  `only the owner can read the database, its log and the key${sqliteAlone}`,
   async () => {
     await using trace = await scene()
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
@@ -291,12 +291,12 @@ test.concurrent.skipIf(store !== 'sqlite')(
 )
 
 test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
-  'the demo prints lines that, pasted into a shell, send a code and verify it',
+  'the demo prints commands that send a code and verify it in a shell',
   async () => {
     const folder = temporaryFolder()
     const demo = Bun.spawn(programLine(['demo']), {
       cwd: folder.path,
-      // What else the environment says must not lead the demo's messages anywhere.
+      // No other setting may deliver the demo's messages.
       env: programEnv({
         PORT: '0',
         SMTP_URL: 'smtp://127.0.0.1:1',
@@ -332,7 +332,7 @@ test.concurrent.skipIf(!Bun.which('curl') || !Bun.which('bash'))(
     expect(JSON.parse(verified)).toMatchObject({ success: true })
     expect(existsSync(join(folder.path, 'data', 'demo.db'))).toBe(true)
 
-    // Made once, and for this demo alone.
+    // The key is new for this demo.
     const keyFile = join(folder.path, 'data', 'demo.apikey')
     const key = readFileSync(keyFile, 'utf8').trim()
     expect(welcome).toContain(`"apiKey":"${key}"`)

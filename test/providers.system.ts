@@ -103,7 +103,7 @@ let hybrid: TestServer
 let reportLines: string
 const callbackUrls = new Map<string, string>()
 
-/** What anyone could read: answers, logs, output of commands; and where. */
+/** Everything that someone could read: answers, logs, output of commands; and where. */
 const told: { where: string; text: string }[] = []
 const requestIds = new Set<string>()
 
@@ -154,7 +154,7 @@ beforeAll(async () => {
 /** A code for a number for which a provider never answers. The request starts first, because it takes long. */
 let timedOut: { phone: string; answer: ReturnType<typeof ask> }
 
-/** Ended here should a test have failed before it ended them. */
+/** Servers that a failed test may have left running. */
 const running = new Set<TestServer>()
 
 afterAll(async () => {
@@ -183,7 +183,7 @@ function noted(where: string, answer: Answer): Answer {
   return answer
 }
 
-/** The answer to a request, in one word, and its id. */
+/** The answer to a request in one word, and its id. */
 async function ask(to: TestServer, path: string, fields: Readonly<Record<string, unknown>>) {
   const { status, body } = noted(path, await to.post(path, fields))
   return { verdict: body.success ? status : `${status} ${body.error}`, id: String(body.requestId), body }
@@ -293,7 +293,7 @@ describe('a code', () => {
 })
 
 describe('in hybrid mode', () => {
-  test('a template that all refuse goes as a text by another, with the same code', async () => {
+  test('a template that all providers reject goes as a text through another, with the same code', async () => {
     const phone = newPhone()
     for (const name of order.template) providerSpecs.decide(name, phone, 'refused')
     const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
@@ -310,20 +310,23 @@ describe('in hybrid mode', () => {
     sent.set('refused template', { id, carrier })
   })
 
-  test.each(['msg91', 'vonage', 'sns'] as const)('a number that %s rejects is the end', async (name) => {
-    const phone = newPhone()
-    const before = order.template.slice(0, order.template.indexOf(name))
-    for (const other of before) providerSpecs.decide(other, phone, 'refused')
-    providerSpecs.decide(name, phone, 'no such number')
-    const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
-    expect(verdict).toBe('502 sms_failed')
-    const { route, code } = journeyOf(phone)
-    expect(route).toEqual([...before, name].map((each) => `${each}/template`))
-    expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(
-      '404 not_found',
-    )
-    sent.set(`number rejected by ${name}`, { id, carrier: carrierOf(phone) })
-  })
+  test.each(['msg91', 'vonage', 'sns'] as const)(
+    'a number that %s rejects is not tried again',
+    async (name) => {
+      const phone = newPhone()
+      const before = order.template.slice(0, order.template.indexOf(name))
+      for (const other of before) providerSpecs.decide(other, phone, 'refused')
+      providerSpecs.decide(name, phone, 'no such number')
+      const { verdict, id } = await ask(hybrid, '/otp/send', { phone, brandId: 'dlt' })
+      expect(verdict).toBe('502 sms_failed')
+      const { route, code } = journeyOf(phone)
+      expect(route).toEqual([...before, name].map((each) => `${each}/template`))
+      expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(
+        '404 not_found',
+      )
+      sent.set(`number rejected by ${name}`, { id, carrier: carrierOf(phone) })
+    },
+  )
 
   test('after a time-out another provider gets the text with the same code, and the first gets no second request', async () => {
     const { phone } = timedOut
@@ -332,7 +335,7 @@ describe('in hybrid mode', () => {
     const { route, code } = journeyOf(phone)
     expect(route).toEqual(['msg91/template', 'vonage/template', 'twilio/plain'])
     expect((await ask(hybrid, '/otp/verify', { phone, otp: code, brandId: 'dlt' })).verdict).toBe(200)
-    // What timed out may well arrive, and be the only one that does.
+    // The message that timed out may still arrive, and be the only one.
     for (const message of providerSpecs.askedFor(phone).slice(1)) {
       const status = message.double === 'vonage' ? 'delivered' : 'failed'
       expect((await report(hybrid, message, status)).status).toBe(200)
@@ -367,7 +370,7 @@ test('no provider got a request that its documentation does not have', () => {
   expect(providerSpecs.problems).toEqual([])
 })
 
-describe('afterwards', () => {
+describe('the stored data', () => {
   interface Row {
     readonly requestId: string
     readonly attempt: number
@@ -400,7 +403,7 @@ describe('afterwards', () => {
       command('deliveries', '--json', '--limit', '1000').then((json) => {
         rows = JSON.parse(json)
       }),
-      // What was not sent has failed its own test.
+      // A message that was not sent has failed its own test.
       ...names
         .filter((name) => sent.has(name))
         .map(async (name) => void traces.set(name, await command('explain', kept(name).id))),
@@ -531,7 +534,7 @@ describe('afterwards', () => {
     expect(lineOf(three)).toMatch(/ORDER_PLACED.*: accepted .*; NOT delivered.*: 30005\)/)
   })
 
-  test('nothing that is secret is in any answer, log, file, or output', () => {
+  test('no answer, log, file or output contains a secret', () => {
     const secrets = [...Object.values(providerSecrets), smtpPassword, secretKey, credentials.apiKey]
     const phones = new Set(providerSpecs.asked.map(({ to }) => to))
     const codes = new Set(providerSpecs.asked.flatMap(({ text }) => /^\d{6}/.exec(text) ?? []))
@@ -544,7 +547,7 @@ describe('afterwards', () => {
     const hidden = [...secrets.flatMap(formsOf), ...nationalNumbers, mail, customer]
     const ids = new Set([...requestIds, ...providerSpecs.asked.map(({ id }) => id)])
     const finds = (text: string) => {
-      // These are at random, and have digits too.
+      // These are random, and have digits too.
       let rest = text
       for (const id of ids) rest = rest.replaceAll(id, '').replaceAll(id.replaceAll('-', ''), '')
       const numbers = rest.match(/(?<!\d)\d{6}(?!\d)/g) ?? []
@@ -558,7 +561,7 @@ describe('afterwards', () => {
     ])
     expect(found).toEqual([])
 
-    // It was looked for in the right places, and in the right way.
+    // The search covers the right places, and finds values.
     const { id, carrier } = kept('time-out')
     const placesOf = (given: string) =>
       told.filter(({ text }) => text.includes(given)).map((one) => one.where)
@@ -570,7 +573,7 @@ describe('afterwards', () => {
     for (const user of ['a', 'ab', 'abc']) expect(finds(btoa(`${user}:${smtpPassword}`))).toHaveLength(1)
   })
 
-  /** As it is, as a URL has it, and as base64 has it wherever it begins there. */
+  /** Plain, URL-encoded, and in base64 at any offset. */
   function formsOf(secret: string): string[] {
     const encoded = [0, 1, 2].map((before) => Buffer.from(' '.repeat(before) + secret).toString('base64'))
     return [secret, encodeURIComponent(secret), ...encoded.map((text) => text.slice(4, -4))]

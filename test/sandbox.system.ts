@@ -23,7 +23,7 @@ async function hungUp(url: string): Promise<void> {
     hostname,
     port: Number(port),
     socket: {
-      // The kernel may leave a connection to itself that nothing has come on.
+      // The kernel may not report a connection without data to the process.
       open: (socket) => void socket.write('GET /hea'),
       data: () => {},
       close: () => resolve(),
@@ -33,7 +33,7 @@ async function hungUp(url: string): Promise<void> {
   return promise
 }
 
-/** Whether anything answers there. */
+/** Whether a server answers there. */
 function answers(url: string): Promise<boolean> {
   return fetch(`${url}/health`).then(
     () => true,
@@ -90,7 +90,7 @@ describe('otpost sandbox', () => {
       })
       return { status: answer.status, retryAfter: answer.headers.get('retry-after') }
     }
-    // A national number, as the default region makes it.
+    // A national number, interpreted in the default region.
     expect((await post('/otp/send', { phone: '098123 45678', loginId: 'jo' })).status).toBe(200)
     const tooSoon = await post('/otp/send', { phone: '+91 98123 45678' })
     expect(tooSoon.status).toBe(429)
@@ -124,7 +124,7 @@ describe('otpost sandbox', () => {
     expect(log).not.toContain('9812345678')
   })
 
-  test('refuses slugs that are none and settings that are wrong, in words', async () => {
+  test('rejects invalid slugs and settings with a clear error', async () => {
     const [slug, setting] = await Promise.all([
       command(['sandbox', '--brand', 'two words']),
       command(['sandbox'], { OTP_TTL_SECONDS: 'soon' }),
@@ -146,11 +146,11 @@ describe('otpost/testing', () => {
     ending.defer(() => otpost.stop())
   })
 
-  test('knows the settings of the sandbox', () => {
+  test('has the settings of the sandbox', () => {
     expect(Object.keys(sandboxSettings).sort()).toEqual([...sandboxSettingNames].sort())
   })
 
-  test('starts otpost and gives the codes that its client sends', async () => {
+  test('starts otpost and returns the codes of its client', async () => {
     const { client, brandId, brandIds } = otpost
     expect([brandId, brandIds]).toEqual(['acme', ['acme', 'globex']])
     expect(await client.send({ phone })).toMatchObject({ success: true })
@@ -166,7 +166,7 @@ describe('otpost/testing', () => {
     expect(await client.verify({ email, otp: mailed, ...brand })).toMatchObject({ success: true })
   })
 
-  test('waits for the code of a resend, and gives no code twice', async () => {
+  test('waits for the code of a resend, and returns no code twice', async () => {
     const to = '+1 202 555 0150'
     const waiting = otpost.codeFor(to, { timeoutMs: 30_000 })
     await otpost.client.send({ phone: to })
@@ -186,7 +186,7 @@ describe('otpost/testing', () => {
       ['SMS', '12025550150', 'acme', '654321'],
       ['SMS', '12025550150', 'acme', second],
     ])
-    // Of two that came in the meantime the newest counts: the other is dead.
+    // The newer of two codes is returned: the other one is not valid any more.
     await otpost.client.send({ phone: to })
     await otpost.client.resend({ phone: to })
     const third = await otpost.codeFor(to)
@@ -198,7 +198,7 @@ describe('otpost/testing', () => {
     expect(error).not.toMatch(/\d{6}/)
   })
 
-  test('gives each brand its own code, the newest first or that of the brand asked for', async () => {
+  test('returns the newest code, or the one of the given brand', async () => {
     const to = '+1 202 555 0160'
     const send = async (brandId: string) => {
       expect(await otpost.client.send({ phone: to, brandId })).toMatchObject({ success: true })
@@ -214,9 +214,9 @@ describe('otpost/testing', () => {
     expect(await otpost.codeFor(to)).toBe(fourth)
   })
 
-  test('says that it does not answer, rather than wait for ever', async () => {
+  test('reports a server that does not answer, after a limited time', async () => {
     const { promise, resolve } = Promise.withResolvers<number>()
-    // In the place of otpost: it says where it listens, and answers nothing.
+    // A stand-in for otpost: it prints its URL, and answers nothing.
     using deaf = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => resolve(1) } })
     const url = `http://127.0.0.1:${deaf.port}`
     const said = JSON.stringify({ url, appId: 'a', apiKey: 'k', outboxUrl: `${url}/outbox` })
@@ -232,12 +232,12 @@ describe('otpost/testing', () => {
     ])
   })
 
-  test('says that a recipient is none', async () => {
+  test('rejects an invalid recipient', async () => {
     expect(await problemOf(otpost.messagesTo('nobody'))).toContain('a phone number or an e-mail address')
     expect(await problemOf(otpost.codeFor('nobody'))).toContain('a phone number or an e-mail address')
   })
 
-  test('stops it, and says afterwards that it has ended', async () => {
+  test('stops it, and reports afterwards that it has ended', async () => {
     const other = await startSandbox()
     expect(await answers(other.url)).toBe(true)
     await Promise.all([other.stop(), other.stop()])
@@ -246,7 +246,7 @@ describe('otpost/testing', () => {
     expect(await other.client.send({ phone })).toMatchObject({ success: false, error: 'unreachable' })
   })
 
-  test('says why it could not start', async () => {
+  test('reports why it could not start', async () => {
     const start = (options: Parameters<typeof startOtpost>[0]) => problemOf(startOtpost(options))
     const PORT = new URL(otpost.url).port
     const [none, unfit, other, silent, brand, setting, port] = await Promise.all([
@@ -266,7 +266,7 @@ describe('otpost/testing', () => {
     expect(silent).toContain('it does not listen after 1 ms')
     expect(brand).toMatch(/it ended with 2\n.*The slug must have/s)
     expect(setting).toContain('SMS_PLAIN would have no effect')
-    // At once, though its standard input is open still, and with no word of a setting that it does not know.
+    // At once, even with open standard input, and without the values of unknown settings.
     expect(port).toMatch(
       /it ended with 1\n.*Port \d+ on 127\.0\.0\.1 is already in use\. Stop the program that listens there or choose another PORT\.$/,
     )
@@ -323,7 +323,7 @@ describe('otpost/testing', () => {
   )
 })
 
-/** The error that something rejects with, in words. */
+/** The message of a rejection. */
 async function problemOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     () => undefined,

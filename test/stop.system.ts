@@ -24,7 +24,7 @@ const shop = {
   GLOBAL_LIMIT_PER_MINUTE: '1000000',
 }
 
-/** A database of its own with brand `acme`, a gateway and the history of both; all ended after it. */
+/** A database with brand `acme`, a gateway and the history of both; all end with the scene. */
 async function scene() {
   const ending = new AsyncDisposableStack()
   const database = await openTestDatabase()
@@ -61,7 +61,7 @@ async function scene() {
       const app = await createApp(config, { log: { info: take, warn: take, error: take } })
       return { app, url: app.listen(), lines }
     },
-    /** Asks a server for what it knows of the history, and compares; fails with what does not fit. */
+    /** Compares the state of a server with the history; fails at each difference. */
     async check(seed: number): Promise<void> {
       const server = await scene.start()
       await readBack(history, server.post)
@@ -76,8 +76,8 @@ async function scene() {
 }
 
 /**
- * A client of HTTP/1.1 that keeps its connection for as long as the server does, or has one for each request. An answer
- * without its end is an error of its own.
+ * An HTTP/1.1 client that keeps its connection as long as the server does, or opens one per request. An incomplete answer
+ * is an error of its own.
  */
 class Client {
   private connection: Queryable | undefined
@@ -91,12 +91,12 @@ class Client {
     this.connection = await connect(this.url)
   }
 
-  /** Whether the connection is there for a next request. */
+  /** Whether the connection can take another request. */
   get isConnected(): boolean {
     return this.connection?.isOpen ?? false
   }
 
-  /** A POST as the shop; on a kept connection all of it is handed to the system before this returns. */
+  /** A POST as the shop. On a kept connection, all of it is written before this returns. */
   readonly ask: Ask = (path, fields) => {
     if (this.connection?.isOpen) return this.httpRequest(this.connection, path, fields)
     return connect(this.url).then((connection) => {
@@ -161,7 +161,7 @@ async function connect(url: URL) {
       if (socket.write(request) !== request.length) throw new NotServed('the connection takes no more')
     },
     end: () => socket.end(),
-    /** The next whole answer. */
+    /** The next complete answer. */
     async answer(): Promise<Answer> {
       for (;;) {
         const parsed = parse(text)
@@ -179,7 +179,7 @@ async function connect(url: URL) {
   }
 }
 
-/** The first answer of a text, and how much of the text it is; undefined while it has not come as a whole. */
+/** The first answer in a text, and its length; undefined while it is incomplete. */
 function parse(text: string): { answer: Answer; length: number } | undefined {
   const bodyStart = text.indexOf('\r\n\r\n') + 4
   const [statusLine = '', ...fields] = text.slice(0, Math.max(0, bodyStart - 4)).split('\r\n')
@@ -190,7 +190,7 @@ function parse(text: string): { answer: Answer; length: number } | undefined {
   return { answer: { status, headers, body: JSON.parse(text.slice(bodyStart, length)) }, length }
 }
 
-/** STOP_SEED lets the same clients ask the same again, as far as a busy machine allows. */
+/** With STOP_SEED, the same clients send the same requests again, as far as a busy machine allows. */
 function newSeed(): number {
   return Number(process.env.STOP_SEED ?? Date.now() % 1_000_000)
 }
@@ -198,7 +198,7 @@ function newSeed(): number {
 /** The phones of a load. */
 const phones = Array.from({ length: 90 }, (_, index) => `1${2_000_000_000 + index}`)
 
-/** In how many log lines the answered requests of a history are, and how many of them in so many. */
+/** The number of log lines with answered requests of a history, and how many of the requests are in them. */
 function logLines(history: History, lines: readonly object[]): Record<number, number> {
   const logged = Map.groupBy(lines, (line) => ('requestId' in line ? line.requestId : undefined))
   const counts: Record<number, number> = {}
@@ -226,7 +226,7 @@ test('a stop answers the requests that arrive as it begins, with `connection: cl
   await Promise.all(fresh.map((client) => client.connect()))
 
   const closed = app.close()
-  // In the same turn: the server finds these on connections that it held for idle, or has not accepted yet.
+  // In the same turn: the server finds these on idle connections, or on ones that it has not accepted yet.
   const sends = [...kept, ...fresh].map((client, index) =>
     history.send(client.ask, '/otp/send', phones[index] ?? ''),
   )
@@ -240,7 +240,7 @@ test('a stop answers the requests that arrive as it begins, with `connection: cl
   await trace.check(0)
 })
 
-test('SIGTERM under load: what was begun is answered and kept, what is not served has no effect', async () => {
+test('SIGTERM under load: accepted requests are answered and stored, and others have no effect', async () => {
   const seed = newSeed()
   await using trace = await scene()
   const { history } = trace
@@ -280,7 +280,7 @@ test('with REUSE_PORT=1 answers stay consistent during zero-downtime restarts un
   let isOver = false
   let answersLeft = 0
   let enough = () => {}
-  /** Resolves after so many answers, or when no client is left. */
+  /** Resolves after this many answers, or when no client is left. */
   const answers = (count: number) => {
     answersLeft = count
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -308,8 +308,8 @@ test('with REUSE_PORT=1 answers stay consistent during zero-downtime restarts un
   expect(await servers.at(-1)?.stop()).toBe(0)
 
   expect(history.operations.filter(({ verdict }) => verdict === undefined)).toEqual([])
-  // The system resets what it has queued for a server that stops listening, and says so to the client: that must not
-  // have been served, which is looked at with everything else.
+  // The system resets queued connections of a server that stops listening, and the client sees the reset. Such requests
+  // must have no effect, which the history checks.
   const answered = history.operations.filter(({ requestId }) => requestId !== undefined)
   expect(logLines(history, logOf(servers))).toEqual({ 1: answered.length })
   await trace.check(seed)

@@ -19,10 +19,10 @@ afterAll(() => {
 const phone = '12025550143'
 const email = 'pat.traced@example.com'
 
-/** What a stop may take beyond the time that it gives the collector, on a machine that others use too. */
+/** The tolerance for a stop beyond the time for the collector, on a busy machine. */
 const stopMarginMs = 30_000
 
-/** A database with brand `acme`, a gateway and a collector of traces; all ended after it. */
+/** A database with brand `acme`, a gateway and a collector of traces; all end with the scene. */
 async function scene(collector = startCollector()) {
   const ending = new AsyncDisposableStack()
   const database = await openTestDatabase()
@@ -43,7 +43,7 @@ async function scene(collector = startCollector()) {
           SMS_PLAIN: 'webhook',
           ...receiver.env,
           PROVIDER_TIMEOUT_MS: '30000',
-          // Then each send has another step, and not just those whose delivery took long.
+          // Then each send has another step, not only those with a slow delivery.
           SMS_COOLDOWN_SECONDS: '0',
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
           ...env,
@@ -62,7 +62,7 @@ async function scene(collector = startCollector()) {
   }
 }
 
-/** The traces among spans: by trace, the span of the request and its children by the order of their starts. */
+/** The traces of spans: for each, the span of the request and its children by start time. */
 function tracesIn(spans: readonly CollectedSpan[]) {
   return [...Map.groupBy(spans, ({ traceId }) => traceId).values()].map((trace) => {
     const requests = trace.filter(({ kind }) => kind === 'SERVER')
@@ -75,7 +75,7 @@ function tracesIn(spans: readonly CollectedSpan[]) {
   })
 }
 
-/** The one trace there is. */
+/** The only trace. */
 function onlyTrace(spans: readonly CollectedSpan[]) {
   const [trace, ...others] = tracesIn(spans)
   if (!trace || others.length > 0) throw new Error(`${others.length + (trace ? 1 : 0)} traces`)
@@ -135,7 +135,7 @@ test.concurrent('a request is a span; the steps of the store and the call of the
   expect(line.traceId).toBe(request.traceId)
 })
 
-test.concurrent('mail, resends and requests of integrators are traced too', async () => {
+test.concurrent('mails, resends and integration requests are traced too', async () => {
   await using trace = await scene()
   const server = await trace.start({ SMS_PLAIN: 'webhook,outbox' })
   await server.post('/otp/send', { channel: 'EMAIL', email })
@@ -162,7 +162,7 @@ test.concurrent('mail, resends and requests of integrators are traced too', asyn
   })
 })
 
-test.concurrent("a caller's trace is continued, and its word on whether to record it is kept", async () => {
+test.concurrent("a caller's trace is continued, and its sampling decision is respected", async () => {
   await using trace = await scene()
   const server = await trace.start()
   const [traceId, parentId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
@@ -188,11 +188,11 @@ test.concurrent("a caller's trace is continued, and its word on whether to recor
   expect(logged).toEqual([traceId, unrecorded, begun?.traceId])
 })
 
-test.concurrent('every child has the right parent, however many requests are under way', async () => {
+test.concurrent('every child has the right parent with many requests under way', async () => {
   await using trace = await scene()
   const { receiver, collector } = trace
   const server = await trace.start()
-  // The gateway holds back all it gets until everybody is under way, and lets go in another order.
+  // The gateway delays all answers until every request is under way, and answers in another order.
   const replies: ReturnType<typeof held>[] = []
   const sends = 100
   const all = Promise.withResolvers<void>()
@@ -202,7 +202,7 @@ test.concurrent('every child has the right parent, however many requests are und
     if (replies.length === sends) all.resolve()
     return reply.promise
   })
-  /** What each kind of request asks, and the children that it has to have. */
+  /** The body of each kind of request, and its required children. */
   const kinds = [
     {
       ask: (index: number, headers: Readonly<Record<string, string>>) =>
@@ -254,7 +254,7 @@ test.concurrent('every child has the right parent, however many requests are und
       )
     )
   })
-  // One of them is enough to read.
+  // One of them is enough.
   expect(wrong.slice(0, 1).map(({ traceId }) => found.get(traceId))).toEqual([])
 })
 
@@ -283,7 +283,7 @@ test.concurrent('failures are exported by their kind: a provider, a step of the 
   expect(Object.keys(call?.attributes ?? {})).toContain('otpost.reason')
   expect(call?.attributes['otpost.outcome']).toBe(call?.attributes['error.type'])
   expect(names(failed?.children ?? [])).toEqual(['store beginSend', 'send webhook', 'store abandonSend'])
-  // A caller's mistake is no error of the server.
+  // An error of the caller is no error of the server.
   expect(refused?.request).toMatchObject({ isError: false })
   expect(refused?.request.attributes).toMatchObject({ 'otpost.error': 'invalid_otp_format' })
   expect(refused?.request.attributes).not.toHaveProperty('error.type')
@@ -312,12 +312,12 @@ test.concurrent('no exported byte contains a code, a key, a recipient or a text'
   await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
   await server.post('/otp/send', { apiKey: 'a-wrong-key', phone })
   await server.post('/otp/send', { appId: 'unknown-app', phone })
-  // A gateway that repeats what it got.
+  // A gateway that repeats its input.
   receiver.answer(
     ({ raw }) => new Response(raw, { status: 500, statusText: words, headers: { 'x-raw': phone } }),
   )
   await server.post('/notify', { channel: 'SMS', brandId: 'acme', to: [phone], message: words })
-  // What a stranger writes where it does not belong.
+  // Texts of a stranger in unexpected places.
   await server.get(`/${phone}/${code}?to=${email}`)
   await server.get(`/outbox/messages?to=${phone}`)
   await server.request('DELETE', `/otp/send/${phone}`, {
@@ -344,7 +344,7 @@ test.concurrent('no exported byte contains a code, a key, a recipient or a text'
     receiver.secret,
   ]
   expect(secrets.filter((secret) => bytes.includes(secret))).toEqual([])
-  // The search itself, and that all of these were traced.
+  // The search works, and all of these requests were traced.
   expect(bytes.includes(sent.body.requestId)).toBe(true)
   expect(tracesIn(collector.spans())).toHaveLength(13)
   expect(collector.batches[0]?.path).toBe('/v1/traces')
@@ -371,7 +371,7 @@ test.concurrent('the server exports spans while it runs, to the traces endpoint 
   expect(collector.batches).toHaveLength(1)
 })
 
-test.concurrent('what a sampler leaves out is not sent', async () => {
+test.concurrent('spans that the sampler drops are not sent', async () => {
   await using trace = await scene()
   for (const env of [
     { OTEL_TRACES_SAMPLER: 'always_off' },
@@ -400,7 +400,7 @@ describe('a collector', () => {
   ])('%s slows neither requests nor the stop', async (_, start) => {
     await using trace = await scene(start())
     const server = await trace.start()
-    // As many spans as begin an export at once, while requests go on.
+    // As many spans as start an export at once, while requests continue.
     for (let round = 0; round < 12; round++) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => server.get('/health/live')))
       expect(answers.filter(({ status }) => status !== 200)).toEqual([])
@@ -448,8 +448,8 @@ describe('a collector', () => {
   })
 })
 
-// Of the source: a binary holds all modules in one.
-test.concurrent('without an endpoint nothing of it is loaded', async () => {
+// From source: a binary has all modules in one file.
+test.concurrent('without an endpoint the tracing modules are not loaded', async () => {
   await using trace = await scene()
   const preload = join(import.meta.dir, 'support/loaded.ts')
   const loadedBy = async (env: Readonly<Record<string, string>>) => {
@@ -460,7 +460,7 @@ test.concurrent('without an endpoint nothing of it is loaded', async () => {
     const lines = (await server.stderr).split('\n').filter((line) => line.startsWith('loaded '))
     return lines.map((line) => line.replace(/^loaded .*(?=src\/adapters\/|@opentelemetry\/)/, ''))
   }
-  // What these say is for other programs.
+  // These settings are for other programs.
   const off = {
     OTEL_EXPORTER_OTLP_ENDPOINT: '',
     OTEL_TRACES_SAMPLER: 'always_on',

@@ -17,7 +17,7 @@ import { emptyDatabase, queryOnce, withoutPostgres } from './support/postgres.ts
 import { otpost, startServer, type TestServer } from './support/server.ts'
 import { copyFixture, type Facts, fixtures } from './upgrade/fixtures.ts'
 
-// A database of each schema that a version has had, made by that version itself (test/upgrade/README.md), under this one.
+// Opens a database of each earlier schema, created by that version itself (test/upgrade/README.md), with this version.
 
 /** A column of former schemas with the events of a request. */
 const traceColumn = 'story'
@@ -37,7 +37,7 @@ afterAll(async () => {
   for (const each of places) each.remove()
 })
 
-/** A copy of a kept database, and what a command or a server needs to find it. */
+/** A copy of a stored database, and the settings for it. */
 function copyOf(facts: Facts) {
   const scene = place()
   places.push(scene)
@@ -54,7 +54,7 @@ function schemaOf(driver: Driver.Database): unknown {
     .all()
 }
 
-/** What a database that begins with these migrations looks like. */
+/** The structure of a database that begins with these migrations. */
 function schemaAfter(known: readonly Migration[]): unknown {
   const driver = new Driver(':memory:')
   try {
@@ -88,7 +88,7 @@ describe('of each schema', () => {
     ).toEqual([])
   })
 
-  test.each(cases)('%s, what was released has stayed as it was', (schema, facts) => {
+  test.each(cases)('%s, the migration has not changed since its release', (schema, facts) => {
     const { file } = copyOf(facts)
     const known = migrations.slice(0, migrations.findIndex(({ tag }) => tag === schema) + 1)
     expect(
@@ -103,7 +103,7 @@ describe('of each schema', () => {
 
 describe('an older database', () => {
   test.each(cases)(
-    'of %s has the schema of a new one once it is migrated, and nothing changes after that',
+    'of %s has the schema of a new database after its migration, and then does not change',
     (_, facts) => {
       const { file } = copyOf(facts)
       inDatabase(file, (driver) => {
@@ -117,7 +117,7 @@ describe('an older database', () => {
     },
   )
 
-  test.each(cases)('of %s is served: its brands, its apps and their keys', async (_, facts) => {
+  test.each(cases)('of %s can be served: its brands, its apps and their keys work', async (_, facts) => {
     const { env } = copyOf(facts)
     const server = await startServer({ ...env, APP_CREDENTIALS: '' })
     servers.push(server)
@@ -146,7 +146,7 @@ describe('an older database', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test.each(cases)('of %s keeps codes and limits that are alive', async (schema, facts) => {
+  test.each(cases)('of %s keeps live codes and limits', async (schema, facts) => {
     const { env } = copyOf(facts)
     await using service = await serviceOf(facts, env)
     const { verdict } = service
@@ -161,7 +161,7 @@ describe('an older database', () => {
     expect(await verdict('/otp/verify', facts.mail)).toBe(codes.right)
     expect(await verdict('/otp/verify', used)).toBe('404 not_found')
     expect(await verdict('/otp/verify', locked)).toBe(codes.locked)
-    // One wrong guess was charged before the upgrade; two are left.
+    // One wrong guess was counted before the upgrade; two are left.
     expect(await verdict('/otp/verify', { ...guessed, otp: otherThan(guessed.otp) })).toBe(codes.wrong)
     expect(await verdict('/otp/verify', { ...guessed, otp: otherThan(guessed.otp) })).toBe(codes.wrong)
     expect(await verdict('/otp/verify', guessed)).toBe(codes.locked)
@@ -234,7 +234,7 @@ describe('an older database', () => {
     ).toEqual(facts.brands.map(({ brandId }) => brandId))
   })
 
-  test('is migrated by a command too, which doctor is content with', async () => {
+  test('is migrated by a command too, after which doctor reports no failure', async () => {
     const { env, file } = copyOf(oldest)
     expect(await otpost(['migrate'], env)).toEqual({
       code: 0,
@@ -255,7 +255,7 @@ describe('an older database', () => {
   })
 })
 
-describe('an upgrade that does not come to its end leaves the old database:', () => {
+describe('an unfinished upgrade does not change the old database:', () => {
   const missing = migrations.slice(migrations.findIndex(({ tag }) => tag === oldest.schema) + 1)
   const statements = missing.flatMap((migration) => migration.statements).length
 
@@ -296,7 +296,7 @@ describe('an upgrade that does not come to its end leaves the old database:', ()
 })
 
 describe('a database of a newer version', () => {
-  /** As the version after this one would leave it. */
+  /** A database of the version after this one. */
   function upgraded() {
     const scene = copyOf(latest)
     const next = {
@@ -308,7 +308,7 @@ describe('a database of a newer version', () => {
     return scene
   }
 
-  test('is refused by a server and by commands, which say what to do, and stays as it is', async () => {
+  test('is rejected by a server and by commands, which say what to do, and does not change', async () => {
     const { env, file } = upgraded()
     const content = () => inDatabase(file, (driver) => [schemaOf(driver), rowsOf(driver)])
     const before = content()
@@ -322,7 +322,7 @@ describe('a database of a newer version', () => {
     expect(content()).toEqual(before)
   })
 
-  test('makes a server that has it open unwell, which its log explains', async () => {
+  test('makes a server that has it open unhealthy, which its log explains', async () => {
     const scene = copyOf(latest)
     const server = await startServer(scene.env)
     try {
@@ -354,7 +354,7 @@ describe('a database of a newer version', () => {
   })
 })
 
-/** The rows of the event log as it was before requests had typed columns. */
+/** The rows of the event log from before requests had typed columns. */
 function formerLog(file: string) {
   return inDatabase(file, (driver) => {
     function all<Row>(table: string) {
@@ -378,7 +378,7 @@ interface FormerDelivery {
   readonly [column: string]: unknown
 }
 
-/** The columns of a row, as PostgreSQL takes them out of JSON. */
+/** The columns of a row, as PostgreSQL extracts them from JSON. */
 function typesOf(row: object = {}): string {
   return Object.entries(row)
     .map(([name, value]) => `"${name}" ${typeof value === 'number' ? 'bigint' : 'text'}`)
@@ -390,7 +390,7 @@ async function contextOf(env: Readonly<Record<string, string>>) {
   return Object.assign(context, { [Symbol.asyncDispose]: () => context.close() })
 }
 
-/** All of a former event log is read as what it was. */
+/** All rows of an earlier event log have their values. */
 async function expectLog(
   { eventLog }: Context,
   { stories, deliveries, receipts, tallies }: ReturnType<typeof formerLog>,
@@ -432,7 +432,7 @@ function reportOf(row: { status: string; reason: string | null; at: number } | u
   return row ? { status: row.status, reason: row.reason, at: row.at } : null
 }
 
-/** This version in this process, at the moment after which the codes and limits of a kept database were alive. */
+/** This version in this process, at a moment when the codes and limits of the stored database were live. */
 async function serviceOf(facts: Facts, env: Readonly<Record<string, string>>) {
   const clock = { now: facts.madeAt + 1000 }
   const quiet = () => undefined
