@@ -9,13 +9,13 @@ const liveMs = 3_600_000
 const endSpreadMs = 300_000
 
 /**
- * Puts rows into a database as so many sends to different recipients would leave them, all live for an hour. The schema
- * must be there, and no server may run on it. They go in by the order of their keys, which makes ten million of them a
- * matter of a minute.
+ * Fills a database with the rows of a number of sends to different recipients, all live for an hour. The schema
+ * must exist, and no server may use the database. The order of insertion is that of the keys, so that ten million
+ * rows take about a minute.
  */
 export function fill(databaseFile: string, rows: number, now: number): void {
   const driver = new Driver(databaseFile)
-  // Nothing is lost should this be interrupted: the file is filled anew.
+  // An interruption loses nothing: the next run fills a new file.
   driver.pragma('journal_mode = MEMORY')
   driver.pragma('synchronous = OFF')
   // In the order of their names, which is that of the key.
@@ -35,13 +35,13 @@ export function fill(databaseFile: string, rows: number, now: number): void {
   })()
   driver.pragma('journal_mode = WAL')
   driver.close()
-  // Else the disk would still be busy with it while something is measured.
+  // Otherwise the disk would still be busy during the measurement.
   const file = openSync(databaseFile, 'r+')
   fsyncSync(file)
   closeSync(file)
 }
 
-/** Whether there are rows that are over at an instant. */
+/** Whether any row has expired at an instant. */
 export function hasRowsOver(databaseFile: string, now: number): boolean {
   const driver = new Driver(databaseFile, { readonly: true })
   try {
@@ -56,7 +56,7 @@ export function hasRowsOver(databaseFile: string, now: number): boolean {
 /** The characters of base64url in the order that SQLite compares them in. */
 const alphabet = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 
-/** How many characters of a key tell its place; the others are random. */
+/** How many characters of a key depend on its index; the others are random. */
 const placeLength = 5
 
 /** A key like the keyed hash of a recipient, of 22 characters, greater than those of lower indexes. */

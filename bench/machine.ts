@@ -7,7 +7,7 @@ import { megabytes, milliseconds } from './report.ts'
 import { median } from './statistics.ts'
 import { wrkVersion } from './wrk.ts'
 
-/** What was measured, on what; the figures mean nothing without it. */
+/** The versions and the machine of a measurement. */
 export function machine(folder: string, subject: string): string[] {
   const driver = new Driver(':memory:')
   const { sqlite } = driver.prepare('SELECT sqlite_version() AS sqlite').get() as { sqlite: string }
@@ -22,7 +22,7 @@ export function machine(folder: string, subject: string): string[] {
 
 const syncs = 200
 
-/** How long the disk takes to keep one page. A disk that takes no time at all keeps nothing. */
+/** How long one page takes to reach the disk. A disk that needs no time does not store it durably. */
 export function syncMs(folder: string): number {
   const file = openSync(join(folder, 'sync'), 'w')
   const page = Buffer.alloc(4096, 1)

@@ -27,15 +27,15 @@ bench/results.md, with a chart in bench/results.svg. Takes about twenty-five min
 
   --quick        about three minutes: fewer and shorter rounds, fewer rows; writes nothing
   --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but, of
-                 postgres, bench/results-postgres.json, which bench/plan.ts reckons with
-  --binary PATH  a compiled otpost instead of the source, but for stalls and the
-                 sweep, which are looked at from inside the source
+                 postgres, bench/results-postgres.json, which bench/plan.ts reads
+  --binary PATH  a compiled otpost instead of the source, except for stalls and
+                 the sweep, which need a probe inside the process
   --rows         with --only postgres (about five minutes): replaces its rows in
                  bench/results.md
   --help
 
-It needs Linux and wrk (apt-get install wrk). Databases are made in TMPDIR, which
-should be on a real disk.
+It needs Linux and wrk (apt-get install wrk). It creates its databases in TMPDIR,
+which should be on a real disk.
 `
 
 const { values: options } = parseArgs({

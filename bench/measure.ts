@@ -3,12 +3,12 @@ import type { Workload } from './workloads.ts'
 import { type Load, type LoadOptions, wrk } from './wrk.ts'
 
 /**
- * The share of answers that must have the status that is measured. The others are random numbers that were drawn before,
- * a code that was guessed by chance, and requests that wrk left unanswered when its time was up.
+ * The share of answers that must have the measured status. The others are repeated random numbers,
+ * codes guessed by chance, and requests that wrk abandoned at its end.
  */
 const leastShare = 0.995
 
-/** Drives the service, and makes sure by its log that it did what is measured: refusing is faster than sending. */
+/** Drives the service, and checks in its log that it did the measured work: a rejection is faster than a send. */
 export async function measure(server: Otpost, workload: Workload, options: LoadOptions): Promise<Load> {
   const load = await wrk(server.url, workload.call, options)
   requireStatus(workload, await server.statuses(load.requests))
@@ -34,8 +34,8 @@ export function newSeed(): number {
 }
 
 /**
- * Repeats a round until so many have succeeded. One in which the machine stood still for a moment can fail, such as for
- * want of codes to guess at: it is left out. A server that does not do what is measured fails them all.
+ * Repeats a round until enough have succeeded. A round can fail after a pause of the machine, such as from a
+ * lack of codes to guess. It is left out. A server that does not do the measured work fails all rounds.
  */
 export async function repeat(rounds: number, round: (index: number) => Promise<void>): Promise<void> {
   let failures = 0

@@ -1,7 +1,7 @@
 import { percentile } from './statistics.ts'
 import { connections } from './wrk.ts'
 
-/** What requests at a fixed rate took, each counted from the instant it was due. */
+/** The latency of requests at a fixed rate, each from the time it was due. */
 export interface Latency {
   readonly requests: number
   readonly p50Ms: number
@@ -13,8 +13,8 @@ export interface Latency {
 /**
  * Sends requests at a fixed rate, whether or not the server keeps up, over as many connections as wrk has. A request is
  * timed from the instant it was due, so that the time it waits for a connection counts too: a server that stalls can't
- * hide it by not being asked meanwhile (the "coordinated omission" of a client that waits for each answer). What the
- * timer of this client is late, at most about a millisecond, counts against the server as well.
+ * hide the stall (the "coordinated omission" of a client that waits for each answer). The delay of this client's own
+ * timer, at most about a millisecond, counts against the server as well.
  *
  * @param nextBody the JSON body of the next request
  */
@@ -35,7 +35,7 @@ export async function pace(
     for (;;) {
       const instant = due[begun]
       if (instant === undefined) break
-      // In turns: one that is never used is hung up on.
+      // In turns: the server closes a connection that is never used.
       const connection = idle.shift()
       if (!connection) return
       begun += 1
@@ -91,7 +91,7 @@ export async function pace(
 
 type Answered = (connection: Connection, status: number, dueAt: number) => void
 
-/** One connection with at most one request under way. Knows of HTTP what the answers here need, and is cheap. */
+/** One connection with at most one request in progress. It parses only as much HTTP as these answers need, for speed. */
 class Connection {
   private text = ''
   private dueAt = 0

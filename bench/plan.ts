@@ -8,9 +8,9 @@ import { slope } from './statistics.ts'
 // What so many sends a second need, each with one verify: `bun bench/plan.ts [--readme]`, from the measured figures of
 // `bun run bench --only postgres`. With --readme it puts its tables into docs/scale.md.
 
-/** What is assumed and not measured. */
+/** Assumptions that are not measured. */
 export const assumed = {
-  /** Share of a processor that is planned with: queues grow beyond. */
+  /** The planned load of a processor. Queues grow above it. */
   utilization: 0.6,
   coresPerPrimary: 16,
   walBytesPerSecondPerPrimary: 100e6,
@@ -32,8 +32,8 @@ export const assumed = {
 const recipientSeconds = 3600
 
 /**
- * What a request of some kind costs, by the setups of one application, which differ in how many share a transaction. The
- * others are left for the model to foretell.
+ * The cost of a kind of request, from the setups with one application, which differ in their batch size. The model
+ * predicts the other setups.
  */
 export function costsOf({ points, work, limit }: PostgresResults, kind: Kind): Costs {
   const own = points.filter((point) => point.kind === kind && point.applications === 1)
@@ -51,7 +51,7 @@ export function costsOf({ points, work, limit }: PostgresResults, kind: Kind): C
   }
 }
 
-/** What a request costs, and each transaction besides; neither is less than nothing, whatever noise says. */
+/** The cost of a request, and of each transaction in addition. Neither is negative, even with noise in the points. */
 export function lineThrough(points: readonly (readonly [number, number])[]): {
   slope: number
   atNone: number
@@ -73,7 +73,7 @@ export function mixed(a: Costs, b: Costs): Costs {
   >
 }
 
-/** What the model makes of a measured setup. */
+/** The result of the model for a measured setup. */
 export function modelled(point: Point, costs: Costs, cores: number): Outcome {
   const { processes, applications, batchSize, connections } = point
   return simulate(
@@ -91,13 +91,13 @@ export function modelled(point: Point, costs: Costs, cores: number): Outcome {
   )
 }
 
-/** Steps a second that one application can take, where every batch is full: all of them change its one row. */
+/** The most steps per second of one application with full batches. Each step changes the same row. */
 export function stepsOfOneApplication(costs: Costs, commitMs: number, batchSize: number): number {
   const heldMs = commitMs + costs.databaseRequestMs * costs.lockedShare * batchSize
   return (batchSize * 1000) / heldMs
 }
 
-/** How many different pages so many changes at random fall on. */
+/** How many different pages a number of random changes touches. */
 export function pagesTouched(pages: number, changes: number): number {
   return pages <= 0 ? 0 : pages * (1 - Math.exp(-changes / pages))
 }
@@ -119,7 +119,7 @@ export interface Need {
   readonly simulated: Outcome
 }
 
-/** What a rate needs, each send with one verify. */
+/** The resources for a rate of sends, each with one verify. */
 export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
   const costs = { ...mixed(costsOf(results, 'send'), costsOf(results, 'wrong')), commitMs: assumed.commitMs }
   const steps = 2 * sendsPerSecond
@@ -160,7 +160,7 @@ export function needOf(results: PostgresResults, sendsPerSecond: number): Need {
     }
     return simulate(costs, layout, 1)
   }
-  // How many share a transaction depends on the layout, which depends on that: the second time it holds well enough.
+  // The batch size and the layout depend on each other. The second iteration is close enough.
   const layout = layoutAt(simulated(layoutAt(1)).stepsPerTransaction)
   const nodesForProvider = Math.ceil(
     (sendsPerSecond * assumed.providerMs) / 1000 / assumed.providerCallsAtOnce / assumed.utilization,

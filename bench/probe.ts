@@ -1,9 +1,9 @@
 /**
  * Loaded into the server before its program (`bun --preload`), where a measurement needs to look inside or to move time.
- * It is told what to do over Bun's channel between processes, and is silent otherwise.
+ * It gets commands over Bun's channel between processes, and does nothing without one.
  */
 
-/** What the bench tells the probe. */
+/** A command of the bench to the probe. */
 export type ProbeCommand = { readonly stalls: 'read' } | { readonly advanceMs: number }
 
 /** The probe's answer to either. */
@@ -14,7 +14,7 @@ export interface ProbeAnswer {
 
 const tickMs = 1
 
-// Threads of the program load this too; it is their process that is asked.
+// Threads of the program load this too; only the main thread answers.
 if (Bun.isMainThread) {
   const systemNow = Date.now
   let aheadMs = 0

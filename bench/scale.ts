@@ -26,7 +26,7 @@ export const full: Scale = {
   starts: 7,
 }
 
-/** For whoever changes the program and wants to see soon whether it got slower. */
+/** For developers: a short run that shows whether a change made the program slower. */
 export const quick: Scale = {
   rounds: 2,
   seconds: 1,

@@ -60,7 +60,7 @@ export class Bench implements AsyncDisposable {
 
   /** @param binary a compiled otpost to measure instead of the source */
   constructor(private readonly binary: string | undefined = undefined) {
-    // Whatever ends the run, nothing of it is left behind.
+    // No process and no file is left behind, however the run ends.
     process.on('exit', () => this.clear())
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
   }
@@ -83,7 +83,7 @@ export class Bench implements AsyncDisposable {
       stdout: 'ignore',
       stderr: 'inherit',
     })
-    if ((await child.exited) !== 0) throw new Error('the brand could not be made')
+    if ((await child.exited) !== 0) throw new Error('the brand could not be created')
   }
 
   /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */
@@ -166,7 +166,7 @@ export class Bench implements AsyncDisposable {
     }
   }
 
-  /** Ends whatever still runs. */
+  /** Ends all processes that still run. */
   async killAll(): Promise<void> {
     const left = [...this.running]
     for (const child of left) child.kill('SIGKILL')
@@ -179,14 +179,14 @@ export class Bench implements AsyncDisposable {
     this.clear()
   }
 
-  /** The same at once, for the end of this process. */
+  /** The same without waiting, for the end of this process. */
   private clear(): void {
     for (const child of this.running) child.kill('SIGKILL')
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
 
-/** The service in production, but for its provider: SMS are dropped at once, and mail is not sent. */
+/** The service in production mode, without a provider: it drops SMS at once, and sends no mail. */
 const serviceEnv = {
   NODE_ENV: 'production',
   OUTBOX_IN_PRODUCTION: '1',
@@ -211,7 +211,7 @@ export function freePort(): number {
 
 const patienceMs = 30_000
 
-/** Asks until there is an answer; fails when the process ends or is silent for too long. */
+/** Repeats a request until there is an answer. Fails if the process ends or does not answer in time. */
 async function answered(url: URL, child: Bun.Subprocess): Promise<void> {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {

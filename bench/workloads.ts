@@ -1,4 +1,4 @@
-/** One kind of request that a server is driven with. */
+/** One kind of request of a load. */
 export interface Workload {
   readonly name: string
   readonly call: {
@@ -8,9 +8,9 @@ export interface Workload {
   }
   /** The path of the bare route that answers the same. */
   readonly barePath: string
-  /** What nearly every answer must be. */
+  /** The status of nearly every answer. */
   readonly status: number
-  /** Whether it goes to the recipients of the sends before it, or to anybody. */
+  /** Whether it uses the recipients of the previous sends, or random ones. */
   readonly to: 'recipients' | 'anybody'
 }
 

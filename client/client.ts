@@ -247,7 +247,7 @@ function timeoutOf(timeoutMs: number | undefined): number | undefined {
  * The default time-out of one attempt, in milliseconds. The service spends at most 8 seconds on a message, fallbacks
  * included, and sends 8 messages at a time. The rest is for the network and a busy machine.
  *
- * @param recipients how many a notify has
+ * @param recipients the number of recipients of a notify
  */
 export function defaultTimeoutMs(recipients = 1): number {
   return 15_000 + 8_000 * Math.max(0, Math.ceil(recipients / 8) - 1)

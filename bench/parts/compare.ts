@@ -111,7 +111,7 @@ async function startBetterAuth(bench: Bench): Promise<Server> {
     env: { DATABASE_FILE: join(data, 'better-auth.db') },
     healthPath: '/api/auth/ok',
   })
-  // It keeps no log, so it is made sure beforehand that it does what is measured.
+  // It writes no log, so the bench first checks that its answers are those of the measured requests.
   for (const call of [theirs.send, theirs.guess]) {
     const response = await fetch(new URL(call.path, server.url), {
       method: 'POST',

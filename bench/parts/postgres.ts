@@ -52,7 +52,7 @@ const workloads: readonly (readonly [Kind, Workload])[] = [
 
 const databaseName = 'bench'
 
-/** Commits wait for the disk, as PostgreSQL has it at first; checkpoints come by time and not in the middle. */
+/** Commits wait for the disk, as by PostgreSQL's default. Checkpoints start by time, and none during a measurement. */
 const serverSettings = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -97,7 +97,7 @@ export async function measurePostgres(bench: Bench, scale: Scale): Promise<Postg
     await scene.close(nodes)
   }
   await bare.stop()
-  if (storage === undefined) throw new Error('too few requests to tell what a row takes')
+  if (storage === undefined) throw new Error('too few requests to compute the size of a row')
 
   return {
     serverVersion: String(row?.version),
@@ -252,7 +252,7 @@ async function drive(
     const statuses = await node.statuses(requests)
     // With those that the client did not wait for, which cost the server the same.
     for (const count of statuses.values()) answered += count
-    // What the client has left unanswered before may be told only now.
+    // The count includes requests that the client sent before the measurement.
     const wanted = (statuses.get(workload.status) ?? 0) + connections
     if (wanted < requests) requireStatus(workload, statuses)
   }

@@ -10,13 +10,13 @@ import { randomPhone } from './latency.ts'
 const aimMs = { p99: 20, stall: 50 } as const
 const walLimitBytes = 16 * 2 ** 20
 
-/** After it every row is over: codes, windows of limits, and the budgets of a day. */
+/** After this time every row has expired: codes, windows of limits, and daily budgets. */
 const pastEverythingMs = 25 * 3_600_000
 
 /** Sends per second that go on while the old rows are removed. */
 const meanwhilePerSecond = 1000
 
-/** How long any step of this may take. */
+/** The time limit of each step. */
 const patienceMs = 600_000
 
 /** The file has settled when its size has not changed for so long: twice the sweeper's pause. */
@@ -57,7 +57,7 @@ export async function sweep(bench: Bench, { sweptRows, warmupSeconds }: Scale): 
   const latency = await sending.stop()
   const stallMs = await service.longestStallMs()
 
-  // Now the rows of the sends that were made meanwhile.
+  // Now the rows of the sends during the cleanup.
   await service.advance(pastEverythingMs)
   await watch(() => !hasRowsOver(databaseFile, Date.now() + 2 * pastEverythingMs))
   let settled = sizes()

@@ -1,7 +1,7 @@
 import { percentile } from '../statistics.ts'
 
 // A small model of nodes that share transactions, in front of databases: queues, and the time that each piece of work
-// takes. It knows nothing of otpost but what costs time.
+// takes. It has no part of otpost except its costs.
 
 /** Processor time and waiting, in milliseconds. */
 export interface Costs {
@@ -29,7 +29,7 @@ export interface Layout {
   /** Whether the requests of an application go to the same node, so that few meet in a transaction. */
   readonly isSticky: boolean
   readonly batchSize: number
-  /** Clients that ask again once they are answered, or requests that come by chance. */
+  /** Clients that send a request after each answer, or requests at random times. */
   readonly load: { readonly connections: number } | { readonly perSecond: number }
 }
 
@@ -46,7 +46,7 @@ export interface Outcome {
 /** Transactions of a node on one database at a time, as in the program. */
 const atOnce = 2
 
-/** What runs when. */
+/** The queue of events. */
 class Calendar {
   now = 0
   private readonly heap: { at: number; order: number; action: () => void }[] = []
@@ -95,7 +95,7 @@ function isBefore(a: { at: number; order: number }, b: { at: number; order: numb
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** What so many can have at a time; others wait in the order in which they came. */
+/** A resource with a number of places. Others wait in the order of their arrival. */
 class Station {
   private readonly waiting: (() => void)[] = []
   private head = 0

@@ -28,8 +28,8 @@ export interface Statements {
 const nothing: StatementUse = { calls: 0, blocksHit: 0, blocksDirtied: 0, ms: 0, rows: 0 }
 
 /**
- * Looks at a server over connections to another database than the one that is measured. It counts by what is told at
- * once, which is pg_stat_statements and the position of the write-ahead log: other counters lag by up to a second.
+ * Observes a server over connections to another database than the measured one. It uses counters without a delay:
+ * pg_stat_statements and the position of the write-ahead log. Other counters lag by up to a second.
  */
 export class Observer {
   readonly postmaster: number

@@ -10,7 +10,7 @@ export interface ProcessorTimes {
   readonly all: number
 }
 
-/** Ticks in a second, of which /proc tells. */
+/** Ticks per second, the unit of time in /proc. */
 export const ticksPerSecond = Number(Bun.spawnSync(['getconf', 'CLK_TCK']).stdout.toString()) || 100
 
 /**
@@ -24,16 +24,16 @@ export function processorTimes(otpost: readonly number[], postmaster: number): P
     machineTimes()
   return {
     otpost: of(otpost),
-    // What a backend that has ended took is its parent's.
+    // The time of a backend that has ended counts for its parent.
     database: of([postmaster, ...children]) + statOf(postmaster).ended,
-    // The clients have ended when this is asked, and were children of this process.
+    // The clients were children of this process, and have ended by now.
     client: statOf('self').ended,
     unused: idle + waiting,
     all: user + nice + system + idle + waiting + irq + softIrq + stolen,
   }
 }
 
-/** What was used between two looks. */
+/** The processor time between two measurements. */
 export function usedBetween(before: ProcessorTimes, after: ProcessorTimes): ProcessorTimes {
   return {
     otpost: after.otpost - before.otpost,

@@ -9,13 +9,13 @@ const names: Readonly<Record<Kind, string>> = {
 }
 const kinds = ['send', 'wrong', 'absent'] as const
 
-/** What of the processors may be left over where they are what bounds it. */
+/** The unused share of the processors, at most, if they are the bottleneck. */
 const mostUnused = 0.1
 
 /** Rows that a verify may write. */
 const mostWritten = 3
 
-/** Of a title: by that the rows of this part are found. */
+/** The start of the title, which identifies the rows of this part. */
 const titleStart = 'PostgreSQL '
 
 /** What was measured, as rows of the bench's table. */

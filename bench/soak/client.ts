@@ -1,6 +1,6 @@
 import { brandId, credentials } from '../workloads.ts'
 
-/** What came back for a request. */
+/** The answer to a request. */
 export interface Answer {
   readonly status: number
   /** The machine code of an error, else an empty text. */
@@ -8,20 +8,20 @@ export interface Answer {
   readonly requestId: string
 }
 
-/** The service as its callers know it, over all its restarts. */
+/** The service as its callers see it, over all its restarts. */
 export interface Service {
   readonly url: URL
-  /** False while it is being stopped or started: then it may hang up. */
+  /** False during a stop or a start: then the server may close connections. */
   isUp: boolean
   /** How often it was started. */
   starts: number
 }
 
-/** Requests to the service, with what they took and everything that an answer must not be. */
+/** Requests to the service, with their latency and the violations in their answers. */
 export class Client {
   requests = 0
   lost = 0
-  /** What requests took that wait for no provider, in milliseconds, since this was emptied last. */
+  /** The latency of requests that wait for no provider, in milliseconds, since the list was last emptied. */
   readonly latenciesMs: number[] = []
   readonly violations: string[] = []
 

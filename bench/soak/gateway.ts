@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Random } from './random.ts'
 
-/** One SMS that the gateway took and said so. */
+/** One SMS that the gateway accepted, with an answer. */
 export interface Delivery {
   readonly to: string
   readonly text: string
@@ -11,15 +11,15 @@ export interface Delivery {
 
 type Behaviour = 'accept' | 'fail' | 'slow' | 'drip' | 'reset'
 
-/** How long a slow answer takes at most: three times what the server waits. */
+/** The longest time of a slow answer: three times the time-out of the server. */
 export const providerTimeoutMs = 500
 
 /**
- * A real SMS gateway that fails now and then, answers late or never, or hangs up, before or after it has the message.
- * Keeps what it took by request, until that is asked for.
+ * A real SMS gateway that sometimes fails, answers late or never, or closes the connection, before or after the message.
+ * Keeps the accepted messages by request, until the caller reads them.
  */
 export class Gateway {
-  /** Messages that came a second time, by the id that they carry: the server must never repeat one. */
+  /** The ids of messages that arrived twice: the server must never repeat one. */
   readonly repeated: string[] = []
 
   private readonly deliveries = new Map<string, Delivery[]>()
@@ -45,7 +45,7 @@ export class Gateway {
     this.server.closeAllConnections()
   }
 
-  /** What was taken for a request, and forgets it. */
+  /** Returns the accepted messages of a request, and deletes them. */
   taken(requestId: string): readonly Delivery[] {
     const deliveries = this.deliveries.get(requestId) ?? []
     this.deliveries.delete(requestId)

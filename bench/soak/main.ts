@@ -17,7 +17,7 @@ files and latency hold; at last the simulation and the fuzzer of the tests, with
 new seeds for as long as there is time. Ends with 1 when something does not hold.
 `
 
-/** What share of the time goes to what. */
+/** The share of the time for each phase. */
 const shares = { restarts: 0.35, steady: 0.5 } as const
 const callers = 24
 const longestPauseMs = 100
@@ -27,15 +27,15 @@ const reportMs = 5000
 /** How many violations, and lines of the log, are shown. */
 const shown = 20
 
-/** Tests that draw what they do from a seed. */
+/** Tests whose steps depend on a seed. */
 const searches = ['test/simulation', 'test/fuzz']
 
 const limits = {
   p99Ms: 50,
-  /** Of RSS. A heap that has not settled yet may grow by the slack besides. */
+  /** Limits of the growth of RSS. A heap that still grows may add the slack. */
   bytesPerMinute: 2 ** 20,
   slackBytes: 24 * 2 ** 20,
-  /** Connections kept open: how many depends on how many stories met. */
+  /** Connections that stay open: their number depends on how many scenarios ran at once. */
   moreFiles: 64,
   /** The time of the slowest delivery, and what draining takes beyond it. */
   stopMs: 2 * providerTimeoutMs + 5000,
@@ -89,7 +89,7 @@ async function startServer(): Promise<Otpost> {
   return started
 }
 
-/** Callers that tell one story after another, with a pause between them. */
+/** Callers that run one scenario after another, with a pause between them. */
 function startTraffic(): { quiet(work: () => void): Promise<void>; stop(): Promise<void> } {
   let running = true
   let gate = Promise.resolve()
@@ -109,7 +109,7 @@ function startTraffic(): { quiet(work: () => void): Promise<void>; stop(): Promi
   }
   const all = Promise.all(Array.from({ length: callers }, call))
   return {
-    /** Does something while no story is under way. */
+    /** Runs a function while no scenario is in progress. */
     async quiet(work) {
       const { promise, resolve: open } = Promise.withResolvers<void>()
       gate = promise
@@ -124,7 +124,7 @@ function startTraffic(): { quiet(work: () => void): Promise<void>; stop(): Promi
   }
 }
 
-/** Ends the server the one way or the other, after a while, and starts it again. */
+/** Stops or kills the server after some time, and starts it again. */
 async function restart(): Promise<void> {
   await Bun.sleep(random.integer(betweenRestartsMs.least, betweenRestartsMs.most))
   if (random.chance(0.5)) {
@@ -165,7 +165,7 @@ async function measureSteady() {
   }
 }
 
-/** Files and sockets that the server has open while nobody asks it for anything. */
+/** Files and sockets that the server has open while no request is in progress. */
 async function openFilesAtRest(): Promise<number> {
   let count = 0
   await traffic.quiet(() => {
@@ -231,7 +231,7 @@ function verdict(): void {
   process.exitCode = rows.every(([holds]) => holds) ? 0 : 1
 }
 
-/** Keeps the lines that tell of a fault of the server itself. */
+/** Keeps the log lines about faults of the server itself. */
 function readLog(): void {
   const faults = server.takeLog().filter((line) => /"error":"internal_error"|"level":60/.test(line))
   faultLines.push(...faults.slice(0, shown))
@@ -250,7 +250,7 @@ function report(): void {
   print(line.join('  '))
 }
 
-/** Repeats something until a share of the time is over. */
+/** Repeats a step until a share of the time has passed. */
 async function untilShare(share: number, step: () => Promise<void>): Promise<void> {
   do await step()
   while (performance.now() - startedAt < share * seconds * 1000)

@@ -3,25 +3,25 @@ import type { Answer, Client } from './client.ts'
 import type { Gateway } from './gateway.ts'
 import type { Random } from './random.ts'
 
-/** A code that was sent, and what is known of its life. */
+/** A sent code, and what the caller knows about its lifetime. */
 interface Code {
   readonly phone: string
   readonly otp: string
   readonly since: number
 }
 
-/** How long a code lies before it is verified, so that restarts fall into its life. */
+/** The time between a send and its verify, so that restarts happen between them. */
 const retentionMs = { least: 1000, most: 60_000 } as const
 
 /**
- * What callers do, one story after another, each with a recipient of its own: and what must hold of it whatever fails
- * meanwhile. An answer that was lost leaves open what happened; everything that was answered stays true.
+ * The requests of callers, one scenario after another, each with its own recipient. They check what must be true after any
+ * failure. After a lost answer the outcome is unknown; every answer stays true.
  */
 export class Traces {
-  /** How often each was told. */
+  /** How often each scenario ran. */
   readonly told = new Map<string, number>()
 
-  /** Codes that were sent and not tried yet, and codes that were used up: those must stay so. */
+  /** Codes that no request has tried yet, and used codes, which must stay invalid. */
   private readonly fresh: Code[] = []
   private readonly used: Code[] = []
 
@@ -31,7 +31,7 @@ export class Traces {
     private readonly random: Random,
   ) {}
 
-  /** Tells one story to its end. */
+  /** Runs one scenario to its end. */
   async tell(): Promise<void> {
     const trace = this.random.weighted([
       [30, 'verify'],
@@ -77,7 +77,7 @@ export class Traces {
     if (code) this.fresh.push(code)
   }
 
-  /** A send that was answered is on the disk: its code verifies, once, however often the server was killed since. */
+  /** An answered send is on the disk: its code verifies once, also after kills of the server. */
   private async verifyKept(): Promise<void> {
     const [code] = this.fresh
     if (!code || performance.now() - code.since < retentionMs.least) return
@@ -88,14 +88,14 @@ export class Traces {
     if (answer) this.used.push(code)
   }
 
-  /** So is its end. */
+  /** A used code is on the disk as well: it never verifies again. */
   private async verifyUsed(): Promise<void> {
     if (this.used.length === 0) return
     const code = this.random.of(this.used)
     this.expect('a code used a while ago', await this.guessAt(code, code.otp), '404 not_found')
   }
 
-  /** Three wrong codes at most, also at once, and then not even the right one. */
+  /** At most three wrong codes count, also at once; after them the correct code is rejected too. */
   private async guess(): Promise<void> {
     const code = await this.sendCode()
     if (!code) return
@@ -111,7 +111,7 @@ export class Traces {
     if (isKnown) this.expect('the right code', await this.guessAt(code, code.otp), '429 max_attempts')
   }
 
-  /** Two sends at once are one SMS. */
+  /** Two simultaneous sends cause one SMS. */
   private async doubleTap(): Promise<void> {
     const phone = this.newPhone()
     const answers = await Promise.all([1, 2].map(() => this.client.post('/otp/send', { phone })))
@@ -158,7 +158,7 @@ export class Traces {
     this.expect('the health', await this.client.request('/health'), '200')
   }
 
-  /** Sends a code to somebody new; the code, where the send was answered with success. */
+  /** Sends a code to a new recipient. Returns the code if the send succeeded. */
   private async sendCode(): Promise<Code | undefined> {
     const phone = this.newPhone()
     const answer = await this.client.post('/otp/send', { phone })
@@ -176,7 +176,7 @@ export class Traces {
     return this.client.post('/otp/verify', { phone, otp })
   }
 
-  /** What was answered with success has gone out, once to each recipient. */
+  /** The gateway has each successful message, once for each recipient. */
   private requireDelivered(answer: Answer | undefined, to: readonly string[]) {
     const deliveries = this.gateway.taken(answer?.requestId ?? '')
     const reached = deliveries.map((delivery) => delivery.to).sort()
@@ -188,7 +188,7 @@ export class Traces {
     return deliveries
   }
 
-  /** An answer that came must be one of these; each is a status and, of an error, its code. */
+  /** An answer must be one of these. Each is a status and, for an error, its code. */
   private expect(what: string, answer: Answer | undefined, ...expected: readonly string[]): void {
     if (!answer) return
     const got = `${answer.status} ${answer.error}`.trim()

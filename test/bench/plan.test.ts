@@ -12,7 +12,7 @@ import { type Costs, type Layout, simulate } from '../../bench/postgres/model.ts
 import type { Kind, Point, PostgresResults } from '../../bench/postgres/results.ts'
 import { withPostgresRows } from '../../bench/postgres/table.ts'
 
-// The simulations share two cores with the tests beside these.
+// The simulations share two cores with other tests.
 setDefaultTimeout(120_000)
 
 const free: Costs = {
@@ -43,7 +43,7 @@ function expectNear(found: number, expected: number, percent: number): void {
 }
 
 describe('the model', () => {
-  test('the row of an application is held until its commit', () => {
+  test('a transaction locks the row of an application until its commit', () => {
     expectNear(rateOf({ commitMs: 10 }), 100, 2)
     expectNear(rateOf({ commitMs: 10 }, { nodes: 4 }), 100, 2)
     expectNear(rateOf({ commitMs: 5, databaseRequestMs: 5 }), 100, 2)
@@ -56,7 +56,7 @@ describe('the model', () => {
     expectNear(rateOf({ ...costs, clientMs: 5, commitMs: 5 }, { ...alone, processors: { shared: 2 } }), 40, 1)
   })
 
-  test('work before the row is locked goes on beside', () => {
+  test('work before the row lock runs in parallel', () => {
     expectNear(rateOf({ commitMs: 5, databaseRequestMs: 5, lockedShare: 0 }), 200, 2)
   })
 
@@ -92,12 +92,12 @@ describe('the model', () => {
     expectNear(rateOf(bound, { ...many, shards: 2 }), 1000, 3)
   })
 
-  test('on one machine all share its processors', () => {
+  test('on one machine all processes share its processors', () => {
     const costs = { nodeRequestMs: 1, databaseRequestMs: 0.5, clientMs: 0.5, lockedShare: 0 }
     expectNear(rateOf(costs, { nodes: 4, processors: { shared: 2 } }), 1000, 3)
   })
 
-  test('at a rate that it can take, it takes that; else answers come ever later', () => {
+  test('it answers at any rate below its capacity; above it, latency grows', () => {
     const easy = simulate({ ...free, nodeRequestMs: 1 }, { ...small, load: { perSecond: 500 } }, 5)
     expectNear(easy.perSecond, 500, 10)
     expect(easy.p99Ms).toBeLessThan(20)
@@ -106,7 +106,7 @@ describe('the model', () => {
     expect(hard.p50Ms).toBeGreaterThan(100)
   })
 
-  test('a seed always gives the same', () => {
+  test('the same seed gives the same result', () => {
     const run = (seed: number) =>
       simulate({ ...free, nodeRequestMs: 0.5, commitMs: 1 }, { ...small, load: { perSecond: 700 } }, 1, seed)
     expect(run(7)).toEqual(run(7))
@@ -121,7 +121,7 @@ const costsAre = {
   databaseTransactionMs: 0.4,
 }
 
-/** What a measurement would find where requests and transactions cost just that. */
+/** The measured point if requests and transactions have exactly these costs. */
 function pointOf(kind: Kind, processes: number, batchSize: number, stepTrips: number): Point {
   return {
     kind,
@@ -170,14 +170,14 @@ const results: PostgresResults = {
 }
 
 describe('the plan', () => {
-  test('tells what a request costs from what a transaction does, by how many share one', () => {
+  test('separates the cost of a request from the cost of a transaction, by the batch size', () => {
     for (const [name, value] of Object.entries(costsAre)) {
       expect(costsOf(results, 'send')[name as keyof Costs]).toBeCloseTo(value, 9)
     }
     expect(costsOf(results, 'send')).toMatchObject({ commitMs: 1, clientMs: 0.03, lockedShare: 0.5 })
   })
 
-  test('nothing costs less than nothing, whatever noise says', () => {
+  test('no cost is negative, even with noise', () => {
     expect(
       lineThrough([
         [0, 5],
@@ -192,7 +192,7 @@ describe('the plan', () => {
     ).toEqual({ slope: 3, atNone: 0 })
   })
 
-  test('an application is bound by what its row is held for, as in the model', () => {
+  test('the time of its row lock limits an application, as in the model', () => {
     const costs = { ...free, databaseRequestMs: 0.5, lockedShare: 0.5 }
     expect(stepsOfOneApplication(costs, 2, 1)).toBeCloseTo(1000 / 2.25, 6)
     const layout = { ...small, nodes: 4, batchSize: 8, load: { connections: 256 } }
@@ -200,13 +200,13 @@ describe('the plan', () => {
     expectNear(found, stepsOfOneApplication(costs, 2, 8), 5)
   })
 
-  test('changes at random fall on no more pages than there are, nor than there are changes', () => {
+  test('random changes touch at most all pages, and at most one page each', () => {
     expect(pagesTouched(1000, 1e6)).toBeCloseTo(1000, 6)
     expectNear(pagesTouched(1e9, 1000), 1000, 0.1)
     expect(pagesTouched(0, 10)).toBe(0)
   })
 
-  test('ten times the load needs ten times as much', () => {
+  test('ten times the load needs ten times the resources', () => {
     const [few, many] = [needOf(results, 1e4), needOf(results, 1e5)]
     expect(few.eventLogBytesPerDay).toBe(1e4 * 86_400 * 950)
     expect(few.recipientBytes).toBe(1e4 * 3600 * 400)
@@ -217,13 +217,13 @@ describe('the plan', () => {
     expect(many.primaries).toBeGreaterThan(few.primaries)
   })
 
-  test('what it plans takes the load that it is planned for', () => {
+  test('the planned layout serves the planned load', () => {
     const { simulated, primaries } = needOf(results, 1e4)
     expectNear(simulated.perSecond * primaries, 2e4, 5)
     expect(simulated.p99Ms).toBeLessThan(100)
   })
 
-  test('is a page of tables', () => {
+  test('prints a page of tables', () => {
     const page = planMarkdown(results)
     expect(page).toContain('| sends a second, each with one verify | 10⁴ | 10⁵ | 10⁶ |')
     expect(page).not.toMatch(/NaN|Infinity|undefined/)
@@ -248,7 +248,7 @@ describe('the rows in a page', () => {
     expect(withPostgresRows(first, result('two'))).toBe(first.replace('one', 'two'))
   })
 
-  test('replace no others', () => {
+  test('replace no other rows', () => {
     const before = page.replace(
       '| **Start**',
       '| **PostgreSQL 17** | | | |\n| old | 1 | | |\n| older | 1 | | |\n| **Start**',
