@@ -1,13 +1,13 @@
 // @ts-check
 
-// Improves the pages if scripts run. They work without it too.
+// Optional: the pages also work without scripts.
 
 // Counts down the seconds in a message, then removes the message.
 for (const time of document.querySelectorAll('time[data-seconds]')) {
   const until = Date.now() + Number(time.getAttribute('data-seconds')) * 1000
   const timer = setInterval(() => {
     const seconds = Math.ceil((until - Date.now()) / 1000)
-    // Minutes do not count down.
+    // The server's text has minutes; count down only the last 120 seconds.
     if (seconds < 120) time.textContent = seconds === 1 ? '1 second' : `${seconds} seconds`
     if (seconds > 0) return
     clearInterval(timer)

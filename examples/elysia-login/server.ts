@@ -64,7 +64,7 @@ function beginSession(request: Request, session: Omit<Session, 'expiresAt'>): st
 
 // --- Limits ---------------------------------------------------------------------------------------------------------
 
-/** The maximum number of calls of one visitor within a time. Each may cost an SMS, or be a guess. */
+/** The maximum number of calls of one visitor in a window. Each call can cost an SMS or be a guess. */
 class Limit {
   private readonly windows = new Map<string, { count: number; endsAt: number }>()
 
@@ -117,7 +117,7 @@ const sentences: Readonly<Record<Failure['error'], string>> = {
   mismatch: wrongCode,
   not_found: wrongCode,
   max_attempts: 'Too many wrong codes. Please request another one.',
-  // Errors that pass.
+  // Temporary errors.
   cooldown_active: 'A code was sent already.',
   rate_limited: 'Too many attempts.',
   sms_failed: 'We could not send a code. Please try again.',
@@ -137,9 +137,9 @@ const sentences: Readonly<Record<Failure['error'], string>> = {
 
 function noticeOf(failure: Failure): Notice {
   const text = sentences[failure.error]
-  // The log has the requestId, with which otpost's log has the rest. It never names the recipient.
+  // The operator finds the request in otpost's log by its requestId. Do not log the recipient.
   if (text === unavailable) console.error('otpost:', failure.error, failure.message, failure.requestId ?? '')
-  // After too many wrong codes the visitor may request another at once.
+  // After too many wrong codes the visitor may request another code immediately.
   const waitSeconds = failure.error === 'max_attempts' ? undefined : failure.retryAfterSeconds
   return { text, waitSeconds }
 }
