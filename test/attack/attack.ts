@@ -47,7 +47,7 @@ export async function tryAttack({ play }: Attack): Promise<string | undefined> {
   return happened.length === 0 ? undefined : happened.join('; ')
 }
 
-/** The active brands of each target. Those of `dlt` go by the template route where OTP_SMS_MODE says so. */
+/** The active brands of each target. Those of `dlt` use the template route if OTP_SMS_MODE says so. */
 const brands = ['acme', 'second', 'third', 'dlt'] as const
 
 /** What lets one target send often enough for an attack on another limit. */

@@ -33,14 +33,14 @@ afterAll(() => {
 
 describe.skipIf(!compiler || process.platform !== 'linux')('after a power cut', () => {
   // Seeded by the round, so that a cut can be brought about again as far as a busy machine allows.
-  test.each([1, 2, 3])('under load, all that was answered holds (cut %p)', async (round) => {
+  test.each([1, 2, 3])('under load, every answered change is kept (cut %p)', async (round) => {
     const { history, problems } = await cutAndRestart(`full-${round}`, 150 + 120 * round)
     expect(history.answers('200')).toBeGreaterThan(20)
     expect(problems.join('\n')).toBe('')
   })
 
   // Of the source: a binary brings a SQLite that a test can not reach into.
-  test('it does not where commits are not synced: the test can tell', async () => {
+  test('changes are lost if commits are not synced, which this test detects', async () => {
     const preload = join(import.meta.dir, '../support/synchronous-normal.ts')
     const { problems } = await cutAndRestart('normal', 300, preload)
     expect(problems.length).toBeGreaterThan(0)

@@ -75,7 +75,7 @@ const expected: readonly string[] = [
 /** How many requests are under way at the same time; between two such waves the clock moves. */
 const wave = 24
 
-test('no input makes the service say, log or keep what it must not', async () => {
+test('no input makes the service answer, log or store anything forbidden', async () => {
   await using ending = new AsyncDisposableStack()
   const database = await openTestDatabase()
   ending.defer(() => database.remove())
@@ -97,7 +97,7 @@ test('no input makes the service say, log or keep what it must not', async () =>
   const call = async (sent: Sent) => {
     const { shot, body } = sent
     const headers = new Headers(shot.headers)
-    // A body whose length is told is read in another way than one that comes as a stream.
+    // A body with Content-Length is read in another way than a streamed one.
     if (body !== undefined && sent.number % 2 === 0)
       headers.set('content-length', String(Buffer.byteLength(body)))
     const hasBody = body !== undefined && shot.method !== 'GET' && shot.method !== 'HEAD'

@@ -58,7 +58,7 @@ const bareStatuses: readonly number[] = [400, 413, 431]
 /** How many requests are under way at the same time. */
 const wave = 24
 
-test('no bytes on a socket make the process fail, nor say, log or keep what it must not', async () => {
+test('no bytes on a socket make the process fail, or answer, log or store anything forbidden', async () => {
   await using ending = new AsyncDisposableStack()
   const database = await openTestDatabase()
   ending.defer(() => database.remove())
@@ -69,7 +69,7 @@ test('no bytes on a socket make the process fail, nor say, log or keep what it m
   const env = {
     ...fuzzEnv(receiver, smtp),
     ...database.env,
-    // Each request comes from an address of its own: limits of an address would end the run before it began.
+    // Each request comes from its own IP address: limits per IP address would end the run early.
     TRUSTED_PROXIES: '127.0.0.1',
   }
   const context = await openContext(readConfig(env))

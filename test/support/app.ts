@@ -19,7 +19,7 @@ export const credentials = { appId: 'shop', apiKey: 'key-of-the-shop' } as const
 
 /**
  * The whole service in this process: a database of its own on the store under test, the outbox as every provider unless
- * `env` says otherwise, and a clock that stands still until it is moved. Brand `acme` is active.
+ * `env` says otherwise, and a clock that only moves when a test advances it. Brand `acme` is active.
  */
 export async function createTestApp(
   env: Readonly<Record<string, string>> = {},
@@ -99,13 +99,13 @@ export async function createTestApp(
       const { body } = await test.get(`/outbox/messages${to ? `?to=${encodeURIComponent(to)}` : ''}`)
       return body.messages
     },
-    /** The code that the last message to a recipient holds. */
+    /** The code in the last message to a recipient. */
     async lastCode(to: string): Promise<string> {
       return codeIn((await test.outbox(to)).at(-1)?.text)
     },
-    /** What the journal has of an answered request. */
+    /** The event log's record of an answered request. */
     async eventsOf({ body: { requestId } }: Pick<Answer, 'body'>) {
-      // It is told of a request in the turn after the answer.
+      // The event log gets a request in the turn after the answer.
       await new Promise((resolve) => setImmediate(resolve))
       const { eventLog } = app.context
       const [trace, deliveries] = await Promise.all([

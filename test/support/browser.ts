@@ -15,7 +15,7 @@ export const browserPath: string | undefined =
 export const withoutBrowser =
   'The pages are not tested: there is no Chromium. Install one (apt-get install chromium) or name it in CHROMIUM.'
 
-/** Longer than a browser takes for anything on a busy machine; what waits so long has failed. */
+/** Longer than a browser takes for anything on a busy machine. */
 export const browserPatienceMs = 45_000
 
 export function launchBrowser(): Promise<Browser> {
@@ -56,7 +56,7 @@ async function startProcess(folder: string, port: string) {
   throw new Error(`the demo ended with ${await child.exited}: ${await stderr}`)
 }
 
-/** A demo of the test's own: a real process, an empty database, a port that stays its own while it is away. */
+/** A demo for one test: a real process, an empty database, and a port that stays reserved while the demo is stopped. */
 export async function startDemo() {
   const folder = temporaryFolder()
   const port = String(freePorts(1)[0])
@@ -67,7 +67,7 @@ export async function startDemo() {
     await child.exited
   }
   return {
-    /** The address of the outbox page. */
+    /** The URL of the outbox page. */
     page,
     stop,
     /** Starts it again where it was: the same port, the same database. */
@@ -108,8 +108,8 @@ export async function startDemo() {
 export type DemoProcess = Awaited<ReturnType<typeof startDemo>>
 
 /**
- * A page in a browser profile of its own, which writes down whatever a page should not do: errors, violations of its
- * content security policy, files it does not get, requests to anything but its server.
+ * A page in its own browser profile, which records problems: errors, violations of its content security policy, failed
+ * downloads, and requests to other servers.
  */
 export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}) {
   // Without a graphics card every frame of a motion costs, and no test looks at one.
@@ -120,7 +120,7 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
     ...options,
   })
   context.setDefaultTimeout(browserPatienceMs)
-  // Told by the page itself, so as not to depend on the words of the browser.
+  // The page reports it, so as not to depend on the browser's message.
   await context.addInitScript(
     `addEventListener('securitypolicyviolation', (event) => console.error('violates', event.violatedDirective, event.blockedURI))`,
   )
@@ -158,7 +158,7 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
     complaints,
     /** The errors in its console. */
     errors,
-    /** Goes to the page of a server; `hash` is what follows the address, such as `#to=12025550143`. */
+    /** Opens a page of the server; `hash` is the fragment of the URL, such as `#to=12025550143`. */
     async open(place: { readonly page: URL }, hash = ''): Promise<void> {
       server = place.page
       await page.goto(`${server}${hash}`)

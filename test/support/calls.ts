@@ -10,7 +10,7 @@ export function newContext(properties: Partial<RequestContext> = {}): RequestCon
   return { ...newRequestContext(request), ...properties }
 }
 
-/** A journal that nothing is kept in. */
+/** An event log that stores nothing. */
 export const noEventLog: EventLog = { note: () => {} }
 
 /** What a delivery needs besides its providers and clocks. */

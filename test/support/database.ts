@@ -11,7 +11,7 @@ export const store: 'sqlite' | 'postgres' = process.env.TEST_STORE === 'postgres
 /** To be put behind the name of what is left out on another store than SQLite. */
 export const sqliteAlone = store === 'sqlite' ? '' : ' (left out: about SQLite alone)'
 
-/** A test of a file for both stores that is about SQLite: its files, or what only one server can tell. */
+/** A test in a file for both stores that applies to SQLite alone: about its files, or about a single server. */
 export function sqliteOnly(name: string, run: () => Promise<void> | undefined, timeoutMs?: number): void {
   test.skipIf(store !== 'sqlite')(`${name}${sqliteAlone}`, run, timeoutMs)
 }
@@ -38,7 +38,7 @@ export interface TestDatabase {
 /** Servers on one database must have the same secret, so PostgreSQL has no file of its own for it. */
 const secretKey = 'the-secret-of-the-tests-of-32-bytes-or-more'
 
-/** Servers and tests share two cores, with the database now too: what is slow there is nothing that a test is about. */
+/** Servers, tests and the database share two cores: slow answers are not under test. */
 const patience = { DATABASE_CONNECT_TIMEOUT_MS: '30000', DATABASE_STATEMENT_TIMEOUT_MS: '30000' }
 
 /** The database that a test asks for: an SQLite file in a folder of its own, or a copy of a template in PostgreSQL. */
@@ -46,7 +46,7 @@ export function openTestDatabase(): Promise<TestDatabase> {
   return store === 'postgres' ? freshDatabase().then(inPostgres) : Promise.resolve(inFile())
 }
 
-/** The same, but new: without the schema, which whoever opens it first must make. */
+/** The same, but new: without the schema, which the first process to open it creates. */
 export function newTestDatabase(): Promise<TestDatabase> {
   return store === 'postgres' ? emptyDatabase().then(inPostgres) : Promise.resolve(inFile())
 }

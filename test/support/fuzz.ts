@@ -2,13 +2,12 @@ import fc from 'fast-check'
 import type { Received } from './receiver.ts'
 import type { ReceivedMail } from './smtp.ts'
 
-// Random requests, most of them wrong in one place, and what every answer, log line and byte of the database must keep
-// to whatever was asked.
+// Random requests, most of them wrong in one place, and checks on every answer, log line and byte of the database for
+// any request.
 //
 // FUZZ_SEED=<integer> plays the requests of a seed again, FUZZ_SEED=random draws one; FUZZ_RUNS=<count> sets how many
-// requests each run makes. Without them seed and number are fixed: a run that turns red then says something of the
-// change under test and not of the day's luck, and whoever hunts has the variables. Codes, salts and ids come from the
-// system's randomness all the same; no check depends on their values.
+// requests each run makes. By default seed and number are fixed, so that a failure is due to the change under test. Codes,
+// salts and ids come from the system's randomness all the same; no check depends on their values.
 
 /** The seed of this process, told by every failure. */
 export const fuzzSeed = readSeed(process.env.FUZZ_SEED)
@@ -29,10 +28,10 @@ function readSeed(text: string | undefined): number {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Canaries: words that stand in everything secret, so that one search finds whatever got out
+// Canaries: words in everything secret, so that one search finds any leak
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** In what belongs nowhere but in a message: keys, addresses, texts. */
+/** In values that belong only in a message: keys, e-mail addresses, texts. */
 export const keyFingerprint = 'qz7canary'
 /** In what an error message may repeat to its caller (spec 7: the business, the template key, the variable's name). */
 const echoMark = 'qz7echo'
@@ -154,7 +153,7 @@ const routes: ReadonlyMap<string, Route> = new Map([
 const apiPaths = [...routes.keys()].filter((path) => path !== '/')
 const getPaths = apiPaths.filter((path) => routes.get(path)?.method === 'GET')
 
-/** The ways in which a target may be read as a path: as it stands, with dot segments resolved, percent-decoded. */
+/** The ways to read a target as a path: unchanged, with dot segments resolved, percent-decoded. */
 function pathsOf(target: string): Set<string> {
   const asked = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '')
   const paths = [asked]
@@ -196,7 +195,7 @@ export interface Shot {
   readonly body: string | Uint8Array<ArrayBuffer> | undefined
   /** Which of the last codes the body is about, where it is about one. */
   readonly recent: number
-  /** How large the body is made by what takes the place of %PADDING%. */
+  /** The size of the body, through the text that replaces %PADDING%. */
   readonly bytes?: number
   /** The only answers it may get, where the contract leaves fewer than those of its route. */
   readonly only?: readonly string[]
@@ -508,7 +507,7 @@ function rightVerification(draw: Draw, caller: Readonly<Record<string, unknown>>
         ['otp', '"%WRONG%"'],
       ]
     case 'absent':
-      return fieldsOf({ ...caller, brandId, email: `${keyFingerprint}-nobody@mail.example`, otp: '482915' })
+      return fieldsOf({ ...caller, brandId, email: `${keyFingerprint}-unknown@mail.example`, otp: '482915' })
     case 'appId': {
       const old = { appId: 'old:shop', apiKey: fuzzApps['old:shop'] }
       return fieldsOf({ ...old, brandId, phone: phone(draw), otp: '482915' })
@@ -654,7 +653,7 @@ function weird(draw: Draw): string {
   return draw.of(anyJson)
 }
 
-/** Text that a caller may be told again, with its own mark. */
+/** Text that an answer may repeat to its caller, with its own mark. */
 function echoable(draw: Draw): string {
   return draw.of(anyText).replaceAll(keyFingerprint, echoMark)
 }
@@ -771,7 +770,7 @@ function strangeVariables(draw: Draw): string {
   }
   const names = [...Object.keys(variables), 'otp', ...hostileNames, draw.of(anyText)]
   const name = draw.percent(30) ? 'businessName' : draw.pick(names)
-  const businesses = [...words('"acme" "ACME" "waiting" "nobody" 1 null'), '" Delta Stores "']
+  const businesses = [...words('"acme" "ACME" "waiting" "unknown" 1 null'), '" Delta Stores "']
   const values = words(`"2026-02-30" "2026-2-3" "0000-00-00" "9999-99-99" "2026-02-28T25:00" "-000001-01-01"
     "https://x.example/y" "{otp}{customerName}" "x.com" "St.John"`)
   const value =
@@ -844,7 +843,7 @@ function broken(draw: Draw, text: string): Pick<Shot, 'body' | 'only'> {
     case 'more':
       return { body: text + draw.pick(['{}', ',', '\u0000', ' x', ']', '\n{"level":60}']), only }
     case 'whole': {
-      // Whatever it is, an object with credentials is not among it.
+      // None of these is an object with credentials.
       const value = draw.pick([...words('null true 5 -0 1e999 "x" []'), `[${text}]`, JSON.stringify(text)])
       return { body: value, only }
     }
@@ -893,7 +892,7 @@ export interface Sent {
   readonly body: string | Uint8Array<ArrayBuffer> | undefined
 }
 
-/** What came back, before anything is made of it. */
+/** The raw answer. */
 export interface Reply {
   readonly status: number
   readonly headers: Headers
@@ -965,7 +964,7 @@ export class Run {
   /**
    * An answer that has to be in an envelope, and one that its request may get.
    *
-   * @param story what a failure tells beside the request and its answer
+   * @param story the details of a failure beside the request and its answer
    */
   judge(sent: Sent, reply: Reply, trace = ''): void {
     this.collect()
@@ -1061,7 +1060,7 @@ export class Run {
     this.accepted.add(requestId)
     const given: readonly unknown[] = isSend ? [''] : Array.isArray(body?.to) ? body.to : []
     if (given.length < 1 || given.length > 100) wrong(`a success with ${given.length} recipients`)
-    // Of a number only the digits count, of an address not the case; of strange ones more may be the same.
+    // Only the digits of a phone number count, and not the case of an e-mail address; strange ones may match more.
     const { size } = new Set(
       given.map((to) =>
         String(to)
@@ -1177,7 +1176,7 @@ export class Run {
     this.collect()
     for (const [requestId, { length }] of this.delivered) {
       if (!this.accepted.has(requestId))
-        this.problem(`${length} messages for ${requestId}, which nobody asked for`)
+        this.problem(`${length} messages for ${requestId}, without such a request`)
     }
   }
 

@@ -35,16 +35,16 @@ export interface Delivery {
   readonly time: number
 }
 
-/** The limits that the deliveries of a history were made under. */
+/** The limits for the deliveries of a history. */
 export interface DeliveryLimits {
   readonly cooldownMs: number
   readonly phonePerMinute: number
 }
 
-/** Resolves to a whole answer; rejects with NotServed or, when nobody knows what the server has done, another error. */
+/** Resolves to a complete answer; rejects with NotServed or, if the effect is unknown, with another error. */
 export type Ask = (path: string, fields: Readonly<Record<string, unknown>>) => Promise<Answer>
 
-/** Everything that clients asked and were told, over all restarts of the server, and every SMS that came. */
+/** All requests of the clients with their answers, over all restarts of the server, and every SMS. */
 export class History {
   readonly operations: Operation[] = []
   readonly deliveries: Delivery[] = []
@@ -143,14 +143,14 @@ export interface Load {
   readonly seed: number
   readonly clients: number
   readonly phones: readonly string[]
-  /** Asked before each request whether it is to be made. */
+  /** Called before each request; false skips it. */
   readonly goesOn?: () => boolean
 }
 
 /**
- * Many clients at once, each with one request after another, sends, resends, right, wrong and old guesses over the same
- * phones, until it is over or a request of theirs fails; one that is not served ends nobody. Calls `answered` after every
- * answer.
+ * Many concurrent clients, each with one request after another: sends, resends, right, wrong and old guesses for the same
+ * phones, until the end or the first failed request; a request that is not served does not count as failed. Calls
+ * `answered` after every answer.
  */
 export async function load(
   history: History,
@@ -194,7 +194,7 @@ export async function readBack(history: History, ask: Ask): Promise<void> {
   const read = async (phone: string, index: number) => {
     const code = history.codesOf(phone).at(-1)
     if (code !== undefined) {
-      // Some are asked for the code, which tells whether it is there, and others for the guesses that are left.
+      // Some clients send the code, to learn whether it is live; others send wrong codes, to count the remaining guesses.
       const otp = index % 2 ? code : otherThan(code)
       while ((await history.verify(ask, phone, otp)).verdict === '401 mismatch');
       await history.verify(ask, phone, code)
@@ -269,7 +269,7 @@ interface Code {
 interface Step {
   readonly from: number
   readonly to: number
-  /** It may not have happened at all, since nobody was told. */
+  /** It may not have happened, since no client got an answer. */
   readonly optional: boolean
   /** What it may leave behind, given what it found; nothing where that contradicts its answer. */
   apply(record: Code | undefined): readonly (Code | undefined)[]
@@ -348,7 +348,7 @@ function canBeOrdered(steps: readonly Step[]): boolean {
     const key = `${record?.digits} ${record?.attempts} ${left.map((step) => steps.indexOf(step)).join()}`
     if (tried.has(key)) return false
     tried.add(key)
-    // Whatever ended before another began came before it.
+    // A request that ended before another began comes first.
     const soonestEnd = Math.min(...left.map(({ to }) => to))
     return left
       .filter(({ from }) => from <= soonestEnd)
@@ -361,7 +361,7 @@ function canBeOrdered(steps: readonly Step[]): boolean {
   return search(steps, undefined)
 }
 
-/** A phone's history, line by line, for whoever has to find out what went wrong. */
+/** The history of a phone, line by line, for finding the cause of a failure. */
 function told(operations: readonly Operation[], deliveries: readonly Delivery[]): string {
   const lines = [
     ...operations.map(({ kind, otp, startedAt, endedAt, verdict }) => ({

@@ -148,7 +148,7 @@ export async function startKannel() {
     }
     let smsbox = startSmsbox()
     let fakesmsc = startFakesmsc()
-    // bearerbox says that it runs before it listens for these two, which end where nobody listens.
+    // bearerbox reports that it runs before it listens for these two, which exit if they can not connect.
     await ready('its parts do not find each other', (said) => {
       if (hasEnded(smsbox)) smsbox = startSmsbox()
       if (hasEnded(fakesmsc)) fakesmsc = startFakesmsc()
@@ -204,7 +204,7 @@ export async function startKannel() {
       )
     },
     startSmsc,
-    /** Stops Kannel as an operator does: bearerbox tells the others. */
+    /** Stops Kannel as an operator does: bearerbox stops the others. */
     async stopKannel(): Promise<void> {
       bearerbox?.kill('SIGTERM')
       const others = [...children].filter((child) => child !== smsc)
@@ -215,7 +215,7 @@ export async function startKannel() {
   }
 }
 
-/** It must have a message to send, and sends it once; what it gets it tells on stderr. */
+/** It needs a message to send, and sends it once; it prints what it receives on stderr. */
 function fakesmscCommand(port: number): string {
   return `${fakesmscPath} -H 127.0.0.1 -r ${port} -m 1 "100 200 text hello"`
 }

@@ -21,7 +21,7 @@ export function operatorOf(database: Database, now = () => 0) {
   return { operator: sqliteStores(database).operator, now, actor: tester }
 }
 
-/** Stores a brand as it is, or what a change makes of it, whatever an operator would be told. */
+/** Stores a brand, or a changed brand, without the checks for operators. */
 export async function storeBrand(
   { operator }: { readonly operator: OperatorStore },
   slug: string,

@@ -19,12 +19,12 @@ import {
 } from '../../src/domain/operator/operator.ts'
 import { tester } from './operator.ts'
 
-/** A past to look back on: what a service of some brands and providers would have left, by the journal's own hand. */
+/** A past for pages and reports: the records that a service of some brands and providers would have in its event log. */
 export interface Past {
   /** Epoch milliseconds. */
   readonly from: number
   readonly until: number
-  /** How many codes were asked for at most: by night fewer than by day. */
+  /** The maximum number of sends in a period: fewer by night than by day. */
   readonly sends: number
 }
 
@@ -88,7 +88,7 @@ export async function setUp(context: Context): Promise<void> {
       contactEmail: 'pepper@stark.example',
       brandName: 'Stark Flowers',
       website: 'https://stark.example/shop',
-      useCase: 'We deliver flowers and want to tell our customers when they are on their way.',
+      useCase: 'We deliver flowers and want to notify our customers when they are on their way.',
     },
   ] as const
   const ids: string[] = []
@@ -104,7 +104,7 @@ export async function setUp(context: Context): Promise<void> {
   await rejectRequest(ports, second, 'There is no contract with them yet.')
 }
 
-/** Lives through a past: sends, failures, limits, receipts, verifications, notifications and mails, a day like a day. */
+/** Simulates a past: sends, failures, limits, delivery reports, verifications, notifications and mails, day by day. */
 export async function livePast(context: Context, { from, until, sends }: Past, seed = 7): Promise<void> {
   const random = chance(seed)
   const eventLog = createEventLog(context.eventLog.add, context.eventLog.count)
@@ -166,7 +166,7 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
       durationMs: asked + 2 + Math.floor(random() * 8),
     })
   }
-  /** Where the limits of a send stood that let it through. */
+  /** The limit status of an accepted send. */
   const limitStatuses = (at: number, { channel }: Pick<Recipient, 'channel'>): LimitStatus[] => {
     const open = (limit: LimitStatus['limit'], max: number, used: number, windowMs: number): LimitStatus => ({
       limit,
@@ -182,7 +182,7 @@ export async function livePast(context: Context, { from, until, sends }: Past, s
       open('app-minute', 120, 1 + Math.floor(random() * 60), 60_000),
     ]
   }
-  /** A receipt comes for most of what was taken. */
+  /** Most accepted messages get a delivery report. */
   const receive = ({ reportKey, provider, at }: Attempt) => {
     if (reportKey === null || random() > 0.97) return
     const status = random() < 0.965 ? 'delivered' : 'failed'

@@ -21,7 +21,7 @@ export interface PostgresServer {
   /** Of the database `postgres`, as a superuser. */
   readonly url: string
   readonly port: number
-  /** What initdb has made; the log of the server lies beside it, as `log`. */
+  /** The data folder of initdb; the log of the server is beside it, as `log`. */
   readonly dataFolder: string
   /** Creates an empty database, and resolves to its URL. */
   database(name?: string): Promise<string>
@@ -64,7 +64,7 @@ export const withoutSharedPostgres: string | undefined = process.env.TEST_POSTGR
   ? undefined
   : 'PostgreSQL: `bun test/run.ts postgres`'
 
-/** Whom PostgreSQL runs as; nobody in particular where this process is not root, which PostgreSQL refuses. */
+/** The user that runs PostgreSQL, which rejects root; undefined if this process is not root. */
 const user = ((): { uid: number; gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (...args: string[]) => Number(Bun.spawnSync(['id', ...args]).stdout.toString() || Number.NaN)
@@ -75,7 +75,7 @@ const user = ((): { uid: number; gid: number } | undefined => {
   return undefined
 })()
 
-/** Starts a program of PostgreSQL; what it says goes to a file, as a pipe would hold it up when nobody reads. */
+/** Starts a program of PostgreSQL; its output goes to a file, since a full pipe would block it. */
 function run(command: string, args: readonly string[], logFile: string): ChildProcess {
   const log = openSync(logFile, 'a')
   return spawn(command, [...args], {
@@ -248,7 +248,7 @@ export async function startPostgres(
 }
 
 /**
- * Runs one statement over a connection of its own, so that whatever happens to the server is no matter to the next.
+ * Runs one statement over a connection of its own, so that a failure of the server does not affect the next one.
  *
  * @param settings of the connection, by name
  */
@@ -260,7 +260,7 @@ export async function queryOnce(
 ): Promise<Record<string, unknown>[]> {
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
   const client = new Client({ connectionString: url, options: options.join(' ') })
-  // A connection that is cut rejects what was asked of it, which is enough to know.
+  // A lost connection rejects its query, which is enough.
   client.on('error', () => {})
   await client.connect()
   try {

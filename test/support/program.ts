@@ -7,7 +7,7 @@ export const binary: string | undefined = process.env.OTPOST_BINARY
   ? resolve(root, process.env.OTPOST_BINARY)
   : undefined
 
-/** The words that start the program under test, whatever the folder it is started in. */
+/** The command line of the program under test, for any working directory. */
 export function programLine(args: readonly string[]): string[] {
   return binary ? [binary, ...args] : sourceLine(args)
 }
@@ -24,7 +24,7 @@ export function programEnv(settings: Readonly<Record<string, string>> = {}): Rec
     PATH,
     HOME,
     ...(TMPDIR ? { TMPDIR } : {}),
-    // A binary counts as production unless it is told otherwise.
+    // A binary runs in production mode by default.
     ...(binary && settings.NODE_ENV === undefined ? { OUTBOX_IN_PRODUCTION: '1' } : {}),
     ...settings,
   }

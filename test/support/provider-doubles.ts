@@ -6,10 +6,10 @@ import { Webhook } from 'standardwebhooks'
 
 export type ProviderName = 'twilio' | 'vonage' | 'msg91' | 'sns' | 'webhook'
 
-/** What a vendor does with a message: by its documented answers, or by none for as long as it is held. */
+/** What a provider does with a message: a documented answer, or no answer until it is released. */
 export type Fate = 'taken' | 'refused' | 'no such number' | 'held'
 
-/** A message that a vendor was asked to carry. */
+/** A message in a call to a provider. */
 export interface Asked {
   readonly double: ProviderName
   readonly route: 'plain' | 'template'
@@ -17,15 +17,15 @@ export interface Asked {
   readonly to: string
   /** What a handset would show. */
   readonly text: string
-  /** What the vendor knows the message by. */
+  /** The provider's id of the message. */
   readonly id: string
-  /** Where its receipts are to come, where each message says so. */
+  /** The status callback URL, if each message has one. */
   readonly callbackUrl?: string
   /** Who it is from, and how it is registered, as far as it said so. */
   readonly registration: Readonly<Record<string, unknown>>
 }
 
-/** A call by which a vendor tells what became of a message. */
+/** A delivery report of a provider. */
 export interface ReportRequest {
   readonly method: 'GET' | 'POST'
   readonly url: string
@@ -42,14 +42,14 @@ interface Call {
   readonly body: string
 }
 
-/** How a vendor speaks, as its pages have it. */
+/** The protocol of a provider, as documented. */
 interface Speech {
   /** The settings that lead to it. */
   env(url: string): Record<string, string>
-  /** The message that a call asks for; throws where the vendor's pages would not have the call so. */
+  /** The message of a call; throws if the call does not match the provider's documentation. */
   read(call: Call): Omit<Asked, 'double'> | Promise<Omit<Asked, 'double'>>
   answer(asked: Asked, fate: Exclude<Fate, 'held'>): Response
-  /** @param forged by someone who does not know the vendor's secret */
+  /** @param forged by a sender without the provider's secret */
   report(asked: Asked, url: string, status: ReportStatus, forged: boolean): ReportRequest
 }
 
@@ -407,8 +407,8 @@ const webhook: Speech = {
 const speeches: Readonly<Record<ProviderName, Speech>> = { twilio, vonage, msg91, sns, webhook }
 
 /**
- * Servers of this machine in the place of all vendors: each reads its calls as strictly as its pages are, and does with
- * the messages to a number what the test says. A call that it can't read is a problem, and answered 400.
+ * Stand-ins for all providers on this machine. Each parses calls as strictly as its documentation demands, and treats the
+ * messages to a number as the test says. A call that it can not parse is a problem, and answered 400.
  */
 export function startProviderDoubles() {
   const asked: Asked[] = []
@@ -417,7 +417,7 @@ export function startProviderDoubles() {
   const held = Promise.withResolvers<void>()
   const servers: Bun.Server<undefined>[] = []
 
-  /** Starts one more server of a vendor; returns the settings that lead to it. */
+  /** Starts another server of a provider; returns the settings for it. */
   function start(double: ProviderName): Record<string, string> {
     const speech = speeches[double]
     const server = Bun.serve({
@@ -449,13 +449,13 @@ export function startProviderDoubles() {
     /** The settings that lead to all of them. */
     env,
     problems,
-    /** What a vendor is to do with messages to a number, from now on. */
+    /** What a provider does with messages to a number from now on. */
     decide(double: ProviderName, to: string, fate: Fate): void {
       fates.set(`${double} ${to}`, fate)
     },
-    /** Who was asked to carry messages to a number, in that order. */
+    /** The calls for a number, in order. */
     askedFor: (to: string): readonly Asked[] => asked.filter((message) => message.to === to),
-    /** All that anyone was asked to carry. */
+    /** All calls. */
     asked: asked as readonly Asked[],
     report: (message: Asked, url: string, status: ReportStatus, forged = false) =>
       speeches[message.double].report(message, url, status, forged),

@@ -23,14 +23,14 @@ export const anySms: Sms = {
   callbackUrl: null,
 }
 
-const unused = () => Promise.reject(new Error('what a vendor carries is none for the outbox'))
+const unused = () => Promise.reject(new Error('a message to a provider must not reach the outbox'))
 
 export const providerTools: ProviderTools = {
   now: Date.now,
   outbox: { add: unused, list: unused, get: unused, wait: unused },
 }
 
-/** A call that a vendor got. */
+/** A call to a provider. */
 export interface ProviderCall {
   readonly method: string
   /** With its query. */
@@ -41,7 +41,7 @@ export interface ProviderCall {
 
 export type Reply = () => Response | Promise<Response>
 
-/** A real HTTP server in a vendor's place: keeps what it got, answers as the test says. */
+/** A real HTTP server in place of a provider: records its calls, and answers as the test says. */
 export function startProviderDouble(usual: Reply) {
   const received: ProviderCall[] = []
   let reply = usual

@@ -63,7 +63,7 @@ export function expectRow(path: string, row: Pick<Row, 'status' | 'error'>, answ
   else expectError(answer, row.status, row.error)
 }
 
-/** An answer that may be of any status but that of a fault of the server, and is in an envelope whatever it is. */
+/** An answer of any status except 5xx, in an envelope in any case. */
 export function expectNoFault(answer: Answer): void {
   expect(answer.status).toBeLessThan(500)
   expect(answer.body.success).toBe(answer.status < 300)

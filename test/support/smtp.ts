@@ -4,9 +4,9 @@ import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp
 
 /** A mail that the server took over. */
 export interface ReceivedMail {
-  /** The address of MAIL FROM. */
+  /** The e-mail address in MAIL FROM. */
   readonly from: string
-  /** The address of each RCPT TO. */
+  /** The e-mail address in each RCPT TO. */
   readonly to: readonly string[]
   /** The connection that it came over. */
   readonly sessionId: string
@@ -26,7 +26,7 @@ export interface Refusal {
 }
 
 interface Behaviour {
-  /** The users that may log in, with their passwords; undefined: nobody has to. */
+  /** The users that may log in, with their passwords; undefined: login is not required. */
   readonly users?: Readonly<Record<string, string>>
   /** Whether STARTTLS is offered, with a certificate that only its own maker vouches for. */
   readonly startTls?: boolean
@@ -108,7 +108,7 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
     },
   }
   const server = new SMTPServer(options)
-  // A client that goes away, or gives up over a certificate, is part of the stories told here.
+  // Clients that disconnect or reject a certificate are part of the tests.
   server.on('error', () => undefined)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.server.address() as AddressInfo
@@ -117,13 +117,13 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    /** Every address that was named by RCPT TO, accepted or not. */
+    /** Every e-mail address in RCPT TO, accepted or not. */
     recipients,
     /** How the next mails are refused; undefined takes them. */
     refuse(next: Refusal | undefined): void {
       refusal = next
     },
-    /** Leaves whoever names a recipient without a reply, until the returned function is called. */
+    /** Sends no reply to RCPT TO until the returned function is called. */
     hold(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>()
       held = promise
@@ -139,7 +139,7 @@ export async function startSmtp({ users, startTls = false }: Behaviour = {}) {
       else closings.push({ count, resolve })
       return promise
     },
-    /** Resolves when this many mails have been taken over. */
+    /** Resolves when this many mails have been accepted. */
     arrived(count: number): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>()
       if (received.length >= count) resolve()

@@ -4,9 +4,9 @@ import { connect, createServer, type Socket } from 'node:net'
 /** A network between a client and a server on this machine, which can fail as networks do. */
 export interface TcpProxy {
   readonly port: number
-  /** How many connections were taken so far. */
+  /** The number of connections so far. */
   taken(): number
-  /** From now on nothing passes, either way, and nobody is told; what is sent meanwhile is kept. New connections too. */
+  /** From now on no data pass, either way and without an error; they are buffered. New connections too. */
   fallSilent(): void
   /** As above, for what goes on now alone: new connections pass. */
   silencePresent(): void
@@ -16,13 +16,13 @@ export interface TcpProxy {
    * @returns resolves when it has
    */
   breakOff(words: readonly string[], bytes: number): Promise<void>
-  /** From now on whatever passes takes so long, either way. */
+  /** From now on all data are delayed by this time, either way. */
   slowDown(delayMs: number): void
   /** New connections lead to this port; those that are there stay. */
   leadTo(port: number): void
-  /** Whatever was kept is passed on, and all is as before. */
+  /** Passes on the buffered data, and ends the fault. */
   recover(): void
-  /** From now on each connection is cut as soon as it is taken. */
+  /** From now on each new connection is cut at once. */
   refuse(): void
   /** Cuts all connections. */
   cut(): void
@@ -50,7 +50,7 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('a port was asked for')
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
   const cut = () => {
     for (const pair of pairs) pair.cut()
   }
@@ -94,7 +94,7 @@ export async function startTcpProxy(toPort: number): Promise<TcpProxy> {
   }
 }
 
-/** How whatever passes fares on all connections. */
+/** The current fault of all connections. */
 interface Passing {
   delayMs: number
   breaking:
