@@ -17,7 +17,7 @@ export function appCommands(program: Command, env: Env): void {
   app
     .command('rotate')
     .description('create a second API key for an app and print it; the first key works until you revoke it')
-    .argument('<appId>', 'the app')
+    .argument('<appId>', 'the appId')
     .action((appId: string) =>
       withContext(env, async (context) =>
         print(await rotateApp(context.acting(await commandActor(env)), appId)),
@@ -46,7 +46,7 @@ export function appCommands(program: Command, env: Env): void {
   app
     .command('revoke-key')
     .description('revoke one API key of an app')
-    .argument('<appId>', 'the app')
+    .argument('<appId>', 'the appId')
     .argument('<last4>', 'the last four characters of the key, from otpost app list')
     .action((appId: string, last4: string) =>
       withContext(env, async (context) => {
@@ -59,7 +59,7 @@ export function appCommands(program: Command, env: Env): void {
   app
     .command('revoke')
     .description('revoke every API key of an app, except a key in APP_CREDENTIALS')
-    .argument('<appId>', 'the app')
+    .argument('<appId>', 'the appId')
     .action((appId: string) =>
       withContext(env, async (context) => {
         const actor = await commandActor(env)

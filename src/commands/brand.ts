@@ -68,7 +68,7 @@ export function brandCommands(program: Command, env: Env): void {
   brand
     .command('template')
     .description('store the ids under which a template is registered with carriers and providers')
-    .argument('<slug>', 'the brand')
+    .argument('<slug>', 'the brandId')
     .addArgument(new Argument('<key>', 'the template').choices(templateKeys))
     .option(
       '--id <id>',
@@ -89,7 +89,7 @@ export function brandCommands(program: Command, env: Env): void {
   brand
     .command('status')
     .description('change the status of a brand: pending → active, active → suspended, suspended → active')
-    .argument('<slug>', 'the brand')
+    .argument('<slug>', 'the brandId')
     .addArgument(new Argument('<status>', 'the new status').choices(brandStatuses))
     .action((slug: string, status: string) =>
       withContext(env, async (context) => {

@@ -29,7 +29,7 @@ export function requestCommands(program: Command, env: Env): void {
   request
     .command('show')
     .description('print an integration request and the decision')
-    .argument('<id>', 'the integration request')
+    .argument('<id>', 'the id of the integration request, from otpost request list')
     .option('--json', 'print JSON')
     .action((id: string, options: { json?: true }) =>
       withServerContext(env, async ({ requests }) => {
@@ -45,8 +45,8 @@ export function requestCommands(program: Command, env: Env): void {
     )
   request
     .command('approve')
-    .description('approve a request: create its brand and app, and print the API key')
-    .argument('<id>', 'the integration request')
+    .description('approve a request: create its app, and its brand unless it exists, and print the API key')
+    .argument('<id>', 'the id of the integration request, from otpost request list')
     .requiredOption('--app <appId>', 'the appId of the new app')
     .requiredOption('--brand <slug>', 'the brandId of the new brand, or of an existing brand')
     .action((id: string, { app, brand }: { app: string; brand: string }) =>
@@ -65,7 +65,7 @@ export function requestCommands(program: Command, env: Env): void {
   request
     .command('reject')
     .description('reject a request')
-    .argument('<id>', 'the integration request')
+    .argument('<id>', 'the id of the integration request, from otpost request list')
     .option('--reason <text>', 'the reason; otpost stores it and does not send it', '')
     .action((id: string, { reason }: { reason: string }) =>
       withServerContext(env, async (context) => {
