@@ -41,7 +41,7 @@ test.skipIf(!browserPath)(
     await customer.fill('Zoë')
     await shows(placed.locator('.reading'), 'ë is not in GSM-7')
     await customer.fill('x'.repeat(41))
-    await shows(placed.locator('.unreadable'), '`variables.customerName` must be')
+    await shows(placed.locator('.unreadable'), 'variables.customerName must be')
     await customer.fill('Jane')
     await shows(placed.locator('.handset .bubble'), 'Hi Jane,')
 

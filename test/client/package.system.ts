@@ -209,7 +209,7 @@ const expected = {
   notified: { success: true, message, requestId, channel: 'EMAIL' },
   stranger: failed('forbidden', 403),
 
-  asked: 'Enter the code. It is good for 300 seconds.',
+  asked: 'Enter the code. It is valid for 300 seconds.',
   checked: true,
   askedForNobody: 'This is not a phone number.',
 

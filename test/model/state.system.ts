@@ -288,8 +288,8 @@ describe.skipIf(withoutPostgres !== undefined)(
       expect([...reached].sort()).toEqual([
         'abandonSend: done',
         ...['admit: allowed', 'admit: refused', 'beginSend: allowed', 'beginSend: refused'],
-        ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
         'giveBack: done',
+        ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
         'reschedule: done',
       ])
     }, 180_000)
