@@ -116,7 +116,7 @@ describe.concurrent('otpost doctor', () => {
       /^ok {4}SMS webhook +127\.0\.0\.1:\d+ answers, in \d+ ms/m,
       /^ok {4}server +The server answers at 127\.0\.0\.1:\d+\.$/m,
       /^ok {4}clock +Not compared/m,
-      /^warn {2}SMTP_URL .*\n {6} +→ set SMTP_URL/m,
+      /^warn {2}SMTP_URL .*\n {6} +→ Set SMTP_URL/m,
     ]) {
       expect(stdout).toMatch(line)
     }
