@@ -11,7 +11,9 @@ export function wordChoice(file: string): TextlintRuleModule {
   return ({ Syntax, RuleError, report, getSource, locator }) => ({
     [Syntax.Str](node) {
       let text = getSource(node)
-      for (const { pattern } of allowed) text = text.replace(pattern, (found) => '-'.repeat(found.length))
+      for (const { pattern } of allowed) {
+        text = text.replace(new RegExp(pattern, 'g'), (found) => '-'.repeat(found.length))
+      }
       for (const { pattern, use } of terms) {
         for (const { 0: found, index } of text.matchAll(pattern)) {
           const padding = locator.range([index, index + found.length])

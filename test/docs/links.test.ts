@@ -154,7 +154,7 @@ test('README.md has at most 220 lines', () => {
   expect(pageAt('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(220)
 })
 
-test('the first paragraph of every page of docs says whom it is for', () => {
+test('the first paragraph of every page of docs names its readers', () => {
   const guides = pages.filter(({ path }) => /^docs\/(?:[^/]+|decisions\/(?:contract|README))\.md$/.test(path))
   expect(guides.length).toBeGreaterThan(25)
   const isIndex = (path: string) => path === 'docs/README.md'

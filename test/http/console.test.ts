@@ -514,7 +514,7 @@ describe('a console session', () => {
   test('gets a 404 page for an unknown path', async () => {
     for (const path of [
       '/admin/nothing',
-      '/admin/brands/nobody',
+      '/admin/brands/unknown',
       '/admin/requests/1',
       '/admin/deliveries/1',
     ]) {
@@ -1006,7 +1006,7 @@ test('the log has requests for pages like other requests: by path pattern, with 
   await open()
   await visitor.post('/admin/login', { password: 'wrong' })
   await visitor.enter()
-  await visitor.get('/admin/brands/nobody')
+  await visitor.get('/admin/brands/unknown')
   await visitor.get('/admin/brands/acme')
   await new Promise((resolve) => setImmediate(resolve))
   const told = app.lines

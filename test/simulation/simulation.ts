@@ -679,7 +679,7 @@ class Simulation {
   }
 
   /**
-   * The store executes a call, or fails it, soon after it was made: a call that waits too long continues
+   * The store executes a call, or fails it, soon after its start: a call that waits too long continues
    * before the clock advances.
    */
   private async hurry(ms: number): Promise<void> {

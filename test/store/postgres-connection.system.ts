@@ -441,7 +441,7 @@ describe.skipIf(withoutOwnPostgres !== undefined)('connections to PostgreSQL', (
       expect(await works(pool)).toBe(true)
     })
 
-    test('left open by a caller is rolled back before the connection is reused', async () => {
+    test('that a caller did not end is rolled back before the connection is reused', async () => {
       const pool = poolOn(server.url, { poolSize: 1 })
       const table = await counterTable()
       await pool.rows('BEGIN', [])

@@ -19,7 +19,7 @@ export const verifyBrands = {
 } as const
 
 const phone = '15559200001'
-const email = 'nobody@example.com'
+const email = 'unknown@example.com'
 const otp = '123456'
 /** The responses of /otp/verify that depend on its fields only. */
 export const verifyRows: readonly Row[] = [
