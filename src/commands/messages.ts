@@ -110,8 +110,15 @@ async function printDeliveries(env: Env, options: DeliveryOptions): Promise<void
       ['PROVIDER', (row) => row.provider + (row.route === null ? '' : `/${row.route}`)],
       ['TEMPLATE', (row) => row.template ?? '-'],
       ['SEGMENTS', (row) => (row.segments === null ? '-' : `${row.segments} ${row.encoding}`)],
-      ['STATUS', (row) => row.status],
-      ['WHY', (row) => [row.errorClass, row.reason ?? row.receipt?.reason].filter(Boolean).join(' ') || '-'],
+      ['STATUS', (row) => (row.status === 'retryable' ? 'temporary failure' : row.status)],
+      // The class of any other failure is its status.
+      [
+        'WHY',
+        (row) =>
+          [row.status === 'rejected' ? row.errorClass : null, row.reason ?? row.receipt?.reason]
+            .filter(Boolean)
+            .join(' ') || '-',
+      ],
       ['MS', (row) => String(row.durationMs)],
     ])
   })
