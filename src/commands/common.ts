@@ -13,7 +13,11 @@ export const exitStatuses = {
     meaning:
       'The command failed or was rejected; the message on standard error says why. For `otpost doctor`: at least one check failed. For `otpost health`: the server is not ready.',
   },
-  usage: { code: 2, meaning: 'The command, an argument or an option is wrong.' },
+  usage: {
+    code: 2,
+    meaning:
+      'The command or an option is unknown, an argument is missing, or an option has a value outside its choices or its range.',
+  },
   config: { code: 78, meaning: 'A setting is wrong or missing; the message names each one.' },
 } as const
 

@@ -42,6 +42,7 @@ export interface TextRule {
 
 /** A sentence that begins with `name`; undefined: the text is valid. */
 export function textProblem(name: string, value: unknown, rule: TextRule): string | undefined {
+  if (!isGiven(value)) return `${name} is required.`
   if (typeof value !== 'string') return `${name} must be a string.`
   if (value.trim() === '') return `${name} must not be empty.`
   if (value.length > rule.max && characters(value) > rule.max) {

@@ -186,7 +186,7 @@ describe('the message of a response starts with the typical message of spec sect
       },
     ],
     [
-      'Too many requests. Please try again later. This recipient had too many wrong codes; resets in 24 hours.',
+      'Too many requests. Please try again later. Try again in 24 hours.',
       async () => {
         const phone = freshPhone()
         await guessWrong(phone, 'acme', 3)

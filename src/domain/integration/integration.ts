@@ -88,9 +88,9 @@ function tooManyPending(): Failure {
 function readRequest(contacts: Contacts, body: Body): Omit<IntegrationRequest, 'id' | 'createdAt'> {
   const contactEmail = contacts.email(body.contactEmail)
   const names = {
-    companyName: text('companyName', body.companyName ?? '', { max: requestSizes.companyName }),
-    contactName: text('contactName', body.contactName ?? '', { max: requestSizes.contactName }),
-    brandName: text('brandName', body.brandName ?? '', { max: requestSizes.brandName }),
+    companyName: text('companyName', body.companyName, { max: requestSizes.companyName }),
+    contactName: text('contactName', body.contactName, { max: requestSizes.contactName }),
+    brandName: text('brandName', body.brandName, { max: requestSizes.brandName }),
   }
   const problem = scriptProblem('`brandName`', names.brandName)
   if (problem !== undefined) throw invalid(problem)

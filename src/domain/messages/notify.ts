@@ -133,6 +133,7 @@ function readSms(
   if (isGiven(templateKey)) {
     if (typeof templateKey !== 'string' || templateKey === '')
       throw invalid('`templateKey` must be a non-empty string.')
+    if (!isGiven(variables)) throw invalid('`variables` is required with `templateKey`.')
     if (!isObject(variables)) throw invalid('`variables` must be an object.')
     return { to, templateKey, variables }
   }
@@ -186,7 +187,7 @@ function notifyTemplate(templateKey: string): Template {
 function readMail(body: Body, textOf: NotifyPorts['textOf']): Pick<Mail, 'subject' | 'html' | 'text'> {
   refuseFields(body, smsFields, 'SMS')
   refuseOtp(body)
-  const subject = text('subject', body.subject ?? '', { max: notifySizes.subject })
+  const subject = text('subject', body.subject, { max: notifySizes.subject })
   const { html, template, data } = body
   if (isGiven(html) === isGiven(template)) throw invalid('Send exactly one of `html` and `template`.')
   if (isGiven(html)) {

@@ -111,8 +111,9 @@ function rateLimit(
 export function refusalMessage({ limit, failure, max, scope }: Claim, time: string): string {
   const isOfSends = limit === 'phone-minute' || limit === 'recipient-hour'
   const opening = isOfSends ? 'Too many OTP requests. Try later.' : failureMessages[failure]
-  if (limit === 'failures') return `${opening} This recipient had too many wrong codes; resets in ${time}.`
-  return `${opening} ${scope === '' ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
+  // The wrong codes may be of another app, which this caller must not learn of.
+  const isHidden = limit === 'failures' || scope === ''
+  return `${opening} ${isHidden ? `Try again in ${time}.` : `At most ${max} ${scope}; resets in ${time}.`}`
 }
 
 export function globalLimit(settings: LimitSettings, appId: string): Claim {
