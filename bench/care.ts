@@ -18,8 +18,8 @@ const copy = join(bench.folder, 'copy.db')
 
 /** Sends at the fixed rate while something else goes on. */
 async function during(work: () => Promise<unknown>): Promise<Latency & { seconds: number; logMiB: number }> {
-  const nextBody = () => send.call.body.replace('PHONE', `91${Math.random().toFixed(10).slice(2)}`)
-  const sends = await pace(service.url, { path: send.call.path, nextBody, perSecond })
+  const next = () => send.request.replace('PHONE_NUMBER', `91${Math.random().toFixed(10).slice(2)}`)
+  const sends = await pace(service.url, { next, perSecond })
   let logBytes = 0
   const looking = setInterval(() => {
     logBytes = Math.max(logBytes, statSync(`${databaseFile}-wal`).size)

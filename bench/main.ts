@@ -1,41 +1,33 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { svg } from './chart.ts'
 import { machine } from './machine.ts'
-import { compare } from './parts/compare.ts'
+import { cpu } from './parts/cpu.ts'
 import { latency } from './parts/latency.ts'
 import { memory } from './parts/memory.ts'
-import { postgres } from './parts/postgres.ts'
-import { ratios } from './parts/ratios.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { sweep } from './parts/sweep.ts'
-import { withPostgresRows } from './postgres/table.ts'
 import { markdown, type PartResult } from './report.ts'
 import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
-const parts = { ratios, latency, rows, memory, sweep, start, compare, postgres }
+const parts = { cpu, latency, rows, memory, sweep, start }
 type PartName = keyof typeof parts
 
-const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH] [--rows]
+const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
 
-Measures the real process and prints a Markdown table, which it also writes to
-bench/results.md, with a chart in bench/results.svg. Takes about twenty-five minutes.
+Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
+twenty-five minutes.
 
   --quick        about three minutes: fewer and shorter rounds, fewer rows; writes nothing
-  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing but, of
-                 postgres, bench/results-postgres.json, which bench/plan.ts reads
-  --binary PATH  a compiled otpost instead of the source, except for stalls and
-                 the sweep, which need a probe inside the process
-  --rows         with --only postgres (about five minutes): replaces its rows in
-                 bench/results.md
+  --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
+  --binary PATH  a compiled otpost instead of the source, except for stalls and the sweep, which need a probe inside the
+                 process
   --help
 
-It needs Linux and wrk (apt-get install wrk). It creates its databases in TMPDIR,
-which should be on a real disk.
+It needs Linux and wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be on a real disk.
 `
 
 const { values: options } = parseArgs({
@@ -43,7 +35,6 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     binary: { type: 'string' },
-    rows: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -56,20 +47,19 @@ if (wrkVersion() === undefined)
 const names = options.only?.split(',') ?? Object.keys(parts)
 const unknown = names.filter((name) => !isPart(name))
 if (unknown.length > 0) fail(`there is no part ${unknown.join(', ')}, only ${Object.keys(parts).join(', ')}`)
-if (options.rows && (options.quick || options.only !== 'postgres')) {
-  fail('--rows needs --only postgres, and does not work with --quick')
-}
 
 const binary = options.binary === undefined ? undefined : resolve(options.binary)
 await using bench = new Bench(binary)
 const lines = machine(bench.folder, binary === undefined ? 'from source' : 'compiled')
+const flags = `${options.quick ? ' --quick' : ''}${binary === undefined ? '' : ' --binary PATH'}`
 const results: PartResult[] = []
 let isWhole = !options.quick && options.only === undefined
 for (const name of names.filter(isPart)) {
   const startedAt = performance.now()
   process.stderr.write(`${name} … `)
   try {
-    results.push(await parts[name](bench, options.quick ? quick : full))
+    const result = await parts[name](bench, options.quick ? quick : full)
+    results.push({ ...result, title: `${result.title} (\`bun run bench --only ${name}${flags}\`)` })
     process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
   } catch (error) {
     // What the other parts find is not lost with it.
@@ -82,15 +72,7 @@ for (const name of names.filter(isPart)) {
 
 const table = markdown(lines, results)
 process.stdout.write(`\n${table}`)
-if (isWhole) {
-  writeFileSync(join(import.meta.dir, 'results.md'), table)
-  writeFileSync(join(import.meta.dir, 'results.svg'), svg(results.flatMap(({ chart }) => chart ?? [])))
-}
-const [onlyResult] = results
-if (options.rows && !isWhole && onlyResult) {
-  const page = join(import.meta.dir, 'results.md')
-  writeFileSync(page, withPostgresRows(readFileSync(page, 'utf8'), onlyResult))
-}
+if (isWhole) writeFileSync(join(import.meta.dir, 'results.md'), table)
 
 function isPart(name: string): name is PartName {
   return Object.hasOwn(parts, name)

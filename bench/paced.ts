@@ -16,11 +16,11 @@ export interface Latency {
  * hide the stall (the "coordinated omission" of a client that waits for each answer). The delay of this client's own
  * timer, at most about a millisecond, counts against the server as well.
  *
- * @param nextBody the JSON body of the next request
+ * @param next the text of the next HTTP request
  */
 export async function pace(
   url: URL,
-  { path, nextBody, perSecond }: { path: string; nextBody: () => string; perSecond: number },
+  { next, perSecond }: { next: () => string; perSecond: number },
 ): Promise<{ stop(): Promise<Latency> }> {
   const latenciesMs: number[] = []
   const statuses = new Map<number, number>()
@@ -39,7 +39,7 @@ export async function pace(
       const connection = idle.shift()
       if (!connection) return
       begun += 1
-      connection.send(path, nextBody(), instant)
+      connection.send(next(), instant)
     }
     if (idle.length === connections) settle()
   }
@@ -98,13 +98,10 @@ class Connection {
   private closing = false
   private socket: Bun.Socket<undefined> | undefined
 
-  private constructor(
-    private readonly host: string,
-    private readonly answered: Answered,
-  ) {}
+  private constructor(private readonly answered: Answered) {}
 
   static async open(url: URL, answered: Answered, broken: () => void): Promise<Connection> {
-    const connection = new Connection(url.host, answered)
+    const connection = new Connection(answered)
     connection.socket = await Bun.connect({
       hostname: url.hostname,
       port: Number(url.port),
@@ -118,11 +115,9 @@ class Connection {
     return connection
   }
 
-  send(path: string, body: string, dueAt: number): void {
+  send(request: string, dueAt: number): void {
     this.dueAt = dueAt
-    this.socket?.write(
-      `POST ${path} HTTP/1.1\r\nHost: ${this.host}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    )
+    this.socket?.write(request)
   }
 
   close(): void {

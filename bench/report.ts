@@ -1,3 +1,5 @@
+import { median } from './statistics.ts'
+
 /** One line of the result. */
 export interface Figure {
   readonly name: string
@@ -10,18 +12,6 @@ export interface Figure {
 export interface PartResult {
   readonly title: string
   readonly figures: readonly Figure[]
-  readonly chart?: BarChart
-}
-
-/** Bars from zero, each with its number in words and, where there is one, a mark for the aim. */
-export interface BarChart {
-  readonly title: string
-  readonly bars: readonly {
-    readonly label: string
-    readonly value: number
-    readonly text: string
-    readonly aim?: number
-  }[]
 }
 
 /** The results as one Markdown table, under what they were measured on. */
@@ -68,6 +58,14 @@ export function rowCount(rows: number): string {
 }
 
 const superscripts = [...'⁰¹²³⁴⁵⁶⁷⁸⁹']
+
+/** The medians of some loads in words. */
+export function loadText(
+  loads: readonly { cpuUs: number; perSecond: number; p50Ms: number; p99Ms: number }[],
+): string {
+  const middle = (name: 'cpuUs' | 'perSecond' | 'p50Ms' | 'p99Ms') => median(loads.map((load) => load[name]))
+  return `${whole(middle('cpuUs'))} µs; ${perSecond(middle('perSecond'))}, p50 ${milliseconds(middle('p50Ms'))}, p99 ${milliseconds(middle('p99Ms'))}`
+}
 
 /** The median of some numbers with the least and the greatest. */
 export function spread(middle: number, numbers: readonly number[]): string {

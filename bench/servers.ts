@@ -4,7 +4,6 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
   rmSync,
   truncateSync,
@@ -26,6 +25,10 @@ export interface End {
 export interface Server {
   readonly url: URL
   readonly pid: number
+  /** Of all its processes, such as a database. Their children count too. */
+  readonly pids: readonly number[]
+  /** How many requests were answered with each status since the last call, if its log says so. */
+  statuses?(atLeast: number): Promise<ReadonlyMap<number, number>>
   /** Ends it, and waits until it has; resolves to how it ended. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<End>
 }
@@ -33,7 +36,6 @@ export interface Server {
 /** The service itself. */
 export interface Otpost extends Server {
   readonly databaseFile: string
-  /** How many requests were answered with each status since the last call, as its log says. */
   statuses(atLeast: number): Promise<ReadonlyMap<number, number>>
   /** The lines of its log since the last call, which empties it: in a long run it would fill the disk. */
   takeLog(): string[]
@@ -156,6 +158,7 @@ export class Bench implements AsyncDisposable {
     return {
       url,
       pid: child.pid,
+      pids: [child.pid],
       send: (message) => child.send(message),
       stop: async (signal = 'SIGTERM') => {
         child.kill(signal)
@@ -247,21 +250,6 @@ function countByStatus(list: readonly number[]): ReadonlyMap<number, number> {
   const counts = new Map<number, number>()
   for (const status of list) counts.set(status, (counts.get(status) ?? 0) + 1)
   return counts
-}
-
-/** The memory of a process that is in RAM. */
-export function residentBytes({ pid }: Server): number {
-  const status = `/proc/${pid}/status`
-  const kilobytes = existsSync(status) && /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, 'utf8'))?.[1]
-  if (!kilobytes) throw new Error('the server has ended by itself')
-  return Number(kilobytes) * 1024
-}
-
-/** The files and sockets that a process has open. */
-export function openFiles({ pid }: Server): number {
-  const folder = `/proc/${pid}/fd`
-  if (!existsSync(folder)) throw new Error('the server has ended by itself')
-  return readdirSync(folder).length
 }
 
 /** The size of a file; 0 where there is none. */

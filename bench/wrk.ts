@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { Workload } from './workloads.ts'
 
 /** What wrk measured. */
 export interface Load {
@@ -7,7 +6,6 @@ export interface Load {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  readonly maxMs: number
   /** Answers with a status of 400 or more. */
   readonly above399: number
 }
@@ -19,8 +17,6 @@ export interface LoadOptions {
   /** Draw from the numbers that so many requests of this seed went to, instead of new ones. */
   readonly population?: number
   readonly connections?: number
-  /** Path of a script for wrk instead of requests.lua. */
-  readonly script?: string
 }
 
 /** The connections of every measurement that does not say otherwise. */
@@ -34,14 +30,14 @@ export function wrkVersion(): string | undefined {
 }
 
 /** Drives a server as fast as it answers, from one thread of wrk, which leaves a core to the server on two. */
-export async function wrk(url: URL, { path, body }: Workload['call'], options: LoadOptions): Promise<Load> {
-  const { seconds, seed, population = 0, script = join(import.meta.dir, 'requests.lua') } = options
+export async function wrk(url: URL, request: string, options: LoadOptions): Promise<Load> {
+  const { seconds, seed, population = 0 } = options
   const child = Bun.spawn(
     [
       'wrk',
       ...['--threads', '1', '--connections', String(options.connections ?? connections)],
-      ...['--duration', `${seconds}s`, '--timeout', '10s', '--script', script],
-      ...[url.origin, '--', path, body, String(seed), String(population)],
+      ...['--duration', `${seconds}s`, '--timeout', '10s', '--script', join(import.meta.dir, 'requests.lua')],
+      ...[url.origin, '--', request, String(seed), String(population)],
     ],
     { stdout: 'pipe', stderr: 'pipe' },
   )
@@ -53,6 +49,6 @@ export async function wrk(url: URL, { path, body }: Workload['call'], options: L
   const result = /^RESULT (.*)$/m.exec(stdout)?.[1]
   if (result === undefined) throw new Error(`wrk failed:\n${stdout}${stderr}`)
   const { broken, seconds: lasted, ...load } = JSON.parse(result)
-  if (broken > 0) throw new Error(`${broken} requests of ${path} broke off`)
+  if (broken > 0) throw new Error(`${broken} requests broke off: ${request.split('\r\n')[0]}`)
   return { ...load, perSecond: load.requests / lasted }
 }

@@ -94,8 +94,7 @@ export async function paced(
   options: { perSecond: number; seconds: number; nextPhone: () => string },
 ): Promise<Latency> {
   const pacing = await pace(url, {
-    path: workload.call.path,
-    nextBody: () => workload.call.body.replace('PHONE', options.nextPhone()),
+    next: () => workload.request.replace('PHONE_NUMBER', options.nextPhone()),
     perSecond: options.perSecond,
   })
   await Bun.sleep(options.seconds * 1000)

@@ -1,7 +1,8 @@
 import { measure, newSeed } from '../measure.ts'
+import { residentBytes } from '../processor.ts'
 import { megabytes, type PartResult, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
-import { type Bench, residentBytes } from '../servers.ts'
+import type { Bench } from '../servers.ts'
 import { send } from '../workloads.ts'
 
 /** How much the memory may grow from few sends to many. */

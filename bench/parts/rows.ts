@@ -61,14 +61,5 @@ export async function rows(
       measured: size === fewest ? perSecond(rate) : `${spread(share, shares)}: ${perSecond(rate)}`,
       ...(size === most ? { aim: { text: `≥ ${aim.toFixed(2)}`, holds: share >= aim } } : {}),
     })),
-    chart: {
-      title: 'Sends per second, by live rows in the tables',
-      bars: results.map(({ size, rate, share }) => ({
-        label: `${rowCount(size)} rows`,
-        value: rate,
-        text: `${perSecond(rate)} (${share.toFixed(2)})`,
-        ...(size === fewest ? {} : { aim: aim * median(base) }),
-      })),
-    },
   }
 }

@@ -36,8 +36,7 @@ export async function sweep(bench: Bench, { sweptRows, warmupSeconds }: Scale): 
   await service.longestStallMs()
 
   const sending = await pace(service.url, {
-    path: send.call.path,
-    nextBody: () => send.call.body.replace('PHONE', randomPhone()),
+    next: () => send.request.replace('PHONE_NUMBER', randomPhone()),
     perSecond: meanwhilePerSecond,
   })
   const walBytes: number[] = []
