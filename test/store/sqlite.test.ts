@@ -383,7 +383,7 @@ describe('SQLite', () => {
       const good = writer.write(() => void insert(2))
       expect(await failing.catch(() => 'failed')).toBe('failed')
       await good
-      expect(flushed).toEqual(['guard', 'reset', 'reset', 'reset', 'flush'])
+      expect(flushed).toEqual(['guard', 'reset', 'reset', 'guard', 'reset', 'reset', 'flush'])
     })
 
     test('a step resolves after the commit', async () => {
@@ -411,6 +411,25 @@ describe('SQLite', () => {
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
       expect(results[1]).toMatchObject({ reason: error })
       expect(numbers()).toEqual([1, 4])
+    })
+
+    test('after a step that throws, the other steps wait for a lock that another connection took meanwhile', async () => {
+      const other = new Driver(driver.name)
+      let guards = 0
+      writer = new Writer(driver, () => {
+        guards++
+        if (guards === 2) other.exec('BEGIN IMMEDIATE')
+        if (guards === 3) other.exec('COMMIT')
+      })
+      const results = await Promise.allSettled([
+        writer.write(() => void insert(1)),
+        writer.write(() => void insert(-1)),
+        writer.write(() => void insert(2)),
+      ])
+      other.close()
+      expect(guards).toBe(3)
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+      expect(numbers()).toEqual([1, 2])
     })
 
     test('an asynchronous step is rejected and rolled back', async () => {

@@ -30,6 +30,8 @@ export class Writer {
   private committedAt = Number.NEGATIVE_INFINITY
   private queue: Job[] = []
   private scheduled = false
+  /** Since a step of the first jobs in the queue threw. */
+  private isOneByOne = false
   private readonly units: Unit[] = []
   private readonly waiters: (() => void)[] = []
   private readonly batchSizes = newDistribution(batchBounds)
@@ -108,27 +110,37 @@ export class Writer {
     if (!this.begin()) return
     const jobs = this.queue
     this.queue = []
-    let answers: readonly (() => void)[]
+    let answers: readonly (() => void)[] | undefined
     try {
       this.reset()
-      answers = this.together(jobs) ?? jobs.map((job) => this.apart(job))
-      const startedAt = performance.now()
-      this.sql.commit.run()
-      this.committedAt = performance.now()
-      observe(this.commitSeconds, (this.committedAt - startedAt) / 1000)
-      observe(this.batchSizes, jobs.length)
+      answers = this.isOneByOne ? jobs.map((job) => this.apart(job)) : this.together(jobs)
+      if (answers) this.commit(jobs.length)
     } catch (error) {
       this.lostBy = error
       this.lost++
       // The whole transaction failed, for example on a full disk.
       this.undo()
       for (const job of jobs) job.reject(error)
-      this.wake()
+      answers = []
+    }
+    if (!answers) {
+      this.queue = jobs
+      this.isOneByOne = true
+      this.flush()
       return
     }
-    this.lostBy = undefined
+    this.isOneByOne = false
     for (const answer of answers) answer()
     this.wake()
+  }
+
+  private commit(jobs: number): void {
+    const startedAt = performance.now()
+    this.sql.commit.run()
+    this.committedAt = performance.now()
+    observe(this.commitSeconds, (this.committedAt - startedAt) / 1000)
+    observe(this.batchSizes, jobs)
+    this.lostBy = undefined
   }
 
   private undo(): void {
@@ -163,41 +175,35 @@ export class Writer {
     }
   }
 
-  /** Returns undefined if a step throws, after a rollback. Throws if the transaction is lost. */
+  /**
+   * Without a savepoint, for which SQLite would copy each changed page. Returns undefined if a step throws,
+   * after a rollback. Throws if the transaction is lost.
+   */
   private together(jobs: readonly Job[]): readonly (() => void)[] | undefined {
-    return this.inSavepoint(
-      () => {
-        const answers = jobs.map((job) => answerOf(job))
-        this.flushUnits()
-        return answers
-      },
-      () => undefined,
-    )
+    try {
+      const answers = jobs.map((job) => answerOf(job))
+      this.flushUnits()
+      return answers
+    } catch (error) {
+      if (!this.driver.inTransaction) throw error
+      this.undo()
+      return undefined
+    }
   }
 
   private apart(job: Job): () => void {
-    return this.inSavepoint(
-      () => {
-        const answer = answerOf(job)
-        this.flushUnits()
-        return answer
-      },
-      (error) => () => job.reject(error),
-    )
-  }
-
-  private inSavepoint<T>(work: () => T, undone: (error: unknown) => T): T {
     this.sql.step.run()
     try {
-      const result = work()
+      const answer = answerOf(job)
+      this.flushUnits()
       this.sql.stepDone.run()
-      return result
+      return answer
     } catch (error) {
       if (!this.driver.inTransaction) throw error
       this.reset()
       this.sql.stepUndone.run()
       this.sql.stepDone.run()
-      return undone(error)
+      return () => job.reject(error)
     }
   }
 
