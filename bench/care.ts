@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fill } from './fill.ts'
-import { type Latency, pace } from './paced.ts'
+import { type Latency, pace, randomPhone } from './paced.ts'
 import { Bench, root } from './servers.ts'
 import { send } from './workloads.ts'
 
@@ -18,8 +18,7 @@ const copy = join(bench.folder, 'copy.db')
 
 /** Sends at the fixed rate while something else goes on. */
 async function during(work: () => Promise<unknown>): Promise<Latency & { seconds: number; logMiB: number }> {
-  const next = () => send.request.replace('PHONE_NUMBER', `91${Math.random().toFixed(10).slice(2)}`)
-  const sends = await pace(service.url, { next, perSecond })
+  const sends = await pace(service.url, send, { nextPhone: randomPhone, perSecond })
   let logBytes = 0
   const looking = setInterval(() => {
     logBytes = Math.max(logBytes, statSync(`${databaseFile}-wal`).size)

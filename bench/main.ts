@@ -3,8 +3,9 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { machine } from './machine.ts'
 import { cpu } from './parts/cpu.ts'
-import { latency } from './parts/latency.ts'
 import { memory } from './parts/memory.ts'
+import { peers } from './parts/peers.ts'
+import { postgres } from './parts/postgres.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
 import { sweep } from './parts/sweep.ts'
@@ -13,7 +14,7 @@ import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
-const parts = { cpu, latency, rows, memory, sweep, start }
+const parts = { cpu, peers, rows, memory, sweep, start, postgres }
 type PartName = keyof typeof parts
 
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]

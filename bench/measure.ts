@@ -56,6 +56,9 @@ export function requireStatus(
   throw new Error(`${name} should answer ${expected.join(' or ')}, but answered ${found || 'nothing'}`)
 }
 
+/** How much longer the sends take than the wrong codes that follow, so that no code runs out of attempts. */
+export const sendFactor = 2
+
 let nextSeed = 1
 
 /** A seed that no other measurement of this run has, so that its phone numbers are new ones. */

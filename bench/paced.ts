@@ -1,4 +1,6 @@
+import { requireStatus } from './measure.ts'
 import { percentile } from './statistics.ts'
+import type { Workload } from './workloads.ts'
 import { connections } from './wrk.ts'
 
 /** The latency of requests at a fixed rate, each from the time it was due. */
@@ -16,11 +18,12 @@ export interface Latency {
  * hide the stall (the "coordinated omission" of a client that waits for each answer). The delay of this client's own
  * timer, at most about a millisecond, counts against the server as well.
  *
- * @param next the text of the next HTTP request
+ * @param nextPhone the phone number of the next request
  */
 export async function pace(
   url: URL,
-  { next, perSecond }: { next: () => string; perSecond: number },
+  workload: Workload,
+  { nextPhone, perSecond }: { nextPhone: () => string; perSecond: number },
 ): Promise<{ stop(): Promise<Latency> }> {
   const latenciesMs: number[] = []
   const statuses = new Map<number, number>()
@@ -39,12 +42,13 @@ export async function pace(
       const connection = idle.shift()
       if (!connection) return
       begun += 1
-      connection.send(next(), instant)
+      connection.send(workload.request.replace('PHONE_NUMBER', nextPhone()), instant)
     }
     if (idle.length === connections) settle()
   }
-  const answered = (connection: Connection, status: number, dueAt: number) => {
+  const answered = (connection: Connection, text: string, dueAt: number) => {
     latenciesMs.push(performance.now() - dueAt)
+    const status = text.includes(workload.says ?? '') ? Number(text.slice(9, 12)) : 0
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     idle.push(connection)
     dispatch()
@@ -77,6 +81,7 @@ export async function pace(
       })
       for (const connection of all) connection.close()
       if (failure) throw failure
+      requireStatus(workload, statuses)
       const ascending = latenciesMs.sort((a, b) => a - b)
       return {
         requests: ascending.length,
@@ -89,7 +94,21 @@ export async function pace(
   }
 }
 
-type Answered = (connection: Connection, status: number, dueAt: number) => void
+/** The same for some seconds. */
+export async function paceFor(
+  seconds: number,
+  ...[url, workload, options]: Parameters<typeof pace>
+): Promise<Latency> {
+  const pacing = await pace(url, workload, options)
+  await Bun.sleep(seconds * 1000)
+  return pacing.stop()
+}
+
+export function randomPhone(): string {
+  return `91${String(Math.floor(Math.random() * 1e10)).padStart(10, '0')}`
+}
+
+type Answered = (connection: Connection, text: string, dueAt: number) => void
 
 /** One connection with at most one request in progress. It parses only as much HTTP as these answers need, for speed. */
 class Connection {
@@ -132,7 +151,8 @@ class Connection {
     const head = this.text.slice(0, headEnd)
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
     if (this.text.length < headEnd + 4 + length) return
+    const { text } = this
     this.text = ''
-    this.answered(this, Number(head.slice(9, 12)), this.dueAt)
+    this.answered(this, text, this.dueAt)
   }
 }

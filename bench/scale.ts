@@ -5,7 +5,6 @@ export interface Scale {
   readonly seconds: number
   /** Of load before the first measurement of a server. */
   readonly warmupSeconds: number
-  readonly latencySeconds: number
   /** How many rows throughput is measured at; the first is what the others are compared with. */
   readonly rows: readonly number[]
   /** After how many sends the memory is looked at. */
@@ -19,7 +18,6 @@ export const full: Scale = {
   rounds: 5,
   seconds: 4,
   warmupSeconds: 3,
-  latencySeconds: 15,
   rows: [1e3, 1e7],
   memorySends: [1e5, 1e6],
   sweptRows: 1e6,
@@ -30,8 +28,7 @@ export const full: Scale = {
 export const quick: Scale = {
   rounds: 3,
   seconds: 1,
-  warmupSeconds: 1,
-  latencySeconds: 2,
+  warmupSeconds: 2,
   rows: [1e3, 1e5],
   memorySends: [1e4, 3e4],
   sweptRows: 1e5,

@@ -69,12 +69,16 @@ export class Bench implements AsyncDisposable {
 
   /** A database with the brand that the requests name, in a folder of its own. */
   async database(name: string): Promise<string> {
+    const databaseFile = join(this.emptyFolder(name), 'otpost.db')
+    await this.putBrand({ DATABASE_URL: `file:${databaseFile}` })
+    return databaseFile
+  }
+
+  emptyFolder(name: string): string {
     const folder = join(this.folder, name)
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
-    const databaseFile = join(folder, 'otpost.db')
-    await this.putBrand({ DATABASE_URL: `file:${databaseFile}` })
-    return databaseFile
+    return folder
   }
 
   /** Makes the brand that the requests name in the database of these settings, which gets its schema by that. */
@@ -136,15 +140,21 @@ export class Bench implements AsyncDisposable {
       readonly env?: Readonly<Record<string, string>>
       readonly logFile?: string
       readonly port?: number
+      readonly cwd?: string
       readonly healthPath?: string
+      /** Whether it answers, if that is not a request to its health path. */
+      readonly isUp?: (url: URL) => Promise<boolean>
       readonly onMessage?: (message: ProbeAnswer) => void
     } = {},
   ): Promise<Server & { send(message: ProbeCommand): void }> {
-    const { env = {}, logFile, port = freePort(), healthPath = '/health', onMessage } = options
+    const { env = {}, logFile, port = freePort(), cwd = root, healthPath = '/health', onMessage } = options
+    const {
+      isUp = async (url) => (await fetch(new URL(healthPath, url), { headers: { connection: 'close' } })).ok,
+    } = options
     // Opened for appending, so that it can be emptied while the server writes to it.
     const log = logFile === undefined ? undefined : openSync(logFile, 'a')
     const child = Bun.spawn([...command], {
-      cwd: root,
+      cwd,
       env: cleanEnv({ NODE_ENV: 'production', PORT: String(port), ...env }),
       stdin: 'ignore',
       stdout: log ?? 'ignore',
@@ -154,7 +164,7 @@ export class Bench implements AsyncDisposable {
     if (log !== undefined) closeSync(log)
     this.running.add(child)
     const url = new URL(`http://127.0.0.1:${port}`)
-    await answered(new URL(healthPath, url), child)
+    await answered(() => isUp(url), child)
     return {
       url,
       pid: child.pid,
@@ -214,14 +224,13 @@ export function freePort(): number {
 
 const patienceMs = 30_000
 
-/** Repeats a request until there is an answer. Fails if the process ends or does not answer in time. */
-async function answered(url: URL, child: Bun.Subprocess): Promise<void> {
+/** Waits until a server answers. Fails if the process ends or does not answer in time. */
+async function answered(isUp: () => Promise<boolean>, child: Bun.Subprocess): Promise<void> {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
     if (child.exitCode !== null) throw new Error(`a server ended with ${child.exitCode} instead of listening`)
     if (performance.now() > giveUpAt) throw new Error(`a server did not answer within ${patienceMs} ms`)
-    const response = await fetch(url, { headers: { connection: 'close' } }).catch(() => undefined)
-    if (response?.ok) return
+    if (await isUp().catch(() => false)) return
     await Bun.sleep(1)
   }
 }

@@ -5,6 +5,8 @@ export interface Workload {
   readonly request: string
   /** The status of nearly every answer. */
   readonly statuses: readonly number[]
+  /** What the answer has, if other answers have the same status. */
+  readonly says?: string
   /** Whether it uses the recipients of the previous sends, or random ones. */
   readonly to: 'recipients' | 'anybody'
   /** The most microseconds of processor time that are aimed at. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Measured, measure, newSeed, repeat } from '../measure.ts'
+import { type Measured, measure, newSeed, repeat, sendFactor } from '../measure.ts'
 import { loadText, type PartResult } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import type { Bench } from '../servers.ts'
@@ -19,12 +19,15 @@ export async function cpu(bench: Bench, { rounds, seconds, warmupSeconds }: Scal
 
   await repeat(rounds + 1, async (round) => {
     // The first round warms both up and is left out.
-    const options = { seconds: round === 0 ? warmupSeconds : seconds }
+    const lasting = round === 0 ? warmupSeconds : seconds
     let sent = { seed: 0, population: 0 }
     const loads: [Workload, Measured][] = []
     for (const workload of measured.keys()) {
       const draw = workload.to === 'recipients' ? sent : { seed: newSeed(), population: 0 }
-      const load = await measure(workload === bareRoute ? bare : service, workload, { ...options, ...draw })
+      const load = await measure(workload === bareRoute ? bare : service, workload, {
+        seconds: workload === send ? lasting * sendFactor : lasting,
+        ...draw,
+      })
       if (workload === send) sent = { seed: draw.seed, population: load.requests }
       loads.push([workload, load])
     }

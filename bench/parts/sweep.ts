@@ -1,11 +1,10 @@
 import { fill, hasRowsOver } from '../fill.ts'
 import { measure, newSeed } from '../measure.ts'
-import { pace } from '../paced.ts'
+import { pace, randomPhone } from '../paced.ts'
 import { megabytes, milliseconds, type PartResult, rowCount, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import { type Bench, fileBytes } from '../servers.ts'
 import { send } from '../workloads.ts'
-import { randomPhone } from './latency.ts'
 
 const aimMs = { p99: 20, stall: 50 } as const
 const walLimitBytes = 16 * 2 ** 20
@@ -33,12 +32,9 @@ export async function sweep(bench: Bench, { sweptRows, warmupSeconds }: Scale): 
   const before = sizes()
   const service = await bench.otpost({ databaseFile, probe: true })
   await measure(service, send, { seconds: warmupSeconds, seed: newSeed() })
-  await service.longestStallMs()
+  const saturatedStallMs = await service.longestStallMs()
 
-  const sending = await pace(service.url, {
-    next: () => send.request.replace('PHONE_NUMBER', randomPhone()),
-    perSecond: meanwhilePerSecond,
-  })
+  const sending = await pace(service.url, send, { nextPhone: randomPhone, perSecond: meanwhilePerSecond })
   const walBytes: number[] = []
   const watch = async (isOver: () => boolean) => {
     const giveUpAt = performance.now() + patienceMs
@@ -72,6 +68,10 @@ export async function sweep(bench: Bench, { sweptRows, warmupSeconds }: Scale): 
   return {
     title: `Everything expires at once: ${rowCount(sweptRows)} recipients, with ${whole(meanwhilePerSecond)} sends/s meanwhile`,
     figures: [
+      {
+        name: 'longest stall of the event loop, at saturation before',
+        measured: milliseconds(saturatedStallMs),
+      },
       { name: 'until all rows were gone', measured: `${sweepSeconds.toFixed(1)} s` },
       {
         name: 'sends meanwhile, p50 and p99, and the longest stall',

@@ -1,0 +1,149 @@
+import { type Measured, measure, newSeed, repeat, sendFactor } from '../measure.ts'
+import { paceFor, randomPhone } from '../paced.ts'
+import { type Contestant, contestants, otpost } from '../peers.ts'
+import { residentBytes } from '../processor.ts'
+import { type Figure, loadText, megabytes, milliseconds, type PartResult, spread } from '../report.ts'
+import type { Scale } from '../scale.ts'
+import type { Bench } from '../servers.ts'
+import { median } from '../statistics.ts'
+
+/** A load at saturation, and the p99 at half of its rate. */
+interface Load extends Measured {
+  readonly halfP99Ms: number
+}
+
+/** What one start of a contestant measured. */
+interface Turn {
+  readonly send: Load
+  readonly guess: Load
+  readonly idleBytes: number
+  readonly loadedBytes: number
+}
+
+const kinds = ['send', 'guess'] as const
+const halfAimMs = 10
+const aimBytes = { idle: 60 * 2 ** 20, loaded: 120 * 2 ** 20 } as const
+
+/** Before memory counts as idle. */
+const idleMs = 2000
+
+/**
+ * otpost beside other programs that send and verify codes, in turns. Each starts with an empty database in each turn,
+ * and warms up. Sends go to new recipients, and each wrong code to a recipient with a live code and attempts left.
+ */
+export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
+  const { all, leftOut } = await contestants()
+  const turns = new Map(all.map((contestant) => [contestant, [] as Turn[]]))
+  await repeat(scale.rounds, async () => {
+    const round: [Contestant, Turn][] = []
+    for (const contestant of all) round.push([contestant, await takeTurn(bench, contestant, scale)])
+    for (const [contestant, turn] of round) turns.get(contestant)?.push(turn)
+  })
+  const own = turns.get(otpost) ?? []
+  return {
+    title: `Beside other programs, median of ${scale.rounds} rounds (least–greatest)`,
+    figures: [
+      ...[...turns].flatMap(([contestant, of]) => [
+        ...kinds.map((kind) => loadFigure(kind, contestant, of, own)),
+        memoryFigure(contestant, of),
+      ]),
+      ...leftOut.map((reason) => ({ name: reason, measured: '' })),
+    ],
+  }
+}
+
+async function takeTurn(
+  bench: Bench,
+  contestant: Contestant,
+  { seconds, warmupSeconds }: Scale,
+): Promise<Turn> {
+  const server = await contestant.start(bench)
+  await Bun.sleep(idleMs)
+  const memory = () => server.pids.reduce((sum, pid) => sum + residentBytes({ pid }), 0)
+  const idleBytes = memory()
+  const warmUp = { seconds: warmupSeconds, seed: newSeed() }
+  const { requests } = await measure(server, contestant.send, warmUp)
+  await measure(server, contestant.guess, { ...warmUp, seconds: 1, population: requests })
+
+  const samples: number[] = []
+  const sampling = setInterval(() => samples.push(memory()), 100)
+  const seed = newSeed()
+  const send = await measure(server, contestant.send, { seconds: seconds * sendFactor, seed })
+  const guess = await measure(server, contestant.guess, { seconds, seed, population: send.requests })
+  clearInterval(sampling)
+  const recipients: string[] = []
+  const halfSends = await paceFor(seconds * sendFactor, server.url, contestant.send, {
+    perSecond: send.perSecond / 2,
+    nextPhone: () => {
+      const phone = randomPhone()
+      recipients.push(phone)
+      return phone
+    },
+  })
+  let next = 0
+  const halfGuesses = await paceFor(seconds, server.url, contestant.guess, {
+    perSecond: guess.perSecond / 2,
+    nextPhone: () => {
+      next += 1
+      return recipients[next % recipients.length] ?? ''
+    },
+  })
+  await server.stop()
+  return {
+    send: { ...send, halfP99Ms: halfSends.p99Ms },
+    guess: { ...guess, halfP99Ms: halfGuesses.p99Ms },
+    idleBytes,
+    loadedBytes: Math.max(...samples),
+  }
+}
+
+function loadFigure(
+  kind: (typeof kinds)[number],
+  contestant: Contestant,
+  turns: readonly Turn[],
+  own: readonly Turn[],
+): Figure {
+  const loads = turns.map((turn) => turn[kind])
+  const halfP99Ms = median(loads.map((load) => load.halfP99Ms))
+  const ratios = (of: 'perSecond' | 'cpuUs' | 'p99Ms') =>
+    own.map((turn, index) => turn[kind][of] / (loads[index]?.[of] ?? Number.NaN))
+  const [rate, cpu, p99] = [ratios('perSecond'), ratios('cpuUs'), ratios('p99Ms')]
+  const text = `${loadText(loads)}, at half of this rate p99 ${milliseconds(halfP99Ms)}`
+  const name = `${contestant.name}: ${contestant[kind].name}`
+  if (contestant === otpost)
+    return {
+      name,
+      measured: text,
+      aim: { text: `p99 at half ≤ ${halfAimMs} ms`, holds: halfP99Ms <= halfAimMs },
+    }
+  const { leastRatio, greatestP99Ratio = Number.POSITIVE_INFINITY } = contestant
+  return {
+    name,
+    measured: `${text}. otpost ÷ it: rate ${spread(median(rate), rate)}, CPU ${spread(median(cpu), cpu)}, p99 ${spread(median(p99), p99)}`,
+    ...(leastRatio === undefined
+      ? {}
+      : {
+          aim: {
+            text: `rate ≥ ${leastRatio}${contestant.greatestP99Ratio === undefined ? '' : `, p99 ≤ ${greatestP99Ratio}`}`,
+            holds: median(rate) >= leastRatio && median(p99) <= greatestP99Ratio,
+          },
+        }),
+  }
+}
+
+function memoryFigure(contestant: Contestant, turns: readonly Turn[]): Figure {
+  const idle = median(turns.map(({ idleBytes }) => idleBytes))
+  const loaded = median(turns.map(({ loadedBytes }) => loadedBytes))
+  return {
+    name: `${contestant.name}: memory idle, under load`,
+    measured: `${megabytes(idle)}, ${megabytes(loaded)}`,
+    ...(contestant === otpost
+      ? {
+          aim: {
+            text: `≤ ${megabytes(aimBytes.idle)}, ≤ ${megabytes(aimBytes.loaded)}`,
+            holds: idle <= aimBytes.idle && loaded <= aimBytes.loaded,
+          },
+        }
+      : {}),
+  }
+}

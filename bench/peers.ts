@@ -1,0 +1,180 @@
+import { writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import betterAuthPackage from './better-auth/package.json'
+import { type Bench, freePort, type Server } from './servers.ts'
+import { http, send, verifyWrong, type Workload } from './workloads.ts'
+
+/** A program that sends and verifies codes. */
+export interface Contestant {
+  readonly name: string
+  /** Starts it with an empty database. */
+  start(bench: Bench): Promise<Server>
+  readonly send: Workload
+  readonly guess: Workload
+  /** What the rate of otpost should be at least, as a multiple of this one's. */
+  readonly leastRatio?: number
+  /** What its p99 should be at most, as a multiple of this one's. */
+  readonly greatestP99Ratio?: number
+}
+
+export const otpost: Contestant = {
+  name: 'otpost',
+  start: async (bench) => bench.otpost({ databaseFile: await bench.database('peers') }),
+  send,
+  guess: verifyWrong,
+}
+
+/** What this machine can start, and a sentence for what it cannot. */
+export async function contestants(): Promise<{ all: readonly Contestant[]; leftOut: readonly string[] }> {
+  const binary = process.env.OTPGATEWAY
+  const reasons = [
+    ...(binary === undefined ? ['OTPGATEWAY does not name its binary'] : []),
+    ...(Bun.which('redis-server') === null ? ['redis-server is not installed'] : []),
+  ]
+  const gateways = binary === undefined || reasons.length > 0 ? [] : otpgateways(resolve(binary))
+  return {
+    all: [otpost, await betterAuth(), ...gateways],
+    leftOut: reasons.length > 0 ? [`otpgateway was left out: ${reasons.join(', ')}.`] : [],
+  }
+}
+
+/**
+ * otpgateway with the settings of its sample configuration. It has no provider that discards messages. Its requests have
+ * no `to`, so that it creates and stores a code, and neither renders nor delivers a message.
+ */
+function otpgateways(binary: string): Contestant[] {
+  const namespace = 'bench'
+  const secret = 'key-of-the-benchmark'
+  const authorization = { Authorization: `Basic ${btoa(`${namespace}:${secret}`)}` }
+  const form = (line: string, body: string) =>
+    http(line, body, 'application/x-www-form-urlencoded', authorization)
+  const requests = {
+    send: {
+      name: '`PUT /api/otp/ID`',
+      request: form('PUT /api/otp/PHONE_NUMBER', 'provider=sms'),
+      statuses: [200],
+      to: 'anybody',
+    },
+    guess: {
+      name: '`POST /api/otp/ID`, wrong code',
+      request: form('POST /api/otp/PHONE_NUMBER', 'otp=123456'),
+      statuses: [400],
+      says: 'Incorrect OTP',
+      to: 'recipients',
+    },
+  } as const
+  const start = (redisArgs: readonly string[]) => async (bench: Bench) => {
+    const folder = bench.emptyFolder('otpgateway')
+    const redisPort = freePort()
+    const redis = await bench.start(
+      ['redis-server', '--port', String(redisPort), '--bind', '127.0.0.1', '--dir', folder, ...redisArgs],
+      { port: redisPort, isUp: accepts },
+    )
+    const port = freePort()
+    const configFile = join(folder, 'config.toml')
+    writeFileSync(configFile, configOf(port, redisPort, namespace, secret))
+    const gateway = await bench.start([binary, '--config', configFile], {
+      port,
+      healthPath: '/api/health',
+      logFile: join(folder, 'log'),
+      cwd: dirname(binary),
+    })
+    return {
+      ...gateway,
+      pids: [...gateway.pids, ...redis.pids],
+      stop: async () => {
+        await redis.stop('SIGKILL')
+        return gateway.stop('SIGKILL')
+      },
+    }
+  }
+  return [
+    {
+      name: 'otpgateway, no persistence',
+      start: start(['--save', '', '--appendonly', 'no']),
+      leastRatio: 1.3,
+      greatestP99Ratio: 1,
+      ...requests,
+    },
+    {
+      name: 'otpgateway, AOF every second',
+      start: start(['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']),
+      ...requests,
+    },
+    {
+      name: 'otpgateway, AOF always',
+      start: start(['--save', '', '--appendonly', 'yes', '--appendfsync', 'always']),
+      leastRatio: 2,
+      ...requests,
+    },
+  ]
+}
+
+/** Redis speaks no HTTP. */
+async function accepts({ hostname, port }: URL): Promise<boolean> {
+  const socket = await Bun.connect({ hostname, port: Number(port), socket: { data: () => undefined } })
+  socket.end()
+  return true
+}
+
+const configOf = (port: number, redisPort: number, namespace: string, secret: string) => `[app]
+address = "127.0.0.1:${port}"
+server_timeout = "5s"
+enable_debug_logs = false
+otp_ttl = 300
+otp_max_attempts = 5
+otp_max_resends = 3
+otp_max_generate = 3
+root_url = "http://localhost:${port}"
+
+[store.redis]
+host = "127.0.0.1"
+port = "${redisPort}"
+
+[auth.bench]
+namespace = "${namespace}"
+secret = "${secret}"
+
+[webhooks.sms]
+enabled = true
+url = "http://127.0.0.1:9"
+channel_name = "SMS"
+address_name = "Mobile number"
+max_address_len = 12
+max_otp_len = 6
+`
+
+/** better-auth's phone-number plugin: the same runtime, SQLite driver and durability. It knows no applications and brands. */
+async function betterAuth(): Promise<Contestant> {
+  const folder = join(import.meta.dir, 'better-auth')
+  // Its packages are installed when they are first compared with, so that otpost does not depend on them.
+  const install = Bun.spawnSync([process.execPath, 'install', '--frozen-lockfile', '--silent'], {
+    cwd: folder,
+  })
+  if (!install.success) throw new Error(`the packages of ${folder} could not be installed`)
+  const post = (path: string, fields: object) =>
+    http(`POST /api/auth/phone-number/${path}`, JSON.stringify({ phoneNumber: '+PHONE_NUMBER', ...fields }))
+  return {
+    name: `better-auth ${betterAuthPackage.dependencies['better-auth']}`,
+    start: (bench) => {
+      const data = bench.emptyFolder('better-auth')
+      return bench.start([process.execPath, join(folder, 'server.ts')], {
+        env: { DATABASE_FILE: join(data, 'better-auth.db') },
+        healthPath: '/api/auth/ok',
+      })
+    },
+    send: {
+      name: '`POST /phone-number/send-otp`',
+      request: post('send-otp', {}),
+      statuses: [200],
+      to: 'anybody',
+    },
+    guess: {
+      name: '`POST /phone-number/verify`, wrong code',
+      request: post('verify', { code: '123456' }),
+      statuses: [400],
+      says: 'INVALID_OTP',
+      to: 'recipients',
+    },
+  }
+}
