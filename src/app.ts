@@ -83,7 +83,6 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     deliveryReports: context.eventLog,
     reportReceived: metrics?.reportReceived,
     eventLog,
-    lastProviderOf: context.eventLog.lastProviderOf,
     textOf,
     isTopLevelDomain,
     stopwatch,

@@ -114,7 +114,7 @@ async function openStore(config: StoreConfig, overrides: ContextOverrides, log: 
 
 /** Reads include earlier writes of this process: waiting entries are written first. */
 function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: Storage, log: Log) {
-  const { saveEntries, saveReports, trace, deliveries, lastProviderOf } = eventLog
+  const { saveEntries, saveReports, trace, deliveries } = eventLog
   let lastLostAt: number | null = null
   const { add, count, flush, drain, stats } = createEventLogBuffer(saveEntries, (error, requests) => {
     lastLostAt = now()
@@ -134,7 +134,5 @@ function openEventLog({ eventLog, statistics: { statistics, lastHour }, now }: S
     saveReports,
     trace: (requestId: string) => flush().then(() => trace(requestId)),
     deliveries: (query: DeliveryQuery) => flush().then(() => deliveries(query)),
-    lastProviderOf: (recipientSubjects: readonly string[], brandSlug: string) =>
-      flush().then(() => lastProviderOf(recipientSubjects, brandSlug)),
   }
 }

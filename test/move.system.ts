@@ -658,6 +658,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
         codeHash: null,
         attempts: null,
         createdAt: null,
+        provider: null,
       }
       const ofCode = {
         name: 'code:acme',
@@ -666,6 +667,7 @@ function withKey(table: string, row: Drawn, index: number): Drawn {
         codeHash: 'hash',
         attempts: 1,
         createdAt: cameAt,
+        provider: 'twilio',
       }
       return { ...row, subject: `subject-${index}`, ...(index % 2 === 0 ? ofLimit : ofCode) }
     }

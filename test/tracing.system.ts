@@ -153,7 +153,7 @@ test.concurrent('mails, resends and integration requests are traced too', async 
   ])
   expect(traces.map(({ children }) => names(children))).toEqual([
     ['store beginSend', 'send outbox'],
-    ['store beginSend', 'store lastProviderOf', 'send webhook', 'store reschedule'],
+    ['store beginSend', 'send webhook', 'store reschedule'],
     ['store pendingCount', 'store admit', 'store saveRequest'],
   ])
   expect(traces[0]?.children.at(1)?.attributes).toEqual({

@@ -3,6 +3,7 @@ import init from './0000_init.sql' with { type: 'text' }
 import functions from './0001_functions.sql' with { type: 'text' }
 import eventLog from './0002_event_log.sql' with { type: 'text' }
 import codesAndLimits from './0003_codes_and_limits.sql' with { type: 'text' }
+import provider from './0004_provider.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -11,4 +12,5 @@ export const migrations: readonly Migration[] = listed('drizzle/postgres/migrati
   '0001_functions': functions,
   '0002_event_log': eventLog,
   '0003_codes_and_limits': codesAndLimits,
+  '0004_provider': provider,
 })

@@ -121,7 +121,7 @@ describe('a list of limits', () => {
 
   test('claims all limits in order', () => {
     const { decision } = decideOn([claim('a'), claim('b', { windowMs: 1 })], {})
-    expect(granted(context, [], decision)).toEqual([
+    expect(granted(context, [], decision).grants).toEqual([
       { subject: someone, name: 'a', count: 1, expiresAt: now + 60_000 },
       { subject: someone, name: 'b', count: 1, expiresAt: now + 1 },
     ])
@@ -223,7 +223,7 @@ describe('the limits of spec 8 and design D18 and D22 to D24', () => {
 
   test('include a cooldown for an SMS, and none for a mail', () => {
     const grants = (claims: readonly Claim[]) =>
-      granted(context, [], decide(claims, () => undefined, now).decision)
+      granted(context, [], decide(claims, () => undefined, now).decision).grants
     expect(cooldownOf(grants(send('SMS')), 'acme')?.expiresAt).toBe(now + 12_000)
     expect(cooldownOf(grants(send('SMS')), 'globex')).toBeUndefined()
     expect(cooldownOf(grants(send('EMAIL')), 'acme')).toBeUndefined()

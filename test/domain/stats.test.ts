@@ -12,7 +12,6 @@ import {
   requestStats,
   StatisticsSum,
   type StatKey,
-  verifiedStats,
 } from '../../src/domain/events/stats.ts'
 import { newContext } from '../support/calls.ts'
 
@@ -53,30 +52,44 @@ function figures(...statCounts: readonly (StatKey | undefined)[]): Partial<Figur
 
 describe('statistics count events', () => {
   test.each<[string, readonly StatKey[], Partial<Figures>]>([
-    ['a code sent', requestStats(trace, [attempt]), { sends: 1 }],
-    ['a code resent', requestStats({ ...trace, operation: 'resend' }, [attempt]), { sends: 1 }],
-    ['a code that no provider accepted', requestStats(ended('sms_failed'), []), { sendsFailed: 1 }],
-    ['the cooldown', requestStats(ended('cooldown_active'), []), { limited: 1 }],
-    ['a limit', requestStats({ ...ended('rate_limited'), operation: 'verify' }, []), { limited: 1 }],
+    ['a code sent', requestStats(trace, { attempts: [attempt] }), { sends: 1 }],
+    ['a code resent', requestStats({ ...trace, operation: 'resend' }, { attempts: [attempt] }), { sends: 1 }],
+    [
+      'a code that no provider accepted',
+      requestStats(ended('sms_failed'), { attempts: [] }),
+      { sendsFailed: 1 },
+    ],
+    ['the cooldown', requestStats(ended('cooldown_active'), { attempts: [] }), { limited: 1 }],
+    [
+      'a limit',
+      requestStats({ ...ended('rate_limited'), operation: 'verify' }, { attempts: [] }),
+      { limited: 1 },
+    ],
     [
       'three wrong codes',
-      requestStats({ ...ended('max_attempts'), operation: 'verify' }, []),
+      requestStats({ ...ended('max_attempts'), operation: 'verify' }, { attempts: [] }),
       { wrongCodes: 1 },
     ],
-    ['a wrong code', requestStats({ ...ended('mismatch'), operation: 'verify' }, []), { wrongCodes: 1 }],
-    ['a suspended brand', requestStats(ended('brand_suspended'), []), { refused: 1 }],
-    ['a missing field', requestStats(ended('validation_error'), []), {}],
-    ['a request in progress', requestStats({ ...trace, end: null }, []), {}],
     [
-      'a correct code, which is counted with its message',
-      requestStats({ ...trace, operation: 'verify' }, []),
-      {},
+      'a wrong code',
+      requestStats({ ...ended('mismatch'), operation: 'verify' }, { attempts: [] }),
+      { wrongCodes: 1 },
     ],
-    ['a correct code', verifiedStats(trace, undefined), { verified: 1 }],
-    ['a notification', requestStats({ ...trace, operation: 'notify' }, []), { notified: 1 }],
+    ['a suspended brand', requestStats(ended('brand_suspended'), { attempts: [] }), { refused: 1 }],
+    ['a missing field', requestStats(ended('validation_error'), { attempts: [] }), {}],
+    ['a request in progress', requestStats({ ...trace, end: null }, { attempts: [] }), {}],
+    [
+      'a correct code',
+      requestStats(
+        { ...trace, operation: 'verify' },
+        { attempts: [], verified: { provider: null, ageMs: 0 } },
+      ),
+      { verified: 1 },
+    ],
+    ['a notification', requestStats({ ...trace, operation: 'notify' }, { attempts: [] }), { notified: 1 }],
     [
       'a notification that failed',
-      requestStats({ ...ended('notification_failed'), operation: 'notify' }, []),
+      requestStats({ ...ended('notification_failed'), operation: 'notify' }, { attempts: [] }),
       { notifyFailed: 1 },
     ],
     ['an attempt', [attemptStat(attempt, 'acme')], { accepted: 1 }],
@@ -98,11 +111,11 @@ describe('statistics count events', () => {
   test('credit a code to the provider that accepted it, or may have', () => {
     const failed = { ...attempt, outcome: 'retryable', errorClass: 'retryable' } as Attempt
     const other = { ...attempt, provider: 'vonage' }
-    expect(requestStats(trace, [failed, other])).toMatchObject([{ provider: 'vonage' }])
-    expect(requestStats(trace, [{ ...other, outcome: 'unknown' }, failed])).toMatchObject([
+    expect(requestStats(trace, { attempts: [failed, other] })).toMatchObject([{ provider: 'vonage' }])
+    expect(requestStats(trace, { attempts: [{ ...other, outcome: 'unknown' }, failed] })).toMatchObject([
       { provider: 'vonage' },
     ])
-    expect(requestStats(trace, [failed])).toMatchObject([{ provider: '' }])
+    expect(requestStats(trace, { attempts: [failed] })).toMatchObject([{ provider: '' }])
   })
 
   test.each([
@@ -113,7 +126,8 @@ describe('statistics count events', () => {
     [299, '300'],
     [301, 'more'],
   ])('put a verification after %d s in the bin %s', (seconds, bin) => {
-    const statCounts = verifiedStats(trace, { provider: 'twilio', at: now - seconds * 1000 })
+    const verified = { provider: 'twilio', ageMs: seconds * 1000 }
+    const statCounts = requestStats({ ...trace, operation: 'verify' }, { attempts: [], verified })
     expect(statCounts).toMatchObject([
       { kind: 'verify', provider: 'twilio' },
       { kind: 'verify-time', provider: 'twilio', detail: bin },

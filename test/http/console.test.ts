@@ -9,6 +9,7 @@ import { createTestApp, type TestApp, temporaryFolder } from '../support/app.ts'
 import { password, passwordHash, type Seen, Visitor } from '../support/console.ts'
 import { openTestDatabase, sqliteOnly } from '../support/database.ts'
 import { tester } from '../support/operator.ts'
+import { startReceiver } from '../support/receiver.ts'
 
 // Access to the console and the effects of its forms, without a browser. Layout is tested in test/browser.
 
@@ -924,6 +925,21 @@ describe('an operator', () => {
     ])
     expect(byProvider).toMatchObject([{ name: 'outbox', sends: 2, verified: 2, accepted: 4 }])
     expect(verifyTimes).toMatchObject({ count: 2, medianSeconds: 10 })
+  })
+
+  test('sees a verified code at the provider that accepted it after another failed', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: 503 }))
+    const failing = await createTestApp({ SMS_PLAIN: 'webhook,outbox', ...receiver.env })
+    const phone = '12025550143'
+    await failing.post('/otp/send', { phone })
+    await failing.eventsOf(await failing.post('/otp/verify', { phone, otp: await failing.lastCode(phone) }))
+    const { byProvider } = await failing.app.context.eventLog.statistics('hour', failing.clock.now)
+    expect(byProvider.map(({ name, verified }) => [name, verified])).toEqual([
+      ['outbox', 1],
+      ['webhook', 0],
+    ])
+    await failing.close()
+    await receiver.stop()
   })
 
   test('sees that an IP address repeatedly fails authentication', async () => {

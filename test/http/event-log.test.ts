@@ -509,6 +509,30 @@ describe('a resend', () => {
     await app.close()
   })
 
+  test('uses another provider than that of a code whose delivery timed out', async () => {
+    const receiver = startReceiver(() => new Promise(() => {}))
+    const env = { SMS_PLAIN: 'webhook,outbox', PROVIDER_TIMEOUT_MS: '500', ...receiver.env }
+    const app = await createTestApp(env)
+    const phone = freshPhone()
+    const timedOut = await app.post('/otp/send', { phone })
+    expect(timedOut.status).toBe(502)
+    app.advance(31)
+    expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['outbox'])
+    await app.close()
+    await receiver.stop()
+  })
+
+  test('uses another provider than the one that accepted the code after others failed', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: 503 }))
+    const app = await createTestApp({ SMS_PLAIN: 'webhook,outbox,discard', ...receiver.env })
+    const phone = freshPhone()
+    expect(await providers(app, await app.post('/otp/send', { phone }))).toEqual(['webhook', 'outbox'])
+    app.advance(31)
+    expect(await providers(app, await app.post('/otp/resend', { phone }))).toEqual(['webhook', 'discard'])
+    await app.close()
+    await receiver.stop()
+  })
+
   test('uses the same provider if no other accepts the message', async () => {
     const receiver = startReceiver(() => new Response(null, { status: 503 }))
     const app = await createTestApp({ SMS_PLAIN: 'outbox,webhook', ...receiver.env })

@@ -7,7 +7,7 @@ import { codesAndLimits } from '../../src/adapters/postgres/schema.ts'
 import { Records } from '../../src/adapters/store/records.ts'
 import type { Claim, Grant, LimitDecision, Subject } from '../../src/domain/otp/limits.ts'
 import { otpSteps } from '../../src/domain/otp/state.ts'
-import type { CodeRef, OtpStore, Verdict } from '../../src/domain/otp/store.ts'
+import type { CodeRef, OtpStore, SendDecision, Verdict } from '../../src/domain/otp/store.ts'
 import { clockToleranceMs } from '../../src/domain/ports.ts'
 import { targetOf } from '../store/postgres-database.ts'
 import { type DatabaseOfATest, freshDatabase, withoutPostgres } from '../support/postgres.ts'
@@ -23,6 +23,7 @@ function storeInMemory(): OtpStore & { rows(): readonly object[] } {
   return {
     admit: async (...input) => steps.admit(records, ...input),
     beginSend: async (...input) => steps.beginSend(records, ...input),
+    setProvider: async (...input) => steps.setProvider(records, ...input),
     reschedule: async (...input) => steps.reschedule(records, ...input),
     giveBack: async (...input) => steps.giveBack(records, ...input),
     abandonSend: async (...input) => steps.abandonSend(records, ...input),
@@ -53,6 +54,7 @@ type LimitKey = keyof typeof usualLimits
 const subject = fc.constantFrom<Subject>(['ann'], ['ann', 'former ann'], ...subjects)
 const brandSlug = fc.constantFrom('acme', 'acme', '1')
 const code = fc.constantFrom('1', '1', '2', '3')
+const provider = fc.constantFrom('twilio', 'vonage')
 const spanMs = fc.constantFrom(...spansMs)
 /** A time just before or after the result of a step. */
 const shiftMs = fc.constantFrom(0, 0, 0, -1, 1)
@@ -88,7 +90,7 @@ function stepOf(isUsual: boolean) {
   const beginSend = fc.record({
     kind: fc.constant('beginSend' as const),
     claims: claimsOn(limitName),
-    ...{ subject, brandSlug, code, ttlMs: spanMs },
+    ...{ subject, brandSlug, code, ttlMs: spanMs, provider: fc.option(provider) },
   })
   const guess = fc.record({
     kind: fc.constant('guess' as const),
@@ -101,9 +103,11 @@ function stepOf(isUsual: boolean) {
     kind: fc.constant('reschedule' as const),
     ...{ grant: place, shiftMs, durationMs: fc.constantFrom(-1000, 0, ...spansMs) },
   })
+  const setProvider = fc.record({ kind: fc.constant('setProvider' as const), sent: place, provider })
   const abandonSend = fc.record({
     kind: fc.constant('abandonSend' as const),
     ...{ sent: place, grants: fc.array(place, { maxLength: 4 }), shiftMs },
+    lastProvider: fc.option(provider),
   })
   const giveBack = fc.record({
     kind: fc.constant('giveBack' as const),
@@ -116,6 +120,7 @@ function stepOf(isUsual: boolean) {
     { weight: 2, arbitrary: reschedule },
     { weight: 1, arbitrary: giveBack },
     { weight: 2, arbitrary: abandonSend },
+    { weight: 1, arbitrary: setProvider },
   )
   return { step, beginSend, guess, claim: claimOf(limitName, isUsual) }
 }
@@ -131,7 +136,7 @@ const passing = fc.record({
 })
 type Passing = typeof passing extends fc.Arbitrary<infer Value> ? Value : never
 
-type Answer = LimitDecision | Verdict | undefined
+type Answer = LimitDecision | SendDecision | Verdict | undefined
 /** A step that can run on any store. */
 type Call = (store: OtpStore) => Promise<Answer>
 
@@ -147,9 +152,9 @@ class Past {
       case 'admit':
         return (store) => store.admit(step.claims, now)
       case 'beginSend': {
-        const { subject, brandSlug, ttlMs } = step
+        const { subject, brandSlug, ttlMs, provider } = step
         const id = `record ${this.sent.length}`
-        const code = { subject, brandSlug, id, hash: saltedHash(id, `keyed ${step.code}`), ttlMs }
+        const code = { subject, brandSlug, id, hash: saltedHash(id, `keyed ${step.code}`), ttlMs, provider }
         this.sent.push(code)
         return (store) => store.beginSend(step.claims, code, now)
       }
@@ -167,16 +172,24 @@ class Past {
         const grants = step.grants.map((place) => this.grant(place, step.shiftMs))
         return async (store) => void (await store.giveBack(grants, now))
       }
+      case 'setProvider': {
+        const code = this.code(step.sent)
+        return async (store) => void (await store.setProvider(code, step.provider, now))
+      }
       case 'abandonSend': {
-        const code = this.sent.at(-1 - step.sent) ?? { id: 'no code', subject: ['ann'], brandSlug: 'acme' }
+        const code = this.code(step.sent)
         const grants = step.grants.map((place) => this.grant(place, step.shiftMs))
-        return async (store) => void (await store.abandonSend(code, grants, now))
+        return async (store) => void (await store.abandonSend(code, grants, step.lastProvider, now))
       }
     }
   }
 
   learn(answer: Answer): void {
     if (answer && 'grants' in answer) this.grants.push(...answer.grants)
+  }
+
+  private code(place: number): CodeRef {
+    return this.sent.at(-1 - place) ?? { id: 'no code', subject: ['ann'], brandSlug: 'acme' }
   }
 
   private grant(place: number, shiftMs: number): Grant {
@@ -291,6 +304,7 @@ describe.skipIf(withoutPostgres !== undefined)(
         'giveBack: done',
         ...['guess: absent', 'guess: locked', 'guess: mismatch', 'guess: refused', 'guess: verified'],
         'reschedule: done',
+        'setProvider: done',
       ])
     }, 180_000)
 

@@ -403,7 +403,6 @@ class Simulation {
       },
       stopwatch: () => this.elapsedMs,
       ...deliveryBasics(() => this.elapsedMs),
-      lastProviderOf: async () => undefined,
       breakers: this.breakersOf(server),
     }
   }

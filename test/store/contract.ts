@@ -116,6 +116,7 @@ function record(properties: Partial<NewCode> = {}): NewCode {
     subject: someone,
     hash: hashOf('right', properties.id),
     ttlMs: 300_000,
+    provider: null,
     ...properties,
   }
 }
@@ -242,7 +243,7 @@ function testCodes(store: () => OtpStore): void {
       await begin(store(), {}, [claim({ max: 1 })])
       const refused = await store().beginSend([claim({ max: 1 })], record({ id: 'record 2' }), start)
       expect(refused.allowed).toBe(false)
-      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'verified' })
     })
 
     test('a send replaces the code of its brand and recipient, including the attempts', async () => {
@@ -251,7 +252,7 @@ function testCodes(store: () => OtpStore): void {
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2') })
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'mismatch' })
       expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
-      expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('new'), start)).toMatchObject({ kind: 'verified' })
     })
 
     test('a send does not affect codes of other brands and recipients', async () => {
@@ -264,13 +265,13 @@ function testCodes(store: () => OtpStore): void {
       await store().guess(guessing('right'), start)
       for (const other of others) {
         const attempt = guessing('right', other)
-        expect(await store().guess(attempt, start)).toEqual({ kind: 'verified' })
+        expect(await store().guess(attempt, start)).toMatchObject({ kind: 'verified' })
       }
     })
 
     test('a correct guess consumes the code', async () => {
       await begin(store())
-      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'verified' })
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
     })
 
@@ -279,7 +280,7 @@ function testCodes(store: () => OtpStore): void {
       for (const _ of [1, 2]) {
         expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
       }
-      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'verified' })
     })
 
     test('three wrong guesses lock the code until its expiry time, also for the correct guess', async () => {
@@ -296,14 +297,14 @@ function testCodes(store: () => OtpStore): void {
     test('a code is valid until the instant of its expiry', async () => {
       await begin(store())
       expect(await store().guess(guessing('right'), start + 300_000)).toEqual({ kind: 'absent' })
-      expect(await store().guess(guessing('right'), start + 299_999)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start + 299_999)).toMatchObject({ kind: 'verified' })
     })
 
     test('a code is invalid if the clock was set back to before its creation', async () => {
       await begin(store())
       const before = start - clockToleranceMs
       expect(await store().guess(guessing('right'), before - 1)).toEqual({ kind: 'absent' })
-      expect(await store().guess(guessing('right'), before)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), before)).toMatchObject({ kind: 'verified' })
     })
 
     test('a guess without a record returns not found and still counts for its claims', async () => {
@@ -328,7 +329,7 @@ function testCodes(store: () => OtpStore): void {
       for (const _ of [1, 2, 3, 4]) {
         expect((await store().guess(guessing('wrong', { claims }), start)).kind).toBe('refused')
       }
-      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'verified' })
     })
 
     test('a guess is compared with its own record only', async () => {
@@ -342,7 +343,7 @@ function testCodes(store: () => OtpStore): void {
       const wrong = guessing('', { keyedCodes: ['a', 'b', 'c', 'd'] })
       for (const _ of [1, 2]) expect(await store().guess(wrong, start)).toEqual({ kind: 'mismatch' })
       const right = guessing('', { keyedCodes: ['a', 'right'] })
-      expect(await store().guess(right, start)).toEqual({ kind: 'verified' })
+      expect(await store().guess(right, start)).toMatchObject({ kind: 'verified' })
     })
 
     test('concurrent correct guesses verify once', async () => {
@@ -364,10 +365,61 @@ function testCodes(store: () => OtpStore): void {
     })
   })
 
+  describe('the provider of a code', () => {
+    async function lastProvider(id: string, provider: string | null, now = start) {
+      const decision = await store().beginSend([], record({ id, provider, hash: hashOf('right', id) }), now)
+      if (!decision.allowed) throw new Error('the send was refused')
+      return decision.lastProvider
+    }
+
+    test('is returned with a correct guess, and the age of the code', async () => {
+      await begin(store(), { provider: 'twilio' })
+      const verdict = await store().guess(guessing('right'), start + 8000)
+      expect(verdict).toEqual({ kind: 'verified', provider: 'twilio', ageMs: 8000 })
+    })
+
+    test('changes to the one that sent the code, which keeps its attempts', async () => {
+      await begin(store(), { provider: 'twilio' })
+      await store().guess(guessing('wrong'), start)
+      await store().guess(guessing('wrong'), start)
+      await store().setProvider(record(), 'vonage', start)
+      expect(await store().guess(guessing('wrong'), start)).toEqual({ kind: 'mismatch' })
+      expect(await store().guess(guessing('right'), start)).toMatchObject({ kind: 'locked' })
+      expect(await lastProvider('record 2', 'twilio')).toBe('vonage')
+    })
+
+    test('does not change if the code was replaced or used', async () => {
+      await begin(store())
+      await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2'), provider: 'twilio' })
+      await store().setProvider(record(), 'vonage', start)
+      expect(await store().guess(guessing('new'), start)).toMatchObject({ provider: 'twilio' })
+      await store().setProvider(record({ id: 'record 2' }), 'vonage', start)
+      expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'absent' })
+    })
+
+    test('is returned by the next send of its brand and recipient, until the code expires or is used', async () => {
+      expect(await lastProvider('1', 'twilio')).toBeNull()
+      await begin(store(), { id: '2', brandSlug: 'globex', provider: 'of another brand' })
+      await begin(store(), { id: '3', subject: ['other'], provider: 'of another recipient' })
+      expect(await lastProvider('4', 'vonage', start + 299_999)).toBe('twilio')
+      expect(await lastProvider('5', 'msg91', start + 599_999)).toBeNull()
+      expect(await store().guess(guessing('right'), start + 599_999)).toMatchObject({ kind: 'verified' })
+      expect(await lastProvider('6', 'twilio', start + 599_999)).toBeNull()
+    })
+
+    test('is returned by the next send also after the code was revoked', async () => {
+      await begin(store(), { provider: 'twilio' })
+      await store().abandonSend(record(), [], 'vonage', start)
+      expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
+      expect(await store().guess(guessing(''), start)).toEqual({ kind: 'absent' })
+      expect(await lastProvider('record 2', 'twilio')).toBe('vonage')
+    })
+  })
+
   describe('the end of a send', () => {
-    test('an abandoned send deletes its code and releases its grants', async () => {
+    test('an abandoned send revokes its code and releases its grants', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
-      await store().abandonSend(record(), grants, start)
+      await store().abandonSend(record(), grants, null, start)
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
       const [grant] = await begin(store(), {}, [claim({ max: 1 })], start + 10_000)
       // The count was released, so the window opens again.
@@ -377,21 +429,21 @@ function testCodes(store: () => OtpStore): void {
     test('a send abandoned late does not affect a newer code', async () => {
       const grants = await begin(store())
       await begin(store(), { id: 'record 2', hash: hashOf('new', 'record 2') })
-      await store().abandonSend(record(), grants, start)
-      expect(await store().guess(guessing('new'), start)).toEqual({ kind: 'verified' })
+      await store().abandonSend(record(), grants, null, start)
+      expect(await store().guess(guessing('new'), start)).toMatchObject({ kind: 'verified' })
     })
 
     test('a send abandoned late releases nothing in a later window', async () => {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await begin(store(), { id: 'record 2' }, [claim({ max: 1 })], start + 60_000)
-      await store().abandonSend(record(), grants, start)
+      await store().abandonSend(record(), grants, null, start)
       expect((await store().admit([claim({ max: 1 })], start + 60_001)).allowed).toBe(false)
     })
 
     test('one of several grants in a window is released, and the window ends as before', async () => {
       await store().admit([claim({ max: 2 })], start)
       const grants = await begin(store(), {}, [claim({ max: 2 })], start + 1000)
-      await store().abandonSend(record(), grants, start)
+      await store().abandonSend(record(), grants, null, start)
       expect((await store().admit([claim({ max: 2 })], start + 2000)).allowed).toBe(true)
       expect(await store().admit([claim({ max: 2 })], start + 2000)).toMatchObject({
         expiresAt: start + 60_000,
@@ -454,7 +506,7 @@ function testCodes(store: () => OtpStore): void {
         kind: 'mismatch',
       })
       expect(await store().guess(guessing('right'), start)).toEqual({ kind: 'absent' })
-      expect(await store().guess(guessing('right', { subject: rekeyed }), start)).toEqual({
+      expect(await store().guess(guessing('right', { subject: rekeyed }), start)).toMatchObject({
         kind: 'verified',
       })
       expect(await store().guess(guessing('right', { subject: rekeyed }), start)).toEqual({ kind: 'absent' })
@@ -483,7 +535,7 @@ function testCodes(store: () => OtpStore): void {
         allowed: false,
         expiresAt: start + 60_001,
       })
-      expect(await store().guess(guessing('right', { subject: rekeyed }), start + 1)).toEqual({
+      expect(await store().guess(guessing('right', { subject: rekeyed }), start + 1)).toMatchObject({
         kind: 'verified',
       })
       expect(await store().guess(guessing('older', { subject: rekeyed }), start + 1)).toEqual({
@@ -507,7 +559,7 @@ function testCodes(store: () => OtpStore): void {
       const grants = await begin(store(), {}, [claim({ max: 1 })])
       await store().guess(guessing('wrong', { subject: rekeyed }), start)
       const moved = grants.map((grant) => ({ ...grant, subject: rekeyed }))
-      await store().abandonSend({ ...record(), subject: rekeyed }, moved, start)
+      await store().abandonSend({ ...record(), subject: rekeyed }, moved, null, start)
       expect((await check(store(), claim({ max: 1, subject: rekeyed }), start)).allowed).toBe(true)
       expect(await store().guess(guessing('right', { subject: rekeyed }), start)).toEqual({ kind: 'absent' })
     })

@@ -180,51 +180,6 @@ for (const [name, open] of [
     afterEach(() => eventLog.close())
 
     describe('counts', () => {
-      const subject = 'keyed-hash-of-someone!'
-      const sentBy = (provider: string, at: number, properties: Partial<Attempt> = {}): Attempt => ({
-        ...ofSms,
-        at,
-        provider,
-        outcome: 'accepted',
-        recipientSubject: subject,
-        ...properties,
-      })
-      const verified: RequestTrace = {
-        ...whole,
-        operation: 'verify',
-        recipientSubject: subject,
-        end: { status: 200, error: null, message: null, durationMs: 1 },
-      }
-      const verifyAt = (at: number) => ({ ...verified, requestId: idAt(at, 9), at })
-
-      test('a verified code for the provider of the last accepted message, with the time since', async () => {
-        await eventLog.keep({ ...whole, requestId: idAt(start) }, sentBy('twilio', start))
-        await eventLog.keep({ ...whole, requestId: idAt(start + 1000) }, sentBy('vonage', start + 1000))
-        await eventLog.keep(
-          { ...whole, requestId: idAt(start + 2000) },
-          sentBy('msg91', start + 2000, { template: 'ORDER_PLACED' }),
-        )
-        await eventLog.keep(verifyAt(start + 9000))
-        const { totals, byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
-        expect(totals.verified).toBe(1)
-        expect(byProvider).toMatchObject([{ name: 'vonage', verified: 1 }])
-        expect(verifyTimes).toMatchObject({ count: 1, medianSeconds: 10 })
-      })
-
-      test('a verified code whose message is written in the same step', async () => {
-        const sending = eventLogEntry({ ...whole, requestId: idAt(start) }, [sentBy('twilio', start)])
-        await eventLog.saveEntries([sending, eventLogEntry(verifyAt(start + 4000), [])], [])
-        const { byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
-        expect([byProvider[0]?.name, verifyTimes.medianSeconds]).toEqual(['twilio', 5])
-      })
-
-      test('a code of another brand separately', async () => {
-        await eventLog.keep({ ...whole, requestId: idAt(start), brand: 'globex' }, sentBy('twilio', start))
-        await eventLog.keep(verifyAt(start + 9000))
-        const { totals, byProvider, verifyTimes } = await eventLog.statistics('hour', start + 9000)
-        expect([totals.verified, byProvider, verifyTimes.count]).toEqual([1, [], 0])
-      })
-
       test('each event in its minute, hour and day, however many steps report it', async () => {
         const sends = (count: number) =>
           eventLog.saveEntries(
@@ -409,38 +364,6 @@ describe.each([
     expect(await found({ since: start + 2001 })).toEqual(all.slice(6))
     expect(await found({ since: start + 2000, recipientSubjects: [hashes[0]], limit: 1 })).toEqual(['2.2'])
     expect(await found({ since: -1 })).toEqual(all)
-  })
-
-  describe('the provider of the last code', () => {
-    const accepted: Attempt = { ...ofSms, outcome: 'accepted', provider: 'first' }
-    const subject = ofSms.recipientSubject
-    let requests = 0
-    const keep = (attempt: Partial<Attempt>, trace: Partial<RequestTrace> = {}) =>
-      eventLog.keep({ ...whole, requestId: idAt(start, ++requests), ...trace }, { ...accepted, ...attempt })
-    const last = () => eventLog.lastProviderOf(['a former hash of it', subject], 'acme')
-
-    test('is the one that accepted the latest code', async () => {
-      expect(await last()).toBeUndefined()
-      await keep({})
-      expect(await last()).toBe('first')
-      await keep({ provider: 'second', template: 'LOGIN_OTP_WITH_ID', route: 'plain' })
-      expect(await last()).toBe('second')
-    })
-
-    test('is for this brand and recipient, for a code by SMS with outcome accepted or unknown', async () => {
-      await keep({})
-      await keep({ provider: 'of another brand' }, { brand: 'other' })
-      await keep({ provider: 'of another recipient', recipientSubject: 'keyed-hash-of-one-num2' })
-      await keep({ provider: 'of a notification', template: 'ORDER_PLACED' })
-      await keep({ provider: 'of a text', template: null })
-      for (const outcome of ['rejected', 'retryable', 'skipped'] as const) {
-        await keep({ provider: outcome, outcome })
-      }
-      await keep({ ...ofMail, provider: 'of a mail', recipientSubject: subject, template: 'LOGIN_OTP' })
-      expect(await last()).toBe('first')
-      await keep({ provider: 'left open', outcome: 'unknown' })
-      expect(await last()).toBe('left open')
-    })
   })
 
   describe('the expiry cleanup', () => {

@@ -219,7 +219,14 @@ test('a limit and a locked code have the right remaining time, for any clock of 
     ...{ counted: true, failure: 'rate_limited', scope: 'per minute' },
   }
   const hash = saltedHash('id', 'right')
-  const code: NewCode = { subject: ['another'], brandSlug: 'acme', id: 'id', hash, ttlMs: 60_000 }
+  const code: NewCode = {
+    subject: ['another'],
+    brandSlug: 'acme',
+    id: 'id',
+    hash,
+    ttlMs: 60_000,
+    provider: null,
+  }
   await beginSend([minute], code, now)
   const attempt = { ...code, claims: [], failureBudget: undefined, keyedCodes: ['wrong'] }
   for (const _ of [1, 2, 3]) await guess(attempt, now)

@@ -96,6 +96,7 @@ describe('SQLite', () => {
         'codes_and_limits.code_id',
         'codes_and_limits.count',
         'codes_and_limits.created_at',
+        'codes_and_limits.provider',
         'delivery_reports.reason',
         'integration_requests.app_id',
         'integration_requests.brand_slug',
@@ -534,7 +535,8 @@ describe('SQLite', () => {
 
     test('each code and each limit is a row with its own expiry, and attempts are counted in their column', async () => {
       const store = createOtpStore(database, isHashOf)
-      const code = { subject: ['someone'], brandSlug: 'acme', id: 'i', hash: 'h', ttlMs: 300_000 } as const
+      const { subject } = claim()
+      const code = { subject, brandSlug: 'acme', id: 'i', hash: 'h', ttlMs: 300_000, provider: null }
       await store.beginSend([claim(), claim({ name: 'hour', windowMs: 3_600_000 })], code, 1)
       const ofLimits = [
         { name: 'hour', count: 1, attempts: null, expires_at: 3_600_001 },

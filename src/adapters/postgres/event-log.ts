@@ -1,10 +1,9 @@
-import { and, desc, eq, getTableColumns, inArray, is, lte, Placeholder, type SQL, sql } from 'drizzle-orm'
-import { type PgTable, unionAll } from 'drizzle-orm/pg-core'
+import { getTableColumns, inArray, is, Placeholder, type SQL, sql } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts } from '../store/delivery-reports.ts'
-import { carriesCode, type EventLogWriter, rightCodeStats, type SentCode } from '../store/event-log.ts'
-import { verifiedIn } from '../store/event-rows.ts'
+import type { EventLogWriter } from '../store/event-log.ts'
 import { statRows } from '../store/stat-buffer.ts'
 import { type Database, type Orm, ormOn } from './database.ts'
 import type { Queryable } from './pool.ts'
@@ -35,12 +34,7 @@ export function createEventLogWriter(
           connection,
           entries.flatMap((entry) => entry.attempts),
         )
-        const verified = verifiedIn(entries)
-        const sent = await write.sentTo(connection, verified)
-        const ofCodes = rightCodeStats(verified, (request) =>
-          sent.filter(({ verifyId }) => verifyId === request.requestId),
-        )
-        await addStats(connection, [...counts, ...ofCodes])
+        await addStats(connection, counts)
       }),
     saveReports: (provider, reports) =>
       pool.transaction(async (connection) => {
@@ -95,42 +89,13 @@ async function saveBest(
 
 /** Rows are one JSON parameter: writing their values into a statement takes Drizzle longer than the save. */
 function writesBy(orm: Orm) {
-  const sent = (table: typeof requests | typeof attempts) =>
-    and(
-      eq(table.recipientHash, sql`verified.recipient_hash`),
-      eq(table.brand, sql`verified.brand`),
-      carriesCode(table),
-    )
-  const first = orm
-    .select({
-      requestId: sql<string>`${requests.requestId}`.as('requestId'),
-      attempt: sql<number>`1`.as('attempt'),
-      provider: sql<string>`${requests.provider}`.as('provider'),
-      at: sql<number>`${requests.attemptAt}`.as('at'),
-    })
-    .from(requests)
-    .where(and(sent(requests), lte(requests.attemptAt, sql`verified.at`)))
-    .orderBy(desc(requests.requestId))
-    .limit(1)
-  const further = orm
-    .select({
-      requestId: sql<string>`${attempts.requestId}`.as('requestId'),
-      attempt: sql<number>`${attempts.attempt}`.as('attempt'),
-      provider: sql<string>`${attempts.provider}`.as('provider'),
-      at: sql<number>`${attempts.at}`.as('at'),
-    })
-    .from(attempts)
-    .where(and(sent(attempts), lte(attempts.at, sql`verified.at`)))
-    .orderBy(desc(attempts.requestId), desc(attempts.attempt))
-    .limit(1)
-  const given = givenRows(requests)
   return {
     requests: prepared(
       'otpost_save_requests',
       requests,
       orm
         .insert(requests)
-        .select(given)
+        .select(givenRows(requests))
         .onConflictDoUpdate({ target: requests.requestId, set: mergedColumns(requests) }),
     ),
     attempts: prepared(
@@ -158,20 +123,6 @@ function writesBy(orm: Orm) {
           ],
           set: { count: sql`${stats.count} + excluded.count` },
         }),
-    ),
-    sentTo: prepared<SentCode & { readonly verifyId: string }>(
-      'otpost_sent_to',
-      requests,
-      orm
-        .select({
-          verifyId: sql<string>`verified.request_id`.as('verifyId'),
-          requestId: sql<string>`sent."requestId"`.as('requestId'),
-          attempt: sql<number>`sent.attempt`.as('attempt'),
-          provider: sql<string>`sent.provider`.as('provider'),
-          at: sql<number>`sent.at`.as('at'),
-        })
-        .from(sql`(${given}) AS verified`)
-        .crossJoinLateral(unionAll(first, further).as('sent')),
     ),
   }
 }

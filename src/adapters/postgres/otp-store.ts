@@ -19,6 +19,11 @@ export function createOtpStore(
         subjects: stepSubjects.beginSend(claims, code, now),
         run: (state, serverNow) => steps.beginSend(state, claims, code, given(now) ?? serverNow),
       }),
+    setProvider: (code, provider, now) =>
+      take({
+        subjects: stepSubjects.setProvider(code, provider, now),
+        run: (state, serverNow) => steps.setProvider(state, code, provider, given(now) ?? serverNow),
+      }),
     reschedule: (grant, durationMs, now) =>
       take({
         subjects: stepSubjects.reschedule(grant, durationMs, now),
@@ -29,10 +34,11 @@ export function createOtpStore(
         subjects: stepSubjects.giveBack(grants, now),
         run: (state, serverNow) => steps.giveBack(state, grants, given(now) ?? serverNow),
       }),
-    abandonSend: (code, grants, now) =>
+    abandonSend: (code, grants, lastProvider, now) =>
       take({
-        subjects: stepSubjects.abandonSend(code, grants, now),
-        run: (state, serverNow) => steps.abandonSend(state, code, grants, given(now) ?? serverNow),
+        subjects: stepSubjects.abandonSend(code, grants, lastProvider, now),
+        run: (state, serverNow) =>
+          steps.abandonSend(state, code, grants, lastProvider, given(now) ?? serverNow),
       }),
     guess: (attempt, now) =>
       take({

@@ -42,6 +42,7 @@ export const codesAndLimits = pgTable(
     attempts: integer(),
     createdAt: instant('created_at'),
     expiresAt: instant('expires_at').notNull(),
+    provider: text(),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),

@@ -1,8 +1,7 @@
-import { and, desc, eq, lte, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
 import { bestReports, outranks, reportCounts, type SavedReport } from '../store/delivery-reports.ts'
-import { carriesCode, type EventLogWriter, rightCodeStats, type SentCode } from '../store/event-log.ts'
-import { type VerifiedRequest, verifiedIn } from '../store/event-rows.ts'
+import type { EventLogWriter } from '../store/event-log.ts'
 import type { Database } from './database.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
 import { attempts, deliveryReports, requests } from './schema.ts'
@@ -19,7 +18,7 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
           write.request(entry.request)
           for (const attempt of entry.attempts) write.attempt(attempt)
         }
-        stats.add([...counts, ...rightCodeStats(verifiedIn(entries), write.sentTo)])
+        stats.add(counts)
       }),
     saveReports: (provider, reports) =>
       writer.write(() => {
@@ -37,41 +36,9 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
 
 function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   const given = sql.placeholder
-  const sent = (table: typeof requests | typeof attempts) =>
-    and(eq(table.recipientHash, given('recipientHash')), eq(table.brand, given('brand')), carriesCode(table))
-  const first = prepared<VerifiedRequest, SentCode>(
-    driver,
-    orm
-      .select({
-        requestId: sql<string>`${requests.requestId}`.as('requestId'),
-        attempt: sql<number>`1`.as('attempt'),
-        provider: requests.provider,
-        at: sql<number>`${requests.attemptAt}`.as('at'),
-      })
-      .from(requests)
-      .where(and(sent(requests), lte(requests.attemptAt, given('at'))))
-      .orderBy(desc(requests.requestId))
-      .limit(1),
-  )
-  const further = prepared<VerifiedRequest, SentCode>(
-    driver,
-    orm
-      .select({
-        requestId: sql<string>`${attempts.requestId}`.as('requestId'),
-        attempt: attempts.attempt,
-        provider: attempts.provider,
-        at: attempts.at,
-      })
-      .from(attempts)
-      .where(and(sent(attempts), lte(attempts.at, given('at'))))
-      .orderBy(desc(attempts.requestId), desc(attempts.attempt))
-      .limit(1),
-  )
   return {
     request: preparedUpsert({ orm, driver }, requests, [requests.requestId]),
     attempt: preparedUpsert({ orm, driver }, attempts, [attempts.requestId, attempts.attempt]),
-    sentTo: (request: VerifiedRequest) =>
-      [first.get(request), further.get(request)].filter((code) => code !== undefined),
     reportBefore: prepared<MessageReport, MessageReport>(
       driver,
       orm

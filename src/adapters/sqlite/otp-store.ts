@@ -20,6 +20,7 @@ export function createOtpStore(
   return {
     admit: (...input) => writer.write(() => steps.admit(table.records, ...input)),
     beginSend: (...input) => writer.write(() => steps.beginSend(table.records, ...input)),
+    setProvider: (...input) => writer.write(() => steps.setProvider(table.records, ...input)),
     reschedule: (...input) => writer.write(() => steps.reschedule(table.records, ...input)),
     giveBack: (...input) => writer.write(() => steps.giveBack(table.records, ...input)),
     abandonSend: (...input) => writer.write(() => steps.abandonSend(table.records, ...input)),

@@ -20,6 +20,8 @@ export const codesAndLimits = sqliteTable(
     attempts: integer(),
     createdAt: integer('created_at'),
     expiresAt: integer('expires_at').notNull(),
+    /** That a code was sent with. */
+    provider: text(),
   },
   (table) => [
     primaryKey({ columns: [table.subject, table.name] }),

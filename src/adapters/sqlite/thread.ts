@@ -119,6 +119,7 @@ export function startThread(
   const work: DatabaseWork = {
     admit: call('admit'),
     beginSend: call('beginSend'),
+    setProvider: call('setProvider'),
     reschedule: call('reschedule'),
     giveBack: call('giveBack'),
     abandonSend: call('abandonSend'),

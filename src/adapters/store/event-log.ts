@@ -1,8 +1,7 @@
-import { and, type Column, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL, sql } from 'drizzle-orm'
+import { and, type Column, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL } from 'drizzle-orm'
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
-import { type Counted, verifiedStats } from '../../domain/events/stats.ts'
+import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
-import { otpTemplateKeys } from '../../domain/messages/templates.ts'
 import type { StoreDatabase } from './database.ts'
 import {
   type AttemptRow,
@@ -11,9 +10,7 @@ import {
   firstAttemptOf,
   firstIdOf,
   traceOf,
-  type VerifiedRequest,
 } from './event-rows.ts'
-import { StatBuffer } from './stat-buffer.ts'
 
 export interface EventLogStore extends EventLogReader, EventLogWriter {}
 
@@ -76,18 +73,6 @@ export function createEventLogReader({
         query.limit,
       )
     },
-    lastProviderOf: async (recipientSubjects, brandSlug) => {
-      const hashes = [...recipientSubjects]
-      const ofCode = (table: CodeColumns & Record<'channel', Column>) =>
-        and(
-          inArray(table.recipientHash, hashes),
-          eq(table.brand, brandSlug),
-          eq(table.channel, 'SMS'),
-          carriesCode(table),
-        )
-      const [last] = await read(ofCode(requests), ofCode(attempts), 1)
-      return last?.provider
-    },
   }
 }
 
@@ -108,34 +93,4 @@ function matching(
     recipientSubjects && inArray(recipientHash, [...recipientSubjects]),
     since === undefined ? undefined : gte(requestId, firstIdOf(since)),
   )
-}
-
-type CodeColumns = Readonly<Record<'recipientHash' | 'brand' | 'outcome' | 'template', Column>>
-
-/** Matches attempts that sent a code that may have arrived. */
-export function carriesCode({ outcome, template }: Pick<CodeColumns, 'outcome' | 'template'>) {
-  return and(
-    inArray(outcome, sql.raw("('accepted', 'unknown')")),
-    inArray(template, sql.raw(`(${otpTemplateKeys.map((key) => `'${key}'`).join()})`)),
-  )
-}
-
-export interface SentCode {
-  readonly requestId: string
-  readonly attempt: number
-  readonly provider: string
-  readonly at: number
-}
-
-/** @param sentTo the last first attempt and the last further attempt with a code for the person and brand */
-export function rightCodeStats(
-  verified: readonly VerifiedRequest[],
-  sentTo: (request: VerifiedRequest) => readonly SentCode[],
-): readonly Counted[] {
-  const counted = new StatBuffer()
-  for (const row of verified) {
-    const [last] = [...sentTo(row)].sort((a, b) => byPlace(b, a))
-    for (const statKey of verifiedStats(row, last)) counted.add(row.at, statKey)
-  }
-  return counted.take()
 }

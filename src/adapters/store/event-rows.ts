@@ -218,18 +218,6 @@ export function deliveryOf(row: AttemptRow, report: DeliveryReportState | undefi
   }
 }
 
-export type VerifiedRequest = Pick<RequestRow, 'requestId' | 'at' | 'brand' | 'channel' | 'recipientHash'>
-
-export function verifiedIn(entries: readonly EventLogEntry[]): readonly VerifiedRequest[] {
-  return entries
-    .filter(({ request: { operation, status, error } }) => {
-      return operation === 'verify' && status !== undefined && error === undefined
-    })
-    .map(({ request: { requestId, at, brand = null, channel = null, recipientHash = null } }) => {
-      return { requestId, at, brand, channel, recipientHash }
-    })
-}
-
 /** The lowest ID that a request at this time may have: 48 bits of time. */
 export function firstIdOf(epochMs: number): string {
   const hex = Math.max(0, Math.floor(epochMs)).toString(16).padStart(12, '0')

@@ -13,6 +13,7 @@ export interface RecordRow {
   readonly attempts: number | null
   readonly createdAt: number | null
   readonly expiresAt: number
+  readonly provider: string | null
 }
 
 /** In `updates`, counters of the same window or code are increments. */
@@ -112,15 +113,16 @@ export class Records implements State {
   }
 }
 
-const noCode = { codeId: null, codeHash: null, attempts: null, createdAt: null } as const
+const noCode = { codeId: null, codeHash: null, attempts: null, createdAt: null, provider: null } as const
 
 function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
 }
 
-function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, expiresAt }: RecordRow): Code | undefined {
+function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, ...rest }: RecordRow): Code | undefined {
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
-  return { id, hash, attempts, createdAt, expiresAt }
+  const { expiresAt, provider } = rest
+  return { id, hash, attempts, createdAt, expiresAt, provider }
 }
 
 function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {
@@ -144,7 +146,7 @@ function byKey(a: RecordRow, b: RecordRow): number {
 }
 
 type RecordColumns = Readonly<
-  Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt', Column>
+  Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt' | 'provider', Column>
 >
 
 export function incremented({ count, codeId, attempts, expiresAt }: RecordColumns) {
@@ -155,5 +157,6 @@ export function incremented({ count, codeId, attempts, expiresAt }: RecordColumn
     attempts: sql`case when ${codeId} = excluded.code_id then ${attempts} + excluded.attempts else excluded.attempts end`,
     createdAt: sql`excluded.created_at`,
     expiresAt: sql`excluded.expires_at`,
+    provider: sql`excluded.provider`,
   } satisfies Record<keyof RecordColumns, SQL>
 }

@@ -1,4 +1,3 @@
-import type { EventLogReader } from '../../domain/events/event-log.ts'
 import type { IntegrationRequests } from '../../domain/integration/integration.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
 import type { Mailer, Outcome, SmsProvider, SmsRoute } from '../../domain/messages/providers.ts'
@@ -28,14 +27,13 @@ export interface TracedPorts {
   readonly store: OtpStore
   readonly requests: IntegrationRequests
   readonly deliveryReports: DeliveryReportStore
-  readonly lastProviderOf: EventLogReader['lastProviderOf']
   readonly checkDatabase: () => Promise<void>
   readonly smsRoutes: Readonly<Record<SmsRoute, readonly SmsProvider[]>>
   readonly mailer: Mailer
 }
 
 export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): Ports {
-  const { store, requests, deliveryReports, lastProviderOf, checkDatabase, smsRoutes, mailer } = ports
+  const { store, requests, deliveryReports, checkDatabase, smsRoutes, mailer } = ports
   const stored = <T>(name: string, work: () => Promise<T>) => step({ name: `store ${name}` }, work)
   const sending = <P extends SmsProvider | Mailer>(provider: P, route: Attributes): P => {
     const attributes = { 'otpost.provider': provider.name, ...route }
@@ -49,7 +47,6 @@ export function traced<Ports extends TracedPorts>(step: DoStep, ports: Ports): P
     store: withMethods(store, stored),
     requests: withMethods(requests, (name, work) => stored(name === 'add' ? 'saveRequest' : name, work)),
     deliveryReports: withMethods(deliveryReports, stored),
-    lastProviderOf: (...args) => stored('lastProviderOf', () => lastProviderOf(...args)),
     checkDatabase: () => stored('checkDatabase', checkDatabase),
     smsRoutes: { plain: route('plain'), template: route('template') },
     mailer: sending(mailer, {}),

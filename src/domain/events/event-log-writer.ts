@@ -63,9 +63,8 @@ export function createEventLog(
       const trace = traceOf(context, endOf(ended))
       if (!trace) return
       if (ended.status < 400 || !isTooMany(context)) save(context, trace)
-      const { attempts } = context
-      for (const statKey of requestStats(trace, attempts)) count(context.at, statKey)
-      for (const attempt of attempts) count(context.at, attemptStat(attempt, trace.brand))
+      for (const statKey of requestStats(trace, context)) count(context.at, statKey)
+      for (const attempt of context.attempts) count(context.at, attemptStat(attempt, trace.brand))
     },
   }
 }

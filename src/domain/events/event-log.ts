@@ -52,8 +52,6 @@ export interface EventLogReader {
   trace(requestId: string): Promise<RequestTrace | undefined>
   /** Oldest first. */
   deliveries(query: DeliveryQuery): Promise<readonly Delivery[]>
-  /** The last provider that may have sent a code by SMS to this recipient for this brand. */
-  lastProviderOf(recipientSubjects: readonly string[], brandSlug: string): Promise<string | undefined>
 }
 
 export function statusOf({

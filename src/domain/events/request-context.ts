@@ -18,6 +18,8 @@ export interface RequestContext {
   recipient?: string
   recipientSubject?: string
   recipients?: number
+  /** The code that a verify consumed. */
+  verified?: { readonly provider: string | null; readonly ageMs: number }
   fault?: unknown
   readonly limits: LimitStatus[]
   attemptsBegun: number

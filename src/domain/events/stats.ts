@@ -2,7 +2,7 @@ import type { Channel } from '../contact.ts'
 import type { reportRanks } from '../messages/delivery-reports.ts'
 import type { EpochMs } from '../time.ts'
 import type { RequestTrace } from './event-log.ts'
-import type { Attempt, Operation } from './request-context.ts'
+import type { Attempt, Operation, RequestContext } from './request-context.ts'
 import {
   type FailureCount,
   type Figures,
@@ -40,14 +40,19 @@ export const periodSteps: Readonly<Record<Period, { readonly stepMs: number; rea
   month: { stepMs: 86_400_000, count: 30 },
 }
 
-/** Empty while the request is in progress. `verifiedStats` counts right codes. */
-export function requestStats(trace: RequestTrace, attempts: readonly Attempt[]): StatKey[] {
-  const { operation, channel, brand, end } = trace
-  if (!end || isVerified(trace)) return []
+/** Empty while the request is in progress. */
+export function requestStats(
+  { operation, channel, brand, end }: RequestTrace,
+  { attempts, verified }: Pick<RequestContext, 'attempts' | 'verified'>,
+): StatKey[] {
+  if (!end) return []
   const taken = attempts.findLast(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')
-  const provider = operation === 'send' || operation === 'resend' ? (taken?.provider ?? '') : ''
-  const about = { channel: channel ?? '', brand: brand ?? '', provider } as const
-  return [{ kind: operation, ...about, detail: end.error ?? 'ok' }]
+  const sender = operation === 'send' || operation === 'resend' ? taken : verified
+  const about = { channel: channel ?? '', brand: brand ?? '', provider: sender?.provider ?? '' } as const
+  const ended: StatKey = { kind: operation, ...about, detail: end.error ?? 'ok' }
+  if (!verified) return [ended]
+  const bin = verifyBins.find((seconds) => verified.ageMs <= seconds * 1000)
+  return [ended, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
 }
 
 export function attemptStat(
@@ -59,29 +64,12 @@ export function attemptStat(
   return { kind: 'attempt', channel, brand: brand ?? '', provider, detail }
 }
 
-export function isVerified({ operation, end }: Pick<RequestTrace, 'operation' | 'end'>): boolean {
-  return operation === 'verify' && end?.error === null
-}
-
-/** @param sent the latest message with a code for the recipient */
-export function verifiedStats(
-  { at, brand, channel }: Pick<RequestTrace, 'at' | 'brand' | 'channel'>,
-  sent: { readonly provider: string; readonly at: EpochMs } | undefined,
-): StatKey[] {
-  const about = { channel: channel ?? '', brand: brand ?? '', provider: sent?.provider ?? '' } as const
-  const verified: StatKey = { kind: 'verify', ...about, detail: 'ok' }
-  if (!sent) return [verified]
-  const seconds = (at - sent.at) / 1000
-  const bin = verifyBins.find((upTo) => seconds <= upTo)
-  return [verified, { kind: 'verify-time', ...about, detail: bin === undefined ? 'more' : String(bin) }]
-}
-
 export function reportStat(provider: string, status: keyof typeof reportRanks): StatKey | undefined {
   if (status === 'pending') return undefined
   return { kind: 'receipt', channel: 'SMS', brand: '', provider, detail: status }
 }
 
-/** Upper bounds in seconds, from the message to the right code. */
+/** Upper bounds in seconds, from the send to the right code. */
 export const verifyBins = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300] as const
 
 /** X-Forwarded-For of a peer outside TRUSTED_PROXIES (design D21). */

@@ -36,7 +36,7 @@ export function longestDeliveryMs(providerTimeoutMs: number): number {
 
 export interface Routing {
   readonly routes: readonly SmsRoute[]
-  readonly avoid?: string | undefined
+  readonly avoid?: string | null
 }
 
 /**

@@ -88,7 +88,6 @@ const byKey = new Map(templates.map((template) => [template.key, template]))
 
 export const notifyTemplates = templates.filter((template) => template.audience === 'notify')
 export const notifyTemplateKeys: readonly string[] = notifyTemplates.map((template) => template.key)
-export const otpTemplateKeys: readonly string[] = [loginOtp.key, loginOtpWithId.key]
 export const templateKeys: readonly string[] = templates.map((template) => template.key)
 
 export function templateOf(key: string): Template | undefined {

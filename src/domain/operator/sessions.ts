@@ -132,7 +132,7 @@ async function claimLogin(ports: LoginPorts, context: RequestContext, device: st
   const isSlow = !decision.allowed && decision.refusedBy.name === ofAllHourly.name
   return isSlow
     ? claim(ports, context, [ofSender, ofAllSlow])
-    : granted(context, [ofSender, ofAllHourly], decision)
+    : granted(context, [ofSender, ofAllHourly], decision).grants
 }
 
 /** In UTF-16 units. `otpost admin password` accepts 256 characters, which fit in any Unicode form. */

@@ -1,7 +1,14 @@
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Clock } from '../time.ts'
-import { type Claim, type Grant, type LimitDecision, type Refusal, refusalMessage } from './limits.ts'
+import {
+  type Claim,
+  type Grant,
+  type Granted,
+  type LimitDecision,
+  type Refusal,
+  refusalMessage,
+} from './limits.ts'
 import type { OtpStore } from './store.ts'
 
 /** Takes all claims, or throws the failure of the first exhausted limit and takes none. */
@@ -10,17 +17,17 @@ export async function claim(
   context: RequestContext,
   claims: readonly Claim[],
 ): Promise<readonly Grant[]> {
-  return granted(context, claims, await ports.store.admit(claims, ports.now()))
+  return granted(context, claims, await ports.store.admit(claims, ports.now())).grants
 }
 
-export function granted(
+export function granted<Allowed extends Granted>(
   context: RequestContext,
   claims: readonly Claim[],
-  decision: LimitDecision,
-): readonly Grant[] {
+  decision: Allowed | Refusal,
+): Allowed {
   noteLimits(context, claims, decision)
   if (!decision.allowed) throw refused(decision)
-  return decision.grants
+  return decision
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {

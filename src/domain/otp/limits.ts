@@ -53,7 +53,12 @@ export interface Refusal {
   readonly resetsInMs: number
 }
 
-export type LimitDecision = { readonly allowed: true; readonly grants: readonly Grant[] } | Refusal
+export interface Granted {
+  readonly allowed: true
+  readonly grants: readonly Grant[]
+}
+
+export type LimitDecision = Granted | Refusal
 
 /**
  * All or nothing. A window that ends too late (clock set back) is shortened.

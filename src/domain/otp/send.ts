@@ -8,7 +8,6 @@ import {
   type Recipient,
   recipientProblem,
 } from '../contact.ts'
-import type { EventLogReader } from '../events/event-log.ts'
 import { type Attempt, noteRecipient, type RequestContext } from '../events/request-context.ts'
 import { Failure, invalid } from '../failures.ts'
 import {
@@ -41,7 +40,6 @@ import type { NewCode, OtpStore } from './store.ts'
 export interface SendOtpPorts extends CredentialPorts, DeliveryPorts {
   readonly brands: Brands
   readonly store: OtpStore
-  readonly lastProviderOf: EventLogReader['lastProviderOf']
   readonly secrets: Secrets
   readonly limits: LimitSettings
   readonly otpTtlSeconds: number
@@ -72,23 +70,26 @@ export async function sendOtp(
   // The code is active from here on: a concurrent verify succeeds (design D15).
   const { code, record } = newCode(ports, brand, order)
   const claims = [...limits, global]
-  const grants = granted(context, claims, await ports.store.beginSend(claims, record, ports.now()))
+  const decision = await ports.store.beginSend(claims, record, ports.now())
+  const { grants, lastProvider } = granted(context, claims, decision)
   ports.eventLog.note(context)
-  const avoid = isResend ? await lastProvider(ports, context, brand, order) : undefined
-  const outcome = await deliver(ports, context, brand, order, { code, avoid })
+  const outcome = await deliver(ports, context, brand, order, { code, avoid: isResend ? lastProvider : null })
   const cooldown = cooldownOf(grants, brand.slug)
-  const possiblySent = context.attempts.filter(mayBeSent).length
+  const possiblySent = context.attempts.filter(mayBeSent)
+  const provider = possiblySent.at(-1)?.provider ?? lastProvider
   if (outcome.kind !== 'accepted') {
     // The global limit counts calls, so it is not given back. The others count codes that may have been sent.
     const unused = grants.filter(
-      (grant) => grant === cooldown || (possiblySent === 0 && grant.subject[0] !== global.subject[0]),
+      (grant) => grant === cooldown || (possiblySent.length === 0 && grant.subject[0] !== global.subject[0]),
     )
-    await ports.store.abandonSend(record, unused, ports.now())
-    await countFurther(ports, limits, possiblySent)
+    await ports.store.abandonSend(record, unused, provider, ports.now())
+    await countFurther(ports, limits, possiblySent.length)
     throw new Failure('sms_failed')
   }
   try {
-    await countFurther(ports, limits, possiblySent)
+    if (provider !== null && provider !== record.provider)
+      await ports.store.setProvider(record, provider, ports.now())
+    await countFurther(ports, limits, possiblySent.length)
     await startCooldown(ports, cooldown)
   } catch (error) {
     // The code is sent, and the lease replaces the cooldown.
@@ -107,21 +108,6 @@ async function countFurther(
   possiblySent: number,
 ): Promise<void> {
   for (let time = 2; time <= possiblySent; time++) await store.admit(furtherAttempt(limits), now())
-}
-
-/** Undefined if no route has another provider. An error does not stop the send. */
-async function lastProvider(
-  { lastProviderOf, smsMode, smsRoutes }: SendOtpPorts,
-  context: RequestContext,
-  { slug, dltEnabled }: Brand,
-  { recipient, subject }: Order,
-): Promise<string | undefined> {
-  const hasChoice = routesOf(smsMode, dltEnabled).some((route) => smsRoutes[route].length > 1)
-  if (recipient.channel === 'EMAIL' || !hasChoice) return undefined
-  return lastProviderOf(subject, slug).catch((error: unknown) => {
-    context.fault = error
-    return undefined
-  })
 }
 
 /** The cooldown starts after the delivery (spec 3.2), unless the lease is long enough. */
@@ -196,15 +182,24 @@ const cooldownToleranceMs = 500
 const leaseMarginMs = 2000
 
 function newCode(
-  { secrets, otpTtlSeconds }: SendOtpPorts,
-  { slug: brandSlug }: Brand,
+  ports: SendOtpPorts,
+  brand: Brand,
   { recipient: { channel, identity }, subject }: Addressee,
 ): { code: string; record: NewCode } {
+  const { secrets, otpTtlSeconds } = ports
+  const brandSlug = brand.slug
   const code = secrets.newCode()
   const id = secrets.newRecordId()
   const [keyedCode] = secrets.keyedCodes({ brandSlug, channel, identity }, code)
   const hash = secrets.saltedHash(id, keyedCode)
-  return { code, record: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000 } }
+  const provider = channel === 'EMAIL' ? ports.mailer.name : firstProvider(ports, brand)
+  return { code, record: { subject, brandSlug, id, hash, ttlMs: otpTtlSeconds * 1000, provider } }
+}
+
+/** The provider that a send usually tries first, so that `setProvider` is seldom needed. */
+function firstProvider({ smsMode, smsRoutes, breakers }: SendOtpPorts, { dltEnabled }: Brand): string | null {
+  const providers = routesOf(smsMode, dltEnabled).flatMap((route) => smsRoutes[route])
+  return (providers.find(({ name }) => !breakers.isOpen(name)) ?? providers[0])?.name ?? null
 }
 
 function deliver(
@@ -212,7 +207,7 @@ function deliver(
   context: RequestContext,
   brand: Brand,
   order: Order,
-  { code, avoid }: { code: string; avoid: string | undefined },
+  { code, avoid }: { code: string; avoid: string | null },
 ): Promise<Outcome> {
   const { recipient, subject } = order
   const businessName = order.businessName ?? brand.displayName

@@ -14,6 +14,7 @@ import {
   maxAttempts,
   type NewCode,
   type OtpStore,
+  type SendDecision,
   type Verdict,
 } from './store.ts'
 
@@ -22,11 +23,13 @@ import {
 export interface Code {
   /** The salt of the hash: 128 random bits in base64url. */
   readonly id: string
+  /** Empty: revoked, and kept for its provider. */
   readonly hash: string
   readonly attempts: number
   readonly createdAt: EpochMs
   /** Exclusive. */
   readonly expiresAt: EpochMs
+  readonly provider: string | null
 }
 
 /** The records of a step, without expired ones. */
@@ -49,7 +52,7 @@ export type Steps = {
 
 /** @param isHashOf compares in constant time */
 export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: string) => boolean): Steps {
-  return { admit, beginSend, reschedule, giveBack, abandonSend, guess }
+  return { admit, beginSend, setProvider, reschedule, giveBack, abandonSend, guess }
 
   function guess(state: State, attempt: GuessAttempt, now: number): Verdict {
     const { claims, failureBudget, subject, brandSlug, keyedCodes } = attempt
@@ -58,12 +61,12 @@ export function otpSteps(isHashOf: (hash: string, recordId: string, keyedCode: s
     const budget = failureBudget && { ...failureBudget, counted: false }
     const decision = admit(state, budget ? [...claims, budget] : claims, now)
     if (!decision.allowed) return { kind: 'refused', refusal: decision }
-    if (!code || code.createdAt > now + clockToleranceMs) return { kind: 'absent' }
+    if (!code || code.hash === '' || code.createdAt > now + clockToleranceMs) return { kind: 'absent' }
     if (code.attempts >= maxAttempts) return { kind: 'locked', resetsInMs: code.expiresAt - now }
     if (keyedCodes.some((keyedCode) => isHashOf(code.hash, code.id, keyedCode))) {
       state.setCode(subject, brandSlug, undefined)
       if (failureBudget) state.setLimit(failureBudget.subject, failureBudget.name, undefined)
-      return { kind: 'verified' }
+      return { kind: 'verified', provider: code.provider, ageMs: now - code.createdAt }
     }
     state.setCode(subject, brandSlug, { ...code, attempts: code.attempts + 1 })
     if (failureBudget) admit(state, [failureBudget], now)
@@ -76,6 +79,7 @@ export const stepSubjects: {
 } = {
   admit: (claims) => claims.map(({ subject }) => subject),
   beginSend: (claims, code) => [...claims.map(({ subject }) => subject), code.subject],
+  setProvider: ({ subject }) => [subject],
   reschedule: ({ subject }) => [subject],
   giveBack: (grants) => grants.map(({ subject }) => subject),
   abandonSend: ({ subject }, grants) => [subject, ...grants.map((grant) => grant.subject)],
@@ -93,13 +97,19 @@ function admit(state: State, claims: readonly Claim[], now: number): LimitDecisi
   return decision
 }
 
-function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: number): LimitDecision {
+function beginSend(state: State, claims: readonly Claim[], code: NewCode, now: number): SendDecision {
   const decision = admit(state, claims, now)
-  const { subject, brandSlug, id, hash, ttlMs } = code
-  if (decision.allowed) {
-    state.setCode(subject, brandSlug, { id, hash, attempts: 0, createdAt: now, expiresAt: now + ttlMs })
-  }
-  return decision
+  if (!decision.allowed) return decision
+  const { subject, brandSlug, ttlMs, id, hash, provider } = code
+  const lastProvider = state.code(subject, brandSlug, now)?.provider ?? null
+  const expiresAt = now + ttlMs
+  state.setCode(subject, brandSlug, { id, hash, attempts: 0, createdAt: now, expiresAt, provider })
+  return { ...decision, lastProvider }
+}
+
+function setProvider(state: State, { subject, brandSlug, id }: CodeRef, provider: string): void {
+  const code = state.code(subject, brandSlug, always)
+  if (code?.id === id) state.setCode(subject, brandSlug, { ...code, provider })
 }
 
 function reschedule(state: State, grant: Grant, durationMs: number, now: number): void {
@@ -112,9 +122,16 @@ function reschedule(state: State, grant: Grant, durationMs: number, now: number)
   state.setLimit(subject, name, { count: limit?.count ?? 1, expiresAt })
 }
 
-function abandonSend(state: State, code: CodeRef, grants: readonly Grant[]): void {
-  const { subject, brandSlug, id } = code
-  if (state.code(subject, brandSlug, always)?.id === id) state.setCode(subject, brandSlug, undefined)
+function abandonSend(
+  state: State,
+  { subject, brandSlug, id }: CodeRef,
+  grants: readonly Grant[],
+  provider: string | null,
+): void {
+  const code = state.code(subject, brandSlug, always)
+  if (code?.id === id) {
+    state.setCode(subject, brandSlug, provider === null ? undefined : { ...code, hash: '', provider })
+  }
   giveBack(state, grants)
 }
 

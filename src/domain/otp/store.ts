@@ -1,4 +1,4 @@
-import type { Claim, Grant, LimitDecision, Refusal, Subject } from './limits.ts'
+import type { Claim, Grant, Granted, LimitDecision, Refusal, Subject } from './limits.ts'
 
 /** Wrong guesses until a code is locked (spec 3.1, design D1). */
 export const maxAttempts = 3
@@ -9,12 +9,21 @@ export interface NewCode {
   readonly id: string
   readonly hash: string
   readonly ttlMs: number
+  /** Expected to send it. Null: none. */
+  readonly provider: string | null
 }
 
 export type CodeRef = Pick<NewCode, 'subject' | 'brandSlug' | 'id'>
 
+export type SendDecision =
+  | (Granted & {
+      /** Of the previous code of the brand and recipient that may have been sent, until it expires or verifies. */
+      readonly lastProvider: string | null
+    })
+  | Refusal
+
 export type Verdict =
-  | { readonly kind: 'verified' }
+  | { readonly kind: 'verified'; readonly provider: string | null; readonly ageMs: number }
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'locked'; readonly resetsInMs: number }
   | { readonly kind: 'absent' }
@@ -38,13 +47,23 @@ export interface GuessAttempt {
 export interface OtpStore {
   admit(claims: readonly Claim[], now: number): Promise<LimitDecision>
   /** Takes all claims and replaces the code, or does neither. */
-  beginSend(claims: readonly Claim[], code: NewCode, now: number): Promise<LimitDecision>
+  beginSend(claims: readonly Claim[], code: NewCode, now: number): Promise<SendDecision>
+  /** Unless the code was used or replaced. */
+  setProvider(code: CodeRef, provider: string, now: number): Promise<void>
   /** Sets a grant's window to expire in `durationMs`. Never shortens the window of a later grant. */
   reschedule(grant: Grant, durationMs: number, now: number): Promise<void>
   /** Decrements the counts, unless their windows have ended. */
   giveBack(grants: readonly Grant[], now: number): Promise<void>
-  /** Gives the grants back, and removes this code unless it was replaced. */
-  abandonSend(code: CodeRef, grants: readonly Grant[], now: number): Promise<void>
+  /**
+   * Gives the grants back, and revokes this code unless it was replaced.
+   * @param lastProvider for the next send's `lastProvider`
+   */
+  abandonSend(
+    code: CodeRef,
+    grants: readonly Grant[],
+    lastProvider: string | null,
+    now: number,
+  ): Promise<void>
   /** Counts the attempt and consumes a matching code. A match also resets `failureBudget`. */
   guess(attempt: GuessAttempt, now: number): Promise<Verdict>
 }

@@ -42,7 +42,10 @@ export async function verifyOtp(ports: VerifyOtpPorts, context: RequestContext, 
   )
   const decision = verdict.kind === 'refused' ? verdict.refusal : ({ allowed: true, grants: [] } as const)
   noteLimits(context, budget ? [...claims, budget] : claims, decision)
-  if (verdict.kind === 'verified') return
+  if (verdict.kind === 'verified') {
+    context.verified = verdict
+    return
+  }
   if (verdict.kind === 'refused') throw refused(verdict.refusal)
   if (verdict.kind === 'locked') {
     const details = { retryAfterSeconds: retryAfterSeconds(verdict.resetsInMs) }

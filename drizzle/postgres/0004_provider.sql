@@ -1,0 +1,1 @@
+ALTER TABLE "codes_and_limits" ADD COLUMN "provider" text;
