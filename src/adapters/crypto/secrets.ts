@@ -1,4 +1,4 @@
-import { hkdfSync, randomBytes, randomFillSync, randomInt, randomUUID, timingSafeEqual } from 'node:crypto'
+import { hkdfSync, randomBytes, randomInt, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../../domain/ports.ts'
 
 /** Keyed hashing with a subkey for each purpose (HKDF, RFC 5869). The first secret key is the present one. */
@@ -10,7 +10,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
-    newRecordId: () => randomFillSync(recordIdBytes).toString('base64url'),
+    newRecordId: () => crypto.getRandomValues(recordIdBytes).toString('base64url'),
     // JSON separates the parts unambiguously.
     keyedCodes: ({ brandSlug, channel, identity }, code) => {
       const text = JSON.stringify([brandSlug, channel, identity, code])

@@ -7,8 +7,19 @@ function traceOf(context: RequestContext, end: RequestEnd | null): RequestTrace 
   const { requestId, at, operation, app, brand = null, channel = null, recipient = null } = context
   const { recipients = null, recipientSubject = null, limits } = context
   if (operation === undefined || app === undefined) return undefined
-  const about = { requestId, at, operation, app, brand, channel }
-  return { ...about, recipient, recipients, recipientSubject, limits, end }
+  return {
+    requestId,
+    at,
+    operation,
+    app,
+    brand,
+    channel,
+    recipient,
+    recipients,
+    recipientSubject,
+    limits,
+    end,
+  }
 }
 
 /** Only messages that name otpost's own fields are stored, since others may contain caller data. */

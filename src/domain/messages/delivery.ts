@@ -47,25 +47,16 @@ export async function deliverSms(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  { routes, avoid }: Routing,
+  routing: Routing,
 ): Promise<Outcome> {
   const deadline = ports.stopwatch() + longestDeliveryMs(ports.providerTimeoutMs)
-  const steps = routes.flatMap((route) => {
-    const providers = stablePartition(ports.smsRoutes[route], ({ name }) => name === avoid)
-    return providers.map((provider): Step => ({ route, provider }))
-  })
-  const { openCircuits, ready } = Object.groupBy(steps, ({ provider }) =>
-    ports.breakers.isOpen(provider.name) ? 'openCircuits' : 'ready',
-  )
-  let waiting: readonly Step[] = [...(ready ?? []), ...(openCircuits ?? [])]
-  const unknown = { routes: new Set<SmsRoute>(), providers: new Set<string>() }
+  let waiting = stepsOf(ports, routing)
+  const unknown: Step[] = []
   let last: Outcome = { kind: 'retryable', reason: 'no provider' }
-  for (;;) {
-    const [step, ...rest] = waiting
-    if (!step) break
-    waiting = rest
+  for (let step = waiting[0]; step; step = waiting[0]) {
+    waiting = waiting.slice(1)
     const { route, provider } = step
-    if (unknown.routes.has(route) || unknown.providers.has(provider.name)) continue
+    if (unknown.some((each) => each.route === route || each.provider.name === provider.name)) continue
     const timeoutMs = Math.min(ports.providerTimeoutMs, deadline - ports.stopwatch())
     if (timeoutMs < ports.providerTimeoutMs * leastShare) {
       saveSkipped(ports, context, message, step, 'no time left')
@@ -73,15 +64,12 @@ export async function deliverSms(
     }
     last = await tryProvider(ports, context, message, step, timeoutMs)
     if (last.kind === 'accepted' || (last.kind === 'rejected' && last.scope === 'recipient')) break
-    if (last.kind === 'unknown') {
-      unknown.routes.add(route)
-      unknown.providers.add(provider.name)
-    }
+    if (last.kind === 'unknown') unknown.push(step)
     // A failing provider is likely to fail on the next route too.
     if (isFailing(last)) waiting = stablePartition(waiting, (later) => later.provider.name === provider.name)
   }
   for (const step of waiting) {
-    if (openCircuits?.includes(step)) saveSkipped(ports, context, message, step, 'keeps failing')
+    if (step.isOpen) saveSkipped(ports, context, message, step, 'keeps failing')
   }
   return last
 }
@@ -91,6 +79,18 @@ const leastShare = 0.25
 interface Step {
   readonly route: SmsRoute
   readonly provider: SmsProvider
+  /** The circuit was open when the delivery began. */
+  readonly isOpen: boolean
+}
+
+function stepsOf({ smsRoutes, breakers }: DeliveryPorts, { routes, avoid }: Routing): readonly Step[] {
+  const steps: Step[] = []
+  for (const route of routes) {
+    for (const provider of stablePartition(smsRoutes[route], ({ name }) => name === avoid)) {
+      steps.push({ route, provider, isOpen: breakers.isOpen(provider.name) })
+    }
+  }
+  return stablePartition(steps, ({ isOpen }) => isOpen)
 }
 
 function stablePartition<T>(all: readonly T[], isLast: (each: T) => boolean): readonly T[] {
@@ -101,10 +101,11 @@ async function tryProvider(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  { route, provider }: Step,
+  step: Step,
   timeoutMs: number,
 ): Promise<Outcome> {
   const attempt = ++context.attemptsBegun
+  const { route, provider } = step
   const { name, deliveryReports } = provider
   const url = deliveryReports ? ports.callbackUrl(name, message.requestId, attempt) : null
   const namedBy = url === null ? undefined : deliveryReports?.namedBy
@@ -119,7 +120,7 @@ async function tryProvider(
     : namedBy === 'providerMessageId' && providerMessageId !== null
       ? providerReportKey(name, providerMessageId)
       : null
-  saveAttempt(ports, context, { attempt, ...aboutSms(ports, message, route, provider), ...result, reportKey })
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey, result })
   return outcome
 }
 
@@ -127,19 +128,40 @@ function saveSkipped(
   ports: DeliveryPorts,
   context: RequestContext,
   message: SmsMessage,
-  { route, provider }: Step,
+  step: Step,
   reason: 'keeps failing' | 'no time left',
 ): void {
+  const about = { outcome: 'skipped', errorClass: null, reason, providerMessageId: null } as const
+  const result = { ...about, at: ports.now(), durationMs: 0 }
+  const attempt = ++context.attemptsBegun
+  saveSmsAttempt(ports, context, message, step, { attempt, reportKey: null, result })
+}
+
+function saveSmsAttempt(
+  ports: DeliveryPorts,
+  context: RequestContext,
+  { template, to, position, subject, text }: SmsMessage,
+  { route, provider }: Step,
+  { attempt, reportKey, result }: Pick<Attempt, 'attempt' | 'reportKey'> & { readonly result: CallResult },
+): void {
   saveAttempt(ports, context, {
-    attempt: ++context.attemptsBegun,
-    ...aboutSms(ports, message, route, provider),
-    outcome: 'skipped',
-    errorClass: null,
-    reason,
-    providerMessageId: null,
-    reportKey: null,
-    at: ports.now(),
-    durationMs: 0,
+    attempt,
+    at: result.at,
+    channel: 'SMS',
+    route,
+    provider: provider.name,
+    template: template?.key ?? null,
+    recipient: maskPhone(to),
+    position,
+    recipientSubject: subject,
+    segments: ports.segmentsOf(route === 'template' && template ? template.text : text),
+    outcome: result.outcome,
+    errorClass: result.errorClass,
+    reason: result.reason,
+    providerMessageId: result.providerMessageId,
+    reportKey,
+    durationMs: result.durationMs,
+    error: result.error,
   })
 }
 
@@ -150,38 +172,33 @@ function saveAttempt({ eventLog }: DeliveryPorts, context: RequestContext, attem
 
 function smsFor(
   provider: string,
-  { subject: _, position: __, text, template, ...message }: SmsMessage,
+  { id, requestId, brandSlug, brandName, to, text, template, validitySeconds }: SmsMessage,
   route: SmsRoute,
   callbackUrl: string | null,
 ): Sms {
-  if (route === 'plain' || !template) {
-    return { ...message, route, text, template: null, senderId: null, callbackUrl }
-  }
-  const { key, variables, registration } = template
-  const id =
-    (Object.hasOwn(registration.ids, provider) ? registration.ids[provider] : registration.id) ?? null
+  const registered = route === 'template' && template ? registeredFor(provider, template) : undefined
   return {
-    ...message,
+    id,
+    requestId,
+    brandSlug,
+    brandName,
+    to,
+    validitySeconds,
     route,
-    text: template.text,
-    template: { key, variables, id, entityId: registration.entityId },
-    senderId: registration.senderId,
+    text: registered?.text ?? text,
+    template: registered?.template ?? null,
+    senderId: registered?.senderId ?? null,
     callbackUrl,
   }
 }
 
-function aboutSms(ports: DeliveryPorts, message: SmsMessage, route: SmsRoute, provider: SmsProvider) {
-  const text = route === 'template' && message.template ? message.template.text : message.text
-  return {
-    channel: 'SMS',
-    route,
-    provider: provider.name,
-    template: message.template?.key ?? null,
-    recipient: maskPhone(message.to),
-    position: message.position,
-    recipientSubject: message.subject,
-    segments: ports.segmentsOf(text),
-  } as const
+function registeredFor(
+  provider: string,
+  { key, text, variables, registration }: NonNullable<SmsMessage['template']>,
+): Pick<Sms, 'text' | 'template' | 'senderId'> {
+  const { ids, entityId, senderId } = registration
+  const id = (Object.hasOwn(ids, provider) ? ids[provider] : registration.id) ?? null
+  return { text, template: { key, variables, id, entityId }, senderId }
 }
 
 export async function deliverMail(
@@ -222,12 +239,12 @@ async function call(
 ): Promise<{ outcome: Outcome; result: CallResult }> {
   const [at, startedAt] = [now(), stopwatch()]
   let outcome: Outcome
-  let fault: { error: unknown } | undefined
+  let error: unknown
   try {
     outcome = await send()
-  } catch (error) {
+  } catch (thrown) {
     outcome = { kind: 'unknown', reason: 'provider fault' }
-    fault = { error }
+    error = thrown
   }
   const { kind } = outcome
   const id = 'providerMessageId' in outcome ? outcome.providerMessageId : undefined
@@ -239,7 +256,7 @@ async function call(
     providerMessageId: id !== undefined && isProviderMessageId(id) && !id.includes(to) ? id : null,
     at,
     durationMs: Math.round(stopwatch() - startedAt),
-    ...fault,
+    error,
   }
   return { outcome, result }
 }

@@ -132,16 +132,28 @@ export function templateVariables(
   return values
 }
 
-/** One pass: variables inside values are not replaced. */
-export function render(template: Template, variables: Rendered['variables']): Rendered {
-  const text = template.text.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = variables[name]
+/** Variables inside values are not replaced. */
+export function render({ key, text }: Template, variables: Rendered['variables']): Rendered {
+  let rendered = ''
+  for (const [place, part] of partsOf(text).entries()) {
+    const value = place % 2 === 0 ? part : variables[part]
     if (value === undefined)
-      throw new Error(`The text of ${template.key} has {${name}}, but no variable has that name.`)
-    return value
-  })
-  return { templateKey: template.key, text, variables }
+      throw new Error(`The text of ${key} has {${part}}, but no variable has that name.`)
+    rendered += value
+  }
+  return { templateKey: key, text: rendered, variables }
 }
+
+/** Text and names of variables, in turn. */
+function partsOf(text: string): readonly string[] {
+  const known = parts.get(text)
+  if (known) return known
+  const split = text.split(/\{(\w+)\}/)
+  parts.set(text, split)
+  return split
+}
+
+const parts = new Map<string, readonly string[]>()
 
 export function renderOtp(otp: {
   code: string

@@ -31,19 +31,21 @@ export function granted<Allowed extends Granted>(
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
+  // In the order of their claims.
+  const grants = decision.allowed ? decision.grants.values() : undefined
+  let grant = grants?.next().value
   for (const claim of claims) {
-    const about = { limit: claim.limit, max: claim.max }
+    const { limit, max } = claim
     if (!decision.allowed && isSame(decision.refusedBy, claim)) {
-      context.limits.push({ ...about, used: claim.max, endsAt: decision.expiresAt, refused: true })
+      context.limits.push({ limit, max, used: max, endsAt: decision.expiresAt, refused: true })
       return
     }
-    const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
-    context.limits.push({
-      ...about,
-      used: grant?.count ?? null,
-      endsAt: grant?.expiresAt ?? null,
-      refused: false,
-    })
+    if (grant && isSame(grant, claim)) {
+      context.limits.push({ limit, max, used: grant.count, endsAt: grant.expiresAt, refused: false })
+      grant = grants?.next().value
+    } else {
+      context.limits.push({ limit, max, used: null, endsAt: null, refused: false })
+    }
   }
 }
 

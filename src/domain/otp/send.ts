@@ -212,21 +212,13 @@ function deliver(
   const { recipient, subject } = order
   const businessName = order.businessName ?? brand.displayName
   const lifetimeSeconds = ports.otpTtlSeconds
-  const sender = {
-    requestId: context.requestId,
-    brandSlug: brand.slug,
-    brandName: brand.displayName,
-    to: recipient.identity,
-    position: null,
-  }
+  const { requestId } = context
+  const { slug: brandSlug, displayName: brandName } = brand
+  const to = recipient.identity
   if (recipient.channel === 'EMAIL') {
     const content = otpMail({ code, businessName, lifetimeSeconds })
-    return deliverMail(ports, context, {
-      ...sender,
-      recipientSubject: subject[0],
-      template: loginOtp.key,
-      ...content,
-    })
+    const about = { requestId, brandSlug, brandName, to, recipientSubject: subject[0], position: null }
+    return deliverMail(ports, context, { ...about, template: loginOtp.key, ...content })
   }
   const { loginId } = order
   const render = (name: string) => renderOtp({ code, businessName: name, lifetimeSeconds, loginId })
@@ -235,8 +227,12 @@ function deliver(
   const registered = order.businessName === undefined ? plain : render(brand.displayName)
   const { templateKey: key, text, variables } = registered
   const message: SmsMessage = {
-    ...sender,
     id: ports.secrets.newId(),
+    requestId,
+    brandSlug,
+    brandName,
+    to,
+    position: null,
     subject: subject[0],
     text: boundText(plain.text, code, brand.domain, ports.segmentsOf),
     template: { key, text, variables, registration: registrationOf(brand, key) },
