@@ -186,7 +186,8 @@ describe('an older database', () => {
   })
 
   test.skipIf(withoutPostgres !== undefined)('on PostgreSQL keeps them too', async () => {
-    const { file } = copyOf(latest)
+    const [, newest] = ends(logged.map(([, facts]) => facts))
+    const { file } = copyOf(newest)
     const before = formerLog(file)
     const { url, remove } = await emptyDatabase()
     try {
@@ -214,8 +215,8 @@ describe('an older database', () => {
           [JSON.stringify(rows)],
         )
       }
-      await using context = await contextOf({ DATABASE_URL: url, SECRET_KEY: latest.secretKey })
-      await expectLog(context, before, latest)
+      await using context = await contextOf({ DATABASE_URL: url, SECRET_KEY: newest.secretKey })
+      await expectLog(context, before, newest)
     } finally {
       await remove()
     }
