@@ -124,7 +124,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
   }
   const added: AddedRoutes[] = [
     { routes: rootRoutes(root, contextOf) },
-    { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin', takesForms: true },
+    { routes: consoleRoutes(consolePorts, settings, contextOf), under: '/admin' },
   ]
   if (usesOutbox) added.push({ routes: outboxRoutes(outbox, contextOf), under: '/outbox' })
   const scrapes = metrics && { scrape: metrics.scrape, token: config.metrics?.token }

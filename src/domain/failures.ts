@@ -41,17 +41,13 @@ export interface FailureDetails {
   readonly cause?: unknown
 }
 
-/** `http/errors.ts` converts it to the error envelope. */
-export class Failure extends Error {
-  override readonly name = 'Failure'
-
+/** `http/errors.ts` converts it to the error envelope. Not an Error, whose stack trace takes longer than the checks. */
+export class Failure {
   constructor(
     readonly kind: FailureKind,
-    message: string = failureMessages[kind],
+    readonly message: string = failureMessages[kind],
     readonly details: FailureDetails = {},
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
-  }
+  ) {}
 }
 
 /** @param message a sentence without text of the caller, since the event log stores it */

@@ -6,6 +6,10 @@ import { clientIp, type Network, untrustedNetwork } from './client-ip.ts'
 export interface HttpRequest extends RequestContext {
   /** Monotonic milliseconds. */
   readonly startedAt: number
+  readonly request: Request
+  /** The pattern of the path. Undefined: unknown path. */
+  route: string | undefined
+  status: number
   failure?: Failure
 }
 
@@ -35,6 +39,9 @@ export class HttpRequests {
     const httpRequest: HttpRequest = {
       ...newRequestContext({ requestId: newRequestId(at), at, clientIp: this.clientIp(peer, request) }),
       startedAt: performance.now(),
+      request,
+      route: undefined,
+      status: 200,
     }
     // A property of the request is much faster than a map.
     ;(request as Tracked)[tracked] = httpRequest
@@ -72,12 +79,12 @@ export class HttpRequests {
     this.ignored(network)
   }
 
-  received(request: Request): void {
-    this.underWay.add(this.of(request))
+  received(httpRequest: HttpRequest): void {
+    this.underWay.add(httpRequest)
   }
 
-  end(request: Request): void {
-    this.underWay.delete(this.of(request))
+  end(httpRequest: HttpRequest): void {
+    this.underWay.delete(httpRequest)
     if (!this.busy) for (const resolve of this.waiting.splice(0)) resolve()
   }
 

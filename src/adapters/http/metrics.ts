@@ -45,10 +45,10 @@ export class MetricsListener {
         reusePort,
         development: false,
         fetch: async (request) => {
-          const { requestId } = httpRequests.begin(request, undefined)
-          const answer = await this.answer(request, requestId)
-          httpRequests.end(request)
-          answer.headers.set('x-request-id', requestId)
+          const httpRequest = httpRequests.begin(request, undefined)
+          const answer = await this.answer(request, httpRequest.requestId)
+          httpRequests.end(httpRequest)
+          answer.headers.set('x-request-id', httpRequest.requestId)
           return answer
         },
       })

@@ -14,8 +14,8 @@ import type { Log, Secrets } from '../../domain/ports.ts'
 import { readBody, readForm } from './body.ts'
 import { Callbacks } from './callbacks.ts'
 import { docsRoutes } from './docs.ts'
-import { answerHeaders, codeOf, errorAnswer, failureOf } from './errors.ts'
-import { type HttpRequests, pathOf } from './http-request.ts'
+import { answerHeaders, codeOf, type ErrorAnswer, errorAnswer, failureOf } from './errors.ts'
+import { type HttpRequest, type HttpRequests, pathOf } from './http-request.ts'
 import { hostOf, type IsKnownHost } from './known-hosts.ts'
 import { KnownRoutes } from './known-routes.ts'
 
@@ -51,7 +51,6 @@ export interface AddedRoutes {
   readonly routes: AnyElysia
   /** At and below this path only known Host names are answered (design D29). */
   readonly under?: '/admin' | '/outbox'
-  readonly takesForms?: true
 }
 
 export interface RequestTracing {
@@ -59,122 +58,116 @@ export interface RequestTracing {
   traced(context: RequestContext, ports: HttpPorts): HttpPorts
 }
 
-type UseCase = (ports: HttpPorts, context: RequestContext, body: Body) => Promise<object>
+/** Returns the body of the answer without its `requestId`. Sets `context.status` if it is not 200. */
+type Handler = (ports: HttpPorts, context: HttpRequest) => Promise<object> | object
+
+type UseCase = (ports: HttpPorts, context: HttpRequest, body: Body) => Promise<object>
 
 /**
  * The HTTP API (spec 4, design 5). A route calls one use case of the domain with the ports, the context of the request and
- * its body. Every error ends in `onError`, every answered request in one `RequestEnded` for all listeners.
+ * its body. Every answered request ends in one `RequestEnded` for all listeners.
  */
 export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   const { version, publicUrl, log, httpRequests, listeners, tracing, added, isStopping, isKnownHost } =
     settings
   const callbacks = publicUrl === undefined ? undefined : new Callbacks(ports, publicUrl, log)
-  const requestIdOf = (request: Request) => httpRequests.of(request).requestId
+  let answered: HttpRequest[] = []
 
   const app = new Elysia({ strictPath: true, normalize: false })
-    .onRequest(({ request, server, set }) => {
-      const peer = server?.requestIP(request)?.address
+    .onRequest(({ request }) => {
+      const peer = app.server?.requestIP(request)?.address
       const context = httpRequests.begin(request, peer)
       tracing?.begin(request, context)
-      const { headers } = set
-      headers['x-request-id'] = context.requestId
-      Object.assign(headers, answerHeaders)
-      if (httpRequests.isClosing) headers.connection = 'close'
       if (peer !== undefined && known.isRewritten(request)) throw new Failure('route_not_found')
-      if (addedTo(request)?.under && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
-    })
-    .onParse({ as: 'global' }, async ({ request, server }) => {
-      const body = await bodyOf(request).finally(() => httpRequests.received(request))
-      // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
-      server?.timeout(request, 0)
-      return body
-    })
-    .onError({ as: 'global' }, ({ code, error, request, set }) => {
-      const context = httpRequests.of(request)
-      context.failure = code === 'NOT_FOUND' ? known.failure(request, set.headers) : failureOf(error)
-      const { status, headers, envelope } = errorAnswer(context.failure, context.requestId)
-      set.status = status
-      Object.assign(set.headers, headers)
-      return envelope
-    })
-    .onAfterResponse({ as: 'global' }, ({ request, route, responseValue, set }) => {
-      const context = httpRequests.of(request)
-      const { failure, startedAt } = context
-      const ended = {
-        context,
-        method: request.method,
-        route: route ?? known.of(request.url)?.path,
-        // Pages and files are complete responses with a status of their own.
-        status: responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200),
-        failure,
-        error: failure && codeOf(failure),
-        durationMs: performance.now() - startedAt,
-      }
-      for (const listener of listeners) listener(ended)
-      httpRequests.end(request)
+      if (isGuarded(request) && !isKnownHost(hostOf(request))) throw new Failure('route_not_found')
     })
 
+    // These routes are before the hooks of pages, since hooks take longer than most rejected requests.
     .post(
-      '/otp/send',
-      answer(async (ports, context, body) => {
+      ...call('/otp/send', async (ports, context, body) => {
         const { expiresIn } = await sendOtp(ports, context, body, { isResend: false })
         return { message: 'OTP sent successfully', expiresIn }
       }),
     )
     .post(
-      '/otp/resend',
-      answer(async (ports, context, body) => {
+      ...call('/otp/resend', async (ports, context, body) => {
         const { expiresIn } = await sendOtp(ports, context, body, { isResend: true })
         return { message: 'OTP resent successfully', expiresIn }
       }),
     )
     .post(
-      '/otp/verify',
-      answer(async (ports, context, body) => {
+      ...call('/otp/verify', async (ports, context, body) => {
         await verifyOtp(ports, context, body)
         return { message: 'OTP verified successfully' }
       }),
     )
     .post(
-      '/notify',
-      answer(async (ports, context, body) => {
+      ...call('/notify', async (ports, context, body) => {
         const notified = await notify(ports, context, body)
         return { message: 'Notification sent successfully', ...notified }
       }),
     )
-    .get('/integrations/catalog', ({ request }) => ({
-      success: true,
-      ...catalog(ports.limits, ports.otpTtlSeconds),
-      requestId: requestIdOf(request),
-    }))
-    .post('/integrations/requests', async ({ request, body, set }) => {
-      const context = httpRequests.of(request)
-      const integrationRequestId = await requestIntegration(portsOf(context), context, body as Body)
-      set.status = 201
-      return {
+    .post(
+      ...call('/integrations/requests', async (ports, context, body) => {
+        const integrationRequestId = await requestIntegration(ports, context, body)
+        context.status = 201
+        return { message: 'Integration request received', integrationRequestId, status: 'pending' }
+      }),
+    )
+    .get(
+      ...route('/integrations/catalog', ({ limits, otpTtlSeconds }) => ({
         success: true,
-        message: 'Integration request received',
-        integrationRequestId,
-        status: 'pending',
-        requestId: context.requestId,
-      }
-    })
-    .get('/platform/brands', async ({ request }) => {
-      const active = (await ports.brands.list()).filter(({ status }) => status === 'active')
-      const brands = active.map(({ slug, displayName }) => ({ brandId: slug, displayName }))
-      return { success: true, brands, requestId: requestIdOf(request) }
-    })
+        ...catalog(limits, otpTtlSeconds),
+      })),
+    )
+    .get(
+      ...route('/platform/brands', async ({ brands }) => {
+        const active = (await brands.list()).filter(({ status }) => status === 'active')
+        return {
+          success: true,
+          brands: active.map(({ slug, displayName }) => ({ brandId: slug, displayName })),
+        }
+      }),
+    )
+    .get(
+      ...route('/health', async (ports, context) => {
+        const database = (await isDatabaseUp(ports)) ? 'ok' : 'unavailable'
+        if (database !== 'ok') context.status = 503
+        return { status: database, version, checks: { database } }
+      }),
+    )
+    .get(...route('/health/live', () => ({ status: 'ok' })))
+    .get(
+      ...route('/health/ready', async (ports, context) => {
+        const status = isStopping() ? 'draining' : (await isDatabaseUp(ports)) ? 'ready' : 'unavailable'
+        if (status !== 'ready') context.status = 503
+        return { status }
+      }),
+    )
 
-    .get('/health', async ({ request, set }) => {
-      const database = (await isDatabaseUp(request)) ? 'ok' : 'unavailable'
-      if (database !== 'ok') set.status = 503
-      return { status: database, version, checks: { database }, requestId: requestIdOf(request) }
+    .onParse({ as: 'global' }, ({ request }) => {
+      const context = httpRequests.of(request)
+      const path = pathOf(request.url)
+      if (!callbacks?.has(path)) return received(context, readForm(request))
+      return received(context, callbacks.read(path, request, context.requestId))
     })
-    .get('/health/live', ({ request }) => ({ status: 'ok', requestId: requestIdOf(request) }))
-    .get('/health/ready', async ({ request, set }) => {
-      const status = isStopping() ? 'draining' : (await isDatabaseUp(request)) ? 'ready' : 'unavailable'
-      if (status !== 'ready') set.status = 503
-      return { status, requestId: requestIdOf(request) }
+    .onBeforeHandle({ as: 'global' }, ({ request, set }) => {
+      Object.assign(set.headers, headersOf(httpRequests.of(request)))
+    })
+    .onError({ as: 'global' }, ({ code, error, request, set }) => {
+      const context = httpRequests.of(request)
+      const failure = code === 'NOT_FOUND' ? known.failure(request, set.headers) : error
+      const { status, headers, envelope } = failed(context, failure)
+      set.status = status
+      Object.assign(set.headers, headersOf(context), headers)
+      return envelope
+    })
+    .onAfterResponse({ as: 'global' }, ({ request, route, responseValue, set }) => {
+      const context = httpRequests.of(request)
+      context.route = route ?? known.of(request.url)?.path
+      // Pages and files are complete responses with a status of their own.
+      context.status = responseValue instanceof Response ? responseValue.status : Number(set.status ?? 200)
+      ended(context)
     })
     .use(docsRoutes(version, settings.hasOutbox))
 
@@ -184,32 +177,92 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
   app.config.serve = { routes: known.wrongMethods((request) => app.fetch(request)) }
   return app
 
-  function answer(useCase: UseCase) {
-    return async ({ request, body }: { readonly request: Request; readonly body: unknown }) => {
+  function call<Path extends string>(path: Path, useCase: UseCase) {
+    return route(path, async (ports, context) => {
+      const body = await received(context, readBody(context.request))
+      return { success: true, ...(await useCase(ports, context, body)) }
+    })
+  }
+
+  function route<Path extends string>(path: Path, handle: Handler) {
+    const answer = async ({ request }: { readonly request: Request }): Promise<Response> => {
       const context = httpRequests.of(request)
-      const result = await useCase(portsOf(context), context, body as Body)
-      return { success: true, ...result, requestId: context.requestId }
+      context.route = path
+      let response: Response
+      try {
+        const body = await handle(portsOf(context), context)
+        const { status, requestId } = context
+        response = Response.json({ ...body, requestId }, { status, headers: headersOf(context) })
+      } catch (error) {
+        const { status, headers, envelope } = failed(context, error)
+        response = Response.json(envelope, { status, headers: { ...headersOf(context), ...headers } })
+      }
+      answered.push(context)
+      if (answered.length === 1) setImmediate(endAnswered)
+      return response
     }
+    // The framework's own reading of bodies first turns them into streams.
+    return [path, answer, { parse: 'none' }] as const
+  }
+
+  /** Resolves to what `reading` does, once the request is in progress. */
+  async function received<Body>(context: HttpRequest, reading: Promise<Body>): Promise<Body> {
+    try {
+      return await reading
+    } finally {
+      httpRequests.received(context)
+      // The idle time-out of the socket must not cut off the answer; use cases have their own time-outs.
+      app.server?.timeout(context.request, 0)
+    }
+  }
+
+  function failed(context: HttpRequest, error: unknown): ErrorAnswer {
+    context.failure = failureOf(error)
+    const answer = errorAnswer(context.failure, context.requestId)
+    context.status = answer.status
+    return answer
+  }
+
+  function headersOf({ requestId }: HttpRequest): Record<string, string> {
+    const headers = { 'x-request-id': requestId, ...answerHeaders }
+    return httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
+  }
+
+  function endAnswered(): void {
+    const contexts = answered
+    answered = []
+    for (const context of contexts) ended(context)
+  }
+
+  function ended(context: HttpRequest): void {
+    const { route, status, failure, startedAt } = context
+    const { method } = context.request
+    const error = failure && codeOf(failure)
+    const requestEnded = {
+      context,
+      method,
+      route,
+      status,
+      failure,
+      error,
+      durationMs: performance.now() - startedAt,
+    }
+    for (const listener of listeners) listener(requestEnded)
+    httpRequests.end(context)
   }
 
   function portsOf(context: RequestContext): HttpPorts {
     return tracing ? tracing.traced(context, ports) : ports
   }
 
-  function bodyOf(request: Request): Promise<unknown> {
-    if (addedTo(request)?.takesForms) return readForm(request)
-    const path = pathOf(request.url)
-    return callbacks?.has(path) ? callbacks.read(path, request, requestIdOf(request)) : readBody(request)
-  }
-
-  function addedTo({ url }: Request): AddedRoutes | undefined {
+  function isGuarded({ url }: Request): boolean {
     const path = pathOf(url)
-    return added.find(({ under }) => under !== undefined && isUnder(path, under))
+    return added.some(({ under }) => under !== undefined && isUnder(path, under))
   }
 
-  async function isDatabaseUp(request: Request): Promise<boolean> {
+  async function isDatabaseUp({ checkDatabase }: HttpPorts): Promise<boolean> {
     try {
-      await portsOf(httpRequests.of(request)).checkDatabase()
+      await checkDatabase()
       return true
     } catch (error) {
       log.error({ err: error }, 'the database cannot be used')
