@@ -1,6 +1,6 @@
-import { and, fillPlaceholders, getTableColumns, type Query, sql } from 'drizzle-orm'
+import { and, fillPlaceholders, getTableColumns, type Query, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/pg-proxy'
-import { incremented, type RecordChanges, type RecordRow, Records } from '../store/records.ts'
+import { type RecordChanges, type RecordRow, Records, type RecordUpdate } from '../store/records.ts'
 import { serverTime } from './clock.ts'
 import { type Queryable, StatementError, type Transaction } from './pool.ts'
 import { codesAndLimits } from './schema.ts'
@@ -59,12 +59,25 @@ const rowList = sql`select * from unnest(${sql.join(
 /** Fails if a row exists. */
 const insertRows = prepared('otpost_insert_rows', orm.insert(codesAndLimits).select(rowList))
 
+const { count, codeId, attempts, expiresAt } = codesAndLimits
+
+/** Adds counters of the same window or code. */
+const incremented = {
+  count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,
+  codeId: sql`excluded.code_id`,
+  codeHash: sql`excluded.code_hash`,
+  attempts: sql`case when ${codeId} = excluded.code_id then ${attempts} + excluded.attempts else excluded.attempts end`,
+  createdAt: sql`excluded.created_at`,
+  expiresAt: sql`excluded.expires_at`,
+  provider: sql`excluded.provider`,
+} satisfies Record<Exclude<keyof RecordRow, 'subject' | 'name'>, SQL>
+
 const updateRows = prepared(
   'otpost_update_rows',
   orm
     .insert(codesAndLimits)
     .select(rowList)
-    .onConflictDoUpdate({ target: [subject, name], set: incremented(codesAndLimits) }),
+    .onConflictDoUpdate({ target: [subject, name], set: incremented }),
 )
 
 const deleteRows = prepared(
@@ -127,7 +140,7 @@ export async function openRecords(
 
 export function sendChanges(connection: Transaction, { inserts, updates, deletes }: RecordChanges): void {
   if (inserts.length > 0) insertRows.send(connection, arraysOf(inserts))
-  if (updates.length > 0) updateRows.send(connection, arraysOf(updates))
+  if (updates.length > 0) updateRows.send(connection, arraysOf(updates.map(increment)))
   if (deletes.length > 0) {
     const subjects = deletes.map(({ subject }) => subject)
     deleteRows.send(connection, { subjects, names: deletes.map(({ name }) => name) })
@@ -140,4 +153,15 @@ function arraysOf(rows: readonly RecordRow[]): Readonly<Record<string, unknown>>
 
 function keyOf({ subject, name }: Pick<RecordRow, 'subject' | 'name'>): string {
   return `${subject} ${name}`
+}
+
+/** The row with its counters as increments, if it is of the same window or code. */
+function increment({ stored, current }: RecordUpdate): RecordRow {
+  if (current.count !== null && stored.count !== null && current.expiresAt === stored.expiresAt) {
+    return { ...current, count: current.count - stored.count }
+  }
+  if (current.attempts !== null && stored.attempts !== null && current.codeId === stored.codeId) {
+    return { ...current, attempts: current.attempts - stored.attempts }
+  }
+  return current
 }

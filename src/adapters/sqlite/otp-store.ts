@@ -2,9 +2,9 @@ import type Driver from 'better-sqlite3'
 import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import { otpSteps } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
-import { incremented, type RecordRow, Records } from '../store/records.ts'
+import { type RecordRow, Records } from '../store/records.ts'
 import type { Database } from './database.ts'
-import { placeholders } from './prepared.ts'
+import { placeholders, prepared } from './prepared.ts'
 import { codesAndLimits } from './schema.ts'
 import type { Unit } from './writer.ts'
 
@@ -37,7 +37,8 @@ class RecordTable implements Unit {
   records: Records
   private readonly select: Driver.Statement<[string], RecordRow>
   private readonly remove: Driver.Statement<[string, string]>
-  private readonly upserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
+  private readonly update: ReturnType<typeof prepared<RecordRow>>
+  private readonly inserts = new Map<number, Driver.Statement<(string | number | null)[]>>()
 
   constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {
     const { orm, driver } = database
@@ -51,6 +52,10 @@ class RecordTable implements Unit {
     this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(subject).toSQL().sql)
     const key = and(subject, eq(codesAndLimits.name, sql.placeholder('name')))
     this.remove = driver.prepare(orm.delete(codesAndLimits).where(key).toSQL().sql)
+    const values = columns
+      .filter((column) => column !== 'subject' && column !== 'name')
+      .map((column) => [column, sql`${sql.placeholder(column)}`])
+    this.update = prepared(driver, orm.update(codesAndLimits).set(Object.fromEntries(values)).where(key))
     this.records = this.fresh()
   }
 
@@ -60,10 +65,12 @@ class RecordTable implements Unit {
 
   flush(): void {
     const { inserts, updates, deletes } = this.records.changes()
-    const rows = [...inserts, ...updates]
-    for (let start = 0; start < rows.length; start += mostRows) {
-      const some = rows.slice(start, start + mostRows)
-      this.upsert(some.length).run(...some.flatMap((row) => columns.map((column) => row[column])))
+    // A step of the cleanup may have deleted an expired row since it was read.
+    const missing = updates.filter(({ current }) => this.update.run(current).changes === 0)
+    const added = [...inserts, ...missing.map(({ current }) => current)]
+    for (let start = 0; start < added.length; start += mostRows) {
+      const rows = added.slice(start, start + mostRows)
+      this.insert(rows.length).run(...rows.flatMap((row) => columns.map((column) => row[column])))
     }
     for (const { subject, name } of deletes) this.remove.run(subject, name)
     this.reset()
@@ -73,20 +80,14 @@ class RecordTable implements Unit {
     return new Records((subject) => this.select.all(subject))
   }
 
-  private upsert(rows: number): Driver.Statement<(string | number | null)[]> {
-    let statement = this.upserts.get(rows)
+  private insert(rows: number): Driver.Statement<(string | number | null)[]> {
+    let statement = this.inserts.get(rows)
     if (!statement) {
       const values = Array.from({ length: rows }, () => placeholders(codesAndLimits))
-      const { sql: text } = this.database.orm
-        .insert(codesAndLimits)
-        .values(values)
-        .onConflictDoUpdate({
-          target: [codesAndLimits.subject, codesAndLimits.name],
-          set: incremented(codesAndLimits),
-        })
-        .toSQL()
-      statement = this.database.driver.prepare(text)
-      this.upserts.set(rows, statement)
+      const { sql: text } = this.database.orm.insert(codesAndLimits).values(values).toSQL()
+      // Without FAIL, SQLite copies each page that a statement changes, to undo that statement alone.
+      statement = this.database.driver.prepare(text.replace('insert', 'insert or fail'))
+      this.inserts.set(rows, statement)
     }
     return statement
   }

@@ -1,4 +1,3 @@
-import { type Column, type SQL, sql } from 'drizzle-orm'
 import type { LimitCount, Subject } from '../../domain/otp/limits.ts'
 import type { Code, State } from '../../domain/otp/state.ts'
 
@@ -16,10 +15,14 @@ export interface RecordRow {
   readonly provider: string | null
 }
 
-/** In `updates`, counters of the same window or code are increments. */
+export interface RecordUpdate {
+  readonly stored: RecordRow
+  readonly current: RecordRow
+}
+
 export interface RecordChanges {
   readonly inserts: readonly RecordRow[]
-  readonly updates: readonly RecordRow[]
+  readonly updates: readonly RecordUpdate[]
   readonly deletes: readonly Pick<RecordRow, 'subject' | 'name'>[]
 }
 
@@ -67,14 +70,15 @@ export class Records implements State {
 
   changes(): RecordChanges {
     const inserts: RecordRow[] = []
-    const updates: RecordRow[] = []
+    const updates: RecordUpdate[] = []
     const deletes: RecordRow[] = []
     for (const { stored, current } of this.changed) {
       if (!stored && current) inserts.push(current)
-      else if (stored && current) updates.push(increment(stored, current))
+      else if (stored && current) updates.push({ stored, current })
       else if (stored) deletes.push(stored)
     }
-    for (const rows of [inserts, updates, deletes]) rows.sort(byKey)
+    for (const rows of [inserts, deletes]) rows.sort(byKey)
+    updates.sort((a, b) => byKey(a.current, b.current))
     return { inserts, updates, deletes }
   }
 
@@ -129,34 +133,7 @@ function codeColumns({ id: codeId, hash: codeHash, ...rest }: Code) {
   return { codeId, codeHash, ...rest }
 }
 
-/** The row with its counters as increments, if it is of the same window or code. */
-function increment(stored: RecordRow, row: RecordRow): RecordRow {
-  if (row.count !== null && stored.count !== null && row.expiresAt === stored.expiresAt) {
-    return { ...row, count: row.count - stored.count }
-  }
-  if (row.attempts !== null && stored.attempts !== null && row.codeId === stored.codeId) {
-    return { ...row, attempts: row.attempts - stored.attempts }
-  }
-  return row
-}
-
 function byKey(a: RecordRow, b: RecordRow): number {
   if (a.subject !== b.subject) return a.subject < b.subject ? -1 : 1
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
-}
-
-type RecordColumns = Readonly<
-  Record<'count' | 'codeId' | 'codeHash' | 'attempts' | 'createdAt' | 'expiresAt' | 'provider', Column>
->
-
-export function incremented({ count, codeId, attempts, expiresAt }: RecordColumns) {
-  return {
-    count: sql`case when ${expiresAt} = excluded.expires_at then ${count} + excluded.count else excluded.count end`,
-    codeId: sql`excluded.code_id`,
-    codeHash: sql`excluded.code_hash`,
-    attempts: sql`case when ${codeId} = excluded.code_id then ${attempts} + excluded.attempts else excluded.attempts end`,
-    createdAt: sql`excluded.created_at`,
-    expiresAt: sql`excluded.expires_at`,
-    provider: sql`excluded.provider`,
-  } satisfies Record<keyof RecordColumns, SQL>
 }
