@@ -1,3 +1,6 @@
+/** How long a server does nothing before its memory counts as idle. */
+export const idleMs = 2000
+
 /** How much is measured. */
 export interface Scale {
   readonly rounds: number
@@ -8,7 +11,7 @@ export interface Scale {
   /** How many rows throughput is measured at; the first is what the others are compared with. */
   readonly rows: readonly number[]
   /** After how many sends the memory is looked at. */
-  readonly memorySends: readonly [few: number, many: number]
+  readonly memorySends: readonly number[]
   /** How many rows expire at once. */
   readonly sweptRows: number
   readonly starts: number

@@ -61,7 +61,7 @@ export class Bench implements AsyncDisposable {
   private readonly running = new Set<Bun.Subprocess>()
 
   /** @param binary a compiled otpost to measure instead of the source */
-  constructor(private readonly binary: string | undefined = undefined) {
+  constructor(readonly binary: string | undefined = undefined) {
     // No process and no file is left behind, however the run ends.
     process.on('exit', () => this.clear())
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))

@@ -3,8 +3,8 @@ import { paceFor, randomPhone } from '../paced.ts'
 import { type Contestant, contestants, otpost } from '../peers.ts'
 import { residentBytes } from '../processor.ts'
 import { type Figure, loadText, megabytes, milliseconds, type PartResult, spread } from '../report.ts'
-import type { Scale } from '../scale.ts'
-import type { Bench } from '../servers.ts'
+import { idleMs, type Scale } from '../scale.ts'
+import type { Bench, Server } from '../servers.ts'
 import { median } from '../statistics.ts'
 
 /** A load at saturation, and the p99 at half of its rate. */
@@ -22,10 +22,6 @@ interface Turn {
 
 const kinds = ['send', 'guess'] as const
 const halfAimMs = 10
-const aimBytes = { idle: 60 * 2 ** 20, loaded: 120 * 2 ** 20 } as const
-
-/** Before memory counts as idle. */
-const idleMs = 2000
 
 /**
  * otpost beside other programs that send and verify codes, in turns. Each starts with an empty database in each turn,
@@ -36,7 +32,14 @@ export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
   const turns = new Map(all.map((contestant) => [contestant, [] as Turn[]]))
   await repeat(scale.rounds, async () => {
     const round: [Contestant, Turn][] = []
-    for (const contestant of all) round.push([contestant, await takeTurn(bench, contestant, scale)])
+    for (const contestant of all) {
+      const server = await contestant.start(bench)
+      try {
+        round.push([contestant, await takeTurn(server, contestant, scale)])
+      } finally {
+        await server.stop()
+      }
+    }
     for (const [contestant, turn] of round) turns.get(contestant)?.push(turn)
   })
   const own = turns.get(otpost) ?? []
@@ -45,7 +48,10 @@ export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
     figures: [
       ...[...turns].flatMap(([contestant, of]) => [
         ...kinds.map((kind) => loadFigure(kind, contestant, of, own)),
-        memoryFigure(contestant, of),
+        {
+          name: `${contestant.name}: memory idle, under load`,
+          measured: `${megabytes(median(of.map(({ idleBytes }) => idleBytes)))}, ${megabytes(median(of.map(({ loadedBytes }) => loadedBytes)))}`,
+        },
       ]),
       ...leftOut.map((reason) => ({ name: reason, measured: '' })),
     ],
@@ -53,11 +59,10 @@ export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
 }
 
 async function takeTurn(
-  bench: Bench,
+  server: Server,
   contestant: Contestant,
   { seconds, warmupSeconds }: Scale,
 ): Promise<Turn> {
-  const server = await contestant.start(bench)
   await Bun.sleep(idleMs)
   const memory = () => server.pids.reduce((sum, pid) => sum + residentBytes({ pid }), 0)
   const idleBytes = memory()
@@ -88,7 +93,6 @@ async function takeTurn(
       return recipients[next % recipients.length] ?? ''
     },
   })
-  await server.stop()
   return {
     send: { ...send, halfP99Ms: halfSends.p99Ms },
     guess: { ...guess, halfP99Ms: halfGuesses.p99Ms },
@@ -128,22 +132,5 @@ function loadFigure(
             holds: median(rate) >= leastRatio && median(p99) <= greatestP99Ratio,
           },
         }),
-  }
-}
-
-function memoryFigure(contestant: Contestant, turns: readonly Turn[]): Figure {
-  const idle = median(turns.map(({ idleBytes }) => idleBytes))
-  const loaded = median(turns.map(({ loadedBytes }) => loadedBytes))
-  return {
-    name: `${contestant.name}: memory idle, under load`,
-    measured: `${megabytes(idle)}, ${megabytes(loaded)}`,
-    ...(contestant === otpost
-      ? {
-          aim: {
-            text: `≤ ${megabytes(aimBytes.idle)}, ≤ ${megabytes(aimBytes.loaded)}`,
-            holds: idle <= aimBytes.idle && loaded <= aimBytes.loaded,
-          },
-        }
-      : {}),
   }
 }

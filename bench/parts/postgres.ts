@@ -46,17 +46,22 @@ export async function postgres(bench: Bench, { rounds, seconds, warmupSeconds }:
     const points: Point[] = []
     for (const processes of setups) {
       const nodes = await start(bench, server, processes)
-      const fresh = (lasting: number) => nodes.map(() => ({ seconds: lasting, seed: newSeed() }))
-      await drive(server, nodes, send, fresh(warmupSeconds))
-      const draws = fresh(seconds * sendFactor)
-      const sends = await drive(server, nodes, send, draws)
-      const again = sends.requests.map((population, index) => ({
-        seed: draws[index]?.seed ?? 0,
-        seconds,
-        population,
-      }))
-      points.push(sends, await drive(server, nodes, verifyWrong, again))
-      await Promise.all(nodes.map((node) => node.stop()))
+      try {
+        for (const isWarmUp of [true, false]) {
+          const lasting = isWarmUp ? warmupSeconds : seconds
+          const draws = nodes.map(() => ({ seconds: lasting * sendFactor, seed: newSeed() }))
+          const sends = await drive(server, nodes, send, draws)
+          const guesses = sends.requests.map((population, index) => ({
+            seed: draws[index]?.seed ?? 0,
+            seconds: lasting,
+            population,
+          }))
+          const pair = [sends, await drive(server, nodes, verifyWrong, guesses)]
+          if (!isWarmUp) points.push(...pair)
+        }
+      } finally {
+        await Promise.all(nodes.map((node) => node.stop()))
+      }
     }
     for (const [index, point] of points.entries()) measured[index]?.push(point)
   })
