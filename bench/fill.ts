@@ -42,7 +42,7 @@ export function fill(databaseFile: string, rows: number, now: number): void {
 }
 
 /** Whether any row has expired at an instant. */
-export function hasRowsOver(databaseFile: string, now: number): boolean {
+export function hasExpiredRows(databaseFile: string, now: number): boolean {
   const driver = new Driver(databaseFile, { readonly: true })
   try {
     return (

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, openSync, statfsSync, writeSync } from 'node:fs'
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, release, type as systemName, totalmem } from 'node:os'
 import { join } from 'node:path'
 import Driver from 'better-sqlite3'
@@ -23,7 +23,7 @@ export function machine(folder: string, subject: string): string[] {
 const syncs = 200
 
 /** How long one page takes to reach the disk. A disk that needs no time does not store it durably. */
-export function syncMs(folder: string): number {
+function syncMs(folder: string): number {
   const file = openSync(join(folder, 'sync'), 'w')
   const page = Buffer.alloc(4096, 1)
   const times: number[] = []
@@ -37,17 +37,7 @@ export function syncMs(folder: string): number {
   return median(times)
 }
 
-/** The names of the magic numbers that statfs(2) lists. */
-const fileSystems = new Map([
-  [0xef53, 'ext4'],
-  [0x58465342, 'XFS'],
-  [0x9123683e, 'Btrfs'],
-  [0x01021994, 'tmpfs (in memory: nothing of this is durable)'],
-  [0x794c7630, 'overlayfs'],
-  [0x2fc12fc1, 'ZFS'],
-])
-
+/** Such as `ext4`, or `tmpfs`, where nothing is durable. */
 function fileSystem(folder: string): string {
-  const { type } = statfsSync(folder)
-  return fileSystems.get(type) ?? `file system 0x${type.toString(16)}`
+  return Bun.spawnSync(['df', '--output=fstype', folder]).stdout.toString().trim().split('\n').at(-1) ?? ''
 }

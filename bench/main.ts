@@ -8,13 +8,13 @@ import { peers } from './parts/peers.ts'
 import { postgres } from './parts/postgres.ts'
 import { rows } from './parts/rows.ts'
 import { start } from './parts/start.ts'
-import { sweep } from './parts/sweep.ts'
+import { upkeep } from './parts/upkeep.ts'
 import { markdown, type PartResult } from './report.ts'
 import { full, quick } from './scale.ts'
 import { Bench } from './servers.ts'
 import { wrkVersion } from './wrk.ts'
 
-const parts = { cpu, peers, rows, memory, sweep, start, postgres }
+const parts = { cpu, peers, rows, memory, start, upkeep, postgres }
 type PartName = keyof typeof parts
 
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
@@ -24,11 +24,11 @@ twenty-five minutes.
 
   --quick        about three minutes: fewer and shorter rounds, fewer rows; writes nothing
   --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
-  --binary PATH  a compiled otpost instead of the source, except for stalls and the sweep, which need a probe inside the
-                 process
+  --binary PATH  a compiled otpost instead of the source
   --help
 
-It needs Linux and wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be on a real disk.
+It needs Linux and wrk (apt-get install wrk). It creates its databases in TMPDIR, which should be on a real disk. With
+redis-server and OTPGATEWAY=PATH, the part peers measures that otpgateway too.
 `
 
 const { values: options } = parseArgs({

@@ -5,15 +5,13 @@ import { connections } from './wrk.ts'
 
 /** The latency of requests at a fixed rate, each from the time it was due. */
 export interface Latency {
-  readonly requests: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  readonly statuses: ReadonlyMap<number, number>
 }
 
 /**
- * Sends requests at a fixed rate, whether or not the server keeps up, over as many connections as wrk has. A request is
+ * Sends requests at a fixed rate while some work goes on, whether or not the server keeps up, over as many connections as wrk has. A request is
  * timed from the instant it was due, so that the time it waits for a connection counts too: a server that stalls can't
  * hide the stall (the "coordinated omission" of a client that waits for each answer). The delay of this client's own
  * timer, at most about a millisecond, counts against the server as well.
@@ -24,7 +22,8 @@ export async function pace(
   url: URL,
   workload: Workload,
   { nextPhone, perSecond }: { nextPhone: () => string; perSecond: number },
-): Promise<{ stop(): Promise<Latency> }> {
+  work: () => Promise<unknown>,
+): Promise<Latency> {
   const latenciesMs: number[] = []
   const statuses = new Map<number, number>()
   /** When each request was or is due, and how many of them have been sent. */
@@ -71,37 +70,25 @@ export async function pace(
     dispatch()
   }, 1)
 
-  return {
-    async stop() {
-      clearInterval(timer)
-      await new Promise<void>((resolve) => {
-        settle = resolve
-        if (failure) resolve()
-        else dispatch()
-      })
-      for (const connection of all) connection.close()
-      if (failure) throw failure
-      requireStatus(workload, statuses)
-      const ascending = latenciesMs.sort((a, b) => a - b)
-      return {
-        requests: ascending.length,
-        p50Ms: percentile(ascending, 50),
-        p99Ms: percentile(ascending, 99),
-        maxMs: percentile(ascending, 100),
-        statuses,
-      }
-    },
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+    await new Promise<void>((resolve) => {
+      settle = resolve
+      if (failure) resolve()
+      else dispatch()
+    })
+    for (const connection of all) connection.close()
   }
-}
-
-/** The same for some seconds. */
-export async function paceFor(
-  seconds: number,
-  ...[url, workload, options]: Parameters<typeof pace>
-): Promise<Latency> {
-  const pacing = await pace(url, workload, options)
-  await Bun.sleep(seconds * 1000)
-  return pacing.stop()
+  if (failure) throw failure
+  requireStatus(workload, statuses)
+  const ascending = latenciesMs.sort((a, b) => a - b)
+  return {
+    p50Ms: percentile(ascending, 50),
+    p99Ms: percentile(ascending, 99),
+    maxMs: percentile(ascending, 100),
+  }
 }
 
 export function randomPhone(): string {

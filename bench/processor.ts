@@ -35,10 +35,3 @@ export function residentBytes({ pid }: { readonly pid: number }): number {
   if (!kilobytes) throw new Error('the server has ended by itself')
   return Number(kilobytes) * 1024
 }
-
-/** The files and sockets that a process has open. */
-export function openFiles({ pid }: { readonly pid: number }): number {
-  const folder = `/proc/${pid}/fd`
-  if (!existsSync(folder)) throw new Error('the server has ended by itself')
-  return readdirSync(folder).length
-}

@@ -5,7 +5,7 @@ export interface Figure {
   readonly name: string
   readonly measured: string
   /** What it should be, in words; and whether it is. */
-  readonly aim?: { readonly text: string; readonly holds: boolean }
+  readonly aim?: { readonly text: string; readonly holds: boolean } | undefined
 }
 
 /** What one part of the bench found. */
@@ -37,10 +37,6 @@ export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US')
 }
 
-export function perSecond(value: number): string {
-  return `${whole(value)} requests/s`
-}
-
 export function milliseconds(value: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} ms`
 }
@@ -49,22 +45,12 @@ export function megabytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB`
 }
 
-/** A power of ten as such, any other number in full. */
-export function rowCount(rows: number): string {
-  const power = Math.round(Math.log10(rows))
-  return rows === 10 ** power
-    ? `10${[...String(power)].map((digit) => superscripts[Number(digit)]).join('')}`
-    : whole(rows)
-}
-
-const superscripts = [...'⁰¹²³⁴⁵⁶⁷⁸⁹']
-
 /** The medians of some loads in words. */
 export function loadText(
   loads: readonly { cpuUs: number; perSecond: number; p50Ms: number; p99Ms: number }[],
 ): string {
   const middle = (name: 'cpuUs' | 'perSecond' | 'p50Ms' | 'p99Ms') => median(loads.map((load) => load[name]))
-  return `${whole(middle('cpuUs'))} µs; ${perSecond(middle('perSecond'))}, p50 ${milliseconds(middle('p50Ms'))}, p99 ${milliseconds(middle('p99Ms'))}`
+  return `${whole(middle('cpuUs'))} µs; ${whole(middle('perSecond'))} requests/s, p50 ${milliseconds(middle('p50Ms'))}, p99 ${milliseconds(middle('p99Ms'))}`
 }
 
 /** The median of some numbers with the least and the greatest. */

@@ -8,12 +8,12 @@ export interface Scale {
   readonly seconds: number
   /** Of load before the first measurement of a server. */
   readonly warmupSeconds: number
-  /** How many rows throughput is measured at; the first is what the others are compared with. */
-  readonly rows: readonly number[]
+  /** Recipients in the tables. */
+  readonly rows: readonly [few: number, many: number]
   /** After how many sends the memory is looked at. */
   readonly memorySends: readonly number[]
-  /** How many rows expire at once. */
-  readonly sweptRows: number
+  /** Recipients in the database of the upkeep and of a start. */
+  readonly filledRows: number
   readonly starts: number
 }
 
@@ -23,7 +23,7 @@ export const full: Scale = {
   warmupSeconds: 3,
   rows: [1e3, 1e7],
   memorySends: [1e5, 1e6],
-  sweptRows: 1e6,
+  filledRows: 1e6,
   starts: 7,
 }
 
@@ -31,9 +31,9 @@ export const full: Scale = {
 export const quick: Scale = {
   rounds: 3,
   seconds: 1,
-  warmupSeconds: 2,
+  warmupSeconds: 1,
   rows: [1e3, 1e5],
   memorySends: [1e4, 3e4],
-  sweptRows: 1e5,
+  filledRows: 1e5,
   starts: 3,
 }

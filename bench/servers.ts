@@ -10,7 +10,6 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ProbeAnswer, ProbeCommand } from './probe.ts'
 import { brandId, credentials } from './workloads.ts'
 
 export const root = join(import.meta.dir, '..')
@@ -35,21 +34,14 @@ export interface Server {
 
 /** The service itself. */
 export interface Otpost extends Server {
-  readonly databaseFile: string
   statuses(atLeast: number): Promise<ReadonlyMap<number, number>>
   /** The lines of its log since the last call, which empties it: in a long run it would fill the disk. */
   takeLog(): string[]
-  /** The longest stall of its event loop since the last question. Needs the probe. */
-  longestStallMs(): Promise<number>
-  /** Moves its clock ahead. Needs the probe. */
-  advance(ms: number): Promise<void>
 }
 
 export interface OtpostOptions {
   readonly databaseFile: string
   readonly env?: Readonly<Record<string, string>>
-  /** Whether to look inside: see probe.ts. Runs the program from its source. */
-  readonly probe?: boolean
   /** A compiled otpost to start instead of what the run measures. */
   readonly binary?: string
   readonly port?: number
@@ -82,55 +74,45 @@ export class Bench implements AsyncDisposable {
   }
 
   /** Makes the brand that the requests name in the database of these settings, which gets its schema by that. */
-  async putBrand(env: Readonly<Record<string, string>>): Promise<void> {
-    const child = Bun.spawn([...this.program(false), 'brand', 'put', brandId, '--name', 'Acme'], {
+  putBrand(env: Readonly<Record<string, string>>): Promise<void> {
+    return this.command(env, 'brand', 'put', brandId, '--name', 'Acme')
+  }
+
+  /** Runs a command of otpost. */
+  async command(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<void> {
+    const child = Bun.spawn([...this.program, ...args], {
       cwd: root,
       env: cleanEnv(env),
       stdout: 'ignore',
-      stderr: 'inherit',
+      stderr: 'pipe',
     })
-    if ((await child.exited) !== 0) throw new Error('the brand could not be created')
+    const text = await new Response(child.stderr).text()
+    if ((await child.exited) !== 0) throw new Error(`otpost ${args.join(' ')} failed: ${text}`)
   }
 
   /** Starts the service as an operator would, with a provider that takes no time; its log goes to a file. */
-  async otpost({ databaseFile, env = {}, probe = false, binary, port }: OtpostOptions): Promise<Otpost> {
+  async otpost({ databaseFile, env = {}, binary, port }: OtpostOptions): Promise<Otpost> {
     const logFile = `${databaseFile}.log`
-    const answers: ((answer: ProbeAnswer) => void)[] = []
-    const program = binary === undefined ? this.program(probe) : [binary]
+    const program = binary === undefined ? this.program : [binary]
     const server = await this.start([...program, 'serve'], {
-      env: {
-        ...serviceEnv,
-        DATABASE_URL: `file:${databaseFile}`,
-        ...env,
-      },
+      env: { ...serviceEnv, DATABASE_URL: `file:${databaseFile}`, ...env },
       logFile,
       ...(port === undefined ? {} : { port }),
-      ...(probe ? { onMessage: (answer: ProbeAnswer) => answers.shift()?.(answer) } : {}),
     })
-    const ask = (command: ProbeCommand) =>
-      new Promise<ProbeAnswer>((resolve) => {
-        answers.push(resolve)
-        server.send(command)
-      })
     return {
       ...server,
-      databaseFile,
       takeLog: () => {
         const text = readFileSync(logFile, 'utf8')
         truncateSync(logFile)
         return text.split('\n')
       },
       statuses: (atLeast) => readStatuses(logFile, atLeast),
-      longestStallMs: async () => (await ask({ stalls: 'read' })).longestStallMs,
-      advance: async (ms) => void (await ask({ advanceMs: ms })),
     }
   }
 
   /** What runs the service. */
-  private program(probe: boolean): string[] {
-    if (this.binary !== undefined && !probe) return [this.binary]
-    const preload = probe ? ['--preload', join(import.meta.dir, 'probe.ts')] : []
-    return [process.execPath, ...preload, join(root, 'src/main.ts')]
+  private get program(): string[] {
+    return this.binary === undefined ? [process.execPath, join(root, 'src/main.ts')] : [this.binary]
   }
 
   /** Starts a server that takes its port from PORT, and resolves once it answers. */
@@ -140,14 +122,22 @@ export class Bench implements AsyncDisposable {
       readonly env?: Readonly<Record<string, string>>
       readonly logFile?: string
       readonly port?: number
+      /** Whether the log file has its standard error too. */
+      readonly logsErrors?: boolean
       readonly cwd?: string
       readonly healthPath?: string
       /** Whether it answers, if that is not a request to its health path. */
       readonly isUp?: (url: URL) => Promise<boolean>
-      readonly onMessage?: (message: ProbeAnswer) => void
     } = {},
-  ): Promise<Server & { send(message: ProbeCommand): void }> {
-    const { env = {}, logFile, port = freePort(), cwd = root, healthPath = '/health', onMessage } = options
+  ): Promise<Server> {
+    const {
+      env = {},
+      logFile,
+      logsErrors = false,
+      port = freePort(),
+      cwd = root,
+      healthPath = '/health',
+    } = options
     const {
       isUp = async (url) => (await fetch(new URL(healthPath, url), { headers: { connection: 'close' } })).ok,
     } = options
@@ -158,8 +148,7 @@ export class Bench implements AsyncDisposable {
       env: cleanEnv({ NODE_ENV: 'production', PORT: String(port), ...env }),
       stdin: 'ignore',
       stdout: log ?? 'ignore',
-      stderr: 'inherit',
-      ...(onMessage ? { ipc: onMessage, serialization: 'json' as const } : {}),
+      stderr: logsErrors && log !== undefined ? log : 'inherit',
     })
     if (log !== undefined) closeSync(log)
     this.running.add(child)
@@ -169,7 +158,6 @@ export class Bench implements AsyncDisposable {
       url,
       pid: child.pid,
       pids: [child.pid],
-      send: (message) => child.send(message),
       stop: async (signal = 'SIGTERM') => {
         child.kill(signal)
         await child.exited
@@ -241,24 +229,17 @@ async function answered(isUp: () => Promise<boolean>, child: Bun.Subprocess): Pr
  */
 async function readStatuses(logFile: string, atLeast: number): Promise<ReadonlyMap<number, number>> {
   const giveUpAt = performance.now() + 5000
-  for (let size = -1; ; ) {
+  for (let size = -1; ; await Bun.sleep(50)) {
     const before = size
     size = fileBytes(logFile)
-    if (size === before || performance.now() > giveUpAt) {
-      const found = [...readFileSync(logFile, 'latin1').matchAll(/"status":(\d{3})/g)]
-      if (found.length >= atLeast || performance.now() > giveUpAt) {
-        truncateSync(logFile)
-        return countByStatus(found.map(([, status]) => Number(status)))
-      }
-    }
-    await Bun.sleep(50)
+    if (size !== before && performance.now() < giveUpAt) continue
+    const found = [...readFileSync(logFile, 'latin1').matchAll(/"status":(\d{3})/g)]
+    if (found.length < atLeast && performance.now() < giveUpAt) continue
+    truncateSync(logFile)
+    const counts = new Map<number, number>()
+    for (const [, status] of found) counts.set(Number(status), (counts.get(Number(status)) ?? 0) + 1)
+    return counts
   }
-}
-
-function countByStatus(list: readonly number[]): ReadonlyMap<number, number> {
-  const counts = new Map<number, number>()
-  for (const status of list) counts.set(status, (counts.get(status) ?? 0) + 1)
-  return counts
 }
 
 /** The size of a file; 0 where there is none. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fill } from '../fill.ts'
-import { type Figure, milliseconds, type PartResult, rowCount } from '../report.ts'
+import { type Figure, milliseconds, type PartResult, whole } from '../report.ts'
 import type { Scale } from '../scale.ts'
 import { type Bench, root } from '../servers.ts'
 import { median } from '../statistics.ts'
@@ -8,14 +8,14 @@ import { median } from '../statistics.ts'
 const aimMs = 200
 
 /** From the start of the compiled program to its first answer, and of the source where no binary was given. */
-export async function start(bench: Bench, { starts, sweptRows }: Scale): Promise<PartResult> {
+export async function start(bench: Bench, { starts, filledRows }: Scale): Promise<PartResult> {
   const empty = await bench.database('start-empty')
   const filled = await bench.database('start-filled')
-  fill(filled, sweptRows, Date.now())
+  fill(filled, filledRows, Date.now())
   const binary = bench.binary ?? compiled()
   const cases = [
     { name: 'binary, empty database', databaseFile: empty, binary, aimMs },
-    { name: `binary, ${rowCount(sweptRows)} recipients`, databaseFile: filled, binary, aimMs: undefined },
+    { name: `binary, ${whole(filledRows)} recipients`, databaseFile: filled, binary, aimMs: undefined },
     ...(bench.binary === undefined
       ? [{ name: 'source, empty database', databaseFile: empty, binary: undefined, aimMs: undefined }]
       : []),
@@ -36,7 +36,7 @@ export async function start(bench: Bench, { starts, sweptRows }: Scale): Promise
       return {
         name,
         measured: milliseconds(middle),
-        ...(aimMs === undefined ? {} : { aim: { text: `≤ ${aimMs} ms`, holds: middle <= aimMs } }),
+        aim: aimMs === undefined ? undefined : { text: `≤ ${aimMs} ms`, holds: middle <= aimMs },
       }
     }),
   }

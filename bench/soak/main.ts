@@ -1,13 +1,14 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openFiles, residentBytes } from '../processor.ts'
+import { residentBytes } from '../processor.ts'
 import { megabytes, milliseconds, whole } from '../report.ts'
 import { Bench, freePort, type Otpost, root } from '../servers.ts'
-import { percentile, slope } from '../statistics.ts'
+import { percentile } from '../statistics.ts'
 import { Client, type Service } from './client.ts'
 import { Gateway, providerTimeoutMs } from './gateway.ts'
 import { Random } from './random.ts'
 import { Traces } from './scenarios.ts'
+import { openFiles, slope } from './steady.ts'
 
 const help = `bun run soak [SECONDS] [--seed NUMBER] [--binary PATH]
 
