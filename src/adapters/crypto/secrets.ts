@@ -3,10 +3,10 @@ import type { Secrets } from '../../domain/ports.ts'
 
 /** Keyed hashing with a subkey for each purpose (HKDF, RFC 5869). The first secret key is the present one. */
 export function createSecrets(...secretKeys: readonly [string, ...string[]]): Secrets {
-  const subkeys = (purpose: string) => mapped(secretKeys, (secretKey) => subkey(secretKey, purpose))
-  const codeKeys = subkeys('otpost code v2')
-  const subjectKeys = subkeys('otpost subject v1')
-  const reportKeys = subkeys('otpost receipt v1')
+  const hmacs = (purpose: string) => mapped(secretKeys, (secretKey) => hmacWith(subkey(secretKey, purpose)))
+  const codeHmacs = hmacs('otpost code v2')
+  const subjectHmacs = hmacs('otpost subject v1')
+  const reportHmacs = hmacs('otpost receipt v1')
   return {
     newId: () => randomUUID(),
     newCode: () => randomInt(0, 1_000_000).toString().padStart(6, '0'),
@@ -14,7 +14,7 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     // JSON separates the parts unambiguously.
     keyedCodes: ({ brandSlug, channel, identity }, code) => {
       const text = JSON.stringify([brandSlug, channel, identity, code])
-      return mapped(codeKeys, (key) => hmac(key, text))
+      return mapped(codeHmacs, (hmac) => hmac(text))
     },
     saltedHash,
     newApiKey: () => {
@@ -23,10 +23,10 @@ export function createSecrets(...secretKeys: readonly [string, ...string[]]): Se
     },
     subjects: (kind, value) => {
       const text = JSON.stringify([kind, value])
-      return mapped(subjectKeys, (key) => hmac(key, text).slice(0, subjectLength))
+      return mapped(subjectHmacs, (hmac) => hmac(text).slice(0, subjectLength))
     },
-    callbackToken: (about) => callbackToken(reportKeys[0], about),
-    isCallbackToken: (about, token) => reportKeys.some((key) => isSame(token, callbackToken(key, about))),
+    callbackToken: (about) => callbackToken(reportHmacs[0], about),
+    isCallbackToken: (about, token) => reportHmacs.some((hmac) => isSame(token, callbackToken(hmac, about))),
   }
 }
 
@@ -62,8 +62,8 @@ function isSame(given: string, expected: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-function mapped<A, B>([first, ...rest]: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
-  return [make(first), ...rest.map(make)]
+function mapped<A, B>(all: readonly [A, ...A[]], make: (each: A) => B): [B, ...B[]] {
+  return all.map((each) => make(each)) as [B, ...B[]]
 }
 
 const recordIdBytes = Buffer.alloc(16)
@@ -74,8 +74,8 @@ export function sha256(text: string): string {
 }
 
 /** 96 bits, enough against guessing over the network, and short in a URL. */
-function callbackToken(key: Buffer, about: string): string {
-  return hmac(key, about).slice(0, 16)
+function callbackToken(hmac: Hmac, about: string): string {
+  return hmac(about).slice(0, 16)
 }
 
 export function keyFingerprints(secretKeys: readonly [string, ...string[]]): [string, ...string[]] {
@@ -86,9 +86,12 @@ export function newSecretKey(): string {
   return randomBytes(32).toString('base64url')
 }
 
-function hmac(key: Buffer, text: string): string {
-  // Twice as fast as node:crypto.
-  return new Bun.CryptoHasher('sha256', key).update(text).digest('base64url')
+type Hmac = (text: string) => string
+
+/** HMAC-SHA-256 in base64url. Twice as fast as node:crypto; a copy saves preparing the key again. */
+function hmacWith(key: Buffer): Hmac {
+  const prepared = new Bun.CryptoHasher('sha256', key)
+  return (text) => prepared.copy().update(text).digest('base64url')
 }
 
 function subkey(secretKey: string, purpose: string): Buffer {

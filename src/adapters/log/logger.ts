@@ -5,7 +5,7 @@ export type LogLevel = (typeof logLevels)[number]
 
 const closeMs = 500
 
-const gatherMs = 3
+const gatherMs = 10
 
 const retryMs = 1000
 
@@ -95,8 +95,9 @@ function quickLine(args: readonly unknown[], levelNumber: number): string | unde
 }
 
 function isPlain(fields: unknown): fields is object {
-  if (typeof fields !== 'object' || fields === null || 'err' in fields) return false
-  return !(fields instanceof Error || Array.isArray(fields))
+  if (typeof fields !== 'object' || fields === null) return false
+  const hasError = 'err' in fields && fields.err !== undefined
+  return !(hasError || fields instanceof Error || Array.isArray(fields))
 }
 
 let stampedAt = 0

@@ -25,21 +25,21 @@ export function requestLog(log: Log): RequestListener {
       recipients,
       error,
       attempts: attempts.length > 0 ? attempts.map(attemptFields) : undefined,
-      ...(cause === undefined ? {} : { err: cause }),
+      err: cause,
     }
     if (status >= 500) log.error(line, failure?.message ?? 'failed')
     else log.info(line, failure?.kind ?? (status < 400 ? 'ok' : 'rejected'))
   }
 }
 
-/** Other fields of an attempt are in the delivery log. */
+/** Other fields of an attempt are in the delivery log. Undefined fields are not in the line. */
 function attemptFields({ recipient, provider, route, outcome, reason, durationMs }: Attempt): object {
   return {
     recipient,
     provider,
-    ...(route ? { route } : {}),
+    route: route ?? undefined,
     outcome,
     durationMs,
-    ...(reason === null ? {} : { reason }),
+    reason: reason ?? undefined,
   }
 }

@@ -2,11 +2,11 @@ import { Histogram, type Registry } from 'prom-client'
 import type { Distribution } from '../../domain/events/distribution.ts'
 
 /** For values counted in another thread, or at almost no cost per observation. */
-export class DistributionHistogram<Label extends string> extends Histogram<Label> {
+export class DistributionHistogram extends Histogram {
   constructor(
     registry: Registry,
     private readonly about: { readonly name: string; readonly help: string },
-    private readonly distributions: () => Iterable<readonly [Partial<Record<Label, string>>, Distribution]>,
+    private readonly distributions: () => Iterable<readonly [labels: object, Distribution]>,
   ) {
     super({ ...about, registers: [registry] })
   }

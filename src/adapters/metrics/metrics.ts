@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { type Distribution, newDistribution, observe } from '../../domain/events/distribution.ts'
 import type { Attempt } from '../../domain/events/request-context.ts'
 import type { RequestEnded } from '../../domain/events/request-ended.ts'
@@ -6,6 +6,7 @@ import type { BreakerState } from '../../domain/messages/breaker.ts'
 import type { DeliveryReportState } from '../../domain/messages/delivery-reports.ts'
 import { limitNames } from '../../domain/otp/limits.ts'
 import { DistributionHistogram } from './distribution-histogram.ts'
+import { LabelledCounter, LabelledHistogram } from './labelled.ts'
 import { watchLag } from './lag.ts'
 import type { MetricSources, Metrics, Scrape } from './ports.ts'
 import { registerResources } from './resources.ts'
@@ -42,30 +43,25 @@ export function createMetrics(sources: MetricSources): Metrics {
   const { build, smsRoutes, mailer, breakers, checkDatabase, stats } = sources
 
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers })
+    new LabelledCounter(registry, { name, help, labelNames })
+  const total = (name: string, help: string) => new Counter({ name, help, registers })
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Gauge({ name, help, labelNames, registers })
 
-  // The most frequent event, so counted without prom-client until a scrape.
-  const requests = new RequestCounts()
-  new Counter({
-    name: 'otpost_http_requests_total',
-    help: 'HTTP requests answered, by route pattern, method, status and error code.',
-    labelNames: ['route', 'method', 'status', 'error'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { labels, count } of requests.counts.values()) this.inc(labels, count)
-    },
-  })
-  new DistributionHistogram(
-    registry,
-    {
-      name: 'otpost_http_request_duration_seconds',
-      help: 'Time from the headers of a request to its answer, by route pattern.',
-    },
-    () => Array.from(requests.seconds, ([route, distribution]) => [{ route }, distribution] as const),
+  const requests = counter(
+    'otpost_http_requests_total',
+    'HTTP requests answered, by route pattern, method, status and error code.',
+    'route',
+    'method',
+    'status',
+    'error',
   )
+  const requestDuration = new LabelledHistogram(registry, {
+    name: 'otpost_http_request_duration_seconds',
+    help: 'Time from the headers of a request to its answer, by route pattern.',
+    labelNames: ['route'],
+    bounds: requestSeconds,
+  })
 
   const codesSent = counter(
     'otpost_codes_sent_total',
@@ -88,12 +84,11 @@ export function createMetrics(sources: MetricSources): Metrics {
     'outcome',
     'error',
   )
-  const deliveryDuration = new Histogram({
+  const deliveryDuration = new LabelledHistogram(registry, {
     name: 'otpost_delivery_duration_seconds',
     help: 'Response time of providers.',
     labelNames: ['channel', 'route', 'provider'],
-    buckets: deliverySeconds,
-    registers,
+    bounds: deliverySeconds,
   })
   const segments = counter(
     'otpost_sms_segments_total',
@@ -137,12 +132,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     'Duration of commits, with the fsync.',
     () => writer?.commitSeconds,
   )
-  const lostTransactions = counter(
+  const lostTransactions = total(
     'otpost_store_lost_transactions_total',
     'Transactions that failed, and locks that timed out.',
   )
   const eventLogWaiting = gauge('otpost_journal_waiting', 'Event log entries that wait to be written.')
-  const eventLogLost = counter(
+  const eventLogLost = total(
     'otpost_journal_lost_requests_total',
     'Requests whose event log entries could not be written.',
   )
@@ -192,8 +187,11 @@ export function createMetrics(sources: MetricSources): Metrics {
   let scraping: Promise<Scrape> | undefined
   return {
     ended: (ended) => {
-      requests.add(ended)
-      const { context, error } = ended
+      const { context, method, route = 'unmatched', status, error, durationMs } = ended
+      // An unknown method must not become a label.
+      const known = methods.includes(method) ? method : 'other'
+      requests.inc({ route, method: known, status, error: error ?? none })
+      requestDuration.observe({ route }, durationMs / 1000)
       for (const attempt of context.attempts) observeAttempt(attempt)
       for (const limitStatus of context.limits)
         if (limitStatus.refused) limited.inc({ limit: limitStatus.limit })
@@ -277,43 +275,6 @@ export function createMetrics(sources: MetricSources): Metrics {
         breaker.set({ provider, state: label }, each === state ? 1 : 0)
       failuresInARow.set({ provider }, failures)
     }
-  }
-}
-
-class RequestCounts {
-  readonly counts = new Map<
-    string,
-    {
-      readonly labels: {
-        readonly route: string
-        readonly method: string
-        readonly status: string
-        readonly error: string
-      }
-      readonly seconds: Distribution
-      count: number
-    }
-  >()
-  readonly seconds = new Map<string, Distribution>()
-
-  add({ method, route = 'unmatched', status, error = none, durationMs }: RequestEnded): void {
-    // Neither a method nor a pattern has a space. An unknown method must not become a key.
-    const known = methods.includes(method) ? method : 'other'
-    const key = `${route} ${known} ${status} ${error}`
-    let entry = this.counts.get(key)
-    if (!entry) {
-      const labels = { route, method: known, status: String(status), error }
-      entry = { labels, seconds: this.secondsOf(route), count: 0 }
-      this.counts.set(key, entry)
-    }
-    entry.count++
-    observe(entry.seconds, durationMs / 1000)
-  }
-
-  private secondsOf(route: string): Distribution {
-    const distribution = this.seconds.get(route) ?? newDistribution(requestSeconds)
-    this.seconds.set(route, distribution)
-    return distribution
   }
 }
 
