@@ -80,6 +80,8 @@ async function bundle(
     format: 'esm',
     bytecode: true,
     minify: false,
+    // Threads and rarely used parts load only the code that they need.
+    splitting: true,
     // Stack traces in the log name the lines of the source.
     sourcemap: 'linked',
     define: {
