@@ -1,12 +1,13 @@
 import type Driver from 'better-sqlite3'
-import { and, eq, getTableColumns, sql } from 'drizzle-orm'
-import { otpSteps } from '../../domain/otp/state.ts'
+import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
+import type { Subject } from '../../domain/otp/limits.ts'
+import { otpSteps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import { type RecordRow, Records } from '../store/records.ts'
 import type { Database } from './database.ts'
 import { placeholders, prepared } from './prepared.ts'
 import { codesAndLimits } from './schema.ts'
-import type { Unit } from './writer.ts'
+import type { Sync, Unit } from './writer.ts'
 
 /** @param isHashOf compares in constant time */
 export function createOtpStore(
@@ -17,14 +18,23 @@ export function createOtpStore(
   const steps = otpSteps(isHashOf)
   const table = new RecordTable(database)
   writer.attach(table)
+  const write: <T>(subjects: readonly Subject[], step: () => Sync<T>) => Promise<T> = (subjects, step) => {
+    table.expect(subjects)
+    return writer.write(step)
+  }
   return {
-    admit: (...input) => writer.write(() => steps.admit(table.records, ...input)),
-    beginSend: (...input) => writer.write(() => steps.beginSend(table.records, ...input)),
-    setProvider: (...input) => writer.write(() => steps.setProvider(table.records, ...input)),
-    reschedule: (...input) => writer.write(() => steps.reschedule(table.records, ...input)),
-    giveBack: (...input) => writer.write(() => steps.giveBack(table.records, ...input)),
-    abandonSend: (...input) => writer.write(() => steps.abandonSend(table.records, ...input)),
-    guess: (...input) => writer.write(() => steps.guess(table.records, ...input)),
+    admit: (...input) => write(stepSubjects.admit(...input), () => steps.admit(table.records, ...input)),
+    beginSend: (...input) =>
+      write(stepSubjects.beginSend(...input), () => steps.beginSend(table.records, ...input)),
+    setProvider: (...input) =>
+      write(stepSubjects.setProvider(...input), () => steps.setProvider(table.records, ...input)),
+    reschedule: (...input) =>
+      write(stepSubjects.reschedule(...input), () => steps.reschedule(table.records, ...input)),
+    giveBack: (...input) =>
+      write(stepSubjects.giveBack(...input), () => steps.giveBack(table.records, ...input)),
+    abandonSend: (...input) =>
+      write(stepSubjects.abandonSend(...input), () => steps.abandonSend(table.records, ...input)),
+    guess: (...input) => write(stepSubjects.guess(...input), () => steps.guess(table.records, ...input)),
   }
 }
 
@@ -35,6 +45,8 @@ const columns = Object.keys(getTableColumns(codesAndLimits)) as readonly (keyof 
 /** Shared by the steps of a transaction, and written before its commit. */
 class RecordTable implements Unit {
   records: Records
+  /** The subjects of steps to come, which are read with one statement. */
+  private readonly expected = new Set<string>()
   private readonly select: Driver.Statement<[string], RecordRow>
   private readonly remove: Driver.Statement<[string, string]>
   private readonly update: ReturnType<typeof prepared<RecordRow>>
@@ -42,14 +54,16 @@ class RecordTable implements Unit {
 
   constructor(private readonly database: Pick<Database, 'orm' | 'driver'>) {
     const { orm, driver } = database
-    const subject = eq(codesAndLimits.subject, sql.placeholder('subject'))
     const fields = Object.fromEntries(
       Object.entries(getTableColumns(codesAndLimits)).map(([name, column]) => [
         name,
         sql`${column}`.as(name),
       ]),
     )
-    this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(subject).toSQL().sql)
+    const given = sql`(select value from json_each(${sql.placeholder('subjects')}))`
+    const ofSubjects = inArray(codesAndLimits.subject, given)
+    this.select = driver.prepare(orm.select(fields).from(codesAndLimits).where(ofSubjects).toSQL().sql)
+    const subject = eq(codesAndLimits.subject, sql.placeholder('subject'))
     const key = and(subject, eq(codesAndLimits.name, sql.placeholder('name')))
     this.remove = driver.prepare(orm.delete(codesAndLimits).where(key).toSQL().sql)
     const values = columns
@@ -57,6 +71,10 @@ class RecordTable implements Unit {
       .map((column) => [column, sql`${sql.placeholder(column)}`])
     this.update = prepared(driver, orm.update(codesAndLimits).set(Object.fromEntries(values)).where(key))
     this.records = this.fresh()
+  }
+
+  expect(subjects: readonly Subject[]): void {
+    for (const keys of subjects) for (const key of keys) this.expected.add(key)
   }
 
   reset(): void {
@@ -77,7 +95,17 @@ class RecordTable implements Unit {
   }
 
   private fresh(): Records {
-    return new Records((subject) => this.select.all(subject))
+    const read = new Map<string, RecordRow[]>()
+    return new Records((subject) => {
+      if (!read.has(subject)) this.read(this.expected.add(subject), read)
+      return read.get(subject) ?? []
+    })
+  }
+
+  private read(subjects: Set<string>, into: Map<string, RecordRow[]>): void {
+    for (const subject of subjects) into.set(subject, [])
+    for (const row of this.select.all(JSON.stringify([...subjects]))) into.get(row.subject)?.push(row)
+    subjects.clear()
   }
 
   private insert(rows: number): Driver.Statement<(string | number | null)[]> {

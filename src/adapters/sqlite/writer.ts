@@ -3,7 +3,7 @@ import { newDistribution, observe } from '../../domain/events/distribution.ts'
 import type { WriterStats } from '../store/store.ts'
 
 /** A transaction can't wait for a promise. */
-type Sync<T> = T extends PromiseLike<unknown> ? never : T
+export type Sync<T> = T extends PromiseLike<unknown> ? never : T
 
 const longestLockWaitMs = 5000
 
