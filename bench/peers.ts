@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import betterAuthPackage from './better-auth/package.json'
 import { type Bench, freePort, type Server } from './servers.ts'
-import { http, send, verifyWrong, type Workload } from './workloads.ts'
+import { http, send, verifyWrong, type Workload, workload } from './workloads.ts'
 
 /** A program that sends and verifies codes. */
 export interface Contestant {
@@ -24,16 +24,20 @@ export const otpost: Contestant = {
 }
 
 /** What this machine can start, and a sentence for what it cannot. */
-export async function contestants(): Promise<{ all: readonly Contestant[]; leftOut: readonly string[] }> {
+export function contestants(): { all: readonly Contestant[]; leftOut: readonly string[] } {
   const binary = process.env.OTPGATEWAY
+  const auth = betterAuth()
   const reasons = [
     ...(binary === undefined ? ['OTPGATEWAY does not name its binary'] : []),
     ...(Bun.which('redis-server') === null ? ['redis-server is not installed'] : []),
   ]
   const gateways = binary === undefined || reasons.length > 0 ? [] : otpgateways(resolve(binary))
   return {
-    all: [otpost, await betterAuth(), ...gateways],
-    leftOut: reasons.length > 0 ? [`otpgateway was left out: ${reasons.join(', ')}.`] : [],
+    all: [otpost, ...(auth ? [auth] : []), ...gateways],
+    leftOut: [
+      ...(auth ? [] : ['better-auth was left out: its packages could not be installed.']),
+      ...(reasons.length > 0 ? [`otpgateway was left out: ${reasons.join(', ')}.`] : []),
+    ],
   }
 }
 
@@ -48,20 +52,12 @@ function otpgateways(binary: string): Contestant[] {
   const form = (line: string, body: string) =>
     http(line, body, 'application/x-www-form-urlencoded', authorization)
   const requests = {
-    send: {
-      name: '`PUT /api/otp/ID`',
-      request: form('PUT /api/otp/PHONE_NUMBER', 'provider=sms'),
-      statuses: [200],
-      to: 'anybody',
-    },
-    guess: {
-      name: '`POST /api/otp/ID`, wrong code',
-      request: form('POST /api/otp/PHONE_NUMBER', 'otp=123456'),
-      statuses: [400],
+    send: workload('`PUT /api/otp/ID`', form('PUT /api/otp/PHONE_NUMBER', 'provider=sms'), 200),
+    guess: workload('`POST /api/otp/ID`, wrong code', form('POST /api/otp/PHONE_NUMBER', 'otp=123456'), 400, {
       says: 'Incorrect OTP',
       to: 'recipients',
-    },
-  } as const
+    }),
+  }
   const start = (redisArgs: readonly string[]) => async (bench: Bench) => {
     const folder = bench.emptyFolder('otpgateway')
     const redisPort = freePort()
@@ -88,24 +84,20 @@ function otpgateways(binary: string): Contestant[] {
       },
     }
   }
+  const otpgateway = (
+    name: string,
+    settings: string,
+    aims: NonNullable<Contestant['aims']> = {},
+  ): Contestant => ({
+    name: `otpgateway, ${name}`,
+    start: start(['--save', '', ...settings.split(' ')]),
+    ...requests,
+    aims,
+  })
   return [
-    {
-      name: 'otpgateway, no persistence',
-      start: start(['--save', '', '--appendonly', 'no']),
-      aims: { rate: 1.3, p99: 1 },
-      ...requests,
-    },
-    {
-      name: 'otpgateway, AOF every second',
-      start: start(['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']),
-      ...requests,
-    },
-    {
-      name: 'otpgateway, AOF always',
-      start: start(['--save', '', '--appendonly', 'yes', '--appendfsync', 'always']),
-      aims: { rate: 2 },
-      ...requests,
-    },
+    otpgateway('no persistence', '--appendonly no', { rate: 1.3, p99: 1 }),
+    otpgateway('AOF every second', '--appendonly yes --appendfsync everysec'),
+    otpgateway('AOF always', '--appendonly yes --appendfsync always', { rate: 2 }),
   ]
 }
 
@@ -122,7 +114,6 @@ server_timeout = "5s"
 enable_debug_logs = false
 otp_ttl = 300
 otp_max_attempts = 5
-otp_max_resends = 3
 otp_max_generate = 3
 root_url = "http://localhost:${port}"
 
@@ -139,18 +130,17 @@ enabled = true
 url = "http://127.0.0.1:9"
 channel_name = "SMS"
 address_name = "Mobile number"
-max_address_len = 12
 max_otp_len = 6
 `
 
 /** better-auth's phone-number plugin: the same runtime, SQLite driver and durability. It knows no applications and brands. */
-async function betterAuth(): Promise<Contestant> {
+function betterAuth(): Contestant | undefined {
   const folder = join(import.meta.dir, 'better-auth')
   // Its packages are installed when they are first compared with, so that otpost does not depend on them.
   const install = Bun.spawnSync([process.execPath, 'install', '--frozen-lockfile', '--silent'], {
     cwd: folder,
   })
-  if (!install.success) throw new Error(`the packages of ${folder} could not be installed`)
+  if (!install.success) return undefined
   const post = (path: string, fields: object) =>
     http(`POST /api/auth/phone-number/${path}`, JSON.stringify({ phoneNumber: '+PHONE_NUMBER', ...fields }))
   return {
@@ -162,18 +152,10 @@ async function betterAuth(): Promise<Contestant> {
         healthPath: '/api/auth/ok',
       })
     },
-    send: {
-      name: '`POST /phone-number/send-otp`',
-      request: post('send-otp', {}),
-      statuses: [200],
-      to: 'anybody',
-    },
-    guess: {
-      name: '`POST /phone-number/verify`, wrong code',
-      request: post('verify', { code: '123456' }),
-      statuses: [400],
+    send: workload('`POST /phone-number/send-otp`', post('send-otp', {}), 200),
+    guess: workload('`POST /phone-number/verify`, wrong code', post('verify', { code: '123456' }), 400, {
       says: 'INVALID_OTP',
       to: 'recipients',
-    },
+    }),
   }
 }

@@ -10,7 +10,7 @@ export interface Workload {
   /** Whether it uses the recipients of the previous sends, or random ones. */
   readonly to: 'recipients' | 'anybody'
   /** The most microseconds of processor time that are aimed at. */
-  readonly maxUs?: number
+  readonly maxUs?: number | undefined
   /** False if otpost does not log it. */
   readonly isLogged?: false
 }
@@ -38,74 +38,47 @@ export function http(
 const post = (path: string, fields: object) =>
   http(`POST ${path}`, JSON.stringify({ ...caller, phone: 'PHONE_NUMBER', ...fields }))
 
-export const send: Workload = {
-  name: '`POST /otp/send`',
-  request: post('/otp/send', {}),
-  statuses: [200],
+/** A request whose recipient is random unless `more` says otherwise. */
+export const workload = (
+  name: string,
+  request: string,
+  status: number,
+  more: Partial<Workload> = {},
+): Workload => ({
+  name,
+  request,
+  statuses: [status],
   to: 'anybody',
-  maxUs: 200,
-}
+  ...more,
+})
 
-export const verifyWrong: Workload = {
-  name: '`POST /otp/verify`, wrong code',
-  request: post('/otp/verify', { otp: '123456' }),
-  statuses: [401],
+export const send = workload('`POST /otp/send`', post('/otp/send', {}), 200, { maxUs: 200 })
+
+const verify = post('/otp/verify', { otp: '123456' })
+export const verifyWrong = workload('`POST /otp/verify`, wrong code', verify, 401, {
   to: 'recipients',
   maxUs: 120,
-}
+})
 
-const verifyAbsent: Workload = {
-  name: '`POST /otp/verify`, no live code',
-  request: post('/otp/verify', { otp: '123456' }),
-  statuses: [404],
-  to: 'anybody',
-  maxUs: 120,
-}
-
-const notify: Workload = {
-  name: '`POST /notify`, one SMS',
-  request: post('/notify', {
-    channel: 'SMS',
-    to: ['PHONE_NUMBER'],
-    phone: undefined,
-    message: 'Your parcel is on its way.',
-  }),
-  statuses: [200],
-  to: 'anybody',
-  maxUs: 220,
-}
-
-const unknownBrand: Workload = {
-  name: '`POST /otp/send`, unknown brand',
-  request: post('/otp/send', { brandId: 'nobody' }),
-  statuses: [403],
-  to: 'anybody',
-  maxUs: 50,
-}
-
-const wrongKey: Workload = {
-  name: '`POST /otp/send`, wrong key (429 after 300 a minute)',
-  request: post('/otp/send', { apiKey: 'a-key-of-nobody-at-all' }),
-  statuses: [403, 429],
-  to: 'anybody',
-  maxUs: 50,
-}
-
-const healthLive: Workload = {
-  name: '`GET /health/live`',
-  request: http('GET /health/live'),
-  statuses: [200],
-  to: 'anybody',
-  isLogged: false,
+const notification = {
+  channel: 'SMS',
+  to: ['PHONE_NUMBER'],
+  phone: undefined,
+  message: 'Your parcel is on its way.',
 }
 
 /** In the order they are measured: the wrong codes come right after the sends whose recipients they go to. */
 export const workloads: readonly Workload[] = [
   send,
   verifyWrong,
-  verifyAbsent,
-  notify,
-  unknownBrand,
-  wrongKey,
-  healthLive,
+  workload('`POST /otp/verify`, no live code', verify, 404, { maxUs: 120 }),
+  workload('`POST /notify`, one SMS', post('/notify', notification), 200, { maxUs: 220 }),
+  workload('`POST /otp/send`, unknown brand', post('/otp/send', { brandId: 'nobody' }), 403, { maxUs: 50 }),
+  workload(
+    '`POST /otp/send`, wrong key (429 after 300 a minute)',
+    post('/otp/send', { apiKey: 'a-key-of-nobody-at-all' }),
+    403,
+    { statuses: [403, 429], maxUs: 50 },
+  ),
+  workload('`GET /health/live`', http('GET /health/live'), 200, { isLogged: false }),
 ]

@@ -27,7 +27,7 @@ const kinds = ['send', 'guess'] as const
  * and warms up. Sends go to new recipients, and each wrong code to a recipient with a live code and attempts left.
  */
 export async function peers(bench: Bench, scale: Scale): Promise<PartResult> {
-  const { all, leftOut } = await contestants()
+  const { all, leftOut } = contestants()
   const turns = new Map(all.map((contestant) => [contestant, [] as Turn[]]))
   const rounds = Math.max(4, scale.rounds)
   await repeat(rounds, async () => {
