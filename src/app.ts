@@ -31,6 +31,7 @@ import { Breakers } from './domain/messages/breaker.ts'
 import { callbackUrls } from './domain/messages/delivery-reports.ts'
 import { longestNotifyMs } from './domain/messages/notify.ts'
 import { providerHealth } from './domain/messages/provider-health.ts'
+import { CredentialRejections } from './domain/otp/credentials.ts'
 import { version } from './version.ts'
 
 export interface Overrides extends ContextOverrides {
@@ -76,6 +77,7 @@ export async function createApp(config: Config, overrides: Overrides = {}) {
     mailer,
     smsRoutes,
     breakers,
+    rejections: new CredentialRejections(),
     segmentsOf,
     callbackUrl: callbackUrls(secrets, publicUrl),
     // Of two providers with the same name either works: delivery reports do not depend on the route.

@@ -495,7 +495,7 @@ describe.concurrent('request', () => {
     const { code, stdout, stderr } = await run('request', 'approve', id, '--app', 'till', '--brand', 'acme')
     expect([code, stderr]).toEqual([0, expect.stringContaining('acme (Acme, active)')])
     expect(stdout).toMatch(/^otp_live_\w+\n$/)
-    expect((await context(({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
+    expect((await context(async ({ brands }) => brands.bySlug('acme')))?.displayName).toBe('Acme')
   })
 
   test('an approval that fails changes nothing', async () => {

@@ -46,7 +46,7 @@ export interface CodeOwner {
 
 export interface Apps {
   /** Whether the pair was issued and is not revoked; compares in constant time. */
-  accepts(appId: string, apiKey: string): Promise<boolean>
+  accepts(appId: string, apiKey: string): boolean | Promise<boolean>
 }
 
 export interface OutboxMessage {

@@ -13,6 +13,7 @@ import { readStoreConfig } from '../../src/config/store.ts'
 import { openContext } from '../../src/context.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { putBrand } from '../../src/domain/operator/operator.ts'
+import { CredentialRejections } from '../../src/domain/otp/credentials.ts'
 import type { OtpStore } from '../../src/domain/otp/store.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import { type Answer, codeIn, createTestApp, credentials, otherThan, type TestApp } from '../support/app.ts'
@@ -239,6 +240,7 @@ describe('concurrent requests', () => {
       ...app.app.context,
       contacts,
       store: paused,
+      rejections: new CredentialRejections(),
       limits: { ...limits, globalPerMinute: 1000 },
     }
     const underWay = Array.from({ length: 2 }, async () => {

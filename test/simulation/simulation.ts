@@ -4,6 +4,7 @@ import type { Body } from '../../src/domain/body.ts'
 import { Failure } from '../../src/domain/failures.ts'
 import { Breakers } from '../../src/domain/messages/breaker.ts'
 import type { Mailer, Outcome, SmsProvider } from '../../src/domain/messages/providers.ts'
+import { CredentialRejections } from '../../src/domain/otp/credentials.ts'
 import { type SendOtpPorts, sendOtp } from '../../src/domain/otp/send.ts'
 import { verifyOtp } from '../../src/domain/otp/verify.ts'
 import type { Secrets } from '../../src/domain/ports.ts'
@@ -379,6 +380,7 @@ class Simulation {
         this.read(server, operation, random, what, run),
       ),
       store: this.intercepted('store', server.store, (what, run) => this.call(server, operation, what, run)),
+      rejections: new CredentialRejections(),
       secrets: {
         ...secrets,
         newCode: () => {

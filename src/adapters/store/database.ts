@@ -64,23 +64,30 @@ export interface Changes {
 /** Keys come from callers, so their number and length need a limit. */
 const [mostKeys, longestKey] = [1000, 256]
 
+/** Returns a known value without a promise: awaiting it costs each request a turn. */
 export function cached<Value>(
   changes: Changes,
   read: (key: string) => Promise<Value>,
-): (key: string) => Promise<Value> {
-  const known = new Map<string, Promise<Value>>()
+): (key: string) => Value | Promise<Value> {
+  const known = new Map<string, { readonly value: Value } | Promise<Value>>()
   let seen = -1
-  return async (key) => {
-    if (key.length > longestKey) return read(key)
-    const token = await changes.token()
+  const lookUp = (key: string, token: number) => {
     if (seen !== token) known.clear()
     seen = token
     const before = known.get(key)
-    if (before) return before
+    if (before) return before instanceof Promise ? before : before.value
     if (known.size >= mostKeys) known.clear()
     const reading = read(key)
     known.set(key, reading)
-    reading.catch(() => known.delete(key))
+    reading.then(
+      (value) => known.get(key) === reading && known.set(key, { value }),
+      () => known.get(key) === reading && known.delete(key),
+    )
     return reading
+  }
+  return (key) => {
+    if (key.length > longestKey) return read(key)
+    const token = changes.token()
+    return token instanceof Promise ? token.then((number) => lookUp(key, number)) : lookUp(key, token)
   }
 }

@@ -7,8 +7,8 @@ import type { Clock } from '../../domain/time.ts'
 import { cached, type KeyRow, type StoreDatabase } from './database.ts'
 
 export interface KeyStore extends AppStore {
-  /** SHA-256 in base64url. */
-  liveKeys(appId: string): Promise<readonly string[]>
+  /** The text of each SHA-256 in base64url. */
+  liveKeys(appId: string): readonly Buffer[] | Promise<readonly Buffer[]>
   /** A later call wins, since a clock may have been set back. */
   saveUse(keySha256: string, at: number): Promise<void>
 }
@@ -21,7 +21,7 @@ export function createKeyStore({ orm, tables: { appKeys }, changes, write }: Sto
     .prepare('live_keys')
   return {
     liveKeys: cached(changes, async (appId) =>
-      (await live.execute({ appId })).map(({ keySha256 }) => keySha256),
+      (await live.execute({ appId })).map(({ keySha256 }) => Buffer.from(keySha256)),
     ),
     list: async () =>
       listedApps(await orm.select().from(appKeys).orderBy(asc(appKeys.appId), asc(appKeys.createdAt))),
@@ -59,21 +59,27 @@ export function createApps(
     void uses.save(keySha256, at)
   }
 
+  function isOneOf(appId: string, hash: string, keys: readonly Buffer[]): boolean {
+    const given = Buffer.from(hash)
+    let issued = false
+    for (let index = 0; index < Math.max(comparedKeys, keys.length); index++) {
+      issued = timingSafeEqual(given, keys[index] ?? nobody) || issued
+    }
+    const set = timingSafeEqual(given, configured.get(appId) ?? nobody)
+    if (issued) noteUse(hash)
+    return issued || set
+  }
+
   return {
     configured: [...configured.keys()],
-    accepts: async (appId, apiKey) => {
+    accepts: (appId, apiKey) => {
       // Before anything is hashed, looked up or cached (design D28).
       if (apiKey.length > maxApiKeyLength || !(isAppId(appId) || configured.has(appId))) return false
       const hash = sha256(apiKey)
-      const given = Buffer.from(hash)
-      const keys = (await store.liveKeys(appId)).map((key) => Buffer.from(key))
-      let issued = false
-      for (let index = 0; index < Math.max(comparedKeys, keys.length); index++) {
-        issued = timingSafeEqual(given, keys[index] ?? nobody) || issued
-      }
-      const set = timingSafeEqual(given, configured.get(appId) ?? nobody)
-      if (issued) noteUse(hash)
-      return issued || set
+      const keys = store.liveKeys(appId)
+      return keys instanceof Promise
+        ? keys.then((read) => isOneOf(appId, hash, read))
+        : isOneOf(appId, hash, keys)
     },
     list: () => store.list(),
   }

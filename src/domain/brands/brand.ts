@@ -31,10 +31,12 @@ export function registrationOf({ entityId, registrations }: Brand, templateKey: 
   return { id: null, ids: {}, senderId: null, ...own, entityId }
 }
 
+type Found = Brand | undefined
+
 export interface Brands {
-  bySlug(slug: string): Promise<Brand | undefined>
+  bySlug(slug: string): Found | Promise<Found>
   /** Compares `nameKey`. Active brands take precedence, then the lowest slug. */
-  byName(nameKey: string): Promise<Brand | undefined>
+  byName(nameKey: string): Found | Promise<Found>
 }
 
 /** The comparable form of a slug or display name (design D7, D9). Longer texts are returned unchanged. */
@@ -57,14 +59,15 @@ export function brandIdOf(value: unknown): string | undefined {
 export async function approvedBrand(brands: Brands, context: RequestContext, body: Body): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  return approved(context, await bySlug(brands, slug))
+  const found = bySlug(brands, slug)
+  return approved(context, found instanceof Promise ? await found : found)
 }
 
-async function bySlug(brands: Brands, slug: string): Promise<Brand | undefined> {
+function bySlug(brands: Brands, slug: string): Found | Promise<Found> {
   return slugPattern.test(slug) ? brands.bySlug(slug) : undefined
 }
 
-async function byName(brands: Brands, name: string): Promise<Brand | undefined> {
+function byName(brands: Brands, name: string): Found | Promise<Found> {
   return name.length <= longestName ? brands.byName(name) : undefined
 }
 

@@ -2,9 +2,9 @@ import type { Body } from '../body.ts'
 import type { RequestContext } from '../events/request-context.ts'
 import { Failure } from '../failures.ts'
 import type { Apps, Secrets } from '../ports.ts'
-import type { Clock } from '../time.ts'
-import { claim } from './claims.ts'
-import { credentialFailures } from './limits.ts'
+import type { Clock, EpochMs } from '../time.ts'
+import { granted } from './claims.ts'
+import { type Claim, credentialFailures } from './limits.ts'
 import type { OtpStore } from './store.ts'
 
 export interface CredentialPorts {
@@ -12,6 +12,7 @@ export interface CredentialPorts {
   readonly store: Pick<OtpStore, 'admit'>
   readonly secrets: Pick<Secrets, 'subjects'>
   readonly now: Clock
+  readonly rejections: CredentialRejections
 }
 
 /** Spec 5, design D22. Valid credentials are never rate-limited. Returns the appId. */
@@ -20,19 +21,103 @@ export async function authenticate(
   context: RequestContext,
   { appId, apiKey }: Body,
 ): Promise<string> {
-  const failed = async (failure: Failure): Promise<never> => {
-    await claim(ports, context, [credentialFailures(ports.secrets.subjects('ip', context.clientIp))])
-    throw failure
+  if (isText(appId) && isText(apiKey)) {
+    const isAccepted = ports.apps.accepts(appId, apiKey)
+    if (isAccepted instanceof Promise ? await isAccepted : isAccepted) {
+      context.app = appId
+      return appId
+    }
   }
+  const counted = ports.rejections.count(ports, context)
+  if (counted) await counted
   if (!isText(appId))
-    return failed(
-      new Failure('unauthorized', 'appId is required. Send `appId` and `apiKey` in the JSON body.'),
-    )
+    throw new Failure('unauthorized', 'appId is required. Send `appId` and `apiKey` in the JSON body.')
   if (!isText(apiKey))
-    return failed(new Failure('unauthorized', 'API key is required. Send it as `apiKey` in the JSON body.'))
-  if (!(await ports.apps.accepts(appId, apiKey))) return failed(new Failure('forbidden'))
-  context.app = appId
-  return appId
+    throw new Failure('unauthorized', 'API key is required. Send it as `apiKey` in the JSON body.')
+  throw new Failure('forbidden')
+}
+
+/** The rejections that one claim in the store counts. */
+const groupSize = 10
+
+/** Bounds memory, since clients choose their IP addresses. */
+const mostIps = 10_000
+
+interface Window {
+  readonly claim: Claim
+  readonly learnedAt: EpochMs
+  readonly expiresAt: EpochMs
+  readonly isExhausted: boolean
+  /** Rejections including all of the last group. */
+  readonly count: number
+  /** Rejections that the last group still covers. */
+  left: number
+}
+
+/**
+ * Counts rejected credentials in groups of ten: the store counts a group as one, and is not asked again until the group is
+ * used up, or until the end of an exhausted window. All servers of a database together never exceed the limit; each may
+ * leave nine rejections unused.
+ */
+export class CredentialRejections {
+  private readonly windows = new Map<string, Window | Promise<Window>>()
+
+  /** Throws or rejects if the limit is exhausted. */
+  count(ports: CountingPorts, context: RequestContext): Promise<void> | undefined {
+    const known = this.windows.get(context.clientIp)
+    // All requests at once for an IP address wait for one group.
+    if (known instanceof Promise) return known.then(() => this.count(ports, context))
+    const now = ports.now()
+    // An instant before `learnedAt`: the clock was set back.
+    const isOpen = known && known.learnedAt <= now && now < known.expiresAt
+    if (!isOpen || (known.left === 0 && !known.isExhausted)) return this.claimGroup(ports, context, now)
+    countIn(known, context, now)
+    return undefined
+  }
+
+  private async claimGroup(ports: CountingPorts, context: RequestContext, now: EpochMs): Promise<void> {
+    const { clientIp } = context
+    if (this.windows.size >= mostIps) this.windows.clear()
+    const claiming = claimWindow(ports, clientIp, now)
+    this.windows.set(clientIp, claiming)
+    try {
+      const window = await claiming
+      this.windows.set(clientIp, window)
+      countIn(window, context, now)
+    } catch (error) {
+      if (this.windows.get(clientIp) === claiming) this.windows.delete(clientIp)
+      throw error
+    }
+  }
+}
+
+type CountingPorts = Pick<CredentialPorts, 'store' | 'secrets' | 'now'>
+
+async function claimWindow(
+  { store, secrets }: CountingPorts,
+  clientIp: string,
+  now: EpochMs,
+): Promise<Window> {
+  const claim = credentialFailures(secrets.subjects('ip', clientIp))
+  const decision = await store.admit([{ ...claim, max: claim.max / groupSize }], now)
+  const about = { claim, learnedAt: now }
+  if (!decision.allowed) {
+    return { ...about, expiresAt: decision.expiresAt, isExhausted: true, count: claim.max, left: 0 }
+  }
+  const [{ count, expiresAt } = { count: 0, expiresAt: now }] = decision.grants
+  return { ...about, expiresAt, isExhausted: false, count: count * groupSize, left: groupSize }
+}
+
+function countIn(window: Window, context: RequestContext, now: EpochMs): void {
+  const { claim, expiresAt, isExhausted } = window
+  if (isExhausted) {
+    granted(context, [claim], { allowed: false, refusedBy: claim, expiresAt, resetsInMs: expiresAt - now })
+    return
+  }
+  window.left--
+  const { subject, name } = claim
+  const grant = { subject, name, count: window.count - window.left, expiresAt }
+  granted(context, [claim], { allowed: true, grants: [grant] })
 }
 
 function isText(value: unknown): value is string {
