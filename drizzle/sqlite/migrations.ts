@@ -7,6 +7,7 @@ import keyFingerprints from './0004_secret_marks.sql' with { type: 'text' }
 import codesAndLimits from './0005_codes_and_limits.sql' with { type: 'text' }
 import eventLog from './0006_event_log.sql' with { type: 'text' }
 import provider from './0007_provider.sql' with { type: 'text' }
+import recipientIndex from './0008_recipient_index.sql' with { type: 'text' }
 import journal from './meta/_journal.json'
 
 /** Imported as text, so that a compiled binary contains them. */
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = listed('drizzle/sqlite/migration
   '0005_codes_and_limits': codesAndLimits,
   '0006_event_log': eventLog,
   '0007_provider': provider,
+  '0008_recipient_index': recipientIndex,
 })

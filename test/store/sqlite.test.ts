@@ -57,6 +57,7 @@ describe('SQLite', () => {
       'delivery_reports',
       'integration_requests',
       'outbox',
+      'recipient_index',
       'requests',
       'secret_marks',
       'stats',
@@ -137,8 +138,8 @@ describe('SQLite', () => {
       ])
     })
 
-    test('`otpost move` copies every table except the key fingerprints', () => {
-      expect([...movedTables, 'secret_marks'].sort()).toEqual(tables)
+    test('`otpost move` copies every table except the key fingerprints and the index by recipient', () => {
+      expect([...movedTables, 'recipient_index', 'secret_marks'].sort()).toEqual(tables)
     })
 
     test('every lookup by time or name in the contract has an index', () => {
@@ -155,9 +156,8 @@ describe('SQLite', () => {
         "SELECT 1 FROM app_keys WHERE app_id = 'a'",
         'SELECT 1 FROM stats WHERE step_ms = 1 AND at >= 1',
         "SELECT 1 FROM attempts WHERE request_id = 'a' ORDER BY request_id DESC, attempt DESC",
-        "SELECT 1 FROM attempts WHERE recipient_hash = 'a' ORDER BY request_id DESC, attempt DESC",
-        "SELECT 1 FROM requests WHERE recipient_hash = 'a' AND outcome IS NOT NULL ORDER BY request_id DESC",
-        "SELECT 1 FROM requests WHERE recipient_hash = 'a' AND outcome IN ('accepted') ORDER BY request_id DESC",
+        "SELECT request_id FROM recipient_index WHERE indexed_before = 1 AND recipient_hash = 'a'",
+        'SELECT max(indexed_before) FROM recipient_index WHERE indexed_before < 1',
         "SELECT request_id FROM attempts WHERE request_id < 'a' ORDER BY request_id",
         "SELECT request_id FROM requests WHERE request_id < 'a' ORDER BY request_id",
         'SELECT key FROM delivery_reports WHERE at < 1',

@@ -1,4 +1,4 @@
-import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { eq, getTableColumns, inArray, type SQL, sql } from 'drizzle-orm'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Steps } from '../store/statements.ts'
 import { raiseRevision } from './changes.ts'
@@ -35,6 +35,7 @@ export function storeDatabase({
         await raiseRevision(inside)
         return runAll(steps(inside as unknown as Orm))
       }),
+    ofRecipient: ({ recipientHash }, hashes) => inArray(recipientHash, [...hashes]),
     saveMessage: async (row) => {
       await orm.execute(messageInsert(orm, storableRow(row)))
     },

@@ -4,20 +4,21 @@ import { bestReports, outranks, reportCounts, type SavedReport } from '../store/
 import type { EventLogWriter } from '../store/event-log.ts'
 import type { Database } from './database.ts'
 import { placeholders, prepared, preparedUpsert } from './prepared.ts'
+import { createRecipientIndex } from './recipient-index.ts'
 import { attempts, deliveryReports, requests } from './schema.ts'
 import { statTable } from './stats.ts'
 
 export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' | 'writer'>): EventLogWriter {
   const { writer } = database
   const write = prepareWrites(database)
+  const recipientIndex = createRecipientIndex(database)
   const stats = statTable(database)
   return {
     saveEntries: (entries, counts) =>
       writer.write(() => {
-        for (const entry of entries) {
-          write.request(entry.request)
-          for (const attempt of entry.attempts) write.attempt(attempt)
-        }
+        write.requests(entries.map(({ request }) => request))
+        write.attempts(entries.flatMap((entry) => entry.attempts))
+        recipientIndex.addLate(entries)
         stats.add(counts)
       }),
     saveReports: (provider, reports) =>
@@ -37,8 +38,8 @@ export function createEventLogWriter(database: Pick<Database, 'orm' | 'driver' |
 function prepareWrites({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
   const given = sql.placeholder
   return {
-    request: preparedUpsert({ orm, driver }, requests, [requests.requestId]),
-    attempt: preparedUpsert({ orm, driver }, attempts, [attempts.requestId, attempts.attempt]),
+    requests: preparedUpsert({ orm, driver }, requests, [requests.requestId]),
+    attempts: preparedUpsert({ orm, driver }, attempts, [attempts.requestId, attempts.attempt]),
     reportBefore: prepared<MessageReport, MessageReport>(
       driver,
       orm

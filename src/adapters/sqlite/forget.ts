@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import type { StoreDatabase } from '../store/database.ts'
-import { forgetRecipient } from '../store/forget.ts'
+import { batch, forgetRecipient } from '../store/forget.ts'
 import type { Forgotten } from '../store/store.ts'
 import type { Database } from './database.ts'
+import { eraseFromIndex } from './recipient-index.ts'
 
 const vacuumPages = 200
 
@@ -20,6 +21,7 @@ export async function forget(
 ): Promise<Forgotten> {
   database.driver.pragma('secure_delete = ON')
   const forgotten = await forgetRecipient(stores, recipients, subjects, by)
+  await eraseFromIndex(database, subjects, batch)
   return { ...forgotten, traces: await eraseTraces(database) }
 }
 

@@ -1,5 +1,5 @@
 import type Driver from 'better-sqlite3'
-import { getTableColumns, is, Param, Placeholder, sql, type Table } from 'drizzle-orm'
+import { getTableColumns, is, Param, Placeholder, type SQL, sql, type Table } from 'drizzle-orm'
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
@@ -32,34 +32,59 @@ export function placeholders<Given extends Table>(table: Given) {
   }
 }
 
-/** Upserts only non-null columns, since binding a null takes time. Each set of columns has a statement. */
+const mostRows = 16
+
+/**
+ * Upserts only non-null columns, since binding a null takes time. Rows with the same columns share statements, since
+ * each run of a statement takes time too.
+ * @param change sets these columns instead of all
+ */
 export function preparedUpsert<Given extends SQLiteTable>(
   { orm, driver }: { readonly orm: BetterSQLite3Database; readonly driver: Driver.Database },
   table: Given,
   key: SQLiteColumn[],
+  change?: Readonly<Record<string, SQL>>,
 ) {
   const columns = Object.entries(getTableColumns(table))
-  const statements = new Map<number, ReturnType<typeof prepare>>()
+  const groups = new Map<number, { names: readonly string[]; statements: Driver.Statement<unknown[]>[] }>()
 
-  function prepare(present: number) {
-    const own = columns.filter((_, index) => present & (1 << index))
+  function prepare(names: readonly string[], rows: number) {
+    const own = columns.filter(([name]) => names.includes(name))
     const row = Object.fromEntries(own.map(([name]) => [name, sql.placeholder(name)]))
     const set = own
       .filter(([, column]) => key.every(({ name }) => name !== column.name))
       .map(([name, column]) => [name, sql`excluded.${sql.identifier(column.name)}`])
-    const insert = orm.insert(table).values(row as Given['$inferInsert'])
-    return prepared<Given['$inferInsert']>(
-      driver,
-      insert.onConflictDoUpdate({ target: key, set: Object.fromEntries(set) }),
+    const insert = orm
+      .insert(table)
+      .values(Array<Given['$inferInsert']>(rows).fill(row as Given['$inferInsert']))
+    return driver.prepare<unknown[]>(
+      insert.onConflictDoUpdate({ target: key, set: change ?? Object.fromEntries(set) }).toSQL().sql,
     )
   }
 
-  return (row: Given['$inferInsert']): void => {
-    const values: Readonly<Record<string, unknown>> = row
+  function presentIn(values: Readonly<Record<string, unknown>>): number {
     let present = 0
     for (const [index, [name]] of columns.entries()) if (values[name] != null) present |= 1 << index
-    const statement = statements.get(present) ?? prepare(present)
-    statements.set(present, statement)
-    statement.run(row)
+    return present
+  }
+
+  return (rows: readonly Given['$inferInsert'][]): void => {
+    for (const [present, same] of Map.groupBy(
+      rows as readonly Readonly<Record<string, unknown>>[],
+      presentIn,
+    )) {
+      const group = groups.get(present) ?? {
+        names: columns.filter((_, index) => present & (1 << index)).map(([name]) => name),
+        statements: [],
+      }
+      groups.set(present, group)
+      const { names, statements } = group
+      for (let start = 0, size = mostRows; start < same.length; start += size) {
+        while (size > same.length - start) size /= 2
+        const statement = statements[size] ?? prepare(names, size)
+        statements[size] = statement
+        statement.run(same.slice(start, start + size).flatMap((row) => names.map((name) => row[name])))
+      }
+    }
   }
 }

@@ -141,7 +141,6 @@ export const requests = sqliteTable(
     ...attemptDetails,
   },
   (table) => [
-    index('requests_by_recipient').on(table.recipientHash).where(sql`outcome IS NOT NULL`),
     check('requests_operation', sql`${table.operation} IN ('send', 'resend', 'verify', 'notify')`),
     check('requests_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(
@@ -170,13 +169,23 @@ export const attempts = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.requestId, table.attempt] }),
-    index('attempts_by_recipient').on(table.recipientHash),
     check('attempts_channel', sql`${table.channel} IN ('SMS', 'EMAIL')`),
     check(
       'attempts_outcome',
       sql`${table.outcome} IN ('accepted', 'rejected', 'retryable', 'unknown', 'skipped')`,
     ),
   ],
+)
+
+/** Request IDs by the recipients of their attempts; recipient-index.ts says how it is filled. */
+export const recipientIndex = sqliteTable(
+  'recipient_index',
+  {
+    indexedBefore: integer('indexed_before').notNull(),
+    recipientHash: text('recipient_hash').notNull(),
+    requestId: text('request_id').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.indexedBefore, table.recipientHash, table.requestId] })],
 )
 
 /** The latest report of each message; it may arrive before its attempt is saved. */

@@ -1,34 +1,16 @@
 import { and, eq, getTableColumns, lt, sql } from 'drizzle-orm'
 import { type Counted, statSteps } from '../../domain/events/stats.ts'
-import { type StatRow, statRows } from '../store/stat-buffer.ts'
+import { statRows } from '../store/stat-buffer.ts'
 import type { Database } from './database.ts'
-import { placeholders, prepared } from './prepared.ts'
+import { preparedUpsert } from './prepared.ts'
 import { stats } from './schema.ts'
 
 export function statTable({ orm, driver }: Pick<Database, 'orm' | 'driver'>) {
-  const add = prepared<StatRow>(
-    driver,
-    orm
-      .insert(stats)
-      .values(placeholders(stats))
-      .onConflictDoUpdate({
-        target: [
-          stats.stepMs,
-          stats.at,
-          stats.kind,
-          stats.channel,
-          stats.brand,
-          stats.provider,
-          stats.detail,
-        ],
-        set: { count: sql`${stats.count} + excluded.count` },
-      }),
-  )
-  return {
-    add(counts: readonly Counted[]): void {
-      for (const row of statRows(counts)) add.run(row)
-    },
-  }
+  const { count, ...key } = getTableColumns(stats)
+  const add = preparedUpsert({ orm, driver }, stats, Object.values(key), {
+    count: sql`${count} + excluded.count`,
+  })
+  return { add: (counts: readonly Counted[]) => add(statRows(counts)) }
 }
 
 const batch = 500

@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/time.ts'
 import type { StoreDatabase } from '../store/database.ts'
 import type { Orm, Statement, Steps } from '../store/statements.ts'
 import type { Database } from './database.ts'
+import { ofRecipient } from './recipient-index.ts'
 import * as tables from './schema.ts'
 import type { DatabaseWork } from './thread.ts'
 
@@ -26,6 +27,7 @@ export function storeDatabase(
     write: (...statements) => write(toText(statements)),
     transaction,
     serialTransaction: transaction,
+    ofRecipient,
     saveMessage: (row) => write(toText([orm.insert(tables.outbox).values(row)])),
   }
 }

@@ -1,4 +1,4 @@
-import type { Column, Table } from 'drizzle-orm'
+import type { Column, SQL, Table } from 'drizzle-orm'
 import type { Brand } from '../../domain/brands/brand.ts'
 import type { IntegrationRequestRecord } from '../../domain/integration/integration.ts'
 import type { MessageReport } from '../../domain/messages/delivery-reports.ts'
@@ -51,6 +51,8 @@ export interface StoreDatabase {
   transaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
   /** The serial transactions of all servers run one after another. */
   serialTransaction<Result>(steps: (orm: Orm) => Steps<Result>): Promise<Result>
+  /** Matches attempts to these recipients. */
+  ofRecipient(table: Tables['requests' | 'attempts'], hashes: readonly string[]): SQL | undefined
   /** A reader sees an ID only after every lower ID. */
   saveMessage(message: Omit<MessageRow, 'id'>): Promise<void>
 }

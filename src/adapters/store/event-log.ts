@@ -1,4 +1,4 @@
-import { and, type Column, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, isNotNull, lt, lte, or, type SQL } from 'drizzle-orm'
 import type { Delivery, DeliveryQuery, EventLogReader } from '../../domain/events/event-log.ts'
 import type { Counted } from '../../domain/events/stats.ts'
 import type { DeliveryReportStore } from '../../domain/messages/delivery-reports.ts'
@@ -22,7 +22,8 @@ export interface EventLogWriter extends DeliveryReportStore {
 export function createEventLogReader({
   orm,
   tables: { requests, attempts, deliveryReports },
-}: Pick<StoreDatabase, 'orm' | 'tables'>): EventLogReader {
+  ofRecipient,
+}: Pick<StoreDatabase, 'orm' | 'tables' | 'ofRecipient'>): EventLogReader {
   async function read(
     ofRequests: SQL | undefined,
     ofAttempts: SQL | undefined,
@@ -54,6 +55,17 @@ export function createEventLogReader({
     return rows.map((row) => deliveryOf(row, reportOf.get(row.reportKey ?? '')))
   }
 
+  function matching(
+    table: typeof requests | typeof attempts,
+    { requestId, recipientSubjects, since }: DeliveryQuery,
+  ): SQL | undefined {
+    return and(
+      requestId === undefined ? undefined : eq(table.requestId, requestId),
+      recipientSubjects && ofRecipient(table, recipientSubjects),
+      since === undefined ? undefined : gte(table.requestId, firstIdOf(since)),
+    )
+  }
+
   return {
     trace: async (requestId) => {
       const [row] = await orm.select().from(requests).where(eq(requests.requestId, requestId))
@@ -81,16 +93,4 @@ type Place = Pick<AttemptRow, 'requestId' | 'attempt'>
 function byPlace(a: Place, b: Place): number {
   if (a.requestId === b.requestId) return a.attempt - b.attempt
   return a.requestId < b.requestId ? -1 : 1
-}
-
-function matching(
-  { requestId, recipientHash }: Readonly<Record<'requestId' | 'recipientHash', Column>>,
-  query: DeliveryQuery,
-): SQL | undefined {
-  const { recipientSubjects, since } = query
-  return and(
-    query.requestId === undefined ? undefined : eq(requestId, query.requestId),
-    recipientSubjects && inArray(recipientHash, [...recipientSubjects]),
-    since === undefined ? undefined : gte(requestId, firstIdOf(since)),
-  )
 }

@@ -1,25 +1,14 @@
-import {
-  and,
-  type Column,
-  count,
-  gt,
-  inArray,
-  isNotNull,
-  isNull,
-  lte,
-  type SQL,
-  type Table,
-} from 'drizzle-orm'
+import { and, type Column, count, gt, inArray, isNull, lte, type SQL, type Table } from 'drizzle-orm'
 import { mask, type Recipient } from '../../domain/contact.ts'
 import type { Actor } from '../../domain/operator/audit.ts'
 import { auditRow } from './audit.ts'
-import type { StoreDatabase } from './database.ts'
+import type { StoreDatabase, Tables } from './database.ts'
 import type { RequestRow } from './event-rows.ts'
 import { type Orm, run, type Steps } from './statements.ts'
 import type { Erased, Forgotten } from './store.ts'
 
 /** A larger number would delay the requests of a running server. */
-const batch = 200
+export const batch = 200
 
 const scanBatch = 5000
 
@@ -32,15 +21,9 @@ export async function forgetRecipient(
   const { audit, codesAndLimits, outbox } = database.tables
   const { subject } = codesAndLimits
   const identities = recipients.map(({ identity }) => identity)
-  const { requests: withoutAttempt, possibleRequests } = await eraseWithoutAttempt(
-    database,
-    recipients,
-    subjects,
-  )
-  const events = await eraseAttempts(database, subjects)
+  const { possibleRequests, ...events } = await eraseEvents(database, recipients, subjects)
   const erased: Erased = {
     ...events,
-    requests: withoutAttempt + events.requests,
     codesAndLimits: await deleteWhere(database, codesAndLimits, subject, inArray(subject, [...subjects])),
     messages: await deleteWhere(database, outbox, outbox.id, inArray(outbox.identity, identities)),
     integrationRequests: await eraseIntegrationRequests(database, identities),
@@ -56,80 +39,77 @@ export async function forgetRecipient(
   return { erased, possibleRequests }
 }
 
-/** Requests have no index by recipient, so all are read. */
-async function eraseWithoutAttempt(
-  database: StoreDatabase,
-  recipients: readonly Recipient[],
-  hashes: readonly string[],
-): Promise<{ readonly requests: number; readonly possibleRequests: number }> {
-  const { orm, tables } = database
-  const { requests } = tables
-  const { requestId, recipientHash } = requests
-  const isPossible = and(isNull(recipientHash), inArray(requests.recipient, recipients.map(mask)))
-  let [erased, possibleRequests] = [0, 0]
-  for (let after = ''; ; ) {
-    const [last] = await orm
-      .select({ requestId })
-      .from(requests)
-      .where(gt(requestId, after))
-      .orderBy(requestId)
-      .limit(1)
-      .offset(scanBatch - 1)
-    const isIn = and(gt(requestId, after), last && lte(requestId, last.requestId), isNull(requests.outcome))
-    const [possible] = await orm.select({ rows: count() }).from(requests).where(and(isIn, isPossible))
-    possibleRequests += possible?.rows ?? 0
-    const isOwn = and(isIn, inArray(recipientHash, [...hashes]))
-    erased += await deleteWhere(database, requests, requestId, isOwn)
-    if (last === undefined) return { requests: erased, possibleRequests }
-    after = last.requestId
-  }
-}
-
+type Events = Tables['requests' | 'attempts']
 type ErasedEvents = Pick<Erased, 'requests' | 'deliveries' | 'deliveryReports'>
 
-/** A request to several recipients loses only its attempts to this person. */
-async function eraseAttempts(
-  { tables, transaction }: StoreDatabase,
+/**
+ * Reads all requests, since those without an attempt have no index by recipient. A request to several recipients
+ * loses only its attempts to this person.
+ */
+async function eraseEvents(
+  { orm, tables, transaction }: StoreDatabase,
+  recipients: readonly Recipient[],
   hashes: readonly string[],
-): Promise<ErasedEvents> {
+): Promise<ErasedEvents & { readonly possibleRequests: number }> {
   const { requests, attempts, deliveryReports } = tables
-  const isOwnAttempt = inArray(attempts.recipientHash, [...hashes])
-  const isOwnRequest = and(inArray(requests.recipientHash, [...hashes]), isNotNull(requests.outcome))
-  let erased: ErasedEvents = { requests: 0, deliveries: 0, deliveryReports: 0 }
-  for (const step of [furtherAttempts, firstAttempts]) {
-    for (;;) {
-      const rows = await transaction(step)
-      if (rows.deliveries === 0) break
-      erased = {
-        requests: erased.requests + rows.requests,
-        deliveries: erased.deliveries + rows.deliveries,
-        deliveryReports: erased.deliveryReports + rows.deliveryReports,
+  const isPossible = and(
+    isNull(requests.recipientHash),
+    inArray(requests.recipient, recipients.map(mask)),
+    isNull(requests.outcome),
+  )
+  const erased = { requests: 0, deliveries: 0, deliveryReports: 0, possibleRequests: 0 }
+  for (let after = ''; ; ) {
+    const [last] = await orm
+      .select({ requestId: requests.requestId })
+      .from(requests)
+      .where(gt(requests.requestId, after))
+      .orderBy(requests.requestId)
+      .limit(1)
+      .offset(scanBatch - 1)
+    const isIn = ({ requestId }: Events) => and(gt(requestId, after), last && lte(requestId, last.requestId))
+    const isOwn = (table: Events) => and(isIn(table), inArray(table.recipientHash, [...hashes]))
+    const possible = and(isIn(requests), isPossible)
+    const [counted] = await orm.select({ rows: count() }).from(requests).where(possible)
+    erased.possibleRequests += counted?.rows ?? 0
+    for (const step of [furtherAttempts(isOwn(attempts)), ownRequests(isOwn(requests))]) {
+      for (;;) {
+        const rows = await transaction(step)
+        if (rows.requests + rows.deliveries === 0) break
+        erased.requests += rows.requests
+        erased.deliveries += rows.deliveries
+        erased.deliveryReports += rows.deliveryReports
       }
     }
+    if (last === undefined) return erased
+    after = last.requestId
   }
-  return erased
 
-  function* furtherAttempts(orm: Orm): Steps<ErasedEvents> {
+  function furtherAttempts(isOwn: SQL | undefined) {
     const { requestId, reportKey } = attempts
-    const some = yield* run(orm.select({ requestId }).from(attempts).where(isOwnAttempt).limit(batch))
-    const ids = some.map((row) => row.requestId)
-    const isOne = and(inArray(requestId, ids), isOwnAttempt)
-    const removed = yield* run(orm.delete(attempts).where(isOne).returning({ reportKey }))
-    return { requests: 0, deliveries: removed.length, deliveryReports: yield* reportsOf(orm, removed) }
+    return function* (orm: Orm): Steps<ErasedEvents> {
+      const some = yield* run(orm.select({ requestId }).from(attempts).where(isOwn).limit(batch))
+      const ids = some.map((row) => row.requestId)
+      const isOne = and(inArray(requestId, ids), isOwn)
+      const removed = yield* run(orm.delete(attempts).where(isOne).returning({ reportKey }))
+      return { requests: 0, deliveries: removed.length, deliveryReports: yield* reportsOf(orm, removed) }
+    }
   }
 
-  function* firstAttempts(orm: Orm): Steps<ErasedEvents> {
-    const { requestId, recipients, reportKey } = requests
-    const columns = { requestId, recipients, reportKey }
-    const some = yield* run(orm.select(columns).from(requests).where(isOwnRequest).limit(batch))
-    const shared = some.filter((row) => (row.recipients ?? 1) > 1).map((row) => row.requestId)
-    const own = some.map((row) => row.requestId).filter((id) => !shared.includes(id))
-    yield* run(orm.delete(requests).where(inArray(requestId, own)))
-    yield* run(orm.update(requests).set(noAttempt).where(inArray(requestId, shared)))
-    return {
-      requests: own.length,
-      deliveries: some.length,
-      deliveryReports: yield* reportsOf(orm, some),
+  function ownRequests(isOwn: SQL | undefined) {
+    const { requestId, recipients, outcome, reportKey } = requests
+    const columns = { requestId, recipients, outcome, reportKey }
+    return function* (orm: Orm): Steps<ErasedEvents> {
+      const some = yield* run(orm.select(columns).from(requests).where(isOwn).limit(batch))
+      const sent = some.filter((row) => row.outcome !== null)
+      const shared = sent.filter((row) => (row.recipients ?? 1) > 1).map((row) => row.requestId)
+      const own = some.map((row) => row.requestId).filter((id) => !shared.includes(id))
+      yield* run(orm.delete(requests).where(inArray(requestId, own)))
+      yield* run(orm.update(requests).set(noAttempt).where(inArray(requestId, shared)))
+      return {
+        requests: own.length,
+        deliveries: sent.length,
+        deliveryReports: yield* reportsOf(orm, sent),
+      }
     }
   }
 
