@@ -26,8 +26,12 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 export async function readBytes(request: Request, most = maxBodyBytes): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) > most) throw tooLarge(most)
-  // Faster than reading a stream.
-  return await (length === null ? readStream(request, most) : request.bytes()).catch(unread)
+  try {
+    // Faster than reading a stream.
+    return await (length === null ? readStream(request, most) : request.bytes())
+  } catch (error) {
+    throw unread(error)
+  }
 }
 
 function tooLarge(most: number): Failure {
@@ -46,14 +50,16 @@ async function readStream(request: Request, most: number): Promise<Uint8Array> {
 }
 
 /** A client that disconnects early is not an internal error. */
-function unread(error: unknown): never {
-  if (error instanceof Failure) throw error
-  throw new Failure('validation_error', 'The request body is incomplete: the connection closed early.')
+function unread(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  return new Failure('validation_error', 'The request body is incomplete: the connection closed early.')
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw new Failure('validation_error', 'The request body must be UTF-8.')
   }
