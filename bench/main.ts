@@ -20,9 +20,9 @@ type PartName = keyof typeof parts
 const help = `bun run bench [--quick] [--only PART,PART] [--binary PATH]
 
 Measures the real process and prints a Markdown table, which a whole run also writes to bench/results.md. Takes about
-twenty-five minutes.
+35 minutes.
 
-  --quick        about three minutes: fewer and shorter rounds, fewer rows; writes nothing
+  --quick        about eight minutes: fewer and shorter rounds, fewer rows; writes nothing
   --only PARTS   some of ${Object.keys(parts).join(', ')}; writes nothing
   --binary PATH  a compiled otpost instead of the source
   --help
@@ -60,7 +60,8 @@ for (const name of names.filter(isPart)) {
   process.stderr.write(`${name} … `)
   try {
     const result = await parts[name](bench, options.quick ? quick : full)
-    results.push({ ...result, title: `${result.title} (\`bun run bench --only ${name}${flags}\`)` })
+    const before = name === 'peers' && process.env.OTPGATEWAY ? 'OTPGATEWAY=PATH ' : ''
+    results.push({ ...result, title: `${result.title} (\`${before}bun run bench --only ${name}${flags}\`)` })
     process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
   } catch (error) {
     // What the other parts find is not lost with it.
