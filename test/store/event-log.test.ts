@@ -511,16 +511,16 @@ describe('the event log buffer', () => {
 
   test("flushes more than one step's worth in several steps", async () => {
     const { end, asked, flush } = buffer()
-    for (let number = 0; number < 1001; number++) end(`${number}`)
+    for (let number = 0; number < 401; number++) end(`${number}`)
     const flushed = flush().then(() => 'flushed')
     // The last step includes what was added during the others.
-    for (const [times, size] of [500, 500, 3].entries()) {
+    for (const [times, size] of [200, 200, 3].entries()) {
       const step = await asked(times + 1)
       expect(step?.ids).toHaveLength(size)
       expect(await Promise.race([flushed, 'waiting'])).toBe('waiting')
       end(`later ${times}`)
       // A repeated entry keeps its position.
-      end('1000')
+      end('400')
       step?.done.resolve()
     }
     expect(await flushed).toBe('flushed')

@@ -12,7 +12,7 @@ const gatherMs = 25
 const mostWaiting = 20_000
 
 /** Small, so that concurrent requests do not wait noticeably. */
-const batch = 500
+const batch = 200
 
 /**
  * A write per request would cost as much as the request itself.
