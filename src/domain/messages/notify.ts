@@ -259,18 +259,20 @@ async function deliverToAll(
 ): Promise<void> {
   const subjectOf = ({ identity }: Recipient) => ports.secrets.subjects(channel, identity)[0]
   context.recipients = recipients.length
-  const [only, ...others] = recipients
-  if (only && others.length === 0) {
-    context.recipient = mask(only.recipient)
-    context.recipientSubject = subjectOf(only.recipient)
+  const [first] = recipients
+  const only = first && recipients.length === 1 ? first.recipient : undefined
+  if (only) {
+    context.recipient = mask(only)
+    context.recipientSubject = subjectOf(only)
   }
   ports.eventLog.note(context)
   const waiting = recipients.values()
   let failed = 0
   const work = async () => {
     for (const { recipient, position } of waiting) {
-      const listed = recipients.length > 1 ? position : null
-      if ((await deliver(recipient, subjectOf(recipient), listed)).kind !== 'accepted') failed++
+      const subject = context.recipientSubject ?? subjectOf(recipient)
+      const outcome = await deliver(recipient, subject, only ? null : position)
+      if (outcome.kind !== 'accepted') failed++
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, recipients.length) }, work))
