@@ -4,11 +4,14 @@ import { staticRoutes } from '../pages/static.ts'
 import pageCss from './docs/page.css' with { type: 'text' }
 import pageHtml from './docs/page.html' with { type: 'text' }
 import pageJs from './docs/page.js' with { type: 'text' }
-import { openApi } from './openapi.ts'
 
 export function docsRoutes(version: string, withOutbox: boolean) {
   return staticRoutes({
-    '/openapi.json': { type: 'application/json', content: JSON.stringify(openApi(version, withOutbox)) },
+    '/openapi.json': {
+      type: 'application/json',
+      // Most servers never need it, and it would take time and memory at the start.
+      content: async () => JSON.stringify((await import('./openapi.ts')).openApi(version, withOutbox)),
+    },
     // Bun types an imported page as a bundle; as text it is a string.
     '/docs': { type: 'text/html', content: pageHtml as unknown as string },
     '/docs/page.css': { type: 'text/css', content: pageCss },

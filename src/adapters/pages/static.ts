@@ -9,7 +9,8 @@ export const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 export interface StaticFile {
-  readonly content: string | Bun.BunFile
+  /** A function is called at the first request. */
+  readonly content: string | Bun.BunFile | (() => Promise<string>)
   readonly type: 'text/html' | 'text/css' | 'text/javascript' | 'application/json'
 }
 
@@ -26,14 +27,15 @@ export function pageFiles(base: '' | '/admin' | '/outbox'): Readonly<Record<stri
 export function staticRoutes(files: Readonly<Record<string, StaticFile>>) {
   const routes = new Elysia({ strictPath: true, normalize: false })
   for (const [path, file] of Object.entries(files)) {
-    let tag: Promise<string> | undefined
+    let loading: ReturnType<typeof load> | undefined
     routes.get(path, async ({ request }) => {
-      tag ??= tagOf(file.content)
-      const headers = { ...headersOf(file.type, pagePolicy), etag: await tag, 'cache-control': 'no-cache' }
-      if (request.headers.get('if-none-match')?.includes(headers.etag)) {
+      loading ??= load(file)
+      const { content, etag } = await loading
+      const headers = { ...headersOf(file.type, pagePolicy), etag, 'cache-control': 'no-cache' }
+      if (request.headers.get('if-none-match')?.includes(etag)) {
         return new Response(null, { status: 304, headers })
       }
-      return new Response(file.content, { headers })
+      return new Response(content, { headers })
     })
   }
   return routes
@@ -48,7 +50,8 @@ export function headersOf(type: StaticFile['type'], policy: string): Record<stri
   }
 }
 
-async function tagOf(content: StaticFile['content']): Promise<string> {
+async function load(file: StaticFile) {
+  const content = typeof file.content === 'function' ? await file.content() : file.content
   const bytes = typeof content === 'string' ? content : await content.bytes()
-  return `"${createHash('sha256').update(bytes).digest('base64url')}"`
+  return { content, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
