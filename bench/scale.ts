@@ -18,9 +18,10 @@ export interface Scale {
 }
 
 export const full: Scale = {
-  rounds: 5,
-  seconds: 4,
-  warmupSeconds: 3,
+  rounds: 4,
+  seconds: 3,
+  // Compiling JavaScript takes a part of the first seconds.
+  warmupSeconds: 8,
   rows: [1e3, 1e7],
   memorySends: [1e5, 1e6],
   filledRows: 1e6,

@@ -68,7 +68,11 @@ async function takeTurn(
   const idleBytes = memory()
   const warmUp = { seconds: warmupSeconds, seed: newSeed() }
   const { requests } = await measure(server, contestant.send, warmUp)
-  await measure(server, contestant.guess, { ...warmUp, seconds: 1, population: requests })
+  await measure(server, contestant.guess, {
+    ...warmUp,
+    seconds: Math.ceil(warmupSeconds / sendFactor),
+    population: requests,
+  })
 
   const seed = newSeed()
   const send = await measure(server, contestant.send, { seconds: seconds * sendFactor, seed })
