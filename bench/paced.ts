@@ -11,10 +11,9 @@ export interface Latency {
 }
 
 /**
- * Sends requests at a fixed rate while some work goes on, whether or not the server keeps up, over as many connections as wrk has. A request is
- * timed from the instant it was due, so that the time it waits for a connection counts too: a server that stalls can't
- * hide the stall (the "coordinated omission" of a client that waits for each answer). The delay of this client's own
- * timer, at most about a millisecond, counts against the server as well.
+ * Sends requests at a fixed rate during `work`, over as many connections as wrk has. A request is timed from the instant
+ * it was due, so its wait for a connection counts too. A client that waits for each answer would hide a stall of the
+ * server ("coordinated omission"). The delay of this client's timer, at most about a millisecond, counts too.
  *
  * @param nextPhone the phone number of the next request
  */

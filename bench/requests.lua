@@ -2,7 +2,7 @@
 --
 --   wrk … URL -- REQUEST SEED POPULATION
 --
--- The word PHONE_NUMBER in REQUEST stands for the number. With POPULATION 0 every request draws a new number at random.
+-- The number replaces the word PHONE_NUMBER in REQUEST. With POPULATION 0 every request draws a new number at random.
 -- With another, the requests go to the numbers that so many requests of the same SEED went to, in another order, over
 -- and over: a send makes codes that way, and the wrong guesses that follow find them.
 -- There is no response callback here: it would cost the client about a third of its speed.

@@ -137,8 +137,6 @@ export class Bench implements AsyncDisposable {
       port = freePort(),
       cwd = root,
       healthPath = '/health',
-    } = options
-    const {
       isUp = async (url) => (await fetch(new URL(healthPath, url), { headers: { connection: 'close' } })).ok,
     } = options
     // Opened for appending, so that it can be emptied while the server writes to it.

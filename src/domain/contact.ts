@@ -98,11 +98,8 @@ export function mask({ channel, identity }: Recipient): string {
 }
 
 export function maskPhone(digits: string): string {
-  return `${digits.slice(0, 2)}${stars.slice(0, digits.length - 4)}${digits.slice(-2)}`
+  return `${digits.slice(0, 2)}${'*'.repeat(digits.length - 4)}${digits.slice(-2)}`
 }
-
-/** For the longest identity of a phone, since `repeat` takes longer. */
-const stars = '*'.repeat(11)
 
 export function maskEmail(address: string): string {
   return `${address.slice(0, 1)}***${address.slice(address.indexOf('@'))}`

@@ -228,6 +228,7 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     return httpRequests.isClosing ? { ...headers, connection: 'close' } : headers
   }
 
+  /** After the answers of a turn. An immediate for each request takes 0.15 µs longer. */
   function endAnswered(): void {
     const contexts = answered
     answered = []
@@ -238,15 +239,8 @@ export function createHttp(ports: HttpPorts, settings: HttpSettings) {
     const { route, status, failure, startedAt } = context
     const { method } = context.request
     const error = failure && codeOf(failure)
-    const requestEnded = {
-      context,
-      method,
-      route,
-      status,
-      failure,
-      error,
-      durationMs: performance.now() - startedAt,
-    }
+    const durationMs = performance.now() - startedAt
+    const requestEnded = { context, method, route, status, failure, error, durationMs }
     for (const listener of listeners) listener(requestEnded)
     httpRequests.end(context)
   }

@@ -9,7 +9,7 @@ type Labels<Name extends string> = Readonly<Record<Name, string | number>>
 /** A map in a map for each label, which takes less time than a key of all labels. */
 class ByLabels<Name extends string, Value> {
   private readonly root = new Branch<Value>()
-  private readonly entries: (readonly [labels: Labels<Name>, value: Value])[] = []
+  readonly entries: (readonly [labels: Labels<Name>, value: Value])[] = []
 
   constructor(
     private readonly names: readonly Name[],
@@ -24,10 +24,6 @@ class ByLabels<Name extends string, Value> {
       this.entries.push([labels, branch.value])
     }
     return branch.value
-  }
-
-  list(): readonly (readonly [Labels<Name>, Value])[] {
-    return this.entries
   }
 }
 
@@ -61,7 +57,7 @@ export class LabelledCounter<Name extends string> {
       registers: [registry],
       collect() {
         this.reset()
-        for (const [labels, { count }] of counts.list()) this.inc({ ...labels }, count)
+        for (const [labels, { count }] of counts.entries) this.inc({ ...labels }, count)
       },
     })
   }
@@ -80,7 +76,7 @@ export class LabelledHistogram<Name extends string> {
   ) {
     const distributions = new ByLabels(labelNames, () => newDistribution(bounds))
     this.distributions = distributions
-    new DistributionHistogram(registry, about, () => distributions.list())
+    new DistributionHistogram(registry, about, () => distributions.entries)
   }
 
   observe(labels: Labels<Name>, value: number): void {

@@ -1,7 +1,7 @@
 import type Driver from 'better-sqlite3'
 import { and, eq, getTableColumns, inArray, sql } from 'drizzle-orm'
 import type { Subject } from '../../domain/otp/limits.ts'
-import { otpSteps, stepSubjects } from '../../domain/otp/state.ts'
+import { otpSteps, type Steps, stepSubjects } from '../../domain/otp/state.ts'
 import type { OtpStore } from '../../domain/otp/store.ts'
 import { type RecordRow, Records } from '../store/records.ts'
 import type { Database } from './database.ts'
@@ -18,23 +18,22 @@ export function createOtpStore(
   const steps = otpSteps(isHashOf)
   const table = new RecordTable(database)
   writer.attach(table)
-  const write: <T>(subjects: readonly Subject[], step: () => Sync<T>) => Promise<T> = (subjects, step) => {
-    table.expect(subjects)
-    return writer.write(step)
-  }
   return {
-    admit: (...input) => write(stepSubjects.admit(...input), () => steps.admit(table.records, ...input)),
-    beginSend: (...input) =>
-      write(stepSubjects.beginSend(...input), () => steps.beginSend(table.records, ...input)),
-    setProvider: (...input) =>
-      write(stepSubjects.setProvider(...input), () => steps.setProvider(table.records, ...input)),
-    reschedule: (...input) =>
-      write(stepSubjects.reschedule(...input), () => steps.reschedule(table.records, ...input)),
-    giveBack: (...input) =>
-      write(stepSubjects.giveBack(...input), () => steps.giveBack(table.records, ...input)),
-    abandonSend: (...input) =>
-      write(stepSubjects.abandonSend(...input), () => steps.abandonSend(table.records, ...input)),
-    guess: (...input) => write(stepSubjects.guess(...input), () => steps.guess(table.records, ...input)),
+    admit: step('admit'),
+    beginSend: step('beginSend'),
+    setProvider: step('setProvider'),
+    reschedule: step('reschedule'),
+    giveBack: step('giveBack'),
+    abandonSend: step('abandonSend'),
+    guess: step('guess'),
+  }
+
+  function step<Name extends keyof OtpStore>(name: Name) {
+    type Result = ReturnType<Steps[Name]>
+    return (...input: Parameters<OtpStore[Name]>): Promise<Result> => {
+      table.expect(stepSubjects[name](...input))
+      return writer.write<Result>(() => steps[name](table.records, ...input) as Sync<Result>)
+    }
   }
 }
 

@@ -64,9 +64,7 @@ export function preparedUpsert<Given extends SQLiteTable>(
   }
 
   function presentIn(row: Row): number {
-    let present = 0
-    for (let index = 0; index < all.length; index++) if (row[all[index] ?? ''] != null) present |= 1 << index
-    return present
+    return all.reduce((present, name, index) => (row[name] == null ? present : present | (1 << index)), 0)
   }
 
   return (rows: readonly Given['$inferInsert'][]): void => {
@@ -77,12 +75,12 @@ export function preparedUpsert<Given extends SQLiteTable>(
         groups.set(present, group)
       }
       const { names, statements } = group
-      for (let start = 0, size = mostRows; start < same.length; start += size) {
-        while (size > same.length - start) size /= 2
+      for (let start = 0; start < same.length; start += mostRows) {
+        const some = same.slice(start, start + mostRows)
         const values: unknown[] = []
-        for (const row of same.slice(start, start + size)) for (const name of names) values.push(row[name])
-        const statement = statements[size] ?? prepare(names, size)
-        statements[size] = statement
+        for (const row of some) for (const name of names) values.push(row[name])
+        const statement = statements[some.length] ?? prepare(names, some.length)
+        statements[some.length] = statement
         statement.run(values)
       }
     }

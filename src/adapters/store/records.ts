@@ -123,9 +123,9 @@ function codeName(brandSlug: string): string {
   return `code:${brandSlug}`
 }
 
-function codeIn({ codeId: id, codeHash: hash, attempts, createdAt, ...rest }: RecordRow): Code | undefined {
+function codeIn(row: RecordRow): Code | undefined {
+  const { codeId: id, codeHash: hash, attempts, createdAt, expiresAt, provider } = row
   if (id === null || hash === null || attempts === null || createdAt === null) return undefined
-  const { expiresAt, provider } = rest
   return { id, hash, attempts, createdAt, expiresAt, provider }
 }
 

@@ -59,8 +59,7 @@ export function brandIdOf(value: unknown): string | undefined {
 export async function approvedBrand(brands: Brands, context: RequestContext, body: Body): Promise<Brand> {
   const slug = brandIdOf(body.brandId)
   if (slug === undefined) throw new Failure('brand_id_required')
-  const found = bySlug(brands, slug)
-  return approved(context, found instanceof Promise ? await found : found)
+  return approved(context, await bySlug(brands, slug))
 }
 
 function bySlug(brands: Brands, slug: string): Found | Promise<Found> {

@@ -135,7 +135,8 @@ export function templateVariables(
 /** Variables inside values are not replaced. */
 export function render({ key, text }: Template, variables: Rendered['variables']): Rendered {
   let rendered = ''
-  for (const [place, part] of partsOf(text).entries()) {
+  // Text and names of variables, in turn.
+  for (const [place, part] of text.split(/\{(\w+)\}/).entries()) {
     const value = place % 2 === 0 ? part : variables[part]
     if (value === undefined)
       throw new Error(`The text of ${key} has {${part}}, but no variable has that name.`)
@@ -143,17 +144,6 @@ export function render({ key, text }: Template, variables: Rendered['variables']
   }
   return { templateKey: key, text: rendered, variables }
 }
-
-/** Text and names of variables, in turn. */
-function partsOf(text: string): readonly string[] {
-  const known = parts.get(text)
-  if (known) return known
-  const split = text.split(/\{(\w+)\}/)
-  parts.set(text, split)
-  return split
-}
-
-const parts = new Map<string, readonly string[]>()
 
 export function renderOtp(otp: {
   code: string

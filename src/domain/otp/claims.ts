@@ -31,21 +31,15 @@ export function granted<Allowed extends Granted>(
 }
 
 export function noteLimits(context: RequestContext, claims: readonly Claim[], decision: LimitDecision): void {
-  // In the order of their claims.
-  const grants = decision.allowed ? decision.grants.values() : undefined
-  let grant = grants?.next().value
   for (const claim of claims) {
     const { limit, max } = claim
     if (!decision.allowed && isSame(decision.refusedBy, claim)) {
       context.limits.push({ limit, max, used: max, endsAt: decision.expiresAt, refused: true })
       return
     }
-    if (grant && isSame(grant, claim)) {
-      context.limits.push({ limit, max, used: grant.count, endsAt: grant.expiresAt, refused: false })
-      grant = grants?.next().value
-    } else {
-      context.limits.push({ limit, max, used: null, endsAt: null, refused: false })
-    }
+    const grant = decision.allowed ? decision.grants.find((each) => isSame(each, claim)) : undefined
+    const [used, endsAt] = [grant?.count ?? null, grant?.expiresAt ?? null]
+    context.limits.push({ limit, max, used, endsAt, refused: false })
   }
 }
 

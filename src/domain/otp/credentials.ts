@@ -21,15 +21,11 @@ export async function authenticate(
   context: RequestContext,
   { appId, apiKey }: Body,
 ): Promise<string> {
-  if (isText(appId) && isText(apiKey)) {
-    const isAccepted = ports.apps.accepts(appId, apiKey)
-    if (isAccepted instanceof Promise ? await isAccepted : isAccepted) {
-      context.app = appId
-      return appId
-    }
+  if (isText(appId) && isText(apiKey) && (await ports.apps.accepts(appId, apiKey))) {
+    context.app = appId
+    return appId
   }
-  const counted = ports.rejections.count(ports, context)
-  if (counted) await counted
+  await ports.rejections.count(ports, context)
   if (!isText(appId))
     throw new Failure('unauthorized', 'appId is required. Send `appId` and `apiKey` in the JSON body.')
   if (!isText(apiKey))
